@@ -1,0 +1,41 @@
+# The front door. `make help` lists what there is; every target sets itself up.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check unit bench clean lock
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(READY): requirements.lock pyproject.toml
+	@echo "setting up $(VENV) from requirements.lock (first time: about a minute)"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --require-hashes -r requirements.lock
+	@$(PY) -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(READY) ## make the virtual environment from the locked dependencies
+
+test: check unit ## everything that must hold: check, then all tests
+
+check: $(READY) ## ruff, mypy (strict on src), import-linter
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+unit: $(READY)
+	$(PY) -m pytest
+
+bench: $(READY) ## a benchmark: make bench NAME=core ARGS="--json"
+	@$(PY) -m benchmarks $(NAME) $(ARGS)
+
+lock: $(READY) ## resolve the dependencies again and write requirements.lock
+	$(PY) -m pip install --quiet uv
+	$(PY) -m uv pip compile -q pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
+
+clean: ## remove the environment and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,1 @@
+"""Caesura: streams of events with lifetimes, corrections and punctuation."""

@@ -1,0 +1,77 @@
+"""Errors that say the step, the user's own line, what was got, what was wanted, what to write.
+
+>>> print(PlanError("a window of 0 ticks can hold no event.", remedy="Give a positive size."))
+a window of 0 ticks can hold no event.
+Give a positive size.
+>>> print(PlanError("no column 'spede'.", remedy="Did you mean 'speed'?", step="where", place="flow.py:31"))
+step 'where' (flow.py:31): no column 'spede'.
+Did you mean 'speed'?
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CaesuraError(Exception):
+    """A diagnostic: problem and remedy, and, once a plan knows them, step and place."""
+
+    def __init__(self, problem: str, *, remedy: str, step: str = "", place: str = "") -> None:
+        self.problem = problem
+        self.remedy = remedy
+        self.step = step
+        self.place = place
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        where = f"step '{self.step}'" if self.step else ""
+        if self.place:
+            where = f"{where} ({self.place})" if where else self.place
+        head = f"{where}: {self.problem}" if where else self.problem
+        return f"{head}\n{self.remedy}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.problem, self.remedy, self.step, self.place)
+
+    def at(self, step: str, place: str) -> CaesuraError:
+        """The same diagnostic, naming a step and a line unless it names them already."""
+        self.step = self.step or step
+        self.place = self.place or place
+        return self
+
+
+def _rebuild(kind: type[CaesuraError], problem: str, remedy: str, step: str, place: str) -> CaesuraError:
+    return kind(problem, remedy=remedy, step=step, place=place)
+
+
+class PatternError(CaesuraError):
+    """A punctuation pattern that does not fit its stream."""
+
+
+class ExprError(CaesuraError):
+    """An expression that is ill-typed or names what is not there."""
+
+
+class PlanError(CaesuraError):
+    """A plan that cannot mean anything, refused when it is built."""
+
+
+class DataError(CaesuraError):
+    """Input that cannot be read as what it was declared to be."""
+
+
+class StreamError(CaesuraError):
+    """A running query that met something it may not answer."""
+
+
+def closest(name: str, among: Iterable[str]) -> str:
+    """A remedy for a wrong name: the nearest right one, or the list of all there are.
+
+    >>> closest("spede", ["speed", "segment"])
+    "Did you mean 'speed'? There are: segment, speed."
+    """
+    known = sorted(among)
+    listing = f"There are: {', '.join(known)}." if known else "There are none."
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"Did you mean '{near[0]}'? {listing}" if near else listing
