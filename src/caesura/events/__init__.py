@@ -1,0 +1,50 @@
+"""Events with lifetimes: pages, identities, weighted rows, histories, drawings.
+
+>>> from caesura.events import History, parse
+>>> items = parse('''
+...  LE  RE | p  |
+...   1  inf | P1 | +
+...   1  inf->10 | P1 | -
+...   1  10->5 | P1 | -
+...   4  9  | P2 | +
+... ''')
+>>> print(History.of(items, items[0].schema))
+ LE  RE | p  |
+  1  5  | P1 | +
+  4  9  | P2 | +
+"""
+
+from caesura.events.columns import ColumnStore
+from caesura.events.delta import Deltas, deltas, net_page
+from caesura.events.draw import draw, parse, parse_punctuation
+from caesura.events.history import History, Row
+from caesura.events.identity import identity
+from caesura.events.item import Item, pages
+from caesura.events.legal import Violation, violations
+from caesura.events.page import KEPT, Page, concat, empty_page, take_rows
+from caesura.events.types import check_schema, plain_schema, supported
+
+__all__ = [
+    "KEPT",
+    "ColumnStore",
+    "Deltas",
+    "History",
+    "Item",
+    "Page",
+    "Row",
+    "Violation",
+    "check_schema",
+    "concat",
+    "deltas",
+    "draw",
+    "empty_page",
+    "identity",
+    "net_page",
+    "pages",
+    "parse",
+    "parse_punctuation",
+    "plain_schema",
+    "supported",
+    "take_rows",
+    "violations",
+]

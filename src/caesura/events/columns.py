@@ -1,0 +1,291 @@
+"""Growing columns that an operator keeps its rows in: append, take, compact.
+
+Appending costs what it copies (capacity doubles), taking is one gather, and compacting keeps the
+rows named. All types of `events.types` are held the same way, nulls included.
+
+>>> store = ColumnStore(pa.schema([("name", pa.string()), ("n", pa.int64())]))
+>>> store.append(pa.record_batch({"name": ["a", "bc", None], "n": [1, None, 3]}))
+>>> store.take(np.array([2, 1])).to_pylist()
+[{'name': None, 'n': 3}, {'name': 'bc', 'n': None}]
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.types import is_bytes, word_type
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, U8, Mask
+
+NO_MASK: Mask = np.zeros(0, np.bool_)
+
+
+class Grown:
+    """A NumPy array with spare room at its end."""
+
+    __slots__ = ("data", "size")
+
+    def __init__(self, dtype: Any, capacity: int = 16) -> None:
+        self.data: np.ndarray[Any, Any] = np.empty(capacity, dtype)
+        self.size = 0
+
+    def extend(self, values: np.ndarray[Any, Any]) -> None:
+        end = self.size + len(values)
+        if end > len(self.data):
+            shape = (max(end, 2 * len(self.data)), *self.data.shape[1:])
+            grown = np.empty(shape, self.data.dtype)
+            grown[: self.size] = self.data[: self.size]
+            self.data = grown
+        self.data[self.size : end] = values
+        self.size = end
+
+    @property
+    def view(self) -> np.ndarray[Any, Any]:
+        return self.data[: self.size]
+
+    def replace(self, values: np.ndarray[Any, Any]) -> None:
+        """Takes these values instead, with no spare room: the old memory goes."""
+        self.data = values
+        self.size = len(values)
+
+
+class Column(Protocol):
+    """One column of a store."""
+
+    def append(self, values: pa.Array) -> None: ...
+    def take(self, rows: I64) -> pa.Array: ...
+    def compact(self, keep: I64) -> None: ...
+    @property
+    def nbytes(self) -> int: ...
+
+
+def validity(values: pa.Array) -> Mask:
+    """Which rows are not null, as booleans; empty when none is null."""
+    if values.null_count == 0:
+        return NO_MASK
+    mask: Mask = values.is_valid().to_numpy(zero_copy_only=False)
+    return mask
+
+
+def words(values: pa.Array) -> np.ndarray[Any, Any]:
+    """A fixed-width column's memory as NumPy, whatever lies under the nulls."""
+    if pa.types.is_boolean(values.type):
+        filled = values.fill_null(False) if values.null_count else values
+        return filled.to_numpy(zero_copy_only=False).view(np.uint8)  # type: ignore[no-any-return]
+    dtype = word_type(values.type)
+    data = values.buffers()[1]
+    if data is None or len(values) == 0:
+        return np.zeros(len(values), dtype)
+    return np.frombuffer(data, dtype, len(values), values.offset * np.dtype(dtype).itemsize)
+
+
+def from_words(data: np.ndarray[Any, Any], valid: Mask, t: pa.DataType) -> pa.Array:
+    """The Arrow column with this memory."""
+    nulls = _bitmap(valid)
+    if pa.types.is_boolean(t):
+        return pa.array(data.view(np.bool_), mask=None if nulls is None else ~valid)
+    count = -1 if nulls is not None else 0
+    return pa.Array.from_buffers(t, len(data), [nulls, pa.py_buffer(np.ascontiguousarray(data))], count)
+
+
+def _bitmap(valid: Mask) -> pa.Buffer | None:
+    if len(valid) == 0 or bool(valid.all()):
+        return None
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+class _Valid:
+    """The null flags of a growing column; costs nothing until the first null."""
+
+    def __init__(self) -> None:
+        self.flags: Grown | None = None
+
+    def append(self, before: int, values: pa.Array) -> None:
+        if values.null_count == 0 and self.flags is None:
+            return
+        if self.flags is None:
+            self.flags = Grown(np.bool_)
+            self.flags.extend(np.ones(before, np.bool_))
+        mask = validity(values)
+        self.flags.extend(mask if len(mask) else np.ones(len(values), np.bool_))
+
+    def take(self, rows: I64) -> Mask:
+        return NO_MASK if self.flags is None else self.flags.view[rows]
+
+    def compact(self, keep: I64) -> None:
+        if self.flags is not None:
+            kept = self.flags.view[keep]
+            self.flags = None if kept.all() else self.flags
+            if self.flags is not None:
+                self.flags.replace(kept)
+
+
+class FixedColumn:
+    """Numbers, times, booleans, decimals."""
+
+    def __init__(self, t: pa.DataType) -> None:
+        self.type = t
+        self.data = Grown(word_type(t))
+        self.valid = _Valid()
+
+    def append(self, values: pa.Array) -> None:
+        self.valid.append(self.data.size, values)
+        self.data.extend(words(values))
+
+    def take(self, rows: I64) -> pa.Array:
+        return from_words(self.data.data.take(rows), self.valid.take(rows), self.type)
+
+    def compact(self, keep: I64) -> None:
+        self.data.replace(self.data.view[keep])
+        self.valid.compact(keep)
+
+    @property
+    def nbytes(self) -> int:
+        return self.data.size * self.data.data.itemsize
+
+
+@kernel
+def gather_bytes(starts: I64, sizes: I64, heap: U8, rows: I64, offsets: I64, out: U8) -> None:
+    """Copies the named strings one behind the other."""
+    at = 0
+    for i in range(len(rows)):
+        offsets[i] = at
+        begin = starts[rows[i]]
+        for j in range(sizes[rows[i]]):
+            out[at + j] = heap[begin + j]
+        at += sizes[rows[i]]
+    offsets[len(rows)] = at
+
+
+def byte_parts(values: pa.Array) -> tuple[I64, U8]:
+    """A string or binary column's offsets (64-bit) and data."""
+    kind = np.int64 if str(values.type).startswith("large_") else np.int32
+    _, offs, data = values.buffers()
+    if offs is None or len(values) == 0:
+        return np.zeros(len(values) + 1, np.int64), np.zeros(0, np.uint8)
+    offsets = np.frombuffer(offs, kind, len(values) + 1, values.offset * np.dtype(kind).itemsize)
+    body = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return offsets.astype(np.int64), body
+
+
+class BytesColumn:
+    """Strings and binary: a heap of bytes, and where each value lies in it."""
+
+    def __init__(self, t: pa.DataType) -> None:
+        self.type = t
+        self.starts = Grown(np.int64)
+        self.sizes = Grown(np.int64)
+        self.heap = Grown(np.uint8, 64)
+        self.valid = _Valid()
+
+    def append(self, values: pa.Array) -> None:
+        offsets, data = byte_parts(values)
+        self.valid.append(self.starts.size, values)
+        self.starts.extend(offsets[:-1] - offsets[0] + self.heap.size)
+        self.sizes.extend(np.diff(offsets))
+        self.heap.extend(data[offsets[0] : offsets[-1]])
+
+    def _gather(self, rows: I64) -> tuple[I64, U8]:
+        offsets = np.empty(len(rows) + 1, np.int64)
+        body = np.empty(int(self.sizes.view[rows].sum()), np.uint8)
+        gather_bytes(self.starts.view, self.sizes.view, self.heap.view, rows, offsets, body)
+        return offsets, body
+
+    def take(self, rows: I64) -> pa.Array:
+        offsets, body = self._gather(rows)
+        parts = [
+            _bitmap(self.valid.take(rows)),
+            pa.py_buffer(offsets.astype(np.int32)),
+            pa.py_buffer(body),
+        ]
+        return pa.Array.from_buffers(self.type, len(rows), parts)
+
+    def compact(self, keep: I64) -> None:
+        offsets, body = self._gather(keep)
+        self.sizes.replace(np.diff(offsets))
+        self.starts.replace(offsets[:-1].copy())
+        self.heap.replace(body)
+        self.valid.compact(keep)
+
+    @property
+    def nbytes(self) -> int:
+        return self.heap.size + 16 * self.starts.size
+
+
+class StructColumn:
+    """A struct: its fields, side by side."""
+
+    def __init__(self, t: pa.DataType) -> None:
+        self.type = t
+        self.fields = [new_column(t.field(i).type) for i in range(t.num_fields)]
+        self.rows = 0
+        self.valid = _Valid()
+
+    def append(self, values: pa.Array) -> None:
+        self.valid.append(self.rows, values)
+        self.rows += len(values)
+        for i, column in enumerate(self.fields):
+            column.append(values.field(i))
+
+    def take(self, rows: I64) -> pa.Array:
+        parts = [column.take(rows) for column in self.fields]
+        valid = self.valid.take(rows)
+        names = [self.type.field(i) for i in range(self.type.num_fields)]
+        return pa.StructArray.from_arrays(parts, fields=names, mask=pa.array(~valid) if len(valid) else None)
+
+    def compact(self, keep: I64) -> None:
+        self.valid.compact(keep)
+        self.rows = len(keep)
+        for column in self.fields:
+            column.compact(keep)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self.fields)
+
+
+def new_column(t: pa.DataType) -> Column:
+    """An empty column of this type."""
+    if pa.types.is_struct(t):
+        return StructColumn(t)
+    return BytesColumn(t) if is_bytes(t) else FixedColumn(t)
+
+
+class ColumnStore:
+    """Rows of one schema, numbered from 0 in the order they came."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.size = 0
+        self.columns = [new_column(field.type) for field in schema]
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        for column, values in zip(self.columns, batch.columns, strict=True):
+            column.append(values)
+        self.size += batch.num_rows
+
+    def take(self, rows: I64) -> pa.RecordBatch:
+        if not self.columns:
+            return empty_rows(len(rows))
+        return pa.RecordBatch.from_arrays([c.take(rows) for c in self.columns], schema=self.schema)
+
+    def compact(self, keep: I64) -> None:
+        """Keeps these rows (ascending) and renumbers them by position."""
+        for column in self.columns:
+            column.compact(keep)
+        self.size = len(keep)
+
+    def all(self) -> pa.RecordBatch:
+        return self.take(np.arange(self.size))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self.columns)
+
+
+def empty_rows(count: int) -> pa.RecordBatch:
+    """A batch with rows but no columns."""
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))

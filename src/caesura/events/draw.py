@@ -1,0 +1,254 @@
+"""Streams as drawn tables: the same in tests, docs and the terminal.
+
+>>> items = parse('''
+...  LE  RE     | segment speed |
+...  10  20     | 3       51.5  | +
+...  10  20->15 | 3       51.5  | -   its end moves to 15
+...  10  15     | 3       51.5  | -   and it goes
+... -- definite: time < 20 --
+... ''')
+>>> print(draw(items))
+ LE  RE     | segment speed |
+ 10  20     | 3       51.5  | +
+ 10  20->15 | 3       51.5  | -
+ 10  15     | 3       51.5  | -
+-- definite: time < 20 --
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import DataError
+from caesura.events.item import Item
+from caesura.events.page import KEPT, Page
+from caesura.punctuation import (
+    INFINITY,
+    Intent,
+    Pattern,
+    Punctuation,
+    Values,
+    between,
+    cti,
+    ge,
+    gt,
+    le,
+    lt,
+    one_of,
+    value,
+)
+
+TYPES: dict[str, pa.DataType] = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "str": pa.string(),
+    "bool": pa.bool_(),
+    "ts": pa.timestamp("us"),
+    "date": pa.date32(),
+}
+
+
+def parse(text: str, schema: pa.Schema | None = None) -> list[Item]:
+    """Stream items from a drawn table; neighbouring rows of a kind form one page.
+
+    Columns are typed by ``schema``, by ``name:type`` in the header (int, float, str, bool, ts, date),
+    or by their values.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or "|" not in lines[0]:
+        raise DataError(
+            "a drawn stream starts with its header.", remedy="Begin with a line like ' LE  RE | id speed |'."
+        )
+    names = lines[0].split("|")[1].split()
+    body = [_line(line, len(names)) for line in lines[1:]]
+    schema = schema or _infer(names, [row for row in body if not isinstance(row, Punctuation)])
+    return _paged(body, schema)
+
+
+_Drawn = tuple[int, int, int, list[str]]
+
+
+def _line(line: str, columns: int) -> _Drawn | Punctuation:
+    if line.lstrip().startswith("--"):
+        return parse_punctuation(line.strip().strip("- "))
+    parts = line.split("|")
+    if len(parts) < 2:
+        raise DataError(f"cannot read the drawn line {line!r}.", remedy="A row is ' LE RE | values | +'.")
+    left, right = parts[0].split(), _cells(parts[1])
+    sign = parts[2].split()[0] if len(parts) > 2 and parts[2].split() else "+"
+    if len(left) != 2 or len(right) != columns:
+        raise DataError(
+            f"the drawn line {line!r} has {len(right)} values; the header names {columns}.",
+            remedy="Write null for a missing value, and quote strings that hold blanks.",
+        )
+    start = _time(left[0])
+    end, _, new = left[1].partition("->")
+    return start, _time(end), _ending(start, new, sign), right
+
+
+def _ending(start: int, new: str, sign: str) -> int:
+    if sign == "+":
+        return KEPT
+    return _time(new) if new else start
+
+
+def _cells(text: str) -> list[str]:
+    return re.findall(r"'[^']*'|\S+", text)
+
+
+def _time(text: str) -> int:
+    return INFINITY if text in ("inf", "∞") else int(text)
+
+
+def _infer(names: Sequence[str], rows: list[_Drawn]) -> pa.Schema:
+    fields = []
+    for place, name in enumerate(names):
+        plain, _, kind = name.partition(":")
+        fields.append(pa.field(plain, TYPES[kind] if kind else _guess([row[3][place] for row in rows])))
+    return pa.schema(fields)
+
+
+def _guess(cells: list[str]) -> pa.DataType:
+    some = [c for c in cells if c != "null"]
+    if some and all(c in ("true", "false") for c in some):
+        return pa.bool_()
+    for test, kind in ((int, pa.int64()), (float, pa.float64())):
+        if some and all(_reads(test, c) for c in some):
+            return kind
+    return pa.string()
+
+
+def _reads(test: Callable[[str], object], cell: str) -> bool:
+    try:
+        test(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _cell(text: str, kind: pa.DataType) -> Any:
+    if text == "null":
+        return None
+    if pa.types.is_boolean(kind):
+        return text == "true"
+    if pa.types.is_integer(kind):
+        return int(text)
+    if pa.types.is_floating(kind):
+        return float(text)
+    text = text.strip("'")
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return pa.scalar(text).cast(kind).as_py()
+    return text
+
+
+def _paged(body: list[_Drawn | Punctuation], schema: pa.Schema) -> list[Item]:
+    items: list[Item] = []
+    run: list[_Drawn] = []
+    for line in [*body, None]:
+        if isinstance(line, tuple):
+            run.append(line)
+            continue
+        if run:
+            items.append(_page(run, schema))
+            run = []
+        if line is not None:
+            items.append(line)
+    return items
+
+
+def _page(rows: list[_Drawn], schema: pa.Schema) -> Page:
+    columns = [
+        pa.array([_cell(row[3][i], field.type) for row in rows], field.type) for i, field in enumerate(schema)
+    ]
+    batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+    return Page.of(batch, le=[r[0] for r in rows], re=[r[1] for r in rows], re_new=[r[2] for r in rows])
+
+
+def parse_punctuation(text: str) -> Punctuation:
+    """``definite: time < 20, id = 4`` or a bare ``20`` for a CTI.
+
+    >>> str(parse_punctuation("assumed: speed >= 50, id in {1, 3}"))
+    'assumed: id = {1, 3}, speed >= 50'
+    """
+    if re.fullmatch(r"-?\d+|inf|∞", text):
+        return cti(_time(text))
+    intent, colon, rest = text.partition(":")
+    if not colon:
+        intent, rest = "definite", text
+    conditions = [c for c in re.split(r",(?![^{\[(]*[}\])])", rest.strip()) if c.strip() not in ("", "*")]
+    return Punctuation(Pattern.of(dict(_condition(c.strip()) for c in conditions)), Intent(intent.strip()))
+
+
+_COMPARE: dict[str, Callable[[Any], Values]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": value}
+
+
+def _condition(text: str) -> tuple[str, Values]:
+    found = re.fullmatch(r"(\w+)\s*(<=|>=|<|>|=|in)\s*(.+)", text)
+    if not found:
+        raise DataError(f"cannot read the condition {text!r}.", remedy="Write 'attribute < value', for example.")
+    name, how, what = found.groups()
+    if what.startswith("{"):
+        return name, one_of([_literal(v) for v in what.strip("{}").split(",")])
+    if what[0] in "[(" and ".." in what:
+        low, high = what[1:-1].split("..")
+        closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}[what[0] + what[-1]]
+        return name, between(_literal(low), _literal(high), closed=closed)  # type: ignore[arg-type]
+    return name, _COMPARE[how](_literal(what))
+
+
+def _literal(text: str) -> Any:
+    text = text.strip()
+    if text in ("inf", "∞"):
+        return INFINITY
+    for kind in (int, float):
+        if _reads(kind, text):
+            return kind(text)
+    return {"null": None, "true": True, "false": False}.get(text, text.strip("'"))
+
+
+def draw(items: Iterable[Item], *, schema: pa.Schema | None = None) -> str:
+    """The drawn table of stream items."""
+    some = list(items)
+    names = list(schema.names) if schema else next((i.schema.names for i in some if isinstance(i, Page)), [])
+    lines: list[tuple[str, str, list[str], str] | str] = []
+    for item in some:
+        if not isinstance(item, Page):
+            lines.append(f"-- {item} --")
+            continue
+        for start, end, new, row in item.rows():
+            arrow = "" if new is None or new == start else f"->{_tick(new)}"
+            cells = [_show(v) for v in row]
+            lines.append((_tick(start), _tick(end) + arrow, cells, "+" if new is None else "-"))
+    return _layout(names, lines)
+
+
+def _layout(names: list[str], lines: list[tuple[str, str, list[str], str] | str]) -> str:
+    rows = [line for line in lines if not isinstance(line, str)]
+    first = max([2, *(len(r[0]) for r in rows)])
+    second = max([2, *(len(r[1]) for r in rows)])
+    widths = [max([len(n), *(len(r[2][i]) for r in rows)]) for i, n in enumerate(names)]
+
+    def row(a: str, b: str, cells: list[str], sign: str) -> str:
+        middle = " ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True))
+        return f" {a.rjust(first)}  {b.ljust(second)} | {middle} | {sign}".rstrip()
+
+    out = [row("LE", "RE", list(names), "")]
+    out += [line if isinstance(line, str) else row(*line) for line in lines]
+    return "\n".join(out)
+
+
+def _tick(t: int) -> str:
+    return "inf" if t >= INFINITY else str(t)
+
+
+def _show(v: object) -> str:
+    if v is None:
+        return "null"
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    text = str(v)
+    return f"'{text}'" if " " in text or not text else text

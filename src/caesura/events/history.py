@@ -1,0 +1,132 @@
+"""The canonical history table: what a stream says, whatever order and corrections said it.
+
+Law: two physical streams mean the same exactly when their histories are equal as bags.
+
+>>> insert = Page.of(pa.record_batch({"p": ["P1"]}), le=[1], re=[INFINITY])
+>>> shorten = Page.of(pa.record_batch({"p": ["P1"]}), le=[1], re=[INFINITY], re_new=[5])
+>>> History.of([insert, shorten], insert.schema).rows()
+[(1, 5, ('P1',))]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.events.delta import fold
+from caesura.events.item import Item, pages
+from caesura.events.page import Page, concat
+from caesura.punctuation import INFINITY
+
+Row = tuple[int, int, tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class History:
+    """A bag of (LE, RE, payload)."""
+
+    page: Page
+
+    @staticmethod
+    def of(items: Iterable[Item], schema: pa.Schema) -> History:
+        """Folds a physical stream; refuses retracts that match nothing."""
+        whole = concat(pages(items), schema)
+        live, unmatched = fold(whole)
+        if unmatched.any():
+            row = whole.take(np.flatnonzero(unmatched)[:1]).rows()[0]
+            raise StreamError(
+                f"a retract of {row[3]} on [{row[0]}, {row[1]}) matches no event.",
+                remedy="Retracts name an event by value: payload, LE and RE must be those last given.",
+            )
+        return History(live)
+
+    @staticmethod
+    def from_rows(rows: Iterable[Row], schema: pa.Schema) -> History:
+        """A history from plain tuples; for tests and small tables."""
+        some = list(rows)
+        batch = pa.RecordBatch.from_pylist([dict(zip(schema.names, r[2], strict=True)) for r in some], schema)
+        return History(Page.of(batch, le=[r[0] for r in some], re=[r[1] for r in some]))
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.page.schema
+
+    def rows(self) -> list[Row]:
+        """The rows in canonical order: LE, RE, payload."""
+        plain = [(le, re, row) for le, re, _, row in self.page.rows()]
+        return sorted(plain, key=lambda r: (r[0], r[1], tuple(_sortable(v) for v in r[2])))
+
+    @cached_property
+    def bag(self) -> Counter[Row]:
+        """The rows with their multiplicities, in a form where NaN equals NaN and -0.0 equals 0.0."""
+        return Counter((le, re, tuple(map(_comparable, row))) for le, re, row in self.rows())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, History) and self.bag == other.bag
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.bag.items()))
+
+    def difference(self, other: History) -> tuple[list[Row], list[Row]]:
+        """Rows only here, and rows only there; for the messages of failing tests."""
+        mine, theirs = self.bag, other.bag
+        return sorted((mine - theirs).elements(), key=str), sorted((theirs - mine).elements(), key=str)
+
+    def before(self, t: int) -> Counter[Row]:
+        """The part of the history strictly before t: lifetimes cut at t, for comparing prefixes."""
+        cut: Counter[Row] = Counter()
+        for (le, re, row), n in self.bag.items():
+            if le < t:
+                cut[(le, min(re, t), row)] += n
+        return cut
+
+    def at(self, t: int) -> Counter[tuple[object, ...]]:
+        """The snapshot at t: the payloads alive then."""
+        alive: Counter[tuple[object, ...]] = Counter()
+        for (le, re, row), n in self.bag.items():
+            if le <= t < re:
+                alive[row] += n
+        return alive
+
+    def table(self) -> pa.Table:
+        """The history as an Arrow table with LE and RE in front."""
+        columns: dict[str, Any] = {"LE": self.page.le, "RE": self.page.re}
+        for name, column in zip(self.schema.names, self.page.payload.columns, strict=True):
+            columns[name] = column
+        return pa.table(columns)
+
+    def __repr__(self) -> str:
+        from caesura.events.draw import draw
+
+        return draw([History.from_rows(self.rows(), self.schema).page])
+
+
+def _comparable(value: object) -> object:
+    if isinstance(value, float):
+        return "NaN" if value != value else value + 0.0
+    if isinstance(value, dict):
+        return tuple((k, _comparable(v)) for k, v in value.items())
+    return value
+
+
+def _sortable(value: object) -> tuple[int, Any]:
+    if value is None:
+        return (0, 0)
+    if isinstance(value, float) and value != value:
+        return (2, 0)
+    if isinstance(value, dict):
+        return (1, str(value))
+    return (1, value)
+
+
+__all__ = ["INFINITY", "History", "Row"]

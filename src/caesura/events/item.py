@@ -1,0 +1,25 @@
+"""A stream item: a page of events, or a punctuation.
+
+>>> from caesura.punctuation import cti
+>>> is_page(cti(20))
+False
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias, TypeGuard
+
+from caesura.events.page import Page
+from caesura.punctuation import Punctuation
+
+Item: TypeAlias = Page | Punctuation
+
+
+def is_page(item: Item) -> TypeGuard[Page]:
+    return isinstance(item, Page)
+
+
+def pages(items: Iterable[Item]) -> list[Page]:
+    """The pages among stream items, in order."""
+    return [item for item in items if isinstance(item, Page)]

@@ -1,0 +1,144 @@
+"""A page: a batch of events with lifetimes, inserts and retracts side by side.
+
+An event lives on [LE, RE). A retract names an event by value and gives its new end; a new end equal
+to LE takes the event away. A page of inserts only carries no ``re_new`` at all.
+
+>>> page = Page.of(pa.record_batch({"id": [1, 2]}), le=[10, 12], re=[20, 15])
+>>> page.sync.tolist()
+[10, 12]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import empty_rows
+from caesura.events.identity import identity
+from caesura.kernels.hashing import I64, U64, Mask
+from caesura.punctuation import MIN_TIME
+
+KEPT = MIN_TIME
+"""What ``re_new`` holds for an insert: no change of its end."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Events of one schema; the unit that operators work on."""
+
+    le: I64
+    re: I64
+    payload: pa.RecordBatch
+    re_new: I64 | None = None
+
+    @staticmethod
+    def of(
+        payload: pa.RecordBatch,
+        *,
+        le: Sequence[int] | I64,
+        re: Sequence[int] | I64,
+        re_new: Sequence[int] | I64 | None = None,
+    ) -> Page:
+        """A page from anything that NumPy takes; ``re_new`` of inserts is KEPT."""
+        ends = None if re_new is None else np.asarray(re_new, np.int64)
+        if ends is not None and not (ends != KEPT).any():
+            ends = None
+        return Page(np.asarray(le, np.int64), np.asarray(re, np.int64), payload, ends)
+
+    def __len__(self) -> int:
+        return len(self.le)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.payload.schema
+
+    @cached_property
+    def retracts(self) -> Mask | None:
+        """Which rows are retracts; None when all are inserts."""
+        return None if self.re_new is None else self.re_new != KEPT
+
+    @cached_property
+    def sync(self) -> I64:
+        """The earliest time that each row changes."""
+        if self.re_new is None:
+            return self.le
+        return np.where(self.re_new == KEPT, self.le, np.minimum(self.re, self.re_new))
+
+    @cached_property
+    def ids(self) -> tuple[U64, U64]:
+        """The identity of each row's payload, computed once."""
+        return identity(self.payload.columns, len(self))
+
+    @cached_property
+    def nbytes(self) -> int:
+        return int(self.payload.nbytes + 16 * len(self) * (1 if self.re_new is None else 2))
+
+    def take(self, rows: I64) -> Page:
+        """These rows, in this order."""
+        ends = None if self.re_new is None else self.re_new[rows]
+        if ends is not None and not (ends != KEPT).any():
+            ends = None
+        return Page(self.le[rows], self.re[rows], take_rows(self.payload, rows), ends)
+
+    def filter(self, mask: Mask) -> Page:
+        """The rows where mask is true; the page itself when all are."""
+        rows = np.flatnonzero(mask)
+        return self if len(rows) == len(self) else self.take(rows)
+
+    def slice(self, start: int, length: int) -> Page:
+        end = start + length
+        ends = None if self.re_new is None else self.re_new[start:end]
+        return Page.of(
+            self.payload.slice(start, length), le=self.le[start:end], re=self.re[start:end], re_new=ends
+        )
+
+    def with_payload(self, payload: pa.RecordBatch) -> Page:
+        return Page(self.le, self.re, payload, self.re_new)
+
+    def rows(self) -> list[tuple[int, int, int | None, tuple[object, ...]]]:
+        """(LE, RE, RE_new or None, payload) of each row; for tests and drawings."""
+        ends = [None] * len(self) if self.re_new is None else self.re_new.tolist()
+        values = zip(*(c.to_pylist() for c in self.payload.columns), strict=True)
+        payload = list(values) if self.payload.num_columns else [()] * len(self)
+        return [
+            (le, re, None if new == KEPT else new, row)
+            for le, re, new, row in zip(self.le.tolist(), self.re.tolist(), ends, payload, strict=True)
+        ]
+
+
+def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
+    """The named rows of a batch, also of one without columns."""
+    if batch.num_columns == 0:
+        return empty_rows(len(rows))
+    return batch.take(pa.array(rows))
+
+
+def empty_page(schema: pa.Schema) -> Page:
+    """A page with no rows."""
+    nothing = np.zeros(0, np.int64)
+    batch = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+    return Page(nothing, nothing, batch if len(schema) else empty_rows(0))
+
+
+def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
+    """One page with the rows of all."""
+    some = [page for page in pages if len(page)]
+    if len(some) == 1:
+        return some[0]
+    if not some:
+        return empty_page(schema)
+    if len(schema):
+        payload = pa.concat_batches([page.payload for page in some])
+    else:
+        payload = empty_rows(sum(map(len, some)))
+    ends = None
+    if any(page.re_new is not None for page in some):
+        kept = [np.full(len(p), KEPT, np.int64) if p.re_new is None else p.re_new for p in some]
+        ends = np.concatenate(kept)
+    return Page(
+        np.concatenate([p.le for p in some]), np.concatenate([p.re for p in some]), payload, ends
+    )

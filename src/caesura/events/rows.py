@@ -1,0 +1,213 @@
+"""Rows that an operator keeps, and how they are saved: runs of what changed, and tombstones.
+
+A row has named 64-bit fields and a payload; rows are numbered and numbers stay until `compact`.
+`snapshot` gives the rows that are new or touched since the last one as runs of at most 4 MB, the
+numbers of the dead, and, after a compaction, everything anew. Restoring reads the runs in order;
+later ones win.
+
+>>> rows = RowState({"le": np.int64}, pa.schema([("id", pa.int64())]))
+>>> rows.append({"le": np.array([5, 6])}, pa.record_batch({"id": [1, 2]}))
+0
+>>> rows.kill(np.array([0]))
+>>> again = RowState({"le": np.int64}, pa.schema([("id", pa.int64())]))
+>>> again.restore({k: v for k, v in rows.snapshot().items() if v is not None})
+>>> again.live, again.get("le")[again.alive].tolist()
+(1, [6])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import ColumnStore, Grown
+from caesura.kernels.hashing import I64, Mask
+
+Chunks: TypeAlias = dict[str, bytes | None]
+RUN_BYTES = 4 << 20
+SMALL = 4096
+
+
+class RowState:
+    """A growing table of rows with liveness, compaction and snapshots of what changed."""
+
+    def __init__(self, fields: Mapping[str, Any], schema: pa.Schema | None = None) -> None:
+        self.schema = schema if schema is not None else pa.schema([])
+        self.dtypes = {name: np.dtype(dtype) for name, dtype in fields.items()}
+        self._clear()
+        self._generation = 0
+        self._runs: list[str] = []
+        self._written = 0
+
+    def _clear(self) -> None:
+        self.fields = {name: Grown(dtype) for name, dtype in self.dtypes.items()}
+        self.payload = ColumnStore(self.schema)
+        self._alive = Grown(np.bool_)
+        self.size = 0
+        self.live = 0
+        self._saved = 0
+        self._touched: list[I64] = []
+        self._killed: list[I64] = []
+
+    def get(self, name: str) -> np.ndarray[Any, Any]:
+        """A field of all rows, dead ones included; writing to it needs `touch`."""
+        return self.fields[name].view
+
+    @property
+    def alive(self) -> Mask:
+        """Which rows live."""
+        return self._alive.view
+
+    def append(self, fields: Mapping[str, np.ndarray[Any, Any]], payload: pa.RecordBatch | None = None) -> int:
+        """Adds rows and gives the number of the first."""
+        first = self.size
+        count = 0
+        for name, grown in self.fields.items():
+            grown.extend(fields[name])
+            count = len(fields[name])
+        if payload is not None and self.payload.columns:
+            self.payload.append(payload)
+        self._alive.extend(np.ones(count, np.bool_))
+        self.size += count
+        self.live += count
+        return first
+
+    def touch(self, rows: I64) -> None:
+        """Notes that fields of these rows were written."""
+        old = rows[rows < self._saved]
+        if len(old):
+            self._touched.append(old)
+
+    def kill(self, rows: I64) -> None:
+        """Takes these rows out; they must live, and be named once each."""
+        self._alive.data[rows] = False
+        self.live -= len(rows)
+        old = rows[rows < self._saved]
+        if len(old):
+            self._killed.append(old)
+
+    @property
+    def wasteful(self) -> bool:
+        """Whether it is time to compact: a quarter is dead, or there is little to move."""
+        dead = self.size - self.live
+        return dead > 0 and (4 * dead >= self.size or self.size <= SMALL)
+
+    def compact(self) -> I64:
+        """Moves the live rows together; gives their old numbers, by new number."""
+        keep = np.flatnonzero(self.alive)
+        for grown in self.fields.values():
+            grown.replace(grown.view[keep])
+        if self.payload.columns:
+            self.payload.compact(keep)
+        self._alive.replace(np.ones(len(keep), np.bool_))
+        self.size = self.live = len(keep)
+        if self._runs:
+            self._generation += 1
+        self._saved = 0
+        self._touched, self._killed = [], []
+        return keep
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, without spare capacity."""
+        return self.payload.nbytes + self.size * (1 + sum(d.itemsize for d in self.dtypes.values()))
+
+    def snapshot(self) -> Chunks:
+        """What changed since the last snapshot, as chunks; None for a chunk that is gone."""
+        if self._written > 2 * self.live + SMALL:
+            self._generation += 1
+            self._saved = 0
+        chunks: Chunks = {}
+        prefix = f"{self._generation:06d}/"
+        if self._saved == 0:
+            chunks = {name: None for name in self._runs if not name.startswith(prefix)}
+            self._runs = [name for name in self._runs if name.startswith(prefix)]
+            self._touched, self._killed = [], []
+            self._written = 0
+        fresh = np.arange(self._saved, self.size)
+        rows = np.unique(np.concatenate([*self._touched, fresh])) if self._touched else fresh
+        rows = rows[self.alive[rows]] if len(rows) else rows
+        for part in self._split(rows):
+            self._add(chunks, prefix + f"{len(self._runs):06d}r", self._pack(part))
+        if self._killed:
+            gone = pa.record_batch({"_row": np.concatenate(self._killed)})
+            self._add(chunks, prefix + f"{len(self._runs):06d}x", _ipc(gone))
+        self._written += len(rows)
+        self._saved = self.size
+        self._touched, self._killed = [], []
+        return chunks
+
+    def _add(self, chunks: Chunks, name: str, data: bytes) -> None:
+        self._runs.append(name)
+        chunks[name] = data
+
+    def _split(self, rows: I64) -> list[I64]:
+        if len(rows) == 0:
+            return []
+        width = max(1, self.nbytes // max(1, self.size))
+        step = max(1, RUN_BYTES // width)
+        return [rows[i : i + step] for i in range(0, len(rows), step)]
+
+    def _pack(self, rows: I64) -> bytes:
+        columns: list[Any] = [pa.array(rows)]
+        columns += [_to_arrow(grown.view[rows]) for grown in self.fields.values()]
+        if self.payload.columns:
+            columns += self.payload.take(rows).columns
+        names = ["_row", *(f"_{n}" for n in self.fields), *self.schema.names]
+        return _ipc(pa.RecordBatch.from_arrays(columns, names=names))
+
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        """Takes the rows of these chunks, under their old numbers; gaps are dead rows."""
+        self._clear()
+        self._runs = sorted(chunks)
+        self._generation = int(self._runs[-1][:6]) if self._runs else 0
+        batches: list[pa.RecordBatch] = []
+        last = np.full(0, -1, np.int64)
+        self._written = 0
+        for name in self._runs:
+            batch = pa.ipc.open_stream(chunks[name]).read_next_batch()
+            numbers = batch.column(0).to_numpy()
+            if name.endswith("x"):
+                last[numbers] = -1
+                continue
+            if numbers[-1] >= len(last):
+                last = np.append(last, np.full(numbers[-1] + 1 - len(last), -1, np.int64))
+            last[numbers] = np.arange(self._written, self._written + len(numbers))
+            self._written += len(numbers)
+            batches.append(batch)
+        if len(last):
+            self._load(batches, last)
+
+    def _load(self, batches: list[pa.RecordBatch], last: I64) -> None:
+        rows = pa.array(np.maximum(last, 0))
+        table = pa.Table.from_batches(batches).take(rows).combine_chunks()
+        fields = {n: _to_numpy(table.column(f"_{n}"), d) for n, d in self.dtypes.items()}
+        payload = table.select(self.schema.names).to_batches()[0] if len(self.schema) else None
+        self.append(fields, payload)
+        dead = np.flatnonzero(last < 0)
+        self._alive.data[dead] = False
+        self.live -= len(dead)
+        self._saved = self.size
+
+
+def _to_arrow(values: np.ndarray[Any, Any]) -> pa.Array:
+    if values.ndim == 1:
+        return pa.array(values)
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
+
+
+def _to_numpy(column: pa.ChunkedArray, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if dtype.subdtype is None:
+        return column.to_numpy().astype(dtype)  # type: ignore[no-any-return]
+    flat = column.combine_chunks().flatten().to_numpy()
+    return flat.reshape(len(column), *dtype.shape)  # type: ignore[no-any-return]
+
+
+def _ipc(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

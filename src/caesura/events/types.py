@@ -1,0 +1,105 @@
+"""Which column types a stream can carry, and how their values lie in memory.
+
+>>> check_type("tags", pa.list_(pa.int64()))
+Traceback (most recent call last):
+...
+caesura.errors.PlanError: column 'tags' has the type list<item: int64>, which a stream cannot carry.
+Take its elements apart before the stream, or cast it to a string.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError
+
+RESERVED = ("time", "kind", "LE", "RE", "RE_new", "final", "reason")
+
+
+def is_bytes(t: pa.DataType) -> bool:
+    """Whether values have no fixed width."""
+    return (
+        pa.types.is_string(t)
+        or pa.types.is_large_string(t)
+        or pa.types.is_binary(t)
+        or pa.types.is_large_binary(t)
+    )
+
+
+def word_type(t: pa.DataType) -> np.dtype[np.generic] | None:
+    """The NumPy type of a fixed-width column's memory, or None."""
+    if pa.types.is_boolean(t):
+        return np.dtype(np.uint8)
+    if pa.types.is_integer(t) or pa.types.is_floating(t):
+        return np.dtype(t.to_pandas_dtype())
+    if pa.types.is_date32(t) or pa.types.is_time32(t):
+        return np.dtype(np.int32)
+    if pa.types.is_date64(t) or pa.types.is_time64(t) or pa.types.is_timestamp(t) or pa.types.is_duration(t):
+        return np.dtype(np.int64)
+    if pa.types.is_decimal128(t):
+        return np.dtype("V16")
+    return None
+
+
+def supported(t: pa.DataType) -> bool:
+    """Whether a stream can carry columns of this type.
+
+    >>> supported(pa.struct([("x", pa.float64())])), supported(pa.list_(pa.int8()))
+    (True, False)
+    """
+    if pa.types.is_struct(t):
+        return all(supported(t.field(i).type) for i in range(t.num_fields))
+    return is_bytes(t) or word_type(t) is not None
+
+
+def check_type(name: str, t: pa.DataType) -> None:
+    """Refuses a column that a stream cannot carry."""
+    if not supported(t):
+        raise PlanError(
+            f"column '{name}' has the type {t}, which a stream cannot carry.",
+            remedy="Take its elements apart before the stream, or cast it to a string.",
+        )
+
+
+def check_schema(schema: pa.Schema) -> pa.Schema:
+    """Refuses schemas with unsupported types, doubled names, or names that the engine keeps."""
+    for field in schema:
+        check_type(field.name, field.type)
+        if field.name in RESERVED:
+            raise PlanError(
+                f"a payload column may not be called '{field.name}': that name is the engine's own.",
+                remedy=f"Rename it where it is read, for example to '{field.name}_'.",
+            )
+    if len(set(schema.names)) != len(schema.names):
+        doubled = sorted({n for n in schema.names if schema.names.count(n) > 1})
+        raise PlanError(
+            f"column names must differ; doubled: {', '.join(doubled)}.",
+            remedy="Rename one of each pair with select or alias.",
+        )
+    return schema.remove_metadata()
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with dictionary columns as their value types and 64-bit offsets as 32-bit."""
+    fields = [pa.field(f.name, plain_type(f.type)) for f in schema]
+    return pa.schema(fields)
+
+
+def plain_type(t: pa.DataType) -> pa.DataType:
+    """A type as the engine keeps it: no dictionaries, no large or view variants."""
+    if pa.types.is_dictionary(t):
+        return plain_type(t.value_type)
+    if pa.types.is_large_string(t) or pa.types.is_string_view(t):
+        return pa.string()
+    if pa.types.is_large_binary(t) or pa.types.is_binary_view(t) or pa.types.is_fixed_size_binary(t):
+        return pa.binary()
+    if pa.types.is_null(t):
+        return pa.string()
+    if pa.types.is_float16(t):
+        return pa.float32()
+    if pa.types.is_timestamp(t) and t.unit != "us":
+        return pa.timestamp("us", t.tz)
+    if pa.types.is_struct(t):
+        return pa.struct([pa.field(t.field(i).name, plain_type(t.field(i).type)) for i in range(t.num_fields)])
+    return t

@@ -1,0 +1,186 @@
+"""Column-wise evaluation: an expression is planned once and then run on any number of batches.
+
+>>> from caesura.expr.nodes import col
+>>> batch = pa.record_batch({"a": pa.array([1, None, 3])})
+>>> evaluate(col("a") * 2 + 1, batch).to_pylist()
+[3, None, 7]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from caesura.errors import ExprError
+from caesura.expr.arrays import repeat
+from caesura.expr.casts import cast_kernel
+from caesura.expr.nodes import Boundary, Call, Column, Constant, Expr
+from caesura.expr.planning import column_type, plan_node
+from caesura.expr.rewrite import children, strip
+from caesura.expr.rules import Kernel
+from caesura.expr.types import TICKS, describe
+
+Ticks = npt.NDArray[np.int64]
+Compiled = Callable[..., pa.Array]
+
+
+class Frame(NamedTuple):
+    """What one evaluation reads: a batch and its rows' lifetimes."""
+
+    batch: pa.RecordBatch
+    le: Ticks | None
+    re: Ticks | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A planned sub-expression; `constant` is set when it reads no row."""
+
+    type: pa.DataType
+    run: Callable[[Frame], Any]
+    constant: pa.Scalar | None = None
+
+
+def evaluate(
+    expr: Expr,
+    batch: pa.RecordBatch,
+    le: Ticks | None = None,
+    re: Ticks | None = None,
+    *,
+    time: pa.DataType = TICKS,
+) -> pa.Array:
+    """The expression's column over one batch; for many batches plan once with `compile_expr`."""
+    return compile_expr(expr, batch.schema, time=time)(batch, le, re)
+
+
+def compile_expr(expr: Expr, schema: pa.Schema, *, time: pa.DataType = TICKS) -> Compiled:
+    """A function (batch, le=None, re=None) -> column, with types, casts and constants settled.
+
+    The column has exactly the type `type_of` names and one value for each row of the batch.
+    """
+    step = plan_step(strip(expr), schema, time)
+
+    def run(batch: pa.RecordBatch, le: Ticks | None = None, re: Ticks | None = None) -> pa.Array:
+        if step.constant is not None:
+            return repeat(step.constant, batch.num_rows)
+        return step.run(Frame(batch, le, re))
+
+    return run
+
+
+def predicate_mask(condition: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where the condition is true; null counts as not true.
+
+    >>> predicate_mask(pa.array([True, None, False]))
+    array([ True, False, False])
+    """
+    rows, offset = len(condition), condition.offset
+    if rows == 0 or condition.null_count == rows:
+        return np.zeros(rows, dtype=np.bool_)
+    # Unpacking the bits ourselves is 30 times faster than fill_null and to_numpy.
+    validity, data = condition.buffers()
+    used = (offset + rows + 7) // 8
+    bits = np.frombuffer(data, np.uint8, used)
+    if validity is not None:
+        bits = bits & np.frombuffer(validity, np.uint8, used)
+    return np.unpackbits(bits, count=offset + rows, bitorder="little")[offset:].view(np.bool_)
+
+
+def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Step:
+    """One node and everything below it, typed, converted and folded."""
+    match expr:
+        case Column(name=name):
+            return _column_step(name, column_type(expr, schema))
+        case Constant():
+            return _constant_step(expr.scalar)
+        case Boundary():
+            return _boundary_step(expr, time)
+    steps = [plan_step(c, schema, time) for c in children(expr)]
+    plan = plan_node(expr, [s.type for s in steps])
+    if isinstance(expr, Call):
+        return _call_step(steps, plan.type, plan.kernel)
+    ready = [_converted(s, t) for s, t in zip(steps, plan.operands, strict=True)]
+    constants = [s.constant for s in ready if s.constant is not None]
+    if len(constants) == len(ready):
+        return _constant_step(_typed(plan.kernel(*(repeat(c, 1) for c in constants)), plan.type)[0])
+    return Step(plan.type, _runner([s.run for s in ready], plan.kernel, plan.type))
+
+
+def _runner(
+    runs: list[Callable[[Frame], Any]], kernel: Kernel, type: pa.DataType
+) -> Callable[[Frame], pa.Array]:
+    match runs:
+        case [one]:
+            return lambda frame: _typed(kernel(one(frame)), type)
+        case [left, right]:
+            return lambda frame: _typed(kernel(left(frame), right(frame)), type)
+    return lambda frame: _typed(kernel(*[run(frame) for run in runs]), type)
+
+
+def _typed(array: pa.Array, type: pa.DataType) -> pa.Array:
+    return array if array.type == type else array.cast(type)
+
+
+def _constant_step(scalar: pa.Scalar) -> Step:
+    return Step(scalar.type, lambda _: scalar, scalar)
+
+
+def _column_step(name: str, type: pa.DataType) -> Step:
+    def run(frame: Frame) -> pa.Array:
+        array = frame.batch.column(name)
+        if array.type != type:
+            raise ExprError(
+                f"column '{name}' was planned as {describe(type)} and came as {describe(array.type)}.",
+                remedy="Compile the expression against the batch's own schema.",
+            )
+        return array
+
+    return Step(type, run)
+
+
+def _boundary_step(expr: Boundary, time: pa.DataType) -> Step:
+    index = 1 if expr.side == "start" else 2
+
+    def run(frame: Frame) -> pa.Array:
+        ticks = frame[index]
+        if ticks is None:
+            raise ExprError(
+                f"'{expr}' needs the rows' lifetimes, and none were given.",
+                remedy="Pass le= and re=, the arrays of lifetime starts and ends.",
+            )
+        counted = pa.array(ticks, type=pa.int64())
+        return counted if time == TICKS else _as_time(counted, time)
+
+    return Step(time, run)
+
+
+def _as_time(ticks: pa.Array, time: pa.DataType) -> pa.Array:
+    return ticks.view(time) if time.bit_width == 64 else ticks.cast(pa.int32()).cast(time)
+
+
+def _converted(step: Step, target: pa.DataType) -> Step:
+    if step.type == target:
+        return step
+    convert = cast_kernel(step.type, target)
+    if convert is None:
+        raise ExprError(
+            f"no conversion from {describe(step.type)} to {describe(target)}.", remedy="Write a .cast(...)."
+        )
+    if step.constant is not None:
+        return _constant_step(convert(repeat(step.constant, 1))[0])
+    run = step.run
+    return Step(target, lambda frame: convert(run(frame)))
+
+
+def _call_step(steps: list[Step], type: pa.DataType, kernel: Kernel) -> Step:
+    def run(frame: Frame) -> pa.Array:
+        rows = frame.batch.num_rows
+        columns = [s.run(frame) if s.constant is None else repeat(s.constant, rows) for s in steps]
+        return kernel(rows, *columns)
+
+    return Step(type, run)

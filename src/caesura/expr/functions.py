@@ -1,0 +1,239 @@
+"""The built-in functions under the names Spark users know; text names a column.
+
+>>> lower("name"), coalesce("a", "b", 0)
+(Expr(lower(name)), Expr(coalesce(a, b, 0)))
+"""
+
+from __future__ import annotations
+
+from caesura.expr.durations import Duration
+from caesura.expr.nodes import Expr, as_column, col, end, lit, start, when
+
+__all__ = [
+    "abs",
+    "ceil",
+    "coalesce",
+    "col",
+    "concat",
+    "contains",
+    "date_trunc",
+    "day",
+    "day_of_week",
+    "end",
+    "endswith",
+    "exp",
+    "floor",
+    "greatest",
+    "hour",
+    "if_null",
+    "is_not_null",
+    "is_null",
+    "least",
+    "length",
+    "like",
+    "lit",
+    "ln",
+    "lower",
+    "ltrim",
+    "minus_time",
+    "minute",
+    "month",
+    "nullif",
+    "plus_time",
+    "power",
+    "replace",
+    "rlike",
+    "round",
+    "rtrim",
+    "second",
+    "sign",
+    "split_part",
+    "sqrt",
+    "start",
+    "startswith",
+    "substring",
+    "timestamp_micros",
+    "to_timestamp",
+    "trim",
+    "unix_micros",
+    "upper",
+    "when",
+    "year",
+]
+
+
+def lower(x: object) -> Expr:
+    return as_column(x).lower()
+
+
+def upper(x: object) -> Expr:
+    return as_column(x).upper()
+
+
+def length(x: object) -> Expr:
+    return as_column(x).length()
+
+
+def trim(x: object) -> Expr:
+    return as_column(x).trim()
+
+
+def ltrim(x: object) -> Expr:
+    return as_column(x).ltrim()
+
+
+def rtrim(x: object) -> Expr:
+    return as_column(x).rtrim()
+
+
+def abs(x: object) -> Expr:
+    return as_column(x).abs()
+
+
+def floor(x: object) -> Expr:
+    return as_column(x).floor()
+
+
+def ceil(x: object) -> Expr:
+    return as_column(x).ceil()
+
+
+def sqrt(x: object) -> Expr:
+    return as_column(x).sqrt()
+
+
+def exp(x: object) -> Expr:
+    return as_column(x).exp()
+
+
+def ln(x: object) -> Expr:
+    return as_column(x).ln()
+
+
+def sign(x: object) -> Expr:
+    return as_column(x).sign()
+
+
+def year(x: object) -> Expr:
+    return as_column(x).year()
+
+
+def month(x: object) -> Expr:
+    return as_column(x).month()
+
+
+def day(x: object) -> Expr:
+    return as_column(x).day()
+
+
+def hour(x: object) -> Expr:
+    return as_column(x).hour()
+
+
+def minute(x: object) -> Expr:
+    return as_column(x).minute()
+
+
+def second(x: object) -> Expr:
+    return as_column(x).second()
+
+
+def day_of_week(x: object) -> Expr:
+    return as_column(x).day_of_week()
+
+
+def unix_micros(x: object) -> Expr:
+    return as_column(x).unix_micros()
+
+
+def timestamp_micros(x: object) -> Expr:
+    return as_column(x).timestamp_micros()
+
+
+def to_timestamp(x: object) -> Expr:
+    return as_column(x).to_timestamp()
+
+
+def is_null(x: object) -> Expr:
+    return as_column(x).is_null()
+
+
+def is_not_null(x: object) -> Expr:
+    return as_column(x).is_not_null()
+
+
+def coalesce(first: object, *others: object) -> Expr:
+    return as_column(first).coalesce(*(as_column(o) for o in others))
+
+
+def greatest(first: object, *others: object) -> Expr:
+    return as_column(first).greatest(*(as_column(o) for o in others))
+
+
+def least(first: object, *others: object) -> Expr:
+    return as_column(first).least(*(as_column(o) for o in others))
+
+
+def concat(first: object, *others: object) -> Expr:
+    return as_column(first).concat(*(as_column(o) for o in others))
+
+
+def nullif(x: object, y: object) -> Expr:
+    return as_column(x).nullif(as_column(y))
+
+
+def if_null(x: object, y: object) -> Expr:
+    return as_column(x).if_null(as_column(y))
+
+
+def power(x: object, exponent: object) -> Expr:
+    return as_column(x).power(as_column(exponent))
+
+
+def round(x: object, digits: int = 0) -> Expr:
+    return as_column(x).round(digits)
+
+
+def substring(x: object, pos: int, length: int | None = None) -> Expr:
+    return as_column(x).substring(pos, length)
+
+
+def contains(x: object, part: str) -> Expr:
+    return as_column(x).contains(part)
+
+
+def startswith(x: object, prefix: str) -> Expr:
+    return as_column(x).startswith(prefix)
+
+
+def endswith(x: object, suffix: str) -> Expr:
+    return as_column(x).endswith(suffix)
+
+
+def like(x: object, pattern: str) -> Expr:
+    return as_column(x).like(pattern)
+
+
+def rlike(x: object, pattern: str) -> Expr:
+    return as_column(x).rlike(pattern)
+
+
+def replace(x: object, search: str, replacement: str = "") -> Expr:
+    return as_column(x).replace(search, replacement)
+
+
+def split_part(x: object, delimiter: str, part: int) -> Expr:
+    return as_column(x).split_part(delimiter, part)
+
+
+def date_trunc(unit: str, x: object) -> Expr:
+    """The unit comes first, as in Spark."""
+    return as_column(x).date_trunc(unit)
+
+
+def plus_time(x: object, duration: Duration) -> Expr:
+    return as_column(x).plus_time(duration)
+
+
+def minus_time(x: object, duration: Duration) -> Expr:
+    return as_column(x).minus_time(duration)

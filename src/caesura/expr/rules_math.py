@@ -1,0 +1,238 @@
+"""Arithmetic, as Spark SQL has it: integers wrap, / is never integer, dividing by zero is null.
+
+>>> from caesura.expr.nodes import col
+>>> plan = RULES["remainder"](col("a") % 3, [pa.int64(), pa.int32()])
+>>> plan.type, plan.kernel(pa.array([7, -7, None]), pa.scalar(3, pa.int64())).to_pylist()
+(DataType(int64), [1, -1, None])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.expr.arrays import column, keep_where, numbers, repeat, zero
+from caesura.expr.casts import cast_kernel, rescale
+from caesura.expr.nodes import Apply, Constant
+from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, wrong
+from caesura.expr.types import as_decimal, common_type, decimal_of, is_numeric, kind, plain
+
+_DOUBLE = pa.float64()
+_WIDEST = 76
+_ROUND_HALF_UP = "half_towards_infinity"
+
+
+def _want_numbers(node: Apply, types: Types) -> None:
+    if all(is_numeric(t) for t in types):
+        return
+    remedy = "Cast the other side, as in .cast('double')."
+    if any(kind(t) in ("timestamp", "date") for t in types):
+        remedy = "Move a time with .plus_time('30s') or .minus_time('30s'); subtract times as .unix_micros()."
+    elif any(kind(t) == "string" for t in types):
+        remedy = "Join texts with .concat(...); read a number from text with .cast('double')."
+    raise wrong(node, "numbers", types, remedy=remedy)
+
+
+def _arithmetic(node: Apply, types: Types) -> Plan:
+    _want_numbers(node, types)
+    kinds = {kind(t) for t in types}
+    if "decimal" in kinds and "float" not in kinds:
+        return _decimal_plan(node, types)
+    shared = common_type(*types)
+    shared = _DOUBLE if node.name == "divide" or kind(shared) == "null" else plain(shared)
+    return Plan(shared, (shared, shared), _ARITHMETIC[node.name])
+
+
+def _divide(a: Datum, b: Datum) -> Datum:
+    return pc.divide(a, _nonzero(b))
+
+
+def _nonzero(divisor: Datum) -> Datum:
+    if isinstance(divisor, pa.Scalar):
+        return pa.scalar(None, divisor.type) if divisor.as_py() == 0 else divisor
+    return keep_where(pc.not_equal(divisor, zero(divisor.type)), divisor)
+
+
+def _remainder(a: Datum, b: Datum) -> Datum:
+    values, nulls = numbers(a)
+    divisors, missing = numbers(b)
+    empty = divisors == 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rest = np.fmod(values, np.where(empty, 1, divisors).astype(divisors.dtype))
+    return column(rest, empty | nulls | missing, a.type)
+
+
+_ARITHMETIC: dict[str, Kernel] = {
+    "add": pc.add,
+    "subtract": pc.subtract,
+    "multiply": pc.multiply,
+    "divide": _divide,
+    "remainder": _remainder,
+}
+
+
+def _decimal_operand(node: Apply, index: int, type: pa.DataType) -> pa.DataType:
+    arg = node.args[index]
+    if kind(type) == "null":
+        return pa.decimal128(1, 0)
+    if isinstance(arg, Constant) and kind(type) == "integer":
+        return (
+            pa.decimal128(max(1, len(str(abs(arg.value)))), 0) if arg.value is not None else as_decimal(type)
+        )
+    return as_decimal(type)
+
+
+def _decimal_plan(node: Apply, types: Types) -> Plan:
+    a, b = (_decimal_operand(node, i, t) for i, t in enumerate(types))
+    whole, scale = max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale)
+    match node.name:
+        case "add" | "subtract":
+            out = decimal_of(whole + scale + 1, scale)
+            return Plan(out, (a, b), _wide(_ARITHMETIC[node.name], out))
+        case "multiply" if a.precision + b.precision < _WIDEST:
+            out = decimal_of(a.precision + b.precision + 1, a.scale + b.scale)
+            return Plan(out, (a, b), _wide(pc.multiply, out))
+        case "divide":
+            scale = max(6, a.scale + b.precision + 1)
+            out = decimal_of(a.precision - a.scale + b.scale + scale, scale)
+            # Arrow truncates to the digits in parentheses; one more than Spark's is there to round with.
+            extra = max(0, out.scale + 1 - (a.scale + b.precision - b.scale + 1))
+            if a.precision + extra + b.precision < _WIDEST:
+                return Plan(out, (a, b), _decimal_divide(a, b, extra, out))
+        case "remainder" if whole + scale < _WIDEST // 2:
+            out = decimal_of(min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+            return Plan(out, (a, b), _decimal_remainder(whole, scale, out))
+    remedy = "Cast one side to a narrower decimal, or to double."
+    raise wrong(node, "decimals of fewer digits", types, remedy=remedy)
+
+
+def _array(datum: Datum, rows: int) -> pa.Array:
+    return repeat(datum, rows) if isinstance(datum, pa.Scalar) else datum
+
+
+def _both(a: Datum, b: Datum) -> tuple[pa.Array, pa.Array]:
+    rows = len(b) if isinstance(a, pa.Scalar) else len(a)
+    return _array(a, rows), _array(b, rows)
+
+
+def _widened(array: pa.Array, digits: int, scale: int) -> pa.Array:
+    return array.cast(pa.decimal256(digits, scale))
+
+
+def _wide(operation: Kernel, out: pa.DataType) -> Kernel:
+    """An exact decimal operation on 76 digits, rounded to Spark's type at the end."""
+
+    def kernel(a: Datum, b: Datum) -> Datum:
+        left, right = (_widened(x, x.type.precision, x.type.scale) for x in _both(a, b))
+        return rescale(operation(left, right), out)
+
+    return kernel
+
+
+def _decimal_divide(a: pa.DataType, b: pa.DataType, extra: int, out: pa.DataType) -> Kernel:
+    def kernel(x: Datum, y: Datum) -> Datum:
+        left, right = _both(x, y)
+        dividend = _widened(left, a.precision + extra, a.scale + extra)
+        return rescale(pc.divide(dividend, _nonzero(_widened(right, b.precision, b.scale))), out)
+
+    return kernel
+
+
+def _decimal_remainder(whole: int, scale: int, out: pa.DataType) -> Kernel:
+    digits = whole + scale
+
+    def kernel(x: Datum, y: Datum) -> Datum:
+        left, right = (_widened(v, digits, scale) for v in _both(x, y))
+        divisor = _nonzero(right)
+        quotient = pc.trunc(pc.divide(left, divisor))
+        whole_times = pc.multiply(rescale(quotient, pa.decimal256(digits, 0)), divisor)
+        return rescale(pc.subtract(left, rescale(whole_times, left.type)), out)
+
+    return kernel
+
+
+def _same_type(node: Apply, types: Types) -> Plan:
+    _want_numbers(node, types)
+    type = _DOUBLE if kind(types[0]) == "null" else plain(types[0])
+    return Plan(type, (type,), {"negate": pc.negate, "abs": pc.abs}[node.name])
+
+
+def _round(node: Apply, types: Types) -> Plan:
+    _want_numbers(node, types)
+    digits = node.options[0]
+    type = _DOUBLE if kind(types[0]) == "null" else plain(types[0])
+    match kind(type):
+        case "integer":
+            return Plan(type, (type,), lambda a: a if digits >= 0 else _round_integers(a, 10**-digits))
+        case "decimal":
+            scale = max(0, min(digits, type.scale))
+            out = decimal_of(max(type.precision - type.scale, -digits) + 1 + scale, scale)
+            return Plan(out, (type,), lambda a: _round_decimals(a, digits, out))
+    return Plan(type, (type,), lambda a: pc.round(a, digits, round_mode=_ROUND_HALF_UP))
+
+
+def _round_integers(array: pa.Array, step: int) -> pa.Array:
+    values, nulls = numbers(array)
+    if step > np.iinfo(values.dtype).max:
+        return column(np.zeros_like(values), nulls, array.type)
+    rest = np.fmod(values, values.dtype.type(step))
+    up = np.abs(rest) >= step - np.abs(rest)
+    return column(
+        values - rest + np.where(up, np.sign(rest) * step, 0).astype(values.dtype), nulls, array.type
+    )
+
+
+def _round_decimals(array: pa.Array, digits: int, out: pa.DataType) -> pa.Array:
+    wide = array.cast(pa.decimal256(_WIDEST, array.type.scale))
+    return rescale(pc.round(wide, digits, round_mode=_ROUND_HALF_UP), out)
+
+
+def _to_whole(node: Apply, types: Types) -> Plan:
+    _want_numbers(node, types)
+    operation = {"floor": pc.floor, "ceil": pc.ceil}[node.name]
+    type = plain(types[0])
+    match kind(type):
+        case "integer":
+            return Plan(pa.int64(), (pa.int64(),), lambda a: a)
+        case "decimal":
+            out = decimal_of(type.precision - type.scale + 1, 0)
+            return Plan(out, (type,), lambda a: rescale(operation(_widened(a, _WIDEST, type.scale)), out))
+    to_integer = cast_kernel(_DOUBLE, pa.int64())
+    assert to_integer is not None
+    return Plan(pa.int64(), (_DOUBLE,), lambda a: to_integer(operation(a)))
+
+
+def _ln(array: Any) -> Any:
+    return pc.ln(keep_where(pc.invert(pc.less_equal(array, 0.0)), array))
+
+
+def _sign(array: Any) -> Any:
+    return pc.sign(array).cast(_DOUBLE)
+
+
+_DOUBLES: dict[str, Kernel] = {
+    "sqrt": lambda a: pc.sqrt(a),
+    "exp": lambda a: pc.exp(a),
+    "ln": _ln,
+    "power": lambda a, b: pc.power(a, b),
+    "sign": _sign,
+}
+
+
+def _double(node: Apply, types: Types) -> Plan:
+    _want_numbers(node, types)
+    return Plan(_DOUBLE, (_DOUBLE,) * len(types), _DOUBLES[node.name])
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(_ARITHMETIC, _arithmetic),
+    "negate": _same_type,
+    "abs": _same_type,
+    "round": _round,
+    "floor": _to_whole,
+    "ceil": _to_whole,
+    **dict.fromkeys(_DOUBLES, _double),
+}

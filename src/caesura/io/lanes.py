@@ -1,0 +1,152 @@
+"""How far each lane of a source has come, and what all of them together promise.
+
+A lane's bound at a row is the running maximum of the rows before it, minus the lag, or what the lane
+itself has said if that is more. The stream's bound is the least over the lanes that are live. Both
+follow from the rows alone: how they are cut into batches never shows.
+
+>>> lanes = Lanes(count=2, lag=5)
+>>> lanes.bounds(lanes[0], np.array([10, 30, 20, 26])).tolist()[1:]
+[5, 25, 25]
+>>> lanes.advance(lanes[0], 30); lanes.least == MIN_TIME
+True
+>>> lanes.advance(lanes[1], 12); lanes.least
+7
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from caesura.kernels.hashing import I64, Mask
+from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern, Promises
+
+
+@dataclass
+class Lane:
+    """One lane: the latest time in it, what it has said, and when rows last came."""
+
+    number: int
+    top: int = MIN_TIME
+    said: int = MIN_TIME
+    seen: int = MIN_TIME
+    next: int = 0
+    idle: bool = False
+
+
+class Lanes:
+    """All lanes of a source."""
+
+    def __init__(self, count: int = 0, lag: int | None = None) -> None:
+        self.lag = lag
+        self.lanes = {n: Lane(n) for n in range(count)}
+        self.aligned: Alignment | None = None
+        """Promises on more than time; none is kept until the first is given."""
+
+    def __getitem__(self, number: int) -> Lane:
+        """A lane, which appears when it is first named."""
+        lane = self.lanes.get(number)
+        if lane is None:
+            lane = self.lanes[number] = Lane(number)
+            if self.aligned is not None:
+                self.aligned.join(number)
+        return lane
+
+    def bound(self, lane: Lane) -> int:
+        """What a lane promises after its rows so far."""
+        return max(lane.said, behind(lane.top, self.lag))
+
+    def others(self, lane: Lane) -> int:
+        """The least bound of the other live lanes."""
+        rest = [self.bound(o) for o in self.lanes.values() if o is not lane and not o.idle]
+        return min(rest, default=INFINITY)
+
+    @property
+    def least(self) -> int:
+        """The least bound of the live lanes."""
+        live = [self.bound(lane) for lane in self.lanes.values() if not lane.idle]
+        return min(live, default=MIN_TIME)
+
+    def bounds(self, lane: Lane, times: I64) -> I64:
+        """The lag's bound at each row, from the rows before it; MIN_TIME without a lag."""
+        if self.lag is None or len(times) == 0:
+            return np.full(len(times), MIN_TIME, np.int64)
+        tops = np.empty(len(times), np.int64)
+        tops[0] = lane.top
+        np.maximum.accumulate(times[:-1], out=tops[1:])
+        np.maximum(tops, max(lane.top, MIN_TIME + self.lag), out=tops)
+        tops -= self.lag
+        return tops
+
+    def disorderly(self, lane: Lane, times: I64) -> bool:
+        """Whether a row could be below the lag's bound; False is certain, True is not."""
+        if self.lag is None or len(times) == 0:
+            return False
+        low, high = int(times.min()), int(times.max())
+        return low < behind(max(high, lane.top), self.lag)
+
+    def advance(self, lane: Lane, top: int) -> None:
+        """Takes the latest time among new rows."""
+        lane.top = max(lane.top, top)
+
+    def say(self, lane: Lane, pattern: Pattern) -> tuple[Pattern, ...] | None:
+        """Takes a promise found in a lane; gives what holds for all lanes now, None if nothing is new."""
+        if set(pattern.attributes) <= {"time"} and pattern.time_bound is not None:
+            if pattern.time_bound <= self.bound(lane):
+                return None
+            lane.said = pattern.time_bound
+            return self.align(lane)
+        if self.aligned is None:
+            self.aligned = Alignment(self.lanes)
+            for other in self.lanes.values():
+                self.align(other)
+        if self.aligned.held.covers(pattern) or self.aligned.given(lane.number).covers(pattern):
+            return None
+        return self.aligned.add(lane.number, pattern)
+
+    def align(self, lane: Lane) -> tuple[Pattern, ...]:
+        """Lets a lane's bound count where promises on more than time wait for it."""
+        if self.aligned is None or self.bound(lane) == MIN_TIME:
+            return ()
+        return self.aligned.add(lane.number, Pattern.before(self.bound(lane)))
+
+    def promises(self, lane: Lane) -> list[Promises]:
+        """What rows of a lane must obey besides time alone."""
+        if self.aligned is None:
+            return []
+        some = (self.aligned.given(lane.number), self.aligned.held)
+        return [promises for promises in some if promises.size]
+
+    def tire(self, clock: int, idle: int) -> None:
+        """Lets go of the lanes that were silent for the idle time."""
+        for lane in self.lanes.values():
+            if lane.seen == MIN_TIME:
+                lane.seen = clock
+            lane.idle = clock - lane.seen >= idle
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "lanes": [asdict(lane) for lane in self.lanes.values()],
+            "aligned": None if self.aligned is None else self.aligned.to_json(),
+        }
+
+    def remember(self, data: dict[str, Any]) -> None:
+        """Takes back what `to_json` gave."""
+        self.lanes = {lane["number"]: Lane(**lane) for lane in data["lanes"]}
+        self.aligned = None if data["aligned"] is None else Alignment.from_json(data["aligned"])
+
+
+def behind(top: int, lag: int | None) -> int:
+    """A running maximum minus the lag, never below all time."""
+    return MIN_TIME if lag is None or top <= MIN_TIME + lag else top - lag
+
+
+def forbidden_by(promises: list[Promises], payload: Any, times: I64) -> Mask | None:
+    """Which rows contradict one of these promises; None when none can."""
+    mask: Mask | None = None
+    for some in promises:
+        found = some.forbids(payload, times)
+        mask = found if mask is None else mask | found
+    return mask if mask is not None and mask.any() else None

@@ -1,0 +1,92 @@
+"""The late table: rows that may not enter, each with its reason, lane and offset.
+
+It keeps rows up to a limit and counts all of them, so that nothing is lost without a trace.
+
+>>> late = LateTable(pa.schema([("id", pa.int64())]), pa.int64(), limit=10)
+>>> page = Page.of(pa.record_batch({"id": [7]}), le=[3], re=[4])
+>>> late.add(page, "too late", lane=0, offsets=np.array([12]))
+>>> late.drain().to_pylist()
+[{'reason': 'too late', 'lane': 0, 'offset': 12, 'kind': '+', 'LE': 3, 'RE': 4, 'RE_new': None, 'id': 7}]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events import Page
+from caesura.events.columns import empty_rows
+from caesura.events.page import KEPT
+from caesura.events.rows import RowState
+from caesura.io.clock import from_ticks
+from caesura.kernels.hashing import I64, Mask
+from caesura.punctuation import INFINITY, MIN_TIME
+
+LIMIT = 100_000
+
+
+def lifetimes(page: Page, time: pa.DataType) -> list[pa.Array]:
+    """The columns kind, LE, RE, RE_new of a page, as people and files take them: no end is null."""
+    ends = np.full(len(page), KEPT, np.int64) if page.re_new is None else page.re_new
+    kept = ends == KEPT
+    return [
+        pa.array(np.where(kept, "+", "-"), pa.string()),
+        from_ticks(page.le, time, _missing(page.le == MIN_TIME)),
+        from_ticks(page.re, time, _missing(page.re == INFINITY)),
+        from_ticks(ends, time, _missing(kept | (ends == INFINITY))),
+    ]
+
+
+def _missing(mask: Mask) -> Mask | None:
+    return mask if mask.any() else None
+
+
+class LateTable:
+    """Refused rows since the last drain; a row state, so that a snapshot saves them."""
+
+    def __init__(self, schema: pa.Schema, time: pa.DataType, *, limit: int = LIMIT) -> None:
+        self.schema = schema
+        self.time = time
+        self.limit = limit
+        self.count = 0
+        self.dropped = 0
+        texts = [("reason", pa.string()), ("kind", pa.string())]
+        ticks = [("LE", time), ("RE", time), ("RE_new", time)]
+        self.rows = RowState({"lane": np.int64, "offset": np.int64}, pa.schema([*texts, *ticks, *schema]))
+
+    def add(self, page: Page, reason: str | pa.Array, *, lane: int | I64, offsets: I64) -> None:
+        """Takes refused rows; one reason for all, or one each."""
+        self.count += len(page)
+        room = max(0, self.limit - self.rows.live)
+        if len(page) > room:
+            self.dropped += len(page) - room
+            page, offsets = page.slice(0, room), offsets[:room]
+            lane = lane if isinstance(lane, int) else lane[:room]
+            reason = reason if isinstance(reason, str) else reason[:room]
+        if len(page) == 0:
+            return
+        reasons = pa.array([reason], pa.string()).take(pa.array(np.zeros(len(page), np.int64)))
+        kind, *ticks = lifetimes(page, self.time)
+        columns = [reasons if isinstance(reason, str) else reason, kind, *ticks, *page.payload.columns]
+        fields = {"lane": np.full(len(page), lane) if isinstance(lane, int) else lane, "offset": offsets}
+        self.rows.append(fields, pa.RecordBatch.from_arrays(columns, schema=self.rows.schema))
+
+    def note(self, reason: str, *, lane: int, offset: int) -> None:
+        """Takes a punctuation that cannot be read: a row without an event."""
+        columns = [pa.nulls(1, field.type) for field in self.schema]
+        payload = pa.RecordBatch.from_arrays(columns, schema=self.schema) if columns else empty_rows(1)
+        never = Page.of(payload, le=[MIN_TIME], re=[INFINITY])
+        self.add(never, reason, lane=lane, offsets=np.array([offset]))
+
+    def drain(self) -> pa.Table | None:
+        """The rows refused since the last call; None when there are none."""
+        if self.rows.live == 0:
+            return None
+        keep = np.flatnonzero(self.rows.alive)
+        batch = self.rows.payload.take(keep)
+        lane, offset = (pa.array(self.rows.get(name)[keep]) for name in ("lane", "offset"))
+        self.rows.kill(keep)
+        self.rows.compact()
+        columns = [batch.column(0), lane, offset, *batch.columns[1:]]
+        names = ["reason", "lane", "offset", *batch.schema.names[1:]]
+        return pa.table(columns, names=names)

@@ -1,0 +1,244 @@
+"""Event shapes: which columns say when an event starts and ends, and what kind of row it is.
+
+Points live one tick. Intervals have an end column, where null means never. An edge row starts an event
+that never ends, or ends one that was started. The full physical form has inserts and retracts. The
+columns that a shape reads leave the payload; rows that make no event are refused with a reason.
+
+>>> shape = Shape.of(time="at", end="until")
+>>> batch = pa.record_batch({"at": [1, 5, None], "until": [None, 3, 9], "id": [7, 8, 9]})
+>>> shaped = shape.cut(batch, pa.schema([("id", pa.int64())]))
+>>> bool(shaped.re[0] == INFINITY), shaped.reasons(np.array([1, 2]))
+(True, ['ends at or before its start', 'has no time'])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.errors import PlanError, closest
+from caesura.events import KEPT
+from caesura.events.columns import empty_rows, words
+from caesura.events.types import plain_type
+from caesura.io.clock import check_time, stream_time, to_ticks
+from caesura.kernels.hashing import I64, Mask
+from caesura.punctuation import INFINITY, MIN_TIME
+
+Form = Literal["point", "interval", "edge", "full"]
+
+NO_TIME, NO_KIND, EMPTY, BACKWARDS, SAME, NO_END = 1, 2, 3, 4, 5, 6
+REASONS = (
+    "",
+    "has no time",
+    "is of no known kind",
+    "ends at or before its start",
+    "its new end is before its start",
+    "a retract that changes nothing",
+    "an end edge without an end",
+)
+STARTS = {"edge": ("start",), "full": ("+", "insert")}
+ENDS = {"edge": ("end",), "full": ("-", "retract")}
+
+
+class Shaped(NamedTuple):
+    """Rows with lifetimes; ``flaw`` says per row what is wrong with it (0: nothing), None if all are sound."""
+
+    le: I64
+    re: I64
+    re_new: I64 | None
+    payload: pa.RecordBatch
+    flaw: np.ndarray[tuple[int], np.dtype[np.int8]] | None
+    advance: I64
+    """How far each row says that time has come."""
+
+    def reasons(self, rows: I64) -> list[str]:
+        """Why these rows make no event."""
+        flaw = np.zeros(len(self.le), np.int8) if self.flaw is None else self.flaw
+        return [REASONS[code] for code in flaw[rows].tolist()]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which columns carry lifetimes, and how."""
+
+    form: Form
+    time: str
+    end: str | None = None
+    kind: str | None = None
+    new_end: str | None = None
+
+    @staticmethod
+    def of(
+        *,
+        time: str,
+        end: str | None = None,
+        kind: str | None = None,
+        new_end: str | None = None,
+        form: Form | None = None,
+    ) -> Shape:
+        """The shape that these columns make; ``form`` says it where they leave a doubt."""
+        if form is None:
+            form = "point" if end is None else "interval"
+            if kind is not None:
+                form = "full" if new_end is not None else "edge"
+        shape = Shape(form, time, end, kind, new_end)
+        shape._check()
+        return shape
+
+    def _check(self) -> None:
+        if self.form not in ("point", "interval", "edge", "full"):
+            raise PlanError(
+                f"no shape is called {self.form!r}.",
+                remedy=closest(str(self.form), ("point", "interval", "edge", "full")),
+            )
+        given = {"end": self.end, "kind": self.kind, "new_end": self.new_end}
+        needed = {"point": (), "interval": ("end",), "edge": ("end", "kind"), "full": ("end", "kind")}[self.form]
+        allowed = (*needed, "new_end") if self.form == "full" else needed
+        for what, column in given.items():
+            if what in needed and column is None:
+                raise PlanError(f"events of the shape '{self.form}' need {what}=.", remedy="Name that column.")
+            if what not in allowed and column is not None:
+                raise PlanError(
+                    f"events of the shape '{self.form}' have no {what}= column, but '{column}' was given.",
+                    remedy="Leave it out, or name another shape.",
+                )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the shape reads; they leave the payload."""
+        return tuple(c for c in (self.time, self.end, self.kind, self.new_end) if c is not None)
+
+    @property
+    def insert_only(self) -> bool:
+        """Whether no row can be a retract."""
+        return self.form in ("point", "interval")
+
+    def check(self, schema: pa.Schema) -> pa.DataType:
+        """Refuses columns that are not there or cannot be times; gives the stream's time."""
+        for column in self.columns:
+            if column not in schema.names:
+                raise PlanError(f"there is no column '{column}'.", remedy=closest(column, schema.names))
+        for column in (self.time, self.end, self.new_end):
+            if column is not None:
+                check_time(column, schema.field(column).type)
+        if self.kind is not None and plain_type(schema.field(self.kind).type) != pa.string():
+            wanted = ", ".join(repr(w) for w in (*STARTS[self.form], *ENDS[self.form]))
+            raise PlanError(
+                f"the kind column '{self.kind}' has the type {schema.field(self.kind).type}.",
+                remedy=f"It must be text with the values {wanted}.",
+            )
+        time = stream_time(schema.field(self.time).type)
+        for column in (self.end, self.new_end):
+            if column is not None and pa.types.is_integer(stream_time(schema.field(column).type)) != (
+                pa.types.is_integer(time)
+            ):
+                raise PlanError(
+                    f"'{self.time}' and '{column}' count time differently: "
+                    f"{schema.field(self.time).type} and {schema.field(column).type}.",
+                    remedy="Make both integers, or both timestamps.",
+                )
+        return time
+
+    def cut(self, batch: pa.RecordBatch, schema: pa.Schema) -> Shaped:
+        """A batch as rows with lifetimes and the payload of ``schema``; never raises for a row."""
+        le, no_time = to_ticks(batch.column(self.time), MIN_TIME)
+        payload = as_payload(batch, schema)
+        if self.form == "point":
+            return self._points(le, no_time, payload)
+        assert self.end is not None
+        re, _ = to_ticks(batch.column(self.end), INFINITY)
+        if self.form == "interval":
+            flaw = _flaws(len(le), (EMPTY, re <= le), (NO_TIME, _outside(le, no_time)))
+            return Shaped(le, re, None, payload, flaw, le)
+        starts, ends = self._kinds(batch)
+        if self.form == "edge":
+            return _edges(le, re, starts, ends, no_time, payload)
+        return self._full(batch, le, re, starts, ends, no_time, payload)
+
+    def _points(self, le: I64, no_time: Mask | None, payload: pa.RecordBatch) -> Shaped:
+        sound = no_time is None and len(le) and le.min() > MIN_TIME and le.max() < INFINITY
+        flaw = None if sound else _flaws(len(le), (NO_TIME, _outside(le, no_time) | (le == INFINITY)))
+        return Shaped(le, le + 1, None, payload, flaw, le)
+
+    def _kinds(self, batch: pa.RecordBatch) -> tuple[Mask, Mask]:
+        assert self.kind is not None
+        column = batch.column(self.kind)
+        return _any_of(column, STARTS[self.form]), _any_of(column, ENDS[self.form])
+
+    def _full(
+        self,
+        batch: pa.RecordBatch,
+        le: I64,
+        re: I64,
+        starts: Mask,
+        ends: Mask,
+        no_time: Mask | None,
+        payload: pa.RecordBatch,
+    ) -> Shaped:
+        new = le if self.new_end is None else to_ticks(batch.column(self.new_end), INFINITY)[0]
+        re_new = np.where(ends, new, KEPT)
+        flaw = _flaws(
+            len(le),
+            (SAME, ends & (re_new == re)),
+            (BACKWARDS, ends & (re_new < le)),
+            (EMPTY, re <= le),
+            (NO_KIND, ~(starts | ends)),
+            (NO_TIME, _outside(le, no_time)),
+        )
+        return Shaped(le, re, re_new if ends.any() else None, payload, flaw, le)
+
+
+def _edges(
+    le: I64, end: I64, starts: Mask, ends: Mask, no_time: Mask | None, payload: pa.RecordBatch
+) -> Shaped:
+    re_new = np.where(ends, end, KEPT)
+    flaw = _flaws(
+        len(le),
+        (NO_END, ends & (end == INFINITY)),
+        (BACKWARDS, ends & (end < le)),
+        (NO_KIND, ~(starts | ends)),
+        (NO_TIME, _outside(le, no_time) | (le == INFINITY)),
+    )
+    forever = np.full(len(le), INFINITY, np.int64)
+    # An end edge happens at its end, so that is how far it says time has come.
+    return Shaped(le, forever, re_new if ends.any() else None, payload, flaw, np.where(ends, end, le))
+
+
+def _any_of(column: pa.Array, texts: tuple[str, ...]) -> Mask:
+    found = pc.equal(column, texts[0])
+    for text in texts[1:]:
+        found = pc.or_(found, pc.equal(column, text))
+    if found.null_count:
+        found = found.fill_null(False)
+    return words(found).view(np.bool_)
+
+
+def _outside(le: I64, no_time: Mask | None) -> Mask:
+    """Rows without a time: null, beyond what ticks can hold, or the tick that stands for 'kept'."""
+    return le == MIN_TIME if no_time is None else no_time | (le == MIN_TIME)
+
+
+def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dtype[np.int8]] | None:
+    """Each row's flaw; where a row has several, the last one named."""
+    some = [(code, mask) for code, mask in found if mask.any()]
+    if not some:
+        return None
+    flaw = np.zeros(count, np.int8)
+    for code, mask in some:
+        flaw[mask] = code
+    return flaw
+
+
+def as_payload(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The payload columns of a batch in the types that the stream keeps."""
+    if len(schema) == 0:
+        return empty_rows(batch.num_rows)
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        columns.append(column if column.type == field.type else column.cast(field.type, safe=False))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,1 @@
+"""The operators: one file, or one folder, for each."""

@@ -1,0 +1,140 @@
+"""Float sums that are exact: order, paging and retractions never show in them.
+
+A sum is a fixed-point number in limbs of 32 bits, held in 64-bit words so that carries wait. Most
+sums fit five limbs around their first value (160 bits); one that does not moves to a full
+accumulator that spans every double. The result is the exact sum, rounded once, half to even.
+
+>>> limbs, base = np.zeros((1, SPAN), np.int64), np.full(1, -1, np.int32)
+>>> for x in (1e16, 1.0, -1e16):
+...     _ = add_floats(np.zeros(1, np.int64), np.array([x]), np.ones(1, np.int64), limbs, base, NONE)
+>>> out = np.zeros(1); round_limbs(limbs, base, out); out.tolist()
+[1.0]
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64
+
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+SPAN = 5
+FULL = 68
+LOW32 = np.int64(0xFFFFFFFF)
+NONE: I64 = np.zeros(0, np.int64)
+
+
+@kernel
+def add_floats(slots: I64, values: F64, weights: I64, limbs: I64, base: I32, unfit: I64) -> int:
+    """Adds finite values to their slots; writes the rows that do not fit their slot's span.
+
+    ``base`` is the number of a slot's lowest limb, -1 before its first value. Values that are not
+    finite are passed over.
+    """
+    missed = 0
+    width = limbs.shape[1]
+    for i in range(len(slots)):
+        x = values[i]
+        if not math.isfinite(x) or x == 0.0:
+            continue
+        fraction, exponent = math.frexp(x)
+        mantissa = np.int64(fraction * 9007199254740992.0)
+        place = exponent - 53 + 1074
+        if place < 0:
+            mantissa >>= -place
+            place = 0
+        limb = place >> 5
+        shift = place & 31
+        slot = slots[i]
+        if base[slot] < 0:
+            base[slot] = max(0, min(limb - 1, FULL - width)) if width < FULL else 0
+        at = limb - base[slot]
+        if at < 0 or at + 2 >= width:
+            unfit[missed] = i
+            missed += 1
+            continue
+        sign = np.int64(1)
+        if mantissa < 0:
+            sign = np.int64(-1)
+            mantissa = -mantissa
+        sign *= weights[i]
+        low = (mantissa & LOW32) << shift
+        high = (mantissa >> 32) << shift
+        limbs[slot, at] += sign * (low & LOW32)
+        rest = (low >> 32) + high
+        limbs[slot, at + 1] += sign * (rest & LOW32)
+        limbs[slot, at + 2] += sign * (rest >> 32)
+    return missed
+
+
+@kernel
+def carry_limbs(limbs: I64) -> None:
+    """Settles the carries: all limbs but the top one lie in [0, 2**32)."""
+    width = limbs.shape[1]
+    for s in range(limbs.shape[0]):
+        for i in range(width - 1):
+            up = limbs[s, i] >> 32
+            limbs[s, i] -= up << 32
+            limbs[s, i + 1] += up
+
+
+@kernel
+def round_limbs(limbs: I64, base: I32, out: F64) -> None:
+    """The double nearest to each exact sum. Settles carries in ``limbs`` on the way."""
+    width = limbs.shape[1]
+    digits = np.zeros(width + 1, np.int64)
+    for s in range(limbs.shape[0]):
+        for i in range(width):
+            digits[i] = limbs[s, i]
+        digits[width] = 0
+        negative = False
+        for _ in range(2):
+            for i in range(width):
+                up = digits[i] >> 32
+                digits[i] -= up << 32
+                digits[i + 1] += up
+            if digits[width] >= 0:
+                break
+            negative = True
+            for i in range(width + 1):
+                digits[i] = -digits[i]
+        top = width
+        while top >= 0 and digits[top] == 0:
+            top -= 1
+        if top < 0:
+            out[s] = 0.0
+            continue
+        out[s] = _round(digits, top, max(0, base[s]))
+        if negative:
+            out[s] = -out[s]
+
+
+@kernel
+def _round(digits: I64, top: int, base: int) -> float:
+    """The double nearest to a positive number in settled limbs."""
+    length = 0
+    while (digits[top] >> length) != 0:
+        length += 1
+    high = 32 * top + length - 1
+    cut = high - 52
+    if 32 * base + high <= 52 or cut < 0:
+        cut = max(0, min(cut, high)) if cut > 0 else 0
+    mantissa = np.int64(0)
+    for bit in range(high, cut - 1, -1):
+        mantissa = (mantissa << 1) | ((digits[bit >> 5] >> (bit & 31)) & 1)
+    if cut > 0:
+        half = cut - 1
+        if (digits[half >> 5] >> (half & 31)) & 1:
+            sticky = False
+            for bit in range(half):
+                if (digits[bit >> 5] >> (bit & 31)) & 1:
+                    sticky = True
+                    break
+            if sticky or (mantissa & 1):
+                mantissa += 1
+    return math.ldexp(float(mantissa), cut + 32 * base - 1074)

@@ -1,0 +1,173 @@
+"""Slots: one per group and window, each with the accumulators of every aggregate asked for.
+
+Several aggregates share what they have in common: `avg(x)` and `sum(x)` keep one sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import from_words
+from caesura.events.rows import RowState
+from caesura.expr import Expr, compile_expr, type_of
+from caesura.kernels.hashing import I64, U64
+from caesura.kernels.keys import KeyTable
+from caesura.ops.aggregate.extremes import Bag, Grows, has_words
+from caesura.ops.aggregate.functions import Aggregate, result_type
+from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum, add_weights
+
+
+class Slots:
+    """The accumulators of a set of aggregates, by a 128-bit key per slot."""
+
+    def __init__(
+        self,
+        aggregates: Sequence[tuple[str, Aggregate]],
+        schema: pa.Schema,
+        keys: Sequence[str],
+        *,
+        time: pa.DataType,
+        insert_only: bool,
+        fields: Mapping[str, Any],
+    ) -> None:
+        self.aggregates = aggregates
+        self.schema = schema
+        self._time = time
+        self._insert_only = insert_only
+        self._parts: dict[object, tuple[int, Accumulator]] = {}
+        self._values: dict[object, int] = {}
+        self.makers: list[Any] = []
+        self._plans = [self._plan(aggregate) for _, aggregate in aggregates]
+        own = {"h1": np.uint64, "h2": np.uint64, "rows": np.int64, **fields}
+        for _, part in self._parts.values():
+            own.update(part.fields())
+        self.keys = pa.schema([schema.field(k) for k in keys])
+        self.rows = RowState(own, self.keys)
+        self._table = KeyTable()
+
+    def _plan(self, aggregate: Aggregate) -> dict[str, Accumulator]:
+        if aggregate.value is None:
+            return {}
+        parts = {"n": self._part("n", aggregate.value)}
+        if aggregate.kind in ("sum", "avg"):
+            parts["sum"] = self._part("sum", aggregate.value)
+        elif aggregate.kind in ("min", "max"):
+            parts["best"] = self._part(aggregate.kind, aggregate.value)
+        return parts
+
+    def _part(self, kind: str, value: Expr) -> Accumulator:
+        place = self._values.setdefault(value.key, len(self._values))
+        if place == len(self.makers):
+            self.makers.append(compile_expr(value, self.schema, time=self._time))
+        if (kind, value.key) not in self._parts:
+            name = f"{kind}{place}"
+            self._parts[kind, value.key] = place, self._accumulator(kind, name, value)
+        return self._parts[kind, value.key][1]
+
+    def _accumulator(self, kind: str, name: str, value: Expr) -> Accumulator:
+        t = type_of(value, self.schema, time=self._time)
+        if kind == "n":
+            return Counted(name)
+        if kind == "sum":
+            if pa.types.is_floating(t):
+                return FloatSum(name)
+            return WideSum(name, result_type(Aggregate("sum", value), self.schema, self._time))
+        return Grows(name, kind, t) if self._insert_only and has_words(t) else Bag(name, kind, t)
+
+    @property
+    def value_types(self) -> list[pa.Field]:
+        """The columns of values that `add` wants, in order."""
+        return [pa.field(f"v{i}", maker_type) for i, maker_type in enumerate(self._types())]
+
+    def _types(self) -> list[pa.DataType]:
+        found: dict[int, pa.DataType] = {}
+        for _, aggregate in self.aggregates:
+            if aggregate.value is not None:
+                place = self._values[aggregate.value.key]
+                found[place] = type_of(aggregate.value, self.schema, time=self._time)
+        return [found[i] for i in range(len(found))]
+
+    def find(self, h1: U64, h2: U64) -> tuple[I64, I64]:
+        """Slot numbers for keys, and the rows that need a new slot (see `open`), in slot order."""
+        return self._table.encode(h1, h2)
+
+    def open(self, h1: U64, h2: U64, keys: pa.RecordBatch, fields: Mapping[str, Any]) -> None:
+        """Makes the slots that `find` asked for."""
+        count = len(h1)
+        own = {"h1": h1, "h2": h2, "rows": np.zeros(count, np.int64), **fields}
+        for _, part in self._parts.values():
+            own.update(part.zeros(count))
+        self.rows.append(own, keys)
+
+    def add(self, at: I64, weights: I64, values: Sequence[pa.Array]) -> None:
+        """Adds weighted values to slots."""
+        add_weights(at, weights, self.rows.get("rows"))
+        for place, part in self._parts.values():
+            part.add(self.rows, at, weights, values[place])
+
+    def results(self, at: I64) -> list[pa.Array]:
+        """The value of every aggregate in these slots."""
+        out = []
+        for (_, aggregate), plan in zip(self.aggregates, self._plans, strict=True):
+            out.append(self._result(aggregate, plan, at))
+        return out
+
+    def _result(self, aggregate: Aggregate, plan: dict[str, Accumulator], at: I64) -> pa.Array:
+        if not plan:
+            return pa.array(self.rows.get("rows")[at])
+        if "best" in plan:
+            return plan["best"].value(self.rows, at)
+        counted = plan["n"]
+        if aggregate.kind == "count":
+            return counted.value(self.rows, at)
+        n = counted.value(self.rows, at).to_numpy()
+        total = plan["sum"]
+        if aggregate.kind == "sum":
+            return _null_where_empty(total.value(self.rows, at), n)
+        assert isinstance(total, (FloatSum, WideSum))
+        mean = total.as_float(self.rows, at) / np.maximum(n, 1)
+        return from_words(mean, n > 0, pa.float64())
+
+    def drop(self, at: I64) -> None:
+        """Lets slots go."""
+        self.rows.kill(at)
+
+    def tidy(self) -> I64 | None:
+        """Compacts when it is worth it; gives the old numbers by new number."""
+        if not self.rows.wasteful:
+            return None
+        return self._compact()
+
+    def _compact(self) -> I64:
+        keep = self.rows.compact()
+        self._table.compact(keep)
+        for _, part in self._parts.values():
+            part.compact(keep)
+            part.rebuild(self.rows)
+        return keep
+
+    def states(self) -> dict[str, RowState]:
+        own = {"slots": self.rows}
+        for number, (_, part) in enumerate(self._parts.values()):
+            own.update({f"{name}{number}": state for name, state in part.states().items()})
+        return own
+
+    def rebuild(self) -> None:
+        """Derives the table and the chains again after a restore."""
+        keep = self.rows.compact() if self.rows.live < self.rows.size else None
+        self._table = KeyTable()
+        self._table.encode(self.rows.get("h1"), self.rows.get("h2"))
+        for _, part in self._parts.values():
+            if keep is not None:
+                part.compact(keep)
+            part.rebuild(self.rows)
+
+
+def _null_where_empty(values: pa.Array, n: I64) -> pa.Array:
+    if (n > 0).all():
+        return values
+    return pa.compute.if_else(pa.array(n > 0), values, pa.scalar(None, values.type))

@@ -1,0 +1,272 @@
+"""Accumulators that add and subtract: row counts, value counts, exact integer and float sums.
+
+Each keeps its numbers as fields of the slots it is given, so that they are purged, compacted and
+saved together with their slots.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.events.columns import validity, words
+from caesura.events.rows import RowState
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, U64
+from caesura.ops.aggregate.exact import FULL, SPAN, add_floats, carry_limbs, round_limbs
+
+Fields = dict[str, Any]
+CARRY_AFTER = 1 << 30
+
+
+class Accumulator(Protocol):
+    """Keeps one quantity per slot."""
+
+    def fields(self) -> Fields: ...
+    def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]: ...
+    def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None: ...
+    def value(self, slots: RowState, at: I64) -> pa.Array: ...
+    def compact(self, keep: I64) -> None: ...
+    def states(self) -> dict[str, RowState]: ...
+    def rebuild(self, slots: RowState) -> None: ...
+
+
+@kernel
+def add_weights(at: I64, weights: I64, total: I64) -> None:
+    """Adds each weight to its slot."""
+    for i in range(len(at)):
+        total[at[i]] += weights[i]
+
+
+@kernel
+def add_wide(at: I64, weights: I64, low: U64, high: I64, t_low: U64, t_high: I64) -> None:
+    """Adds 128-bit integers, times a weight of 1 or -1, to 128-bit totals."""
+    for i in range(len(at)):
+        s = at[i]
+        a = low[i]
+        b = high[i]
+        if weights[i] < 0:
+            a = ~a + np.uint64(1)
+            b = ~b
+            if a == np.uint64(0):
+                b += 1
+        before = t_low[s]
+        t_low[s] = before + a
+        t_high[s] += b
+        if t_low[s] < before:
+            t_high[s] += 1
+
+
+class Stateless:
+    """What accumulators without rows of their own share."""
+
+    def compact(self, keep: I64) -> None:
+        return None
+
+    def states(self) -> dict[str, RowState]:
+        return {}
+
+    def rebuild(self, slots: RowState) -> None:
+        return None
+
+
+class Counted(Stateless):
+    """How many values are not null."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def fields(self) -> Fields:
+        return {self.name: np.int64}
+
+    def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
+        return {self.name: np.zeros(count, np.int64)}
+
+    def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
+        assert values is not None
+        at, weights, _ = present(at, weights, values)
+        add_weights(at, weights, slots.get(self.name))
+
+    def value(self, slots: RowState, at: I64) -> pa.Array:
+        return pa.array(slots.get(self.name)[at])
+
+
+def present(at: I64, weights: I64, values: pa.Array) -> tuple[I64, I64, pa.Array]:
+    """The rows whose value is not null."""
+    valid = validity(values)
+    if len(valid) == 0:
+        return at, weights, values
+    return at[valid], weights[valid], values.drop_null()
+
+
+class WideSum(Stateless):
+    """The exact sum of integers or decimals, in 128 bits."""
+
+    def __init__(self, name: str, result: pa.DataType) -> None:
+        self.name = name
+        self.result = result
+
+    def fields(self) -> Fields:
+        return {f"{self.name}_low": np.uint64, f"{self.name}_high": np.int64}
+
+    def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
+        return {f"{self.name}_low": np.zeros(count, np.uint64), f"{self.name}_high": np.zeros(count, np.int64)}
+
+    def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
+        assert values is not None
+        at, weights, values = present(at, weights, values)
+        low, high = _wide(values)
+        add_wide(at, weights, low, high, slots.get(f"{self.name}_low"), slots.get(f"{self.name}_high"))
+
+    def value(self, slots: RowState, at: I64) -> pa.Array:
+        low = slots.get(f"{self.name}_low")[at]
+        high = slots.get(f"{self.name}_high")[at]
+        if pa.types.is_decimal(self.result):
+            pairs = np.empty((len(at), 2), np.int64)
+            pairs[:, 0], pairs[:, 1] = low.view(np.int64), high
+            return pa.Array.from_buffers(self.result, len(at), [None, pa.py_buffer(pairs)])
+        total = low.view(np.int64)
+        if (high != (total >> 63)).any():
+            raise StreamError(
+                "a sum of integers left the range of 64 bits.",
+                remedy="Sum a cast to 'decimal(38, 0)' or to 'double' instead.",
+            )
+        return pa.array(total)
+
+    def as_float(self, slots: RowState, at: I64) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The sums as doubles, for averages; correctly rounded where 64 bits hold them."""
+        low = slots.get(f"{self.name}_low")[at]
+        high = slots.get(f"{self.name}_high")[at]
+        small = high == (low.view(np.int64) >> 63)
+        out = low.view(np.int64).astype(np.float64)
+        for i in np.flatnonzero(~small):
+            out[i] = float((int(high[i]) << 64) + int(low[i]))
+        scale = self.result.scale if pa.types.is_decimal(self.result) else 0
+        return out / float(10**scale)
+
+
+def _wide(values: pa.Array) -> tuple[U64, I64]:
+    if pa.types.is_decimal(values.type):
+        halves = np.ascontiguousarray(words(values)).view(np.int64)
+        return np.ascontiguousarray(halves[0::2]).view(np.uint64), np.ascontiguousarray(halves[1::2])
+    if pa.types.is_uint64(values.type):
+        return np.ascontiguousarray(words(values)), np.zeros(len(values), np.int64)
+    plain = words(values).astype(np.int64)
+    return plain.view(np.uint64), plain >> 63
+
+
+class FloatSum:
+    """The exact sum of doubles: a short accumulator per slot, a full one for the few that need it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._added = 0
+        self.full = RowState({"limbs": np.dtype((np.int64, (FULL,)))})
+
+    def fields(self) -> Fields:
+        return {
+            f"{self.name}_limbs": np.dtype((np.int64, (SPAN,))),
+            f"{self.name}_base": np.int32,
+            f"{self.name}_odd": np.dtype((np.int64, (3,))),
+            f"{self.name}_full": np.int64,
+        }
+
+    def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
+        return {
+            f"{self.name}_limbs": np.zeros((count, SPAN), np.int64),
+            f"{self.name}_base": np.full(count, -1, np.int32),
+            f"{self.name}_odd": np.zeros((count, 3), np.int64),
+            f"{self.name}_full": np.full(count, -1, np.int64),
+        }
+
+    def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
+        assert values is not None
+        at, weights, values = present(at, weights, values)
+        plain = words(values).astype(np.float64)
+        self._settle(slots, len(plain))
+        odd = ~np.isfinite(plain)
+        if odd.any():
+            self._add_odd(slots, at[odd], weights[odd], plain[odd])
+        full = slots.get(f"{self.name}_full")
+        limbs, base = slots.get(f"{self.name}_limbs"), slots.get(f"{self.name}_base")
+        short = np.flatnonzero(full[at] < 0) if self.full.live else np.arange(len(at))
+        unfit = np.empty(len(short), np.int64)
+        missed = add_floats(at[short], plain[short], weights[short], limbs, base, unfit)
+        rest = [short[unfit[:missed]], np.flatnonzero(full[at] >= 0) if self.full.live else unfit[:0]]
+        self._add_full(slots, at, weights, plain, np.concatenate(rest))
+
+    def _settle(self, slots: RowState, more: int) -> None:
+        """Carries have room for 2**31 additions; settle them well before."""
+        self._added += more
+        if self._added > CARRY_AFTER:
+            carry_limbs(slots.get(f"{self.name}_limbs"))
+            carry_limbs(self.full.get("limbs"))
+            self._added = more
+
+    def _add_odd(self, slots: RowState, at: I64, weights: I64, plain: np.ndarray[Any, Any]) -> None:
+        kind = np.where(np.isnan(plain), 0, np.where(plain > 0, 1, 2))
+        np.add.at(slots.get(f"{self.name}_odd"), (at, kind), weights)
+
+    def _add_full(self, slots: RowState, at: I64, weights: I64, plain: np.ndarray[Any, Any], rows: I64) -> None:
+        if len(rows) == 0:
+            return
+        full = slots.get(f"{self.name}_full")
+        fresh = np.unique(at[rows][full[at[rows]] < 0])
+        if len(fresh):
+            full[fresh] = np.arange(len(fresh)) + self.full.append({"limbs": self._moved(slots, fresh)})
+        base = np.zeros(self.full.size, np.int32)
+        where = full[at[rows]]
+        self.full.touch(np.unique(where))
+        add_floats(where, plain[rows], weights[rows], self.full.get("limbs"), base, np.empty(len(rows), np.int64))
+
+    def _moved(self, slots: RowState, at: I64) -> I64:
+        """The short sums of these slots, laid out in full."""
+        wide = np.zeros((len(at), FULL), np.int64)
+        limbs, base = slots.get(f"{self.name}_limbs"), slots.get(f"{self.name}_base")
+        for row, slot in enumerate(at):
+            if base[slot] >= 0:
+                wide[row, base[slot] : base[slot] + SPAN] = limbs[slot]
+        limbs[at] = 0
+        return wide
+
+    def as_float(self, slots: RowState, at: I64) -> np.ndarray[Any, np.dtype[np.float64]]:
+        out = np.zeros(len(at))
+        round_limbs(slots.get(f"{self.name}_limbs")[at], slots.get(f"{self.name}_base")[at], out)
+        full = slots.get(f"{self.name}_full")[at]
+        wide = np.flatnonzero(full >= 0)
+        if len(wide):
+            exact = np.zeros(len(wide))
+            rows = full[wide]
+            round_limbs(self.full.get("limbs")[rows], np.zeros(len(rows), np.int32), exact)
+            out[wide] = exact
+        odd = slots.get(f"{self.name}_odd")[at]
+        out[odd[:, 1] > 0] = np.inf
+        out[odd[:, 2] > 0] = -np.inf
+        out[(odd[:, 0] > 0) | ((odd[:, 1] > 0) & (odd[:, 2] > 0))] = np.nan
+        return out
+
+    def value(self, slots: RowState, at: I64) -> pa.Array:
+        return pa.array(self.as_float(slots, at))
+
+    def compact(self, keep: I64) -> None:
+        return None
+
+    def states(self) -> dict[str, RowState]:
+        return {"full": self.full}
+
+    def rebuild(self, slots: RowState) -> None:
+        """Drops the full sums that no live slot names."""
+        full = slots.get(f"{self.name}_full")
+        used = full[full >= 0]
+        dead = np.setdiff1d(np.flatnonzero(self.full.alive), used)
+        if len(dead) == 0:
+            return
+        self.full.kill(dead)
+        kept = self.full.compact()
+        renumber = np.full(int(kept[-1]) + 1 if len(kept) else 1, -1, np.int64)
+        renumber[kept] = np.arange(len(kept))
+        full[full >= 0] = renumber[full[full >= 0]]
+        slots.touch(np.flatnonzero(full >= 0))

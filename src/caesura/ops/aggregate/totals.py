@@ -1,0 +1,191 @@
+"""`group_by(k).totals(...)`: one row per group over all its rows, whatever their lifetimes.
+
+     LE  RE | id speed |      group_by("id").totals(n=count())
+      3   4 | 7  50    | +
+      8  12 | 7  60    | +     ->     3  12 | 7 2 | +        the hull of its rows' lifetimes
+
+Laws: a group is final when punctuation covers it, by key, by part of the key, or by the end of
+time. Until then its row may change from its start on, so the output CTI waits for the earliest
+group that is open. (The COUNT, SUM and AVERAGE of the feedback thesis.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.delta import deltas
+from caesura.events.identity import identity
+from caesura.events.item import Item
+from caesura.events.page import Page, take_rows
+from caesura.events.rows import RowState
+from caesura.kernels.hashing import I64
+from caesura.ops.aggregate.extremes import Bag
+from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.aggregate.sent import Sent
+from caesura.ops.aggregate.slots import Slots
+from caesura.ops.aggregate.tumbling import aggregate_schema
+from caesura.plan import Node, Operator, Properties, definite
+from caesura.punctuation import INFINITY, Pattern, lt
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Totals(Node):
+    """Aggregates per group, over all time."""
+
+    group: tuple[str, ...] = ()
+    aggregates: tuple[tuple[str, Aggregate], ...]
+
+    kind = "totals"
+    partitioning = "key"
+
+    def output_schema(self) -> pa.Schema:
+        return aggregate_schema(self, self.group, self.aggregates)
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return Properties()
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        """A pattern on the key passes; a bound on time says only that no group starts before it."""
+        if pattern.time_bound is None or any(a not in self.group for a in pattern.without_time().attributes):
+            return None
+        return pattern
+
+    def keys(self, port: int) -> tuple[str, ...]:
+        return self.group
+
+    def operator(self) -> Operator:
+        return TotalsOperator(self)
+
+    def describe(self) -> str:
+        by = f"by {', '.join(self.group)}; " if self.group else ""
+        return by + ", ".join(f"{name}={a}" for name, a in self.aggregates)
+
+
+class TotalsOperator(Operator):
+    """A slot per group, with bags of starts and ends for the hull."""
+
+    def __init__(self, node: Totals) -> None:
+        super().__init__()
+        self.node = node
+        source = node.inputs[0]
+        self.starts = Bag("le", "min", pa.int64())
+        self.ends = Bag("re", "max", pa.int64())
+        self.slots = Slots(
+            node.aggregates,
+            source.schema,
+            node.group,
+            time=node.time,
+            insert_only=source.properties.insert_only,
+            fields={"sent": np.int64, **self.starts.fields(), **self.ends.fields()},
+        )
+        self.sent = Sent(self.slots.rows, node.schema)
+        self._keys = [source.schema.get_field_index(name) for name in node.group]
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        change = deltas(page)
+        keys = page.payload.select(self._keys)
+        values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
+        h1, h2 = identity(keys.columns, len(page))
+        at, fresh = self.slots.find(h1, h2)
+        if len(fresh):
+            fields = {"sent": np.full(len(fresh), -1, np.int64)}
+            for hull in (self.starts, self.ends):
+                fields.update(hull.zeros(len(fresh)))
+            self.slots.open(h1[fresh], h2[fresh], take_rows(keys, fresh), fields)
+        spread = at[change.rows]
+        rows = self.slots.rows
+        self.slots.add(spread, change.weight, [v.take(pa.array(change.rows)) for v in values])
+        self.starts.add(rows, spread, change.weight, pa.array(change.le))
+        self.ends.add(rows, spread, change.weight, pa.array(change.re))
+        touched = np.unique(at)
+        rows.touch(touched)
+        return [self._send(touched)] if self.speculate == "arrival" else []
+
+    def _send(self, at: I64) -> Page:
+        le, re = self._hull(at)
+        present = self.slots.rows.get("rows")[at] > 0
+        return self.sent.change(at, le, re, self._payload(at), present)
+
+    def _hull(self, at: I64) -> tuple[I64, I64]:
+        rows = self.slots.rows
+        le = self.starts.value(rows, at).fill_null(0).to_numpy()
+        re = self.ends.value(rows, at).fill_null(1).to_numpy()
+        return le, re
+
+    def _payload(self, at: I64) -> pa.RecordBatch:
+        keys = self.slots.rows.payload.take(at).columns if self._keys else []
+        return pa.RecordBatch.from_arrays([*keys, *self.slots.results(at)], schema=self.node.schema)
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        self.counters.sweeps += 1
+        items = self._close()
+        carried = self.node.carry(port, pattern)
+        if carried is None:
+            return items
+        out = self._held_back(carried)
+        return [*items, *definite(out)]
+
+    def _held_back(self, pattern: Pattern) -> Pattern | None:
+        """A time bound waits for the earliest open group that the pattern speaks of."""
+        bound = pattern.time_bound
+        assert bound is not None
+        if bound == INFINITY:
+            return pattern
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive & (rows.get("rows") > 0))
+        if len(live) and pattern.without_time().attributes:
+            live = live[pattern.without_time().matches(rows.payload.take(live), None)]
+        if len(live):
+            le, _ = self._hull(live)
+            earliest = int(le.min())
+            if earliest < bound:
+                self.counters.held_by = f"a group that began at {earliest} is open"
+                bound = earliest
+        return pattern.replace("time", lt(bound))
+
+    def _close(self) -> list[Item]:
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive)
+        columns = dict(zip(self.node.group, rows.payload.take(live).columns if self._keys else [], strict=True))
+        bound = np.broadcast_to(np.asarray(self.promises[0].effective_cti(columns=columns)), len(live))
+        closed = live[bound == INFINITY]
+        items: list[Item] = []
+        if self.speculate == "watermark":
+            full = closed[rows.get("rows")[closed] > 0]
+            items = [self._final(full)] if len(full) else []
+        else:
+            self.sent.forget(closed)
+        self.slots.drop(closed)
+        self._tidy()
+        return items
+
+    def _final(self, at: I64) -> Page:
+        le, re = self._hull(at)
+        return Page(le, re, self._payload(at))
+
+    def _tidy(self) -> None:
+        keep = self.slots.tidy()
+        self.sent.renumber(keep)
+        if keep is not None:
+            for hull in (self.starts, self.ends):
+                hull.compact(keep)
+                hull.rebuild(self.slots.rows)
+
+    def states(self) -> dict[str, RowState]:
+        hulls = {"starts": self.starts.rows, "ends": self.ends.rows}
+        return {**self.slots.states(), "sent": self.sent.rows, **hulls}
+
+    def rebuild(self) -> None:
+        rows = self.slots.rows
+        keep = np.flatnonzero(rows.alive) if rows.live < rows.size else None
+        self.slots.rebuild()
+        self.sent.renumber(keep)
+        self.sent.rebuild()
+        for hull in (self.starts, self.ends):
+            if keep is not None:
+                hull.compact(keep)
+            hull.rebuild(rows)

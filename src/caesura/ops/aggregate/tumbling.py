@@ -1,0 +1,281 @@
+"""`tumbling` windows: one row per group and window, over every event that overlaps the window.
+
+     LE  RE | id speed |      group_by("id").tumbling(10).agg(n=count(), top=max("speed"))
+      3   4 | 7  50    | +           0  10 | 7 2 60 | +
+      8  12 | 7  60    | +    ->    10  20 | 7 1 60 | +
+
+Laws: a window that ends at or before the CTI is final; the output CTI is the start of the earliest
+window still open. An event without end belongs to the windows that start before the CTI: progress
+bounds them. A late event or a retract corrects the windows that it overlaps, and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError, StreamError
+from caesura.events.identity import identity
+from caesura.events.item import Item
+from caesura.events.page import Page, take_rows
+from caesura.events.rows import RowState
+from caesura.kernels.hashing import I64, mix_int
+from caesura.ops.aggregate.endless import Endless
+from caesura.ops.aggregate.functions import Aggregate, result_type
+from caesura.ops.aggregate.sent import Sent
+from caesura.ops.aggregate.slots import Slots
+from caesura.plan import Node, Operator, Properties, definite, shown
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
+
+MOST_PIECES = 50_000_000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tumbling(Node):
+    """Aggregates per group over windows of one size, laid end to end from ``offset``."""
+
+    group: tuple[str, ...] = ()
+    size: int
+    offset: int = 0
+    aggregates: tuple[tuple[str, Aggregate], ...]
+
+    kind = "tumbling"
+    partitioning = "key"
+
+    def output_schema(self) -> pa.Schema:
+        if self.size <= 0:
+            raise PlanError(
+                f"a window of {self.size} ticks can hold no event.", remedy="Give a positive size, like '10s'."
+            )
+        return aggregate_schema(self, self.group, self.aggregates)
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return Properties(aligned=True, max_duration=self.size)
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        bound = pattern.time_bound
+        if bound is None or any(a not in self.group for a in pattern.without_time().attributes):
+            return None
+        return pattern if bound == INFINITY else pattern.replace("time", lt(self.floor(bound)))
+
+    def floor(self, t: int) -> int:
+        """The start of the window that holds t."""
+        return (t - self.offset) // self.size * self.size + self.offset
+
+    def keys(self, port: int) -> tuple[str, ...]:
+        return self.group
+
+    def operator(self) -> Operator:
+        return TumblingOperator(self)
+
+    def describe(self) -> str:
+        by = f"by {', '.join(self.group)}; " if self.group else ""
+        what = ", ".join(f"{name}={a}" for name, a in self.aggregates)
+        return f"{by}{shown(self.size, self.time)}; {what}"
+
+
+def aggregate_schema(
+    node: Node, group: tuple[str, ...], aggregates: tuple[tuple[str, Aggregate], ...]
+) -> pa.Schema:
+    """The group's columns, then one column per aggregate."""
+    if not aggregates:
+        raise PlanError("nothing is aggregated.", remedy="Name at least one, for example n=cz.count().")
+    fields = [node.column(name) for name in group]
+    schema = node.inputs[0].schema
+    fields += [pa.field(name, result_type(a, schema, node.time)) for name, a in aggregates]
+    return pa.schema(fields)
+
+
+class TumblingOperator(Operator):
+    """Slots by (group, window); corrections leave per page, final rows per punctuation."""
+
+    def __init__(self, node: Tumbling) -> None:
+        super().__init__()
+        self.node = node
+        self.schema = node.schema
+        source = node.inputs[0]
+        self.slots = Slots(
+            node.aggregates,
+            source.schema,
+            node.group,
+            time=node.time,
+            insert_only=source.properties.insert_only,
+            fields={"w": np.int64, "sent": np.int64},
+        )
+        self.sent = Sent(self.slots.rows, node.schema)
+        self.endless = Endless(self.slots.keys, self.slots.value_types)
+        self._earliest = MIN_TIME + 2 * (node.size + abs(node.offset))
+        self._keys = [source.schema.get_field_index(name) for name in node.group]
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        keys = page.payload.select(self._keys) if self._keys else page.payload.select([])
+        values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
+        bound = self._bound(keys)
+        first, last, weight = self._changed(page, bound)
+        self._keep_endless(page, keys, values, bound)
+        touched = self._add(keys, values, first, last, weight)
+        return self._correct(touched)
+
+    def _bound(self, keys: pa.RecordBatch) -> int | I64:
+        """The time before which nothing changes, for all rows or for each."""
+        return self.promises[0].effective_cti(columns=dict(zip(self.node.group, keys.columns, strict=True)))
+
+    def _window(self, t: Any) -> Any:
+        return (t - self.node.offset) // self.node.size
+
+    def _last(self, ends: I64, bound: int | I64) -> I64:
+        """The last window of a lifetime with this end; without end, the last that the CTI has reached."""
+        endless = ends == INFINITY
+        if not endless.any():
+            return self._window(ends - 1)  # type: ignore[no-any-return]
+        return np.where(endless, self._reached(bound), self._window(np.where(endless, 0, ends - 1)))
+
+    def _reached(self, bound: int | I64) -> Any:
+        """The last window that starts before the bound."""
+        return self._window(np.maximum(bound, self._earliest) - 1)
+
+    def _changed(self, page: Page, bound: int | I64) -> tuple[I64, I64, I64]:
+        """Per row the windows it enters (weight 1) or leaves (-1); closed windows are left out."""
+        first = self._window(page.le)
+        none = first - 1
+        had = none
+        has = np.maximum(self._last(page.re, bound), none)
+        if page.re_new is not None and page.retracts is not None:
+            new = np.maximum(self._last(np.where(page.retracts, page.re_new, page.re), bound), none)
+            had = np.where(page.retracts, has, none)
+            has = np.where(page.retracts & (page.re_new <= page.le), none, new)
+        low = np.minimum(had, has) + 1
+        if not (isinstance(bound, int) and bound == MIN_TIME):
+            low = np.maximum(low, self._window(np.maximum(bound, self._earliest)))
+        return low, np.maximum(had, has), np.sign(has - had)
+
+    def _add(
+        self, keys: pa.RecordBatch, values: list[pa.Array], first: I64, last: I64, weight: I64
+    ) -> I64:
+        """Adds each row to its windows; gives the slots touched, once each."""
+        count = np.maximum(last - first + 1, 0)
+        total = int(count.sum())
+        if total > MOST_PIECES:
+            raise StreamError(
+                f"events of one page overlap {total:,} windows of {self.node.size} ticks.",
+                remedy="Take larger windows, or bound the lifetimes first with set_duration.",
+            )
+        rows = np.arange(len(first))
+        window = first
+        if total != len(rows) or not (count == 1).all():
+            rows = np.repeat(rows, count)
+            window = first[rows] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+            values = [v.take(pa.array(rows)) for v in values]
+        weight = weight[rows]
+        ids = identity(keys.columns, len(first))
+        h1, h2 = np.empty(total, np.uint64), np.empty(total, np.uint64)
+        mix_int(ids[0], ids[1], rows, window, h1, h2)
+        at, fresh = self.slots.find(h1, h2)
+        if len(fresh):
+            fields = {"w": window[fresh], "sent": np.full(len(fresh), -1, np.int64)}
+            self.slots.open(h1[fresh], h2[fresh], take_rows(keys, rows[fresh]), fields)
+        self.slots.add(at, weight, values)
+        touched = np.flatnonzero(np.bincount(at, minlength=self.slots.rows.size)) if total else at
+        self.slots.rows.touch(touched)
+        return touched
+
+    def _keep_endless(
+        self, page: Page, keys: pa.RecordBatch, values: list[pa.Array], bound: int | I64
+    ) -> None:
+        was = page.re == INFINITY
+        now = was
+        if page.re_new is not None and page.retracts is not None:
+            now = np.where(page.retracts, page.re_new == INFINITY, was)
+            was = was & page.retracts
+        else:
+            was = np.zeros(len(page), np.bool_)
+        change = now.astype(np.int64) - was.astype(np.int64)
+        if change.any():
+            reached = np.broadcast_to(self._reached(bound), len(page))
+            self.endless.change(keys, values, page.le, change, reached)
+
+    def _correct(self, touched: I64) -> list[Item]:
+        """The change in what these slots say, if speculation is wanted."""
+        if self.speculate == "watermark" or len(touched) == 0:
+            return []
+        le = self._start(touched)
+        payload = self._payload(touched)
+        present = self.slots.rows.get("rows")[touched] > 0
+        return [self.sent.change(touched, le, le + self.node.size, payload, present)]
+
+    def _start(self, at: I64) -> I64:
+        return self.slots.rows.get("w")[at] * self.node.size + self.node.offset  # type: ignore[no-any-return]
+
+    def _payload(self, at: I64) -> pa.RecordBatch:
+        keys = self.slots.rows.payload.take(at).columns if self._keys else []
+        return pa.RecordBatch.from_arrays([*keys, *self.slots.results(at)], schema=self.schema)
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        self.counters.sweeps += 1
+        items = self._correct(self._advance_endless())
+        items += self._close()
+        out = self.node.carry(port, pattern)
+        bound = pattern.time_bound
+        if bound is not None and bound != INFINITY:
+            start = self.node.floor(bound)
+            self.counters.held_by = f"the window [{start}, {start + self.node.size}) is open"
+        return [*items, *definite(out)]
+
+    def _advance_endless(self) -> I64:
+        """Lets events without end enter the windows that progress has reached."""
+        rows = self.endless.rows
+        if rows.live == 0:
+            return np.zeros(0, np.int64)
+        live = np.flatnonzero(rows.alive)
+        batch = rows.payload.take(live)
+        keys = batch.select(list(range(len(self._keys))))
+        bound = np.broadcast_to(np.asarray(self._bound(keys)), len(live))
+        going = bound < INFINITY
+        begun = self._window(rows.get("le")[live])
+        reached = np.where(going, self._reached(np.where(going, bound, 0)), begun - 1)
+        first = np.maximum(begun, rows.get("reached")[live] + 1)
+        values = [batch.column(len(self._keys) + i) for i in range(len(self.slots.makers))]
+        touched = self._add(keys, values, first, reached, rows.get("n")[live])
+        rows.get("reached")[live] = np.maximum(rows.get("reached")[live], reached)
+        rows.touch(live)
+        self.endless.drop(live[~going])
+        return touched
+
+    def _close(self) -> list[Item]:
+        """Lets go of the windows that can no longer change; in watermark mode they are sent now."""
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive)
+        bound = self.promises[0].cti
+        if self.promises[0].size and self._keys and len(live):
+            keys = rows.payload.take(live)
+            shut = self._start(live) + self.node.size <= self._bound(keys)
+        else:
+            shut = self._start(live) + self.node.size <= bound
+        closed = live[shut]
+        items: list[Item] = []
+        if self.speculate == "watermark":
+            full = closed[rows.get("rows")[closed] > 0]
+            le = self._start(full)
+            items = [Page(le, le + self.node.size, self._payload(full))] if len(full) else []
+        else:
+            self.sent.forget(closed)
+        self.slots.drop(closed)
+        self.sent.renumber(self.slots.tidy())
+        return items
+
+    def states(self) -> dict[str, RowState]:
+        return {**self.slots.states(), "sent": self.sent.rows, "endless": self.endless.rows}
+
+    def rebuild(self) -> None:
+        keep = None
+        if self.slots.rows.live < self.slots.rows.size:
+            alive = np.flatnonzero(self.slots.rows.alive)
+            keep = alive
+        self.slots.rebuild()
+        self.sent.renumber(keep)
+        self.sent.rebuild()
+        self.endless.rebuild()

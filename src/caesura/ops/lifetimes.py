@@ -1,0 +1,173 @@
+"""The stateless lifetime steps: shift, set_duration, extend, scale, start_at, points.
+
+Each moves [LE, RE) by a rule of its own; an event whose lifetime becomes empty vanishes.
+
+     shift(5)           [10, 20) -> [15, 25)     CTI 12 -> 17
+     set_duration(3)    [10, 20) -> [10, 13)
+     extend(4)          [10, 20) -> [10, 24)
+     scale(2)           [10, 20) -> [10, 30)
+     start_at(8)        [10, 20) -> [16, 20)     the start rounded up to a multiple of 8
+     points_at_end()    [10, 20) -> [20, 21)
+
+Law: none of them remembers anything; a retract moves as its event did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events.item import Item
+from caesura.events.page import KEPT, Page, take_rows
+from caesura.kernels.hashing import I64
+from caesura.plan import Node, Operator, Properties, definite, shown
+from caesura.punctuation import INFINITY, Image, Pattern, SchemaMapping
+
+Rule = Literal["shift", "set_duration", "extend", "scale", "start_at", "points_at_start", "points_at_end"]
+Move = Callable[[I64, I64], tuple[I64, I64]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lifetime(Node):
+    """Moves every lifetime by a rule with an amount."""
+
+    rule: Rule
+    amount: int = 0
+    per: int = 1
+    """The denominator of `scale`."""
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return self.rule
+
+    def output_schema(self) -> pa.Schema:
+        positive = ("set_duration", "scale", "start_at")
+        if self.rule in positive and self.amount <= 0:
+            raise PlanError(
+                f"{self.rule} by {self.amount} leaves no event anything to live on.",
+                remedy="Give a positive amount.",
+            )
+        shrinks = self.rule == "scale" and self.amount < self.per
+        if shrinks and not self.inputs[0].properties.fixed_ends:
+            raise PlanError(
+                f"scale by {self.amount}/{self.per} would move ends that may still change into the past.",
+                remedy="Fix the ends first with set_duration, or scale by 1 or more.",
+            )
+        return self.inputs[0].schema
+
+    def derive(self, *inputs: Properties) -> Properties:
+        known, longest = inputs[0], inputs[0].max_duration
+        match self.rule:
+            case "set_duration":
+                return known.but(aligned=True, points=self.amount == 1, max_duration=self.amount)
+            case "points_at_start":
+                return known.but(aligned=True, points=True, max_duration=1)
+            case "points_at_end":
+                return known.but(aligned=True, points=True, max_duration=1)
+            case "extend":
+                grown = None if longest is None else max(0, longest + self.amount)
+                return known.but(points=False, max_duration=grown)
+            case "scale":
+                grown = None if longest is None else -(-longest * self.amount // self.per)
+                return known.but(points=False, max_duration=grown)
+            case "start_at":
+                return known.but(points=False)
+        return known
+
+    @cached_property
+    def mapping(self) -> SchemaMapping:
+        """How patterns pass: payload as it is, time moved by what a lifetime may move."""
+        move = self.amount if self.rule == "shift" else min(0, self.amount if self.rule == "extend" else 0)
+        return SchemaMapping({n: Image(n) for n in self.schema.names}, time=Image("time", move))
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return self.mapping.down(pattern) if pattern.time_bound is not None or self.rule == "shift" else None
+
+    def move(self, le: I64, re: I64) -> tuple[I64, I64]:
+        """The rule on columns of starts and ends; ends that never come stay so."""
+        endless = re == INFINITY
+        match self.rule:
+            case "shift":
+                return le + self.amount, np.where(endless, INFINITY, re + np.where(endless, 0, self.amount))
+            case "set_duration":
+                return le, le + self.amount
+            case "extend":
+                return le, np.where(endless, INFINITY, re + np.where(endless, 0, self.amount))
+            case "scale":
+                span = np.where(endless, 0, re - le)
+                return le, np.where(endless, INFINITY, le + np.maximum(1, -(-span * self.amount // self.per)))
+            case "start_at":
+                return -(-le // self.amount) * self.amount, re
+            case "points_at_start":
+                return le, le + 1
+            case "points_at_end":
+                return re, np.where(endless, INFINITY, re + np.where(endless, 0, 1))
+
+    def operator(self) -> Operator:
+        return Mover(self)
+
+    def describe(self) -> str:
+        if self.rule.startswith("points"):
+            return ""
+        if self.rule == "scale":
+            return f"{self.amount}" if self.per == 1 else f"{self.amount}/{self.per}"
+        return shown(self.amount, self.time)
+
+
+class Mover(Operator):
+    """Moves a page at a time."""
+
+    def __init__(self, node: Lifetime) -> None:
+        super().__init__()
+        self._node = node
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        le, re = self._node.move(page.le, page.re)
+        if page.re_new is None:
+            moved = Page(le, re, page.payload)
+            return [moved.filter(le < re)]
+        assert page.retracts is not None
+        kept = np.where(page.retracts, page.re_new, page.re)
+        new_le, new_re = self._node.move(page.le, kept)
+        new_re = np.where(page.retracts & (page.re_new <= page.le), new_le, new_re)
+        return [_changes(page, le, re, new_le, new_re)]
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        return definite(self._node.carry(port, pattern))
+
+
+def _changes(page: Page, le: I64, re: I64, new_le: I64, new_re: I64) -> Page:
+    """Inserts as they are; a retract as one where its start stays, as a loss and a gain where not."""
+    assert page.retracts is not None
+    had, has = le < re, new_le < new_re
+    insert = ~page.retracts & had
+    stays = page.retracts & had & has & (le == new_le)
+    end = stays & (re != new_re)
+    loss = page.retracts & had & ~stays
+    gain = page.retracts & has & ~stays
+    rows, starts, ends, news = [], [], [], []
+    for mask, s, e, n in (
+        (insert, le, re, np.full(len(page), KEPT)),
+        (end, le, re, new_re),
+        (loss, le, re, le),
+        (gain, new_le, new_re, np.full(len(page), KEPT)),
+    ):
+        some = np.flatnonzero(mask)
+        rows.append(some)
+        starts.append(s[some])
+        ends.append(e[some])
+        news.append(n[some])
+    order = np.argsort(np.concatenate(rows), kind="stable")
+    row = np.concatenate(rows)[order]
+    return Page.of(
+        take_rows(page.payload, row),
+        le=np.concatenate(starts)[order],
+        re=np.concatenate(ends)[order],
+        re_new=np.concatenate(news)[order],
+    )

@@ -1,0 +1,91 @@
+"""`select` keeps, renames and computes payload columns; lifetimes stay.
+
+     LE  RE | id speed |           select("id", kmh=col("speed") * 1.6)
+     10  20 | 3  50    | +   ->    10  20 | 3 80.0 | +
+
+Law: a pattern passes exactly when every attribute that it names survives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events.columns import empty_rows
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.expr import Expr, compile_expr, is_column, shifted_column, type_of
+from caesura.ops.timed import refuse_moving_ends
+from caesura.plan import Node, Operator, Properties, definite
+from caesura.punctuation import Image, Pattern, SchemaMapping
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Select(Node):
+    """Computes the output columns, in order, from the input row."""
+
+    columns: tuple[tuple[str, Expr], ...]
+
+    kind = "select"
+
+    def output_schema(self) -> pa.Schema:
+        source = self.inputs[0]
+        if not self.columns:
+            raise PlanError("no column is selected.", remedy="Name at least one column to keep.")
+        for _, expr in self.columns:
+            refuse_moving_ends(expr, source)
+        return pa.schema([(name, type_of(e, source.schema, time=self.time)) for name, e in self.columns])
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return inputs[0]
+
+    @cached_property
+    def mapping(self) -> SchemaMapping:
+        """Which output columns are input columns, perhaps moved by a constant."""
+        images: dict[str, Image] = {}
+        for name, expr in self.columns:
+            plain, moved = is_column(expr), shifted_column(expr)
+            if plain is not None:
+                images[name] = Image(plain)
+            elif moved is not None and self._exactly_shifts(name, moved[0]):
+                images[name] = Image(moved[0], moved[1])
+        return SchemaMapping(images)
+
+    def _exactly_shifts(self, name: str, column: str) -> bool:
+        """64-bit sums wrap at the far ends only, which a pattern cannot tell; narrower ones may widen."""
+        wide = pa.int64()
+        return self.schema.field(name).type == wide and self.inputs[0].schema.field(column).type in NARROW
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return self.mapping.down(pattern)
+
+    def operator(self) -> Operator:
+        return Project(self)
+
+    def describe(self) -> str:
+        return ", ".join(n if is_column(e) == n else f"{n}={e}" for n, e in self.columns)
+
+
+NARROW = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32())
+
+
+class Project(Operator):
+    """One evaluation per column and page; kept columns are not copied."""
+
+    def __init__(self, node: Select) -> None:
+        super().__init__()
+        self._node = node
+        schema = node.inputs[0].schema
+        self._makers = [compile_expr(expr, schema, time=node.time) for _, expr in node.columns]
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        arrays = [make(page.payload, page.le, page.re) for make in self._makers]
+        payload = pa.RecordBatch.from_arrays(arrays, schema=self._node.schema) if arrays else empty_rows(len(page))
+        return [page.with_payload(payload)]
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        return definite(self._node.carry(port, pattern))

@@ -1,0 +1,85 @@
+"""`union` merges two streams of one schema as bags; a promise holds when both have given it.
+
+     10  20 | 3 | +                 10  20 | 3 | +
+                      union   ->    12  15 | 3 | +
+     12  15 | 3 | +
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.plan import Node, Operator, Properties, aligned, both
+from caesura.punctuation import Alignment, Pattern
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Union(Node):
+    """All events of two or more streams."""
+
+    kind = "union"
+
+    def output_schema(self) -> pa.Schema:
+        first = self.inputs[0]
+        for number, other in enumerate(self.inputs[1:], 2):
+            self._check(first, other, number)
+        return first.schema
+
+    def _check(self, first: Node, other: Node, number: int) -> None:
+        if first.schema.names != other.schema.names or first.schema.types != other.schema.types:
+            raise PlanError(
+                f"stream {number} has the columns {_signature(other.schema)}; wanted {_signature(first.schema)}.",
+                remedy="Bring both to the same columns with select, in the same order, with casts where needed.",
+            )
+        if first.time != other.time:
+            raise PlanError(
+                f"stream {number} has time of type {other.time}; wanted {first.time}.",
+                remedy="Read both with the same kind of time column.",
+            )
+
+    def derive(self, *inputs: Properties) -> Properties:
+        known = inputs[0]
+        for more in inputs[1:]:
+            known = both(known, more)
+        return known
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return pattern
+
+    def operator(self) -> Operator:
+        return Merge(len(self.inputs))
+
+
+def _signature(schema: pa.Schema) -> str:
+    return "(" + ", ".join(f"{f.name} {f.type}" for f in schema) + ")"
+
+
+class Merge(Operator):
+    """Passes pages; holds punctuation until every input has given it."""
+
+    def __init__(self, ports: int) -> None:
+        super().__init__(ports)
+        self._alignment = Alignment(range(ports))
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        return [page]
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        items = aligned(self._alignment, port, pattern)
+        behind = min(range(len(self.promises)), key=lambda p: self.promises[p].cti)
+        self.counters.held_by = f"input {behind + 1}" if not items else ""
+        return items
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "alignment": self._alignment.to_json()}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._alignment = Alignment.from_json(meta["alignment"])

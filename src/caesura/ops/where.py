@@ -1,0 +1,69 @@
+"""`where` keeps the events whose payload satisfies a predicate; lifetimes stay.
+
+     LE  RE | speed |              where(col("speed") >= 50)
+     10  20 | 51    | +      ->    10  20 | 51 | +
+     12  22 | 17    | +
+
+Law: a retract passes exactly if its insert did, because both show the same payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.expr import Expr, compile_predicate, type_of
+from caesura.ops.timed import refuse_moving_ends
+from caesura.plan import Node, Operator, Properties, definite
+from caesura.punctuation import Pattern
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Where(Node):
+    """Keeps the rows where the predicate is true."""
+
+    predicate: Expr
+
+    kind = "where"
+
+    def output_schema(self) -> pa.Schema:
+        source = self.inputs[0]
+        got = type_of(self.predicate, source.schema, time=self.time)
+        if not pa.types.is_boolean(got):
+            raise PlanError(
+                f"the predicate '{self.predicate}' is of type {got}; wanted boolean.",
+                remedy=f"Compare it with something, for example ({self.predicate}) != 0.",
+            )
+        refuse_moving_ends(self.predicate, source)
+        return source.schema
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return inputs[0]
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return pattern
+
+    def operator(self) -> Operator:
+        return Filter(self)
+
+    def describe(self) -> str:
+        return str(self.predicate)
+
+
+class Filter(Operator):
+    """One mask per page."""
+
+    def __init__(self, node: Where) -> None:
+        super().__init__()
+        self._test = compile_predicate(node.predicate, node.inputs[0].schema, time=node.time)
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        return [page.filter(self._test(page.payload, page.le, page.re))]
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        return definite(pattern)

@@ -1,0 +1,78 @@
+"""Durations as users write them: ``"2m"``, ``"500ms"``, a timedelta, or plain ticks.
+
+>>> ticks("2m", pa.timestamp("us"), "window size")
+120000000
+>>> ticks(5, pa.int64(), "window size")
+5
+>>> ticks("2m", pa.int64(), "window size")
+Traceback (most recent call last):
+...
+caesura.errors.PlanError: the window size is '2m', but this stream's time is plain integers.
+Give a whole number of ticks, or read the stream with a timestamp column as its time.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+
+UNITS = {
+    "us": 1,
+    "ms": 1_000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "min": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+    "w": 604_800_000_000,
+}
+Duration = int | str | timedelta
+
+
+def ticks(duration: Duration, time: pa.DataType, what: str) -> int:
+    """A duration in the ticks of a stream's time."""
+    if isinstance(duration, bool) or not isinstance(duration, (int, str, timedelta)):
+        raise PlanError(
+            f"the {what} is {duration!r}, which is no duration.",
+            remedy="Write a text like '30s', a timedelta, or whole ticks.",
+        )
+    if isinstance(duration, int):
+        return duration
+    if pa.types.is_integer(time):
+        raise PlanError(
+            f"the {what} is {duration!r}, but this stream's time is plain integers.",
+            remedy="Give a whole number of ticks, or read the stream with a timestamp column as its time.",
+        )
+    if isinstance(duration, timedelta):
+        return duration // timedelta(microseconds=1)
+    return _parse(duration, what)
+
+
+def _parse(text: str, what: str) -> int:
+    parts = re.findall(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
+    whole = "".join(n + u for n, u in parts) == re.sub(r"\s", "", text.lower())
+    if not parts or not whole or any(u not in UNITS for _, u in parts):
+        raise PlanError(
+            f"the {what} {text!r} cannot be read as a duration.",
+            remedy=f"Write a number and a unit ({', '.join(UNITS)}), for example '90s' or '1h30m'.",
+        )
+    return round(sum(float(n) * UNITS[u] for n, u in parts))
+
+
+def shown(ticks_: int, time: pa.DataType) -> str:
+    """Ticks as a user would write them.
+
+    >>> shown(90_000_000, pa.timestamp("us")), shown(7, pa.int64())
+    ('1m30s', '7')
+    """
+    if pa.types.is_integer(time) or ticks_ == 0:
+        return str(ticks_)
+    out, rest = "-" if ticks_ < 0 else "", abs(ticks_)
+    for unit in ("d", "h", "m", "s", "ms", "us"):
+        count, rest = divmod(rest, UNITS[unit])
+        out += f"{count}{unit}" if count else ""
+    return out

@@ -1,0 +1,146 @@
+"""A step of a plan: frozen, checked when it is built, and able to make its physical operator.
+
+A node knows its inputs, its output schema, what it promises of every event (`properties`), and how
+punctuation on its inputs becomes punctuation on its output (`carry`). Equal sub-plans have equal
+fingerprints, so that they run once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from caesura.errors import CaesuraError, PlanError, closest
+from caesura.events.types import check_schema
+from caesura.plan.operator import Operator
+from caesura.plan.place import here
+from caesura.plan.properties import Properties
+from caesura.punctuation import Pattern
+
+TICKS = pa.int64()
+"""The time of a stream whose time column holds plain integers."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Node:
+    """What all steps have: inputs, a name, the user's line."""
+
+    inputs: tuple[Node, ...] = ()
+    name: str = ""
+    place: str = field(default_factory=here)
+
+    kind: ClassVar[str] = "step"
+    """What users call the step."""
+    partitioning: ClassVar[str] = "any"
+    """Where rows must meet: 'any' place, by 'key' (see `keys`), or all in 'one'."""
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "_schema", check_schema(self.output_schema()))
+        except CaesuraError as error:
+            raise error.at(self.step, self.place) from None
+
+    @property
+    def step(self) -> str:
+        """How messages call this step."""
+        return self.name or self.kind
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The payload columns of the output."""
+        return self._schema  # type: ignore[attr-defined]
+
+    def output_schema(self) -> pa.Schema:
+        """The payload columns of the output; refuses a step that makes no sense."""
+        raise NotImplementedError
+
+    @property
+    def time(self) -> pa.DataType:
+        """Whether time is plain ticks (int64) or microseconds of a timestamp."""
+        return self.inputs[0].time
+
+    @cached_property
+    def properties(self) -> Properties:
+        """What holds for every event of the output."""
+        return self.derive(*(node.properties for node in self.inputs))
+
+    def derive(self, *inputs: Properties) -> Properties:
+        """The output's properties from the inputs'."""
+        raise NotImplementedError
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        """A definite punctuation on an input, as the most it says about the output; None for nothing.
+
+        Where several inputs must agree, this is one input's share.
+        """
+        raise NotImplementedError
+
+    def keys(self, port: int) -> tuple[str, ...]:
+        """The input columns whose equal values must meet in one place; empty when any place will do."""
+        return ()
+
+    def operator(self) -> Operator:
+        """The step at work."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """The step's parameters, for explain."""
+        return ""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal for steps that do the same to the same inputs; names and lines do not count."""
+        parts = [type(self).__name__]
+        for f in dataclasses.fields(self):
+            if f.name not in ("inputs", "place", "name"):
+                parts.append(f"{f.name}={canonical(getattr(self, f.name))}")
+        parts += [node.fingerprint for node in self.inputs]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def column(self, name: str, port: int = 0) -> pa.Field:
+        """An input column, or an error that lists what there is."""
+        schema = self.inputs[port].schema
+        if name not in schema.names:
+            raise PlanError(f"there is no column '{name}'.", remedy=closest(name, schema.names))
+        return schema.field(name)
+
+
+def canonical(value: Any) -> str:
+    """A text that is equal for equal parameters."""
+    key = getattr(value, "key", None)
+    if key is not None and not callable(key):
+        return str(key)
+    if isinstance(value, (tuple, list)):
+        return "(" + ",".join(canonical(v) for v in value) + ")"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{k}:{canonical(v)}" for k, v in value.items()) + "}"
+    if callable(value) or type(value).__repr__ is object.__repr__:
+        return f"{type(value).__name__}@{id(value)}"
+    return repr(value)
+
+
+def walk(*roots: Node) -> Iterator[Node]:
+    """Every node once, inputs before their consumers; equal sub-plans count as one."""
+    seen: set[str] = set()
+    for root in roots:
+        yield from _walk(root, seen)
+
+
+def _walk(root: Node, seen: set[str]) -> Iterator[Node]:
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if node.fingerprint in seen:
+            continue
+        if ready:
+            seen.add(node.fingerprint)
+            yield node
+            continue
+        stack.append((node, True))
+        stack.extend((child, False) for child in reversed(node.inputs))

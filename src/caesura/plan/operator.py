@@ -1,0 +1,127 @@
+"""The physical side of a step: pages and punctuation in, items out, state that can be saved.
+
+`page`, `definite` and `signal` give the items that leave, in order. The runtime calls them one at a
+time and never concurrently; an operator keeps no clock, no randomness and no reference to a page
+beyond its own state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from caesura.errors import StreamError
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.events.rows import Chunks, RowState
+from caesura.punctuation import Alignment, Intent, Pattern, Promises, Punctuation
+
+Up = tuple[int, Punctuation]
+"""A message for the operator behind an input port."""
+
+
+@dataclass
+class Counters:
+    """What an operator has done and holds; shown to people and read by tests."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    pages_in: int = 0
+    sweeps: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    last_in: str = ""
+    last_out: str = ""
+    held_by: str = ""
+    extra: dict[str, int] = field(default_factory=dict)
+
+
+class Operator:
+    """A step at work. Subclasses say what a page and a definite punctuation do."""
+
+    speculate: Literal["arrival", "watermark"] = "arrival"
+    """Whether results that may still change leave at once, or only behind the watermark."""
+
+    def __init__(self, ports: int = 1) -> None:
+        self.promises = [Promises() for _ in range(ports)]
+        self.counters = Counters()
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        """What leaves because these events came."""
+        raise NotImplementedError
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        """What leaves because nothing matching the pattern can come any more."""
+        raise NotImplementedError
+
+    def signal(self, port: int, punctuation: Punctuation) -> Iterable[Item]:
+        """What leaves because of a punctuation that is not definite."""
+        raise StreamError(
+            f"a {punctuation.intent.value} punctuation came to a step that cannot take it.",
+            remedy="Take the step off the loop, or the token away.",
+        )
+
+    def control(self, message: Punctuation) -> Iterable[Up]:
+        """What goes further up because a consumer spoke. By default a message stops here."""
+        self.counters.extra["control"] = self.counters.extra.get("control", 0) + 1
+        return ()
+
+    def punctuation(self, port: int, item: Punctuation) -> Iterable[Item]:
+        """Takes a punctuation; one that says nothing new ends here."""
+        if item.intent is not Intent.DEFINITE:
+            return self.signal(port, item)
+        if not self.promises[port].add(item.pattern):
+            return ()
+        return self.definite(port, item.pattern)
+
+    def states(self) -> Mapping[str, RowState]:
+        """The row states that make up this operator's memory."""
+        return {}
+
+    def meta(self) -> dict[str, Any]:
+        """What else must survive, as JSON; extended by subclasses."""
+        return {"promises": [p.to_json() for p in self.promises]}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        """Takes back what `meta` gave."""
+        self.promises = [Promises.from_json(p) for p in meta["promises"]]
+
+    def rebuild(self) -> None:
+        """Derives indexes again after the row states were restored."""
+
+    def snapshot(self) -> Chunks:
+        """The chunks that changed since the last snapshot; None for one that is gone."""
+        chunks: Chunks = {"meta": json.dumps(self.meta()).encode()}
+        for name, state in self.states().items():
+            for part, data in state.snapshot().items():
+                chunks[f"{name}/{part}"] = data
+        return chunks
+
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        """Takes the state that these chunks hold."""
+        for name, state in self.states().items():
+            mine = {k[len(name) + 1 :]: v for k, v in chunks.items() if k.startswith(name + "/")}
+            state.restore(mine)
+        self.remember(json.loads(chunks["meta"]))
+        self.rebuild()
+
+    def measure(self) -> Counters:
+        """The counters, with the state as it is now."""
+        states = self.states().values()
+        self.counters.state_rows = sum(s.live for s in states)
+        self.counters.state_bytes = sum(s.nbytes for s in states)
+        return self.counters
+
+
+def definite(pattern: Pattern | None) -> list[Item]:
+    """A definite punctuation as output; nothing where there is no pattern."""
+    return [] if pattern is None else [Punctuation(pattern, Intent.DEFINITE)]
+
+
+def aligned(alignment: Alignment, port: int, pattern: Pattern | None) -> list[Item]:
+    """What several inputs together promise after one of them spoke."""
+    if pattern is None:
+        return []
+    return [Punctuation(p, Intent.DEFINITE) for p in alignment.add(port, pattern)]

@@ -1,0 +1,256 @@
+"""Which items a punctuation speaks of: per attribute a set of values, wildcards left out.
+
+`time` is an item's sync time; the other attributes are its payload. No sync time is INFINITY, so
+`before(INFINITY)` is the pattern without constraints, which every item matches.
+
+>>> print(Pattern.before(20).intersect(Pattern(id=4)))
+time < 20, id = 4
+>>> Pattern(id=[1, 2, 3]).covers(Pattern(id=2, speed=lt(20)))
+True
+>>> [str(piece) for piece in Pattern(id=4).minus(Pattern.before(20))]
+['time >= 20, id = 4']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from caesura.errors import PatternError, closest
+from caesura.punctuation import text
+from caesura.punctuation.coercion import fit
+from caesura.punctuation.time import INFINITY, MIN_TIME, TIME
+from caesura.punctuation.values import ANY, NOT_NULL, Values, lt, one_of, value
+
+Items = tuple[tuple[str, Values], ...]
+Columns = Mapping[str, Any]
+
+
+class Pattern:
+    """A conjunction of constraints, one per attribute; frozen and hashable."""
+
+    __slots__ = ("_hash", "_items")
+    _items: Items
+    _hash: int | None
+
+    def __init__(self, /, **attributes: Any) -> None:
+        object.__setattr__(self, "_items", _normal(attributes))
+        object.__setattr__(self, "_hash", None)
+
+    @staticmethod
+    def of(constraints: Mapping[str, Any]) -> Pattern:
+        """A pattern from a mapping: scalars mean that value, collections any of their values."""
+        return Pattern(**constraints)
+
+    @staticmethod
+    def before(t: int) -> Pattern:
+        """Everything with a sync time below t: the pattern of a CTI."""
+        return Pattern(**{TIME: lt(int(t))})
+
+    def __setattr__(self, name: str, _: Any) -> None:
+        raise AttributeError(f"a pattern is frozen; {name} cannot be set")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pattern) and self._items == other._items
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash(self._items))
+        return self._hash  # type: ignore[return-value]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Pattern.of, (dict(self._items),)
+
+    def __str__(self) -> str:
+        ordered = sorted(self._items, key=lambda item: item[0] != TIME)
+        return ", ".join(text.constraint(name, values) for name, values in ordered) or "*"
+
+    def __repr__(self) -> str:
+        return f"Pattern({self})"
+
+    def __getitem__(self, name: str) -> Values:
+        """The values an attribute may have: ANY if it is not constrained (time is never null)."""
+        for known, values in self._items:
+            if known == name:
+                return values
+        return NOT_NULL if name == TIME else ANY
+
+    def __contains__(self, name: object) -> bool:
+        return any(known == name for known, _ in self._items)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The constrained attributes, by name."""
+        return tuple(name for name, _ in self._items)
+
+    def items(self) -> Items:
+        """The constraints, by name."""
+        return self._items
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no item can match."""
+        return any(values.is_empty for _, values in self._items)
+
+    @property
+    def time_bound(self) -> int | None:
+        """The t of a time constraint `time < t`; INFINITY without one; None for any other."""
+        times = self[TIME]
+        if times.low:
+            return INFINITY if not times.cuts else (times.cuts[0][0] if len(times.cuts) == 1 else None)
+        return MIN_TIME if not times.cuts else None
+
+    def reach(self, start: int) -> int:
+        """The largest t such that all sync times from start up to t, without it, are in the pattern."""
+        end = self[TIME].reach(start)
+        return INFINITY if end is None else end
+
+    def without_time(self) -> Pattern:
+        """The same constraints but the one on time."""
+        return self.replace(TIME, NOT_NULL)
+
+    def replace(self, name: str, values: Values) -> Pattern:
+        """The same pattern with another constraint on one attribute."""
+        return Pattern(**{**dict(self._items), name: values})
+
+    def covers(self, other: Pattern) -> bool:
+        """Whether every item that matches the other matches this one."""
+        return other.is_empty or all(values.covers(other[name]) for name, values in self._items)
+
+    def intersects(self, other: Pattern) -> bool:
+        """Whether some item matches both."""
+        if self.is_empty or other.is_empty:
+            return False
+        return all(values.intersects(other[name]) for name, values in self._items)
+
+    def intersect(self, other: Pattern) -> Pattern | None:
+        """What matches both, or None when nothing can."""
+        if not self.intersects(other):
+            return None
+        both = dict(self._items)
+        for name, values in other._items:
+            both[name] = values.intersect(both[name]) if name in both else values
+        return Pattern(**both)
+
+    def minus(self, other: Pattern) -> tuple[Pattern, ...]:
+        """Disjoint patterns that together match what matches this one and not the other."""
+        if self.is_empty:
+            return ()
+        if not self.intersects(other):
+            return (self,)
+        pieces: list[Pattern] = []
+        rest = self
+        for name, values in other._items:
+            outside = rest[name].minus(values)
+            if not outside.is_empty:
+                pieces.append(rest.replace(name, outside))
+                rest = rest.replace(name, rest[name].intersect(values))
+        return tuple(pieces)
+
+    def matches(
+        self, payload: pa.RecordBatch | Columns, times: npt.NDArray[np.int64] | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Per row, whether it matches; a mapping of columns may stand for the batch."""
+        rows = row_count(payload, times)
+        result = np.ones(rows, dtype=np.bool_)
+        for name, values in self._items:
+            column = times if name == TIME and times is not None else _column(payload, name)
+            result &= values.mask(column)
+        return result
+
+    def matches_row(self, row: Mapping[str, Any]) -> bool:
+        """Whether one row matches, given as a dict (its sync time under 'time')."""
+        for name, values in self._items:
+            if name not in row:
+                raise _unknown(name, row)
+            if not values.contains(row[name]):
+                return False
+        return True
+
+    def check(self, schema: pa.Schema, *, ticks: Iterable[str] = (TIME,)) -> Pattern:
+        """The pattern with its constants read as the columns' types; attributes in `ticks` are int64.
+
+        >>> print(Pattern(speed=lt(20)).check(pa.schema([("speed", pa.float64())])))
+        speed < 20.0
+        """
+        reserved = {*ticks, TIME}
+        fitted: dict[str, Values] = {}
+        for name, values in self._items:
+            if name in reserved:
+                type_ = pa.int64()
+            elif name in schema.names:
+                type_ = schema.field(name).type
+            else:
+                raise _unknown(name, [*schema.names, *reserved])
+            checked = fit(values, type_, name)
+            fitted[name] = Values(checked.low, checked.cuts, checked.null, checked.kind)
+        return Pattern(**fitted)
+
+    def to_json(self) -> dict[str, Any]:
+        """The pattern as JSON-able data; `from_json` gives back an equal one."""
+        return {name: values.to_json() for name, values in self._items}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Pattern:
+        """The pattern that `to_json` wrote."""
+        return Pattern(**{name: Values.from_json(values) for name, values in data.items()})
+
+
+def row_count(payload: pa.RecordBatch | Columns, times: npt.NDArray[np.int64] | None = None) -> int:
+    """How many rows a batch, or a mapping of columns, has."""
+    if times is not None:
+        return len(times)
+    if isinstance(payload, Mapping):
+        return len(next(iter(payload.values()))) if payload else 0
+    return int(payload.num_rows)
+
+
+def _column(payload: pa.RecordBatch | Columns, name: str) -> Any:
+    names = list(payload) if isinstance(payload, Mapping) else payload.schema.names
+    if name not in names:
+        raise _unknown(name, names)
+    return payload[name]
+
+
+def _unknown(name: str, among: Iterable[str]) -> PatternError:
+    return PatternError(f"the pattern constrains '{name}', which is not there.", remedy=closest(name, among))
+
+
+def _normal(attributes: Mapping[str, Any]) -> Items:
+    named: list[tuple[str, Values]] = []
+    for name in sorted(attributes):
+        values = _as_values(attributes[name])
+        if name == TIME:
+            values = _ticks(values)
+            if values == NOT_NULL:
+                continue
+        if not values.is_any:
+            named.append((name, values))
+    return tuple(named)
+
+
+def _as_values(given: Any) -> Values:
+    if isinstance(given, Values):
+        return given
+    if isinstance(given, set | frozenset | list | tuple):
+        return one_of(given)
+    return value(given)
+
+
+def _ticks(values: Values) -> Values:
+    """A set of sync times: never null, and without the cuts that no tick lies beyond."""
+    if values.kind not in ("", "int"):
+        raise PatternError(
+            f"'{TIME}' is counted in int64 ticks, but the pattern gives {values.kind} constants: {values}.",
+            remedy="Write integers (microseconds for timestamps).",
+        )
+    low, cuts = values.low, values.cuts
+    while cuts and cuts[0][0] <= MIN_TIME:
+        low, cuts = not low, cuts[1:]
+    while cuts and cuts[-1][0] >= INFINITY:
+        cuts = cuts[:-1]
+    return Values(low, cuts, False, "int" if cuts else "")

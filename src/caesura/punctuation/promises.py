@@ -1,0 +1,282 @@
+"""The definite punctuation that one edge has given: what can never come any more.
+
+Patterns that differ in one attribute are one pattern with the union there, and patterns that others cover
+are dropped, so that id = 1, id = 2, id = 3, ... cost one range.
+
+>>> promised = Promises()
+>>> [promised.add(Pattern(id=n)) for n in (1, 2, 3, 2)], promised.size
+([True, True, True, False], 1)
+>>> promised.add(Pattern.before(20)), promised.cti
+(True, 20)
+>>> promised.effective_cti(columns={"id": pa.array([2, 9])}).tolist() == [INFINITY, 20]
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.punctuation.index import PatternIndex
+from caesura.punctuation.pattern import Columns, Pattern, row_count
+from caesura.punctuation.time import INFINITY, MIN_TIME, TIME
+from caesura.punctuation.values import NOTHING
+
+Ticks = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+_Counted = tuple[dict[str, list[Pattern]], list[Pattern]]  # one-value promises by column, and the others
+
+FEW = 8  # from so many one-value promises on one column on, a lookup is built instead of masks
+
+
+class Promises:
+    """Accumulated promises: an unconditional `cti`, and the patterns that say more."""
+
+    def __init__(self, patterns: Iterable[Pattern] = ()) -> None:
+        self.cti: int = MIN_TIME
+        self._kept = PatternIndex()
+        self._lookups: dict[Any, tuple[pa.Array, Ticks]] = {}
+        self._plans: dict[tuple[str, ...], _Counted] = {}
+        for pattern in patterns:
+            self.add(pattern)
+
+    def __repr__(self) -> str:
+        return f"Promises({'; '.join(str(pattern) for pattern in self.patterns())})"
+
+    @property
+    def size(self) -> int:
+        """How many patterns there are besides the cti."""
+        return len(self._kept)
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """All promises; the cti, if there is one, comes first."""
+        first = () if self.cti == MIN_TIME else (Pattern.before(self.cti),)
+        return (*first, *self._kept)
+
+    def others(self) -> tuple[Pattern, ...]:
+        """The promises besides the cti."""
+        return tuple(self._kept)
+
+    def add(self, pattern: Pattern) -> bool:
+        """Take a promise; False when those before it said as much already."""
+        bound = _unconditional(pattern)
+        if bound is not None:
+            return self.advance(bound)
+        if self.covers(pattern):
+            return False
+        self._forget()
+        while (found := self._kept.partner(pattern)) is not None:
+            name, other = found
+            self._kept.discard(other)
+            pattern = pattern.replace(name, pattern[name].union(other[name]))
+        bound = _unconditional(pattern)
+        if bound is not None:
+            return self.advance(bound)
+        for other in self._kept.near(pattern):
+            if pattern.covers(other):
+                self._kept.discard(other)
+        self._kept.add(pattern)
+        if pattern.attributes == (TIME,):
+            self.advance(pattern.reach(self.cti))
+        return True
+
+    def advance(self, t: int) -> bool:
+        """Take the promise `time < t`, without any pattern algebra when no other promise is there."""
+        if t <= self.cti:
+            return False
+        alone = self._kept.times_alone()
+        self.cti = t if alone is None else alone.reach(t)
+        for kept in [kept for kept in self._kept if self._below_cti(kept)]:
+            self._kept.discard(kept)
+            self._forget()
+        return True
+
+    def covers(self, pattern: Pattern) -> bool:
+        """Whether the promises, alone or together, forbid everything that matches."""
+        if pattern.is_empty or self._below_cti(pattern):
+            return True
+        near = [kept for kept in self._kept.near(pattern) if kept.intersects(pattern)]
+        if any(kept.covers(pattern) for kept in near):
+            return True
+        if not near:
+            return False
+        rest = pattern.minus(Pattern.before(self.cti))
+        if len(near) > FEW and not _plausible(near, rest):
+            return False
+        for kept in near:
+            rest = tuple(piece for part in rest for piece in part.minus(kept))
+            if not rest:
+                return True
+        return False
+
+    def effective_cti(
+        self, payload: pa.RecordBatch | None = None, *, columns: Columns | None = None
+    ) -> int | Ticks:
+        """Per row, the largest t such that nothing with its payload and a sync time below t can come.
+
+        Promises on attributes that are not among the columns do not count; the plain cti is the answer when
+        no other promise does.
+        """
+        rows = _columns(payload, columns)
+        simple, others = self._counted(rows)
+        if not simple and not others:
+            return self.cti
+        count = row_count(rows if payload is None else payload)
+        bounds = np.full(count, self.cti, dtype=np.int64)
+        rest = list(others)
+        for name, some in simple.items():
+            rest.extend(self._look_up(name, some, rows[name], bounds))
+        gaps: list[tuple[Pattern, Mask]] = []
+        for kept in rest:
+            matching = kept.without_time().matches(rows)
+            bound = kept.reach(self.cti)
+            np.maximum(bounds, bound, out=bounds, where=matching)
+            if not _is_prefix(kept):
+                gaps.append((kept, matching))
+        _climb(bounds, gaps)
+        return bounds
+
+    def forbids(self, payload: pa.RecordBatch | Columns, times: Ticks) -> Mask:
+        """Per row, whether it contradicts a promise."""
+        rows = _columns(payload, None)
+        forbidden: Mask = np.less(times, self.effective_cti(columns=rows))
+        for kept in self._kept:
+            if not _is_prefix(kept) and _is_about(kept, rows):
+                forbidden |= kept.matches(rows, times)
+        return forbidden
+
+    def drop_covered(self, by: Promises) -> None:
+        """Forget the patterns, besides the cti, that other promises say as well."""
+        for kept in list(self._kept):
+            if by.covers(kept):
+                self._kept.discard(kept)
+                self._forget()
+
+    def copy(self) -> Promises:
+        """Promises that grow on their own from here."""
+        same = Promises()
+        same.cti = self.cti
+        for kept in self._kept:
+            same._kept.add(kept)
+        return same
+
+    def to_json(self) -> dict[str, Any]:
+        """The promises as JSON-able data."""
+        return {"cti": self.cti, "patterns": [kept.to_json() for kept in self._kept]}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Promises:
+        """The promises that `to_json` wrote."""
+        promises = Promises()
+        promises.cti = data["cti"]
+        for kept in data["patterns"]:
+            promises._kept.add(Pattern.from_json(kept))
+        return promises
+
+    def _forget(self) -> None:
+        self._lookups.clear()
+        self._plans.clear()
+
+    def _below_cti(self, pattern: Pattern) -> bool:
+        if self.cti == INFINITY:
+            return True
+        times = pattern[TIME]
+        return bool(times.cuts) and len(times.cuts) % 2 == int(times.low) and times.cuts[-1][0] <= self.cti
+
+    def _counted(self, rows: Columns) -> _Counted:
+        key = tuple(rows)
+        if key not in self._plans:
+            self._plans[key] = self._split([kept for kept in self._kept if _is_about(kept, rows)])
+        return self._plans[key]
+
+    def _split(self, counted: list[Pattern]) -> _Counted:
+        simple: dict[str, list[Pattern]] = {}
+        rest: list[Pattern] = []
+        for kept in counted:
+            names = [name for name in kept.attributes if name != TIME]
+            values = kept[names[0]] if len(names) == 1 else None
+            if values is not None and values.is_point and values.kind in ("int", "str") and _is_prefix(kept):
+                simple.setdefault(names[0], []).append(kept)
+            else:
+                rest.append(kept)
+        for name in [name for name, some in simple.items() if len(some) < FEW]:
+            rest.extend(simple.pop(name))
+        return simple, rest
+
+    def _look_up(self, name: str, some: list[Pattern], column: Any, bounds: Ticks) -> list[Pattern]:
+        """Raise the bounds by promises on one value each; gives back those it could not look up."""
+        array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
+        if not _can_look_up(array.type, {kept[name].kind for kept in some}):
+            return some
+        key = (name, array.type)
+        if key not in self._lookups:
+            try:
+                points = pa.array([kept[name].point for kept in some], type=array.type)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+                return some
+            ticks = np.array([kept.time_bound for kept in some], dtype=np.int64)
+            self._lookups[key] = (points, ticks)
+        points, ticks = self._lookups[key]
+        at = pc.fill_null(pc.index_in(array, value_set=points), -1).to_numpy()
+        np.maximum(bounds, np.where(at >= 0, ticks[at], MIN_TIME), out=bounds)
+        return []
+
+
+def _climb(bounds: Ticks, gaps: list[tuple[Pattern, Mask]]) -> None:
+    """Promises such as 10 <= time < 20 raise a row's bound once others have brought it there."""
+    moving = bool(gaps)
+    while moving:
+        moving = False
+        for kept, matching in gaps:
+            for start in np.unique(bounds[matching]).tolist():
+                end = kept.reach(start)
+                if end > start:
+                    bounds[matching & (bounds == start)] = end
+                    moving = True
+
+
+def _plausible(near: list[Pattern], rest: tuple[Pattern, ...]) -> bool:
+    """A cheap necessary condition: on each attribute alone, the promises together must suffice."""
+    shared = [name for name in near[0].attributes if all(name in kept for kept in near)]
+    for name in shared:
+        sets = [kept[name] for kept in near]
+        while len(sets) > 1:
+            pairs = zip_longest(sets[::2], sets[1::2], fillvalue=NOTHING)
+            sets = [a.union(b) for a, b in pairs]
+        if not all(sets[0].covers(part[name]) for part in rest):
+            return False
+    return True
+
+
+def _unconditional(pattern: Pattern) -> int | None:
+    return pattern.time_bound if pattern.attributes in ((), (TIME,)) else None
+
+
+def _can_look_up(type_: pa.DataType, kinds: set[str]) -> bool:
+    if pa.types.is_integer(type_):
+        return kinds == {"int"}
+    return kinds == {"str"} and (pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
+def _is_about(pattern: Pattern, rows: Columns) -> bool:
+    return all(name in rows or name == TIME for name in pattern.attributes)
+
+
+def _is_prefix(pattern: Pattern) -> bool:
+    return pattern.time_bound is not None
+
+
+def _columns(payload: pa.RecordBatch | Columns | None, columns: Columns | None) -> Columns:
+    if columns is not None:
+        return columns
+    if payload is None:
+        return {}
+    if isinstance(payload, Mapping):
+        return payload
+    return dict(zip(payload.schema.names, payload.columns, strict=True))

@@ -1,0 +1,304 @@
+"""A subset of one attribute's ordered domain: disjoint intervals, and whether null is in it.
+
+The sets are closed under union, intersection, difference and complement, and equal sets are equal values.
+Integer sets are sets of integers: `lt(10) == le(9)`. Since a literal such as `lt(20)` may turn out to speak
+of a float column, it remembers how it was spelled until a schema is known.
+
+>>> str(lt(20)), str(one_of([1, 3])), str(between(1.0, 5.0, closed="left")), str(value(4).complement())
+('< 20', '{1, 3}', '[1.0..5.0)', '!= 4 or null')
+>>> one_of([1, 2]).union(value(3)) == between(1, 3)
+True
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.errors import PatternError
+from caesura.punctuation import cuts as line
+from caesura.punctuation import kinds, masks, text
+from caesura.punctuation.cuts import Cut, Cuts
+
+Closed = Literal["both", "left", "right", "neither"]
+
+
+class Interval(NamedTuple):
+    """One stretch of a domain; None is an end without bound."""
+
+    lo: Any
+    lo_closed: bool
+    hi: Any
+    hi_closed: bool
+
+    @property
+    def is_point(self) -> bool:
+        """Whether it holds one value only."""
+        return self.lo_closed and self.hi_closed and bool(self.lo == self.hi)
+
+
+@dataclass(frozen=True, repr=False)
+class Values:
+    """A set of values: where it starts (`low`), its cuts, and whether null belongs to it."""
+
+    low: bool
+    cuts: Cuts
+    null: bool
+    kind: str
+    spelled: Cuts | None = field(default=None, compare=False)
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
+
+    def __hash__(self) -> int:
+        few = (self.cuts[:4], self.cuts[-4:])  # a growing set is hashed at every step: keep it cheap
+        return hash((self.low, self.null, self.kind, len(self.cuts), few))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Values, (self.low, self.cuts, self.null, self.kind, self.spelled)
+
+    def __str__(self) -> str:
+        return text.describe(self)
+
+    def __repr__(self) -> str:
+        return f"Values({self})"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in it, not even null."""
+        return not (self.low or self.cuts or self.null)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether everything is in it, null too: the wildcard."""
+        return self.low and self.null and not self.cuts
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """The disjoint intervals in order; those of integers are closed."""
+        return tuple(self._intervals())
+
+    def _intervals(self) -> Iterator[Interval]:
+        for start, end in line.spans(self.low, self.cuts):
+            if self.kind == "bool":
+                yield Interval(start is not None, True, start is not None, True)
+                continue
+            lo, lo_closed = (None, False) if start is None else (start[0], start[1] == 0)
+            hi, hi_closed = (None, False) if end is None else (end[0], end[1] == 1)
+            if end is not None and self.kind == "int":
+                hi, hi_closed = end[0] - 1, True
+            yield Interval(lo, lo_closed, hi, hi_closed)
+
+    @property
+    def is_point(self) -> bool:
+        """Whether exactly one value is in it (null counts as a value)."""
+        if not self.cuts:
+            return self.null and not self.low
+        if self.null or len(self.cuts) > 2:
+            return False
+        return next(self._intervals()).is_point
+
+    @property
+    def point(self) -> Any:
+        """The one value of a set that `is_point`; None is null."""
+        return next(self._intervals()).lo if self.cuts else None
+
+    def contains(self, item: Any) -> bool:
+        """Whether a value, or null as None, is in it."""
+        item = kinds.constant(item)
+        if item is None:
+            return self.null
+        if not self.cuts:
+            return self.low
+        kind = kinds.kind_of(item)
+        if kind == self.kind:
+            return line.member(self.low, self.cuts, item)
+        return self.covers(value(item))
+
+    def covers(self, other: Values) -> bool:
+        """Whether every value of the other set is in this one."""
+        if other.null and not self.null:
+            return False
+        a, b = _alike(self, other)
+        return line.covers(a.low, a.cuts, b.low, b.cuts)
+
+    def intersects(self, other: Values) -> bool:
+        """Whether the two sets share a value."""
+        if self.null and other.null:
+            return True
+        a, b = _alike(self, other)
+        return line.intersects(a.low, a.cuts, b.low, b.cuts)
+
+    def union(self, other: Values) -> Values:
+        """The values in either."""
+        a, b = _alike(self, other)
+        return _made(*line.union(a.low, a.cuts, b.low, b.cuts), a.null or b.null, a.kind or b.kind)
+
+    def intersect(self, other: Values) -> Values:
+        """The values in both."""
+        a, b = _alike(self, other)
+        return _made(*line.intersect(a.low, a.cuts, b.low, b.cuts), a.null and b.null, a.kind or b.kind)
+
+    def minus(self, other: Values) -> Values:
+        """The values of this set that are not in the other."""
+        return self.intersect(other.complement())
+
+    def complement(self) -> Values:
+        """Every value, and null, that is not in it."""
+        return Values(not self.low, self.cuts, not self.null, self.kind, self.spelled)
+
+    def shift(self, by: int) -> Values:
+        """The set moved along the integers.
+
+        >>> str(lt(20).shift(5))
+        '< 25'
+        """
+        if by == 0 or not self.cuts:
+            return self
+        if self.kind != "int":
+            raise PatternError(f"{self} cannot be shifted by {by}.", remedy="Only integers and time shift.")
+        return _made(self.low, tuple((at + by, side) for at, side in self.cuts), self.null, "int")
+
+    def reach(self, start: int) -> int | None:
+        """Where the run of integers from `start` leaves the set (start itself if outside); None is never.
+
+        >>> between(3, 7).reach(5), between(3, 7).reach(9), ge(3).reach(5)
+        (8, 9, None)
+        """
+        at = bisect_right(self.cuts, (start, 0))
+        if not self.low ^ bool(at & 1):
+            return start
+        return int(self.cuts[at][0]) if at < len(self.cuts) else None
+
+    def as_kind(self, kind: str) -> Values:
+        """The same set among numbers of another kind; integers as they were spelled."""
+        if kind == self.kind or not self.cuts:
+            return _made(self.low, self.cuts, self.null, self.kind)
+        source = self.spelled if self.kind == "int" else self.cuts
+        if source is None:
+            raise PatternError(
+                f"'{self}' was computed on integers, and cannot be read as a set of {kind} any more.",
+                remedy=f"Write its constants as {kind} where they are first named.",
+            )
+        moved = [kinds.translate(self.kind, kind, cut) for cut in source]
+        return _made(*kinds.settle(kind, self.low, moved), self.null, kind)
+
+    def mask(self, array: Any) -> npt.NDArray[np.bool_]:
+        """Per item of an Arrow or NumPy array, whether it is in the set.
+
+        >>> import pyarrow as pa
+        >>> lt(3).mask(pa.array([1, None, 5])).tolist()
+        [True, False, False]
+        """
+        return masks.mask(self, array)
+
+    def to_json(self) -> dict[str, Any]:
+        """The set as JSON-able data; `from_json` gives back an equal one."""
+        data: dict[str, Any] = {"low": self.low, "null": self.null, "kind": self.kind}
+        data["cuts"] = [[kinds.to_json(at), side] for at, side in self.cuts]
+        if self.spelled is not None:
+            data["spelled"] = [[kinds.to_json(at), side] for at, side in self.spelled]
+        return data
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Values:
+        """The set that `to_json` wrote."""
+        spelled = _cuts_from(data["spelled"]) if "spelled" in data else None
+        return Values(data["low"], _cuts_from(data["cuts"]), data["null"], data["kind"], spelled)
+
+
+def _cuts_from(data: list[list[Any]]) -> Cuts:
+    return tuple((kinds.from_json(at), side) for at, side in data)
+
+
+def _made(low: bool, cuts: Cuts, null: bool, kind: str) -> Values:
+    return Values(low, cuts, null, kind if cuts else "")
+
+
+def _alike(a: Values, b: Values) -> tuple[Values, Values]:
+    if a.kind == b.kind or not a.kind or not b.kind:
+        return a, b
+    if a.kind == "int":
+        return a.as_kind(b.kind), b
+    if b.kind == "int":
+        return a, b.as_kind(a.kind)
+    raise kinds.mixed(a.kind, b.kind)
+
+
+def _literal(low: bool, cuts: Iterable[Cut], null: bool, kind: str) -> Values:
+    if kind != "int":
+        return _made(*kinds.settle(kind, low, cuts), null, kind)
+    spelled = tuple(cuts)
+    low, settled = kinds.settle(kind, low, spelled)
+    return Values(low, settled, null, kind if settled else "", spelled if settled else None)
+
+
+def _half(low: bool, at: Any, side: int) -> Values:
+    at = kinds.constant(at)
+    return _literal(low, ((at, side),), False, kinds.kind_of(at))
+
+
+def value(v: Any) -> Values:
+    """Only this value; `value(None)` is only null."""
+    return NULL if v is None else one_of((v,))
+
+
+def one_of(items: Iterable[Any]) -> Values:
+    """Only these values.
+
+    >>> str(one_of(["b", "a", None]))
+    "{'a', 'b'} or null"
+    """
+    constants = [kinds.constant(item) for item in items]
+    named = [item for item in constants if item is not None]
+    null = len(named) < len(constants)
+    kind = kinds.common_kind(named)
+    cuts: list[Cut] = [(v, side) for v in sorted(set(named)) for side in (0, 1)]
+    if kind in ("float", "decimal"):
+        cuts = [kinds.translate("int", kind, cut) if isinstance(cut[0], int) else cut for cut in cuts]
+    return _literal(False, cuts, null, kind)
+
+
+def lt(v: Any) -> Values:
+    """The values below v."""
+    return _half(True, v, 0)
+
+
+def le(v: Any) -> Values:
+    """The values up to and with v."""
+    return _half(True, v, 1)
+
+
+def gt(v: Any) -> Values:
+    """The values above v."""
+    return _half(False, v, 1)
+
+
+def ge(v: Any) -> Values:
+    """The values from v on."""
+    return _half(False, v, 0)
+
+
+def between(lo: Any, hi: Any, closed: Closed = "both") -> Values:
+    """The values from lo to hi, with the ends that `closed` names.
+
+    >>> str(between(1, 5)), str(between("a", "c", closed="neither")), str(between(5, 1))
+    ('[1..5]', "('a'..'c')", 'nothing')
+    """
+    lower = ge(lo) if closed in ("both", "left") else gt(lo)
+    upper = le(hi) if closed in ("both", "right") else lt(hi)
+    lower, upper = _alike(lower, upper)
+    both = lower.intersect(upper)
+    if both.kind != "int" or lower.spelled is None or upper.spelled is None:
+        return both
+    spelled = line.intersect(False, lower.spelled, True, upper.spelled)[1]
+    return Values(both.low, both.cuts, both.null, both.kind, spelled)
+
+
+NULL = Values(False, (), True, "")
+NOT_NULL = Values(True, (), False, "")
+ANY = Values(True, (), True, "")
+NOTHING = Values(False, (), False, "")

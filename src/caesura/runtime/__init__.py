@@ -1,0 +1,6 @@
+"""Executes plans: queues, schedules, control channels, snapshots. Knows nothing of Spark."""
+
+from caesura.runtime.query import Query
+from caesura.runtime.schedule import BottomUp, LongestQueue, Schedule, Shuffled
+
+__all__ = ["BottomUp", "LongestQueue", "Query", "Schedule", "Shuffled"]

@@ -1,0 +1,206 @@
+"""A plan at work in this process: feed it or let it read, run it, take what comes out.
+
+>>> import pyarrow as pa
+>>> from caesura.events import draw, parse
+>>> from caesura.ops.input import Input
+>>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]))
+>>> query = Query({"out": clicks})
+>>> for item in parse(" LE RE | id |\\n 1 2 | 7 | +\\n-- 5 --"):
+...     query.feed("clicks", item)
+>>> query.run()
+>>> print(draw(query.take("out")))
+ LE  RE | id |
+  1  2  | 7  | +
+-- definite: time < 5 --
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import pyarrow as pa
+
+from caesura.errors import StreamError, closest
+from caesura.events.item import Item
+from caesura.events.rows import Chunks
+from caesura.ops.input import Input
+from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, walk
+from caesura.punctuation import Punctuation
+from caesura.runtime.graph import Cell, Edge, Graph
+from caesura.runtime.schedule import BottomUp, Schedule
+
+Speculate = Literal["arrival", "watermark"]
+
+
+class Query:
+    """Runs the nodes behind some outputs; equal sub-plans run once."""
+
+    def __init__(
+        self,
+        outputs: Mapping[str, Node],
+        *,
+        schedule: Schedule | None = None,
+        capacity: int = 8,
+        speculate: Speculate = "arrival",
+    ) -> None:
+        self.graph = Graph(capacity)
+        self.schedule = schedule or BottomUp()
+        self.outputs = dict(outputs)
+        self._taps: dict[str, list[Item]] = {name: [] for name in outputs}
+        self._inputs: dict[str, Edge] = {}
+        self._cells: dict[str, Cell] = {}
+        self._readers: dict[str, _Reader] = {}
+        for node in walk(*outputs.values()):
+            self._mount(node, speculate)
+        for name, node in outputs.items():
+            self._cells[node.fingerprint].taps.append(self._taps[name])
+
+    def _mount(self, node: Node, speculate: Speculate) -> None:
+        operator = node.operator()
+        operator.speculate = speculate
+        label = node.step
+        taken = {cell.label for cell in self._cells.values()}
+        number = 2
+        while label in taken:
+            label = f"{node.step}-{number}"
+            number += 1
+        cell = self.graph.add(node, operator, label)
+        self._cells[node.fingerprint] = cell
+        for port, source in enumerate(node.inputs):
+            self.graph.connect(self._cells[source.fingerprint], cell, port)
+        if isinstance(node, SourceNode):
+            self._readers[label] = _Reader(node, cell)
+        elif isinstance(node, Input):
+            self._inputs[node.label] = self.graph.open(cell, 0)
+
+    def feed(self, label: str, item: Item) -> None:
+        """Queues an item at an `Input`."""
+        if label not in self._inputs:
+            raise StreamError(f"there is no input '{label}'.", remedy=closest(label, self._inputs))
+        self._inputs[label].push(item)
+
+    def send_up(self, output: str, message: Punctuation) -> None:
+        """Speaks to the operator behind an output, as its consumer."""
+        cell = self._cells[self.outputs[output].fingerprint]
+        cell._upward(message)
+        self._hear()
+
+    def run(self) -> None:
+        """Works until nothing is queued and every source is at its end."""
+        while self.step():
+            pass
+
+    def step(self) -> bool:
+        """Takes one item, or one batch of raw rows when nothing is queued; False when idle."""
+        self._hear()
+        ready = self.graph.ready()
+        if ready:
+            edge = self.schedule.pick(ready)
+            assert edge.target is not None
+            edge.target.work(edge.port)
+            return True
+        return self._pull()
+
+    def _hear(self) -> None:
+        """Lets waiting messages climb, nearest to the outputs first."""
+        for cell in sorted(self.graph.cells, key=lambda c: -c.depth):
+            if cell.has_control:
+                cell.hear()
+
+    def _pull(self) -> bool:
+        """Lets the source that is furthest behind in time read; False when all are at their end."""
+        live = [r for r in self._readers.values() if not r.done]
+        if not live:
+            return False
+        min(live, key=lambda r: (r.cti, r.turns)).turn()
+        return True
+
+    def take(self, output: str) -> list[Item]:
+        """What came out since the last call."""
+        items = self._taps[output][:]
+        self._taps[output].clear()
+        return items
+
+    def late(self) -> dict[str, pa.Table]:
+        """Rows that the sources refused since the last call, by source."""
+        tables = {label: r.ingress.drain_late() for label, r in self._readers.items()}
+        return {label: table for label, table in tables.items() if table is not None}
+
+    def counters(self) -> dict[str, Counters]:
+        """What each step has done and holds."""
+        return {cell.label: cell.operator.measure() for cell in self.graph.cells}
+
+    @property
+    def state_rows(self) -> int:
+        return sum(c.state_rows for c in self.counters().values())
+
+    def snapshot(self) -> Chunks:
+        """The chunks of state that changed since the last snapshot. The query must be idle."""
+        if any(edge.items for edge in self.graph.edges):
+            raise StreamError("a query can be saved only between steps.", remedy="Call run() first.")
+        chunks: Chunks = {}
+        for cell in self.graph.cells:
+            for name, data in cell.operator.snapshot().items():
+                chunks[f"{cell.label}/{name}"] = data
+        offsets = {label: reader.offsets for label, reader in self._readers.items()}
+        chunks["offsets"] = json.dumps(offsets).encode()
+        return chunks
+
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        """Takes the state of a query of the same plan."""
+        for cell in self.graph.cells:
+            prefix = cell.label + "/"
+            mine = {k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)}
+            cell.operator.restore(mine)
+        for label, offsets in json.loads(chunks["offsets"]).items():
+            self._readers[label].seek({int(lane): at for lane, at in offsets.items()})
+
+
+class _Reader:
+    """A source being read: its iterator, its offsets, its heartbeat."""
+
+    def __init__(self, node: SourceNode, cell: Cell) -> None:
+        assert isinstance(cell.operator, Ingress)
+        self.ingress: Ingress = cell.operator
+        self.node = node
+        self.cell = cell
+        self.offsets: dict[int, int] = {}
+        self.done = False
+        self.turns = 0
+        self._raw: Iterator[Raw] | None = None
+        self._next_beat = 0
+
+    @property
+    def cti(self) -> int:
+        return self.ingress.promises[-1].cti
+
+    def seek(self, offsets: dict[int, int]) -> None:
+        self.offsets = offsets
+        self._raw = None
+
+    def turn(self) -> None:
+        """Reads one batch, or closes the stream."""
+        self.turns += 1
+        if self._raw is None:
+            self._raw = iter(self.node.read(self.offsets))
+        self._beat()
+        raw = next(self._raw, None)
+        if raw is None:
+            self.done = True
+            self.cell.send(self.cell._guarded(self.ingress.close))
+            return
+        self.offsets[raw.lane] = raw.offset + raw.batch.num_rows
+        self.ingress.counters.rows_in += raw.batch.num_rows
+        self.cell.send(self.cell._guarded(self.ingress.raw, raw))
+
+    def _beat(self) -> None:
+        period = self.node.heartbeat
+        if period is None:
+            return
+        now = time.time_ns() // 1000
+        if now >= self._next_beat:
+            self._next_beat = now + period
+            self.cell.send(self.cell._guarded(self.ingress.beat, now))

@@ -1,0 +1,77 @@
+"""Tests of streams: draw what goes in, draw what comes out, compare what they mean.
+
+>>> import pyarrow as pa
+>>> from caesura.ops.input import Input
+>>> from caesura.testing import assert_history, run
+>>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]))
+>>> out = run(clicks, {"clicks": '''
+...  LE  RE    | id |
+...   1  9     | 7  | +
+...   1  9->5  | 7  | -
+... '''})
+>>> assert_history(out, '''
+...  LE  RE | id |
+...   1  5  | 7  | +
+... ''')
+
+The law suite is in `caesura.testing.laws`, random streams in `caesura.testing.strategies` (both need
+Hypothesis), the slow recomputations in `caesura.testing.oracles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Protocol
+
+import pyarrow as pa
+
+from caesura.events import History, Item, Page, draw, parse
+from caesura.ops.input import Input
+from caesura.plan import Node, walk
+from caesura.runtime import Query
+
+__all__ = ["assert_history", "draw", "parse", "run"]
+
+
+class HasNode(Protocol):
+    """Anything that stands for a plan, such as a `Stream`."""
+
+    @property
+    def node(self) -> Node: ...
+
+
+def run(plan: Node | HasNode, inputs: Mapping[str, str]) -> list[Item]:
+    """Feeds drawn streams to the inputs of a plan, in turn, and gives what comes out."""
+    node = plan if isinstance(plan, Node) else plan.node
+    schemas = {n.label: n.schema for n in walk(node) if isinstance(n, Input)}
+    query = Query({"out": node})
+    parsed = [[(label, item) for item in parse(text, schemas.get(label))] for label, text in inputs.items()]
+    for turn in zip_longest(*parsed):
+        for fed in turn:
+            if fed is not None:
+                query.feed(*fed)
+                query.run()
+    return query.take("out")
+
+
+def assert_history(got: Iterable[Item] | History, drawn: str) -> None:
+    """Fails unless the history is the drawn one; shows both, and what only one of them has."""
+    items = [] if isinstance(got, History) else list(got)
+    schema = _schema(got, items)
+    wanted_items = parse(drawn, schema)
+    schema = schema or next((i.schema for i in wanted_items if isinstance(i, Page)), pa.schema([]))
+    wanted = History.of(wanted_items, schema)
+    mine = got if isinstance(got, History) else History.of(items, schema)
+    if mine == wanted:
+        return
+    missing, extra = wanted.difference(mine)
+    lines = ["the histories differ", "wanted:", repr(wanted), "got:", repr(mine)]
+    lines += [f"only wanted: {row}" for row in missing] + [f"only got: {row}" for row in extra]
+    raise AssertionError("\n".join(lines))
+
+
+def _schema(got: object, items: Iterable[Item]) -> pa.Schema | None:
+    if isinstance(got, History):
+        return got.schema
+    return next((item.schema for item in items if isinstance(item, Page)), None)

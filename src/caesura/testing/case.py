@@ -1,0 +1,97 @@
+"""A law case: a plan to build, the oracle it must agree with, and what its inputs look like.
+
+>>> from caesura.testing import oracles
+>>> from caesura.testing.spec import InputSpec
+>>> numbers = InputSpec({"id": "key", "v": "int"}, key="id")
+>>> case = LawCase("identity", build=lambda a: a, oracle=lambda a, **_: a, inputs=(numbers,))
+>>> case.plan().schema.names
+['id', 'v']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from caesura.events import Item, Page, parse
+from caesura.ops.input import Input
+from caesura.plan import Node
+from caesura.punctuation import Intent, Pattern
+from caesura.testing.host import Pace
+from caesura.testing.oracles.rows import Rows
+from caesura.testing.spec import InputSpec, PunctuationKind
+
+LABELS = "abcdefgh"
+EACH_KIND: tuple[tuple[PunctuationKind, ...], ...] = (("time",), ("key",), ("time", "key", "both"))
+
+Drawn: TypeAlias = Sequence[tuple[str, str]]
+"""A kept input: (label, drawn stream) in the order in which they are fed."""
+Fed: TypeAlias = list[tuple[int, Item]]
+"""Items with the number of the input that they are fed to."""
+
+
+@dataclass(frozen=True)
+class LawCase:
+    """One operator, or one plan, and how to know that it is right."""
+
+    name: str
+    build: Callable[..., Node]
+    """From one `Input` per spec to the node under test."""
+    oracle: Callable[..., Rows]
+    """From one history per input to the output's; `patterns=` gives each input's definite patterns."""
+    inputs: tuple[InputSpec, ...]
+    liveness: Callable[[tuple[int, ...]], int] | None = None
+    """From the inputs' CTIs to the least CTI that the output must have given."""
+    state_bound: Callable[[tuple[int, ...]], int] | None = None
+    """From the inputs' live rows to the most rows that the plan may hold."""
+    paces: tuple[Pace, ...] = ("arrival", "watermark")
+    regressions: tuple[Drawn, ...] = field(default=())
+    """Inputs that once broke a law."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def plan(self) -> Node:
+        """The node under test on fresh inputs."""
+        nodes = [
+            Input(label=label, payload=spec.schema, known=spec.known)
+            for label, spec in zip(LABELS, self.inputs, strict=False)
+        ]
+        return self.build(*nodes)
+
+    def kinds(self) -> tuple[tuple[PunctuationKind, ...], ...]:
+        """The mixes of punctuation that the case runs with."""
+        keyed = any(spec.key for spec in self.inputs)
+        return EACH_KIND if keyed else EACH_KIND[:1]
+
+    def expected(self, histories: Sequence[Rows], fed: Fed) -> Rows:
+        """What the oracle says."""
+        patterns: list[list[Pattern]] = [[] for _ in self.inputs]
+        for number, item in fed:
+            if not isinstance(item, Page) and item.intent is Intent.DEFINITE:
+                patterns[number].append(item.pattern)
+        return self.oracle(*histories, patterns=patterns)
+
+    def undraw(self, drawn: Drawn) -> Fed:
+        """The items of a kept input."""
+        return [
+            (LABELS.index(label), item)
+            for label, text in drawn
+            for item in parse(text, self.inputs[LABELS.index(label)].schema)
+        ]
+
+
+_registry: dict[str, LawCase] = {}
+
+
+def register(case: LawCase) -> LawCase:
+    """Enters a case into the suite; a name can be taken once."""
+    if _registry.setdefault(case.name, case) is not case:
+        raise ValueError(f"a law case is called '{case.name}' already")
+    return case
+
+
+def cases() -> tuple[LawCase, ...]:
+    """All registered cases."""
+    return tuple(_registry.values())

@@ -1,0 +1,50 @@
+"""Oracles: what each operator does to a history, slowly and from scratch.
+
+They share no code with the operators; the law suite holds the two against each other.
+
+>>> from caesura.testing import oracles
+>>> oracles.distinct([(1, 4, {"v": 7}), (2, 9, {"v": 7})])
+[(1, 9, {'v': 7})]
+"""
+
+from caesura.testing.oracles.aggregates import totals
+from caesura.testing.oracles.bags import difference, distinct
+from caesura.testing.oracles.join import join
+from caesura.testing.oracles.lifetime import (
+    chop,
+    clip,
+    extend,
+    points_at_end,
+    points_at_start,
+    scale,
+    set_duration,
+    shift,
+    start_at,
+)
+from caesura.testing.oracles.rows import Payload, Row, Rows
+from caesura.testing.oracles.stateless import select, union, where
+from caesura.testing.oracles.tumbling import horizon, tumbling
+
+__all__ = [
+    "Payload",
+    "Row",
+    "Rows",
+    "chop",
+    "clip",
+    "difference",
+    "distinct",
+    "extend",
+    "horizon",
+    "join",
+    "points_at_end",
+    "points_at_start",
+    "scale",
+    "select",
+    "set_duration",
+    "shift",
+    "start_at",
+    "totals",
+    "tumbling",
+    "union",
+    "where",
+]

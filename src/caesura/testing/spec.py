@@ -1,0 +1,103 @@
+"""What a random input may look like: its columns, its lifetimes, its corrections.
+
+>>> spec = InputSpec({"id": "key", "v": "float"}, key="id", lifetimes="finite")
+>>> spec.schema.names, spec.known
+(['id', 'v'], Properties(insert_only=False, points=False, aligned=False, max_duration=None))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+
+from caesura.events import Item, Page
+from caesura.plan import Properties
+from caesura.punctuation import NOT_NULL, NULL, Values, ge, lt, one_of, value
+from caesura.testing.oracles.rows import Row, Rows, same
+
+ColumnKind: TypeAlias = Literal["key", "int", "float", "str", "name"]
+PunctuationKind: TypeAlias = Literal["time", "key", "both"]
+Lifetimes: TypeAlias = Literal["any", "finite", "points"]
+
+DOMAINS: Mapping[ColumnKind, tuple[Any, ...]] = {
+    "key": (0, 1, 2, None),
+    "int": (0, 1, 2, 7, -3, None),
+    "float": (0.0, 1.0, 0.1, 0.2, -2.5, 1e16, math.nan, -0.0, math.inf, -math.inf, None),
+    "str": ("a", "b", "", "b c", "éa", None),
+    "name": ("a", "b", "c", None),
+}
+"""Values per kind of column, the plainest first; 'key' and 'name' suit punctuation and joins."""
+
+TYPES: Mapping[ColumnKind, pa.DataType] = {
+    "key": pa.int64(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "str": pa.string(),
+    "name": pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """One input of a law case."""
+
+    columns: Mapping[str, ColumnKind]
+    key: str | None = None
+    """The column that key punctuation speaks of; None for none."""
+    lifetimes: Lifetimes = "any"
+    insert_only: bool = False
+    max_rows: int = 5
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The payload columns."""
+        return pa.schema([(name, TYPES[kind]) for name, kind in self.columns.items()])
+
+    @cached_property
+    def known(self) -> Properties:
+        """What a plan may know about the input."""
+        points = self.lifetimes == "points"
+        return Properties(insert_only=self.insert_only, points=points, max_duration=1 if points else None)
+
+    @cached_property
+    def promisable(self) -> tuple[Values, ...]:
+        """Sets of key values that punctuation may name: values, null, sets, ranges, strangers."""
+        if self.key is None:
+            return ()
+        some = [v for v in DOMAINS[self.columns[self.key]] if v is not None and v == v]
+        low, *others = sorted(some)
+        points = [value(v) for v in some]
+        ranges = [lt(others[-1]), ge(others[0]), NOT_NULL]
+        return (*points, NULL, one_of([low, others[-1]]), one_of([low, None]), *ranges)
+
+    def page(self, changes: Iterable[tuple[int, int, int, Mapping[str, Any]]]) -> Page:
+        """A page of (LE, RE, RE_new, payload); `events.KEPT` is the RE_new of an insert."""
+        rows = list(changes)
+        arrays = [pa.array([p[f.name] for *_, p in rows], f.type) for f in self.schema]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return Page.of(batch, le=[r[0] for r in rows], re=[r[1] for r in rows], re_new=[r[2] for r in rows])
+
+
+def plain_rows(items: Iterable[Item], names: Iterable[str]) -> Rows:
+    """The history of a physical stream, folded one row at a time."""
+    columns = list(names)
+    live: list[Row] = []
+    for item in items:
+        for le, re, new, values in item.rows() if isinstance(item, Page) else ():
+            payload = dict(zip(columns, values, strict=True))
+            if new is not None:
+                place = next(i for i, row in enumerate(live) if _is(row, (le, re, payload)))
+                del live[place]
+            end = re if new is None else new
+            if le < end:
+                live.append((le, end, payload))
+    return live
+
+
+def _is(a: Row, b: Row) -> bool:
+    return a[:2] == b[:2] and same(a[2]) == same(b[2])

@@ -1,0 +1,174 @@
+"""Functions on text, numbers and time answer as Spark's do, edge cases included."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from caesura.expr import Expr, col, evaluate, lit
+from caesura.expr import functions as f
+
+NAN = float("nan")
+
+
+def over(expr: Expr, values: list[Any], type: pa.DataType | None = None) -> list[Any]:
+    out = evaluate(expr, pa.record_batch({"a": pa.array(values, type)})).to_pylist()
+    return ["NaN" if v != v else v for v in out]
+
+
+@pytest.mark.parametrize(
+    ("expr", "wanted"),
+    [
+        (col("a").upper(), "ÀB C"),
+        (col("a").length(), 4),
+        (col("a").substring(2), "b c"),
+        (col("a").substring(0, 2), "àb"),
+        (col("a").substring(-3, 2), "b "),
+        (col("a").substring(-9, 6), "à"),
+        (col("a").substring(-2, 5), " c"),
+        (col("a").substring(1, 0), ""),
+        (col("a").concat("-", col("a")), "àb c-àb c"),
+        (col("a").like("_b%"), True),
+        (col("a").like("b"), False),
+        (col("a").rlike("^.b"), True),
+        (col("a").replace(" ", ""), "àbc"),
+        (col("a").replace("", "x"), "àb c"),
+        (col("a").split_part(" ", 1), "àb"),
+        (col("a").split_part(" ", -1), "c"),
+        (col("a").split_part(" ", 3), ""),
+        (col("a").split_part("", 1), "àb c"),
+        (f.concat("a", lit("!")).endswith("c!"), True),
+    ],
+    ids=str,
+)
+def test_text_functions_count_characters_from_one(expr: Expr, wanted: Any) -> None:
+    assert over(expr, ["àb c", None]) == [wanted, None]
+
+
+def test_trimming_takes_spaces_only() -> None:
+    assert over(col("a").trim(), ["  \tx  "]) == ["\tx"]
+    assert over(col("a").ltrim(), ["  x  "]) == ["x  "]
+    assert over(col("a").rtrim(), ["  x  "]) == ["  x"]
+
+
+def test_like_escapes_with_a_backslash() -> None:
+    assert over(col("a").like(r"10\%"), ["10%", "100"]) == [True, False]
+
+
+def test_whole_numbers_wrap_instead_of_failing() -> None:
+    edge = 2**63 - 1
+    assert over(col("a") + 1, [edge]) == [-(2**63)]
+    assert over(col("a") * 2, [edge]) == [-2]
+    assert over(-col("a"), [-128], pa.int8()) == [-128]
+    assert over(col("a").abs(), [-128], pa.int8()) == [-128]
+
+
+def test_dividing_by_zero_is_null_whatever_the_type() -> None:
+    assert over(col("a") / 0, [1, 0]) == [None, None]
+    assert over(col("a") % 0, [1, 0]) == [None, None]
+    assert over(1.5 / col("a"), [0.0, -0.0, 3.0]) == [None, None, 0.5]
+    assert over(col("a") / 0, [Decimal("1.5")]) == [None]
+
+
+def test_the_remainder_has_the_dividends_sign() -> None:
+    assert over(col("a") % 3, [7, -7, 0]) == [1, -1, 0]
+    assert over(col("a") % -3, [7.5, -7.5, NAN]) == [1.5, -1.5, "NaN"]
+    assert over(col("a") % Decimal("0.30"), [Decimal("1.00"), Decimal("-1.00")]) == [
+        Decimal("0.10"),
+        Decimal("-0.10"),
+    ]
+
+
+def test_decimals_stay_exact_and_round_half_up() -> None:
+    third = over(col("a") / 3, [Decimal("1.00"), Decimal("-2.00")])
+    assert third == [Decimal("0.333333"), Decimal("-0.666667")]
+    assert over(col("a") * Decimal("0.1"), [Decimal("0.1")]) == [Decimal("0.01")]
+    assert over(col("a").round(1), [Decimal("1.25"), Decimal("-1.25")]) == [Decimal("1.3"), Decimal("-1.3")]
+    assert over(col("a").ceil(), [Decimal("1.25"), Decimal("-1.25")]) == [2, -1]
+
+
+def test_a_sum_of_decimals_beyond_38_digits_is_null() -> None:
+    big = Decimal("9" * 38)
+    assert over(col("a") + col("a"), [big, Decimal(1)], pa.decimal128(38, 0)) == [None, 2]
+
+
+def test_rounding_is_half_away_from_zero() -> None:
+    assert over(col("a").round(), [0.5, -0.5, 2.5, NAN]) == [1.0, -1.0, 3.0, "NaN"]
+    assert over(col("a").round(-1), [25, -25, 14, 2**31 - 1], pa.int32()) == [
+        30,
+        -30,
+        10,
+        -(2**31) + 4 - 0 - 6 + 4,
+    ]
+    assert over(col("a").round(-20), [7]) == [0]
+
+
+def test_floor_and_ceil_give_bigints_and_null_for_what_has_none() -> None:
+    assert over(col("a").floor(), [-1.5, 1e30, NAN]) == [-2, None, None]
+    assert over(col("a").ceil(), [-1.5, None]) == [-1, None]
+
+
+def test_logarithms_of_what_is_not_positive_are_null() -> None:
+    assert over(col("a").ln(), [1.0, 0.0, -1.0, NAN]) == [0.0, None, None, "NaN"]
+    assert over(col("a").sqrt(), [4.0, -1.0]) == [2.0, "NaN"]
+    assert over(col("a").power(2), [3]) == [9.0]
+    assert over(col("a").sign(), [-3, 0, 2]) == [-1.0, 0.0, 1.0]
+
+
+def test_greatest_and_least_skip_nulls_and_put_nan_on_top() -> None:
+    assert over(col("a").greatest(2.0), [1.0, None, NAN]) == [2.0, 2.0, "NaN"]
+    assert over(col("a").least(2.0), [1.0, None, NAN]) == [1.0, 2.0, 2.0]
+
+
+def test_negative_zero_is_zero_in_lists_and_comparisons() -> None:
+    assert over(col("a").isin([0.0]), [-0.0]) == [True]
+    assert over(col("a") == 0.0, [-0.0]) == [True]
+
+
+def test_the_parts_of_a_timestamp_are_read_in_its_own_zone() -> None:
+    noon = dt.datetime(2024, 6, 30, 23, 30, tzinfo=dt.UTC)
+    paris = pa.timestamp("us", tz="Europe/Paris")
+    assert over(col("a").month() * 100 + col("a").hour(), [noon], paris) == [701]
+    assert over(col("a").day_of_week(), [dt.date(2024, 6, 30), dt.date(2024, 7, 1)]) == [1, 2]
+    assert over(col("a").hour(), [dt.date(2024, 6, 30)]) == [0]
+
+
+def test_truncation_floors_before_1970_too() -> None:
+    eve = dt.datetime(1969, 12, 31, 23, 59)
+    assert over(col("a").date_trunc("day"), [eve]) == [dt.datetime(1969, 12, 31)]
+    assert over(f.date_trunc("quarter", "a"), [eve]) == [dt.datetime(1969, 10, 1)]
+
+
+def test_time_moves_by_written_durations_and_by_timedeltas() -> None:
+    noon = dt.datetime(2024, 6, 30, 12)
+    assert over(col("a").plus_time("1h 30m"), [noon, None]) == [dt.datetime(2024, 6, 30, 13, 30), None]
+    assert over(col("a") - dt.timedelta(days=1), [noon]) == [dt.datetime(2024, 6, 29, 12)]
+    assert over(col("a").minus_time("1d"), [dt.date(2024, 3, 1)]) == [dt.date(2024, 2, 29)]
+
+
+def test_microseconds_go_there_and_back() -> None:
+    noon = dt.datetime(2024, 6, 30, 12, 0, 0, 7)
+    assert over(col("a").unix_micros().timestamp_micros(), [noon]) == [noon]
+
+
+def test_a_case_takes_the_first_true_branch_and_null_is_not_true() -> None:
+    expr = f.when(col("a") > 2, "big").when(col("a") > 1, "mid").otherwise("small")
+    assert over(expr, [3, 2, 1, None]) == ["big", "mid", "small", "small"]
+
+
+def test_fields_of_a_null_struct_are_null() -> None:
+    assert over(col("a").field("x") + 1, [{"x": 1}, None, {"x": None}]) == [2, None, None]
+
+
+def test_numpy_values_are_constants_of_their_own_type() -> None:
+    assert evaluate(lit(np.int8(3)), pa.record_batch({"a": [1, 2]})).type == pa.int8()
+    assert over(col("a") > np.datetime64("2024-01-01"), [dt.date(2024, 1, 2)]) == [True]
+
+
+def test_comparison_of_dates_with_timestamps_is_at_midnight() -> None:
+    assert over(col("a") < dt.datetime(2024, 1, 1, 0, 0, 1), [dt.date(2024, 1, 1)]) == [True]
