@@ -1,1 +1,64 @@
-"""Caesura: streams of events with lifetimes, corrections and punctuation."""
+"""Caesura: streams of events with lifetimes, corrections and punctuation.
+
+>>> import caesura as cz
+>>> from caesura import col
+>>> readings = cz.from_rows(
+...     [{"ts": 3, "seg": 1, "mph": 62.0}, {"ts": 8, "seg": 1, "mph": 48.0}, {"ts": 12, "seg": 1, "mph": 20.0}],
+...     time="ts",
+... )
+>>> print(readings.group_by("seg").tumbling(10).agg(mph=cz.avg("mph"), n=cz.count()).run())
+ LE  RE | seg mph  n |
+  0  10 | 1   55.0 2 | +
+ 10  20 | 1   20.0 1 | +
+"""
+
+from caesura.api import Result, Stream, from_arrow, from_pandas, from_rows, input_stream, read
+from caesura.errors import CaesuraError, DataError, ExprError, PatternError, PlanError, StreamError
+from caesura.events import History, draw, parse
+from caesura.expr import Expr, col, end, functions, lit, start, udf, when
+from caesura.io import at_end, delay, every, heartbeat, imported, in_data
+from caesura.ops.aggregate.functions import avg, count, max, min, sum
+from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
+
+__all__ = [
+    "INFINITY",
+    "CaesuraError",
+    "DataError",
+    "Expr",
+    "ExprError",
+    "History",
+    "Pattern",
+    "PatternError",
+    "PlanError",
+    "Punctuation",
+    "Result",
+    "Stream",
+    "StreamError",
+    "at_end",
+    "avg",
+    "col",
+    "count",
+    "cti",
+    "definite",
+    "delay",
+    "draw",
+    "end",
+    "every",
+    "from_arrow",
+    "from_pandas",
+    "from_rows",
+    "functions",
+    "heartbeat",
+    "imported",
+    "in_data",
+    "input_stream",
+    "lit",
+    "max",
+    "min",
+    "parse",
+    "read",
+    "start",
+    "sum",
+    "udf",
+    "when",
+]

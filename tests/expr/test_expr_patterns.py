@@ -37,7 +37,7 @@ PREDICATES = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(PREDICATES)
 def test_the_pattern_matches_exactly_the_rows_the_predicate_is_true_for(parts: list[Expr]) -> None:
     whole = parts[0]

@@ -245,31 +245,31 @@ def alike(v: Any) -> Any:
     return "NaN" if math.isnan(v) else v + 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(INTS, ROWS)
 def test_integer_arithmetic_wraps_and_divides_like_the_rowwise_reading(tree: Any, rows: Any) -> None:
     agrees(tree, rows)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(REALS.filter(lambda t: t[0] in "+-*/%"), ROWS)
 def test_mixed_arithmetic_equals_the_rowwise_reading(tree: Any, rows: Any) -> None:
     agrees(tree, rows)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(CONDITIONS, ROWS)
 def test_conditions_equal_the_rowwise_reading(tree: Any, rows: Any) -> None:
     agrees(tree, rows)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(CHOICES, ROWS)
 def test_choices_equal_the_rowwise_reading(tree: Any, rows: Any) -> None:
     agrees(tree, rows)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(CONDITIONS, ROWS)
 def test_a_compiled_predicate_is_the_mask_of_its_column(tree: Any, rows: Any) -> None:
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)

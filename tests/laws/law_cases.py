@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 from caesura.expr import col
+from caesura.ops.aggregate import Aggregate, Totals, Tumbling
+from caesura.ops.join import How, Join
+from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
 from caesura.ops.select import Select
 from caesura.ops.union import Union
@@ -15,6 +19,7 @@ from caesura.testing.case import LawCase, register
 from caesura.testing.spec import InputSpec
 
 READINGS = InputSpec({"id": "key", "v": "float"}, key="id")
+SMALL = InputSpec({"id": "key", "s": "name"}, key="id")
 NAMED = InputSpec({"id": "key", "n": "int", "s": "str"}, key="id")
 
 
@@ -94,3 +99,181 @@ lifetime("scale", lambda a: oracles.scale(a, 1, 3), amount=1, per=3, insert_only
 lifetime("start_at", lambda a: oracles.start_at(a, 4), amount=4)
 lifetime("points_at_start", oracles.points_at_start)
 lifetime("points_at_end", oracles.points_at_end)
+
+
+def held(factor: int) -> Any:
+    """So many rows for each one that lives."""
+    return lambda live: factor * sum(live)
+
+
+register(
+    LawCase(
+        "distinct",
+        build=lambda a: Layers(inputs=(a,), count="distinct"),
+        oracle=lambda a, **_: oracles.distinct(a),
+        inputs=(SMALL,),
+        liveness=slowest,
+        state_bound=held(2),
+    )
+)
+
+
+def difference(mode: Literal["bag", "set"]) -> None:
+    """One case of the difference."""
+    register(
+        LawCase(
+            f"difference-{mode}",
+            build=lambda a, b: Layers(inputs=(a, b), count=mode),
+            oracle=lambda a, b, **_: oracles.difference(a, b, mode=mode),
+            inputs=(SMALL, SMALL),
+            liveness=slowest,
+            state_bound=held(3),
+        )
+    )
+
+
+difference("bag")
+difference("set")
+
+LEFT = InputSpec({"id": "key", "v": "float"}, key="id", max_rows=4)
+RIGHT = InputSpec({"other": "key", "s": "name"}, key="other", max_rows=4)
+ROW_KEYED = InputSpec({"id": "key", "n": "int"}, key="n", max_rows=4)
+
+
+def join(how: How, *, left: InputSpec = LEFT, right: InputSpec = RIGHT, name: str = "", **more: Any) -> None:
+    """One case of the join."""
+    register(
+        LawCase(
+            f"join-{how}{name}",
+            build=lambda a, b: Join(inputs=(a, b), on=(("id", "other"),), how=how, residual=more.get("expr")),
+            oracle=lambda a, b, **_: oracles.join(
+                a, b, on=[("id", "other")], how=how, residual=more.get("residual")
+            ),
+            inputs=(left, right),
+            liveness=slowest,
+            state_bound=held(8),
+        )
+    )
+
+
+HOW: tuple[How, ...] = ("inner", "left", "right", "full", "semi", "anti")
+for each in HOW:
+    join(each)
+    join(
+        each,
+        name="-residual",
+        left=ROW_KEYED,
+        expr=(col("n") > 0) & (col("s") != "a"),
+        residual=lambda a, b: (a["n"] or 0) > 0 and b["s"] not in (None, "a"),
+    )
+join("inner", name="-inserts", left=replace(LEFT, insert_only=True), right=replace(RIGHT, insert_only=True))
+join("left", name="-points", left=replace(LEFT, lifetimes="points"), right=replace(RIGHT, lifetimes="finite"))
+
+AGGREGATES = {
+    "n": ("count", None),
+    "m": ("count", "v"),
+    "total": ("sum", "v"),
+    "low": ("min", "v"),
+    "high": ("max", "v"),
+    "mean": ("avg", "v"),
+}
+MADE = tuple((n, Aggregate(kind, None if c is None else col(c))) for n, (kind, c) in AGGREGATES.items())
+FLOATS = InputSpec({"id": "key", "v": "float"}, key="id")
+INTS = InputSpec({"id": "key", "v": "int"}, key="id")
+
+
+def totals(name: str, spec: InputSpec, group: tuple[str, ...]) -> None:
+    """One case of the totals."""
+    register(
+        LawCase(
+            f"totals-{name}",
+            build=lambda a: Totals(inputs=(a,), group=group, aggregates=MADE),
+            oracle=lambda a, **_: oracles.totals(a, group, AGGREGATES),
+            inputs=(spec,),
+        )
+    )
+
+
+totals("floats", FLOATS, ("id",))
+totals("ints", INTS, ("id",))
+totals("inserts", replace(FLOATS, insert_only=True), ("id",))
+totals("all", INTS, ())
+
+
+def tumbling(name: str, spec: InputSpec, group: tuple[str, ...], *, size: int = 5, offset: int = 0) -> None:
+    """One case of tumbling windows."""
+
+    def begun(ctis: tuple[int, ...]) -> int:
+        (t,) = ctis
+        return t if t in (MIN_TIME, INFINITY) else (t - offset) // size * size + offset
+
+    register(
+        LawCase(
+            f"tumbling-{name}",
+            build=lambda a: Tumbling(inputs=(a,), group=group, size=size, offset=offset, aggregates=MADE),
+            oracle=lambda a, patterns: oracles.tumbling(
+                a, group, size, offset, AGGREGATES, oracles.horizon(patterns[0])
+            ),
+            inputs=(spec,),
+            liveness=begun,
+            state_bound=held(30),
+            linger=size,
+        )
+    )
+
+
+tumbling("floats", FLOATS, ("id",))
+tumbling("ints", INTS, ("id",), size=3, offset=-4)
+tumbling("all", INTS, (), size=7, offset=2)
+tumbling("inserts", replace(FLOATS, insert_only=True), ("id",))
+tumbling("points", replace(INTS, lifetimes="points"), ("id",))
+tumbling("finite", replace(FLOATS, lifetimes="finite"), ("id",))
+
+WINDOWED = (("n", Aggregate("count", None)),)
+
+
+def windowed(rows: oracles.Rows) -> oracles.Rows:
+    """Counts per id and window of 5."""
+    return oracles.tumbling(rows, ["id"], 5, 0, {"n": ("count", None)})
+
+
+FINITE = replace(LEFT, lifetimes="finite")
+FINITE_RIGHT = replace(RIGHT, lifetimes="finite")
+register(
+    LawCase(
+        "join of a window with a stream",
+        build=lambda a, b: Join(
+            inputs=(Tumbling(inputs=(a,), group=("id",), size=5, aggregates=WINDOWED), b),
+            on=(("id", "other"),),
+            how="left",
+        ),
+        oracle=lambda a, b, **_: oracles.join(windowed(a), b, on=[("id", "other")], how="left"),
+        inputs=(FINITE, FINITE_RIGHT),
+    )
+)
+register(
+    LawCase(
+        "window over a union of a stream and its own filter",
+        build=lambda a: Tumbling(
+            inputs=(Union(inputs=(a, Where(inputs=(a,), predicate=col("id") > 0))),),
+            group=("id",),
+            size=5,
+            aggregates=WINDOWED,
+        ),
+        oracle=lambda a, **_: windowed(oracles.union(a, oracles.where(a, lambda p: (p["id"] or 0) > 0))),
+        inputs=(FINITE,),
+    )
+)
+register(
+    LawCase(
+        "window over a join",
+        build=lambda a, b: Tumbling(
+            inputs=(Join(inputs=(a, b), on=(("id", "other"),), how="full"),),
+            group=("id",),
+            size=5,
+            aggregates=WINDOWED,
+        ),
+        oracle=lambda a, b, **_: windowed(oracles.join(a, b, on=[("id", "other")], how="full")),
+        inputs=(FINITE, FINITE_RIGHT),
+    )
+)

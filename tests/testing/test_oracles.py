@@ -117,8 +117,7 @@ def test_a_row_counts_in_every_window_it_overlaps() -> None:
 def test_windows_of_a_row_that_never_ends_stop_at_its_groups_horizon() -> None:
     some = rows(" LE RE | k |\n 1 inf | 1 | +\n 1 inf | 2 | +")
     patterns = [cti(11).pattern, Pattern(k=2, time=lt(25)), Pattern()]
-    horizon = oracles.horizon(some, ["k"], patterns)
-    got = oracles.tumbling(some, ["k"], 10, 0, {"n": ("count", None)}, horizon)
+    got = oracles.tumbling(some, ["k"], 10, 0, {"n": ("count", None)}, oracles.horizon(patterns))
     assert sorted((p["k"], le) for le, _, p in got) == [(1, 0), (1, 10), (2, 0), (2, 10), (2, 20)]
 
 

@@ -222,7 +222,8 @@ def draw(items: Iterable[Item], *, schema: pa.Schema | None = None) -> str:
         for start, end, new, row in item.rows():
             arrow = "" if new is None or new == start else f"->{_tick(new)}"
             cells = [_show(v) for v in row]
-            lines.append((_tick(start), _tick(end) + arrow, cells, "+" if new is None else "-"))
+            sign = "=" if item.settled else "+" if new is None else "-"
+            lines.append((_tick(start), _tick(end) + arrow, cells, sign))
     return _layout(names, lines)
 
 

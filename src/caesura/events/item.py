@@ -21,5 +21,5 @@ def is_page(item: Item) -> TypeGuard[Page]:
 
 
 def pages(items: Iterable[Item]) -> list[Page]:
-    """The pages among stream items, in order."""
-    return [item for item in items if isinstance(item, Page)]
+    """The pages among stream items that change the history, in order."""
+    return [item for item in items if isinstance(item, Page) and not item.settled]

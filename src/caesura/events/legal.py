@@ -43,6 +43,8 @@ def violations(items: Iterable[Item]) -> list[Violation]:
             if item.intent is Intent.DEFINITE:
                 promises.add(item.pattern)
             continue
+        if item.settled:
+            continue
         forbidden = promises.forbids(item.payload, item.sync)
         for place, row in enumerate(item.rows()):
             if forbidden[place]:

@@ -34,6 +34,8 @@ class Page:
     re: I64
     payload: pa.RecordBatch
     re_new: I64 | None = None
+    settled: bool = False
+    """A page of reminders: these rows were given before and have become final (drawn as ``=``)."""
 
     @staticmethod
     def of(

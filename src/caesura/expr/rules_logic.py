@@ -42,11 +42,15 @@ def _equal(a: Datum, b: Datum) -> Datum:
 
 
 def _less(a: Datum, b: Datum) -> Datum:
+    if _number(a):
+        return pc.invert(pc.less_equal(b, a))  # true for NaN, which is not below a
     plainly = pc.less(a, b)
     return plainly if _number(b) else pc.or_(plainly, pc.and_not(pc.is_nan(b), pc.is_nan(a)))
 
 
 def _less_equal(a: Datum, b: Datum) -> Datum:
+    if _number(a):
+        return pc.invert(pc.less(b, a))
     plainly = pc.less_equal(a, b)
     return plainly if _number(b) else pc.or_(plainly, pc.is_nan(b))
 

@@ -65,9 +65,10 @@ class LateTable:
             reason = reason if isinstance(reason, str) else reason[:room]
         if len(page) == 0:
             return
-        reasons = pa.array([reason], pa.string()).take(pa.array(np.zeros(len(page), np.int64)))
+        if isinstance(reason, str):
+            reason = pa.array(np.full(len(page), reason), pa.string())
         kind, *ticks = lifetimes(page, self.time)
-        columns = [reasons if isinstance(reason, str) else reason, kind, *ticks, *page.payload.columns]
+        columns = [reason, kind, *ticks, *page.payload.columns]
         fields = {"lane": np.full(len(page), lane) if isinstance(lane, int) else lane, "offset": offsets}
         self.rows.append(fields, pa.RecordBatch.from_arrays(columns, schema=self.rows.schema))
 

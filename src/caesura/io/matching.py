@@ -142,7 +142,9 @@ class Matcher:
             return None
         foreign = row < 0
         if count == len(page) and not foreign.any():
-            return page if np.array_equal(le, page.le) else Page.of(page.payload, le=le, re=page.re, re_new=new)
+            return (
+                page if np.array_equal(le, page.le) else Page.of(page.payload, le=le, re=page.re, re_new=new)
+            )
         if not foreign.any():
             return Page.of(take_rows(page.payload, row), le=le, re=page.re[row], re_new=new)
         numbers = -1 - row[foreign]
@@ -172,8 +174,7 @@ class Matcher:
             self.held.kill(over)
         if self.held.size and (self.held.live == 0 or self.held.wasteful):
             self._compact_held()
-        fresh = self.held.get("sync")[self.held.alive] if self.held.live else ()
-        self._soonest = int(min(fresh)) if len(fresh) and len(fresh) < 64 else _least(fresh)
+        self._soonest = _least(self.held.get("sync")[self.held.alive])
 
     def _compact_held(self) -> None:
         self.held.compact()
@@ -256,7 +257,9 @@ def _keys(ids: tuple[U64, U64], le: I64, re: I64) -> tuple[U64, U64]:
 def _out(rows: int, waiting: int) -> Out:
     most = rows + waiting
     row, le, new = (np.empty(most, np.int64) for _ in range(3))
-    return Out(row, le, new, np.empty(3 * most, np.int64), np.empty(3 * most, np.int64), np.zeros(4, np.int64))
+    return Out(
+        row, le, new, np.empty(3 * most, np.int64), np.empty(3 * most, np.int64), np.zeros(4, np.int64)
+    )
 
 
 def _frozen(values: Any) -> Any:

@@ -45,7 +45,7 @@ ENDS = {"edge": ("end",), "full": ("-", "retract")}
 
 
 class Shaped(NamedTuple):
-    """Rows with lifetimes; ``flaw`` says per row what is wrong with it (0: nothing), None if all are sound."""
+    """Rows with lifetimes; ``flaw`` says what is wrong with each (0: nothing), None if all are sound."""
 
     le: I64
     re: I64
@@ -96,11 +96,15 @@ class Shape:
                 remedy=closest(str(self.form), ("point", "interval", "edge", "full")),
             )
         given = {"end": self.end, "kind": self.kind, "new_end": self.new_end}
-        needed = {"point": (), "interval": ("end",), "edge": ("end", "kind"), "full": ("end", "kind")}[self.form]
+        needed = {"point": (), "interval": ("end",), "edge": ("end", "kind"), "full": ("end", "kind")}[
+            self.form
+        ]
         allowed = (*needed, "new_end") if self.form == "full" else needed
         for what, column in given.items():
             if what in needed and column is None:
-                raise PlanError(f"events of the shape '{self.form}' need {what}=.", remedy="Name that column.")
+                raise PlanError(
+                    f"events of the shape '{self.form}' need {what}=.", remedy="Name that column."
+                )
             if what not in allowed and column is not None:
                 raise PlanError(
                     f"events of the shape '{self.form}' have no {what}= column, but '{column}' was given.",
@@ -122,9 +126,9 @@ class Shape:
         for column in self.columns:
             if column not in schema.names:
                 raise PlanError(f"there is no column '{column}'.", remedy=closest(column, schema.names))
-        for column in (self.time, self.end, self.new_end):
-            if column is not None:
-                check_time(column, schema.field(column).type)
+        times = [column for column in (self.time, self.end, self.new_end) if column is not None]
+        for column in times:
+            check_time(column, schema.field(column).type)
         if self.kind is not None and plain_type(schema.field(self.kind).type) != pa.string():
             wanted = ", ".join(repr(w) for w in (*STARTS[self.form], *ENDS[self.form]))
             raise PlanError(
@@ -132,10 +136,9 @@ class Shape:
                 remedy=f"It must be text with the values {wanted}.",
             )
         time = stream_time(schema.field(self.time).type)
-        for column in (self.end, self.new_end):
-            if column is not None and pa.types.is_integer(stream_time(schema.field(column).type)) != (
-                pa.types.is_integer(time)
-            ):
+        plain = pa.types.is_integer(time)
+        for column in times:
+            if pa.types.is_integer(schema.field(column).type) != plain:
                 raise PlanError(
                     f"'{self.time}' and '{column}' count time differently: "
                     f"{schema.field(self.time).type} and {schema.field(column).type}.",
@@ -209,12 +212,20 @@ def _edges(
 
 
 def _any_of(column: pa.Array, texts: tuple[str, ...]) -> Mask:
+    if pa.types.is_dictionary(column.type):
+        known = pa.array(_any_of(column.dictionary, texts))
+        return _mask(known.take(column.indices))
+    if column.type != pa.string():
+        column = column.cast(pa.string())
     found = pc.equal(column, texts[0])
     for text in texts[1:]:
         found = pc.or_(found, pc.equal(column, text))
-    if found.null_count:
-        found = found.fill_null(False)
-    return words(found).view(np.bool_)
+    return _mask(found)
+
+
+def _mask(found: pa.Array) -> Mask:
+    mask: Mask = words(found.fill_null(False) if found.null_count else found).view(np.bool_)
+    return mask
 
 
 def _outside(le: I64, no_time: Mask | None) -> Mask:

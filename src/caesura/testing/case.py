@@ -45,6 +45,8 @@ class LawCase:
     """From the inputs' CTIs to the least CTI that the output must have given."""
     state_bound: Callable[[tuple[int, ...]], int] | None = None
     """From the inputs' live rows to the most rows that the plan may hold."""
+    linger: int = 0
+    """How many ticks past its end a row may still be needed, for example until its window closes."""
     paces: tuple[Pace, ...] = ("arrival", "watermark")
     regressions: tuple[Drawn, ...] = field(default=())
     """Inputs that once broke a law."""

@@ -29,7 +29,7 @@ from caesura.testing.case import LABELS, Fed, LawCase
 from caesura.testing.host import OUT, Host, Pace, Running, embedded
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import PunctuationKind, plain_rows
-from caesura.testing.strategies import KINDS, interleavings, streams
+from caesura.testing.strategies import KINDS, interleaved, streams
 
 
 class LawError(AssertionError):
@@ -170,7 +170,7 @@ def check_thrift(trial: Trial, run: Run) -> None:
         held = sum(run.state[position].values())
         if trial.case.state_bound is None or position in trial.waits or not held:
             continue
-        counts = tuple(live.count() for live in lives)
+        counts = _live_rows(lives, trial.case.linger)
         most = trial.case.state_bound(counts)
         if held > most:
             where = (
@@ -249,16 +249,18 @@ def draw_trial(
     """A random trial: random deliveries of random histories, interleaved, under a random schedule."""
     given = [data.draw(streams(spec, kinds=kinds))[1] for spec in case.inputs]
     todo = [iter(items) for items in given]
-    fed = [(n, next(todo[n])) for n in data.draw(interleavings([len(items) for items in given]))]
-    last = len(fed) - 1
-    places = st.integers(0, last)
+    order = interleaved(
+        [len(items) for items in given], data.draw(st.integers(0, 99)) if len(given) > 1 else 0
+    )
+    last = len(order) - 1
+    places = data.draw(st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30)))
     return Trial(
         case,
-        fed,
+        [(n, next(todo[n])) for n in order],
         schedule=data.draw(st.integers(0, 9)),
         pace=data.draw(st.sampled_from(case.paces)),
-        waits=data.draw(st.frozensets(places, max_size=4)) - {last},
-        saves=data.draw(st.tuples(places, places, places)),
+        waits=data.draw(st.frozensets(st.integers(0, 20), max_size=4)) - {last},
+        saves=(min(places[0], last), min(places[1], last), min(places[2], last)),
         host=host,
     )
 
@@ -292,7 +294,7 @@ def _closed(items: Sequence[Item]) -> bool:
 
 
 class _Live:
-    """The rows of one input that may still change: RE at or past what is promised for them."""
+    """The rows of one input that may still matter: their end is not past what every input promises."""
 
     def __init__(self) -> None:
         self.promises = Promises()
@@ -302,12 +304,17 @@ class _Live:
         self.items.append(item)
         _promise(self.promises, [item])
 
-    def count(self) -> int:
-        if self.promises.cti == INFINITY:
-            return 0
+    def count(self, others: int, linger: int) -> int:
+        """How many, when the other inputs' CTI is `others` and rows matter some ticks past their end."""
         schema = next((item.schema for item in self.items if isinstance(item, Page)), None)
         if schema is None:
             return 0
         page = History.of(self.items, schema).page
-        bound = np.asarray(self.promises.effective_cti(page.payload))
-        return int(((page.re >= bound) & (bound < INFINITY)).sum())
+        bound = np.minimum(self.promises.effective_cti(page.payload), others)
+        ends = np.minimum(page.re, INFINITY - linger) + linger
+        return int(((ends >= bound) & (bound < INFINITY)).sum())
+
+
+def _live_rows(lives: Sequence[_Live], linger: int) -> tuple[int, ...]:
+    slowest = [min([INFINITY, *(o.promises.cti for o in lives if o is not live)]) for live in lives]
+    return tuple(live.count(others, linger) for live, others in zip(lives, slowest, strict=True))

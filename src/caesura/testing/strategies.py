@@ -1,5 +1,8 @@
 """Random legal physical streams for Hypothesis: disorder, corrections, punctuation, paging.
 
+Everything about a row (its detours, how late each change comes, what is promised behind it) is drawn
+next to it, so that a failing stream shrinks row by row.
+
 Law: whatever is drawn, `violations(items) == []` and its history is the one it was drawn for.
 
 >>> from caesura.testing.spec import InputSpec
@@ -11,9 +14,10 @@ Law: whatever is drawn, `violations(items) == []` and its history is the one it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TypeAlias
+from random import Random
+from typing import NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -26,17 +30,34 @@ EARLIEST, LATEST = -4, 20
 LONGEST = 12
 KINDS: tuple[PunctuationKind, ...] = ("time", "key", "both")
 
-Change: TypeAlias = tuple[int, int, int, Payload]
-"""(LE, RE, RE_new, payload); KEPT is the RE_new of an insert."""
-Chain: TypeAlias = list[Change]
-Promise: TypeAlias = tuple[int, PunctuationKind, int, int]
-"""A wish to punctuate: the gap, the kind, which key values, how far behind the tightest time."""
+Wish: TypeAlias = tuple[PunctuationKind, int, int]
+"""A wish to punctuate: the kind, which key values, how far behind the tightest time."""
 
 
-def sync(change: Change) -> int:
-    """The earliest time that a change touches."""
-    le, re, new, _ = change
-    return le if new == KEPT else min(re, new)
+class Touch(NamedTuple):
+    """How one change comes: how many places late, whether its page ends, what is said behind it."""
+
+    late: int
+    cut: int
+    wish: Wish | None
+
+
+Route: TypeAlias = tuple[list[tuple[int, Touch]], Touch]
+"""Ends (as durations) that a row has before its final one."""
+
+
+class Change(NamedTuple):
+    """An insert (`new` is KEPT) or a retract, and how it comes."""
+
+    le: int
+    re: int
+    new: int
+    payload: Payload
+    touch: Touch
+
+    @property
+    def sync(self) -> int:
+        return self.le if self.new == KEPT else min(self.re, self.new)
 
 
 def payloads(spec: InputSpec) -> st.SearchStrategy[Payload]:
@@ -59,137 +80,146 @@ def durations(spec: InputSpec) -> st.SearchStrategy[int]:
     return st.integers(1, LONGEST + 4).map(lambda d: d if d <= LONGEST else INFINITY)
 
 
-def _end(le: int, duration: int) -> int:
-    return INFINITY if duration == INFINITY else le + duration
+def rows(spec: InputSpec) -> st.SearchStrategy[Row]:
+    """Random rows of a history."""
+    parts = st.tuples(starts(), durations(spec), payloads(spec))
+    return parts.map(lambda part: (part[0], _end(part[0], part[1]), part[2]))
 
 
 def histories(spec: InputSpec, max_rows: int | None = None) -> st.SearchStrategy[Rows]:
     """Random histories: bags of rows with lifetimes."""
-    row = st.tuples(starts(), durations(spec), payloads(spec))
-    some = st.lists(row, max_size=spec.max_rows if max_rows is None else max_rows)
-    return some.map(lambda rows: [(le, _end(le, d), p) for le, d, p in rows])
+    return st.lists(rows(spec), max_size=spec.max_rows if max_rows is None else max_rows)
 
 
-def _detours(spec: InputSpec) -> st.SearchStrategy[list[int]]:
-    if spec.insert_only or spec.lifetimes == "points":
-        return st.just([])
-    return st.just([]) | st.lists(durations(spec), max_size=3)
-
-
-def _chain(row: Row, detours: Sequence[int], final: int) -> Chain:
-    """An insert and the retracts that lead to the final end; an end equal to the start removes it."""
-    le, re, payload = row
-    ends = [_end(le, d) for d in detours] or ([re] if final == le else [])
-    ends = [*ends, final]
-    chain: Chain = [(le, ends[0], KEPT, payload)]
-    chain += [(le, a, b, payload) for a, b in pairwise(ends) if a != b]
-    return chain
-
-
-@st.composite
-def chains(draw: st.DrawFn, rows: Rows, spec: InputSpec) -> list[Chain]:
-    """A chain of changes per row, and chains that come to nothing."""
-    out = [_chain(row, draw(_detours(spec)), row[1]) for row in rows]
-    if not spec.insert_only:
-        spurious = st.tuples(starts(), durations(spec), payloads(spec), _detours(spec))
-        for le, d, payload, detours in draw(st.lists(spurious, max_size=2)):
-            out.append(_chain((le, _end(le, d), payload), detours, le))
-    return out
-
-
-@st.composite
-def orders(draw: st.DrawFn, some: list[Chain]) -> list[Change]:
-    """The changes of all chains in an order near that of time; each chain in its own order."""
-    steps = [(sync(change), i) for i, chain in enumerate(some) for change in chain]
-    place = sorted(range(len(steps)), key=lambda j: steps[j])
-    late = draw(st.lists(st.sampled_from((0, 0, 1, 2, 5, 40)), min_size=len(steps), max_size=len(steps)))
-    moved = sorted(range(len(place)), key=lambda at: (at + late[at], at))
-    todo = [iter(chain) for chain in some]
-    return [next(todo[steps[place[at]][1]]) for at in moved]
-
-
-def promises(
-    spec: InputSpec, gaps: int, kinds: Sequence[PunctuationKind]
-) -> st.SearchStrategy[list[Promise]]:
-    """Wishes to punctuate, at most a few; those that would be lies are dropped later."""
-    keyed = len(spec.promisable)
-    allowed = [kind for kind in kinds if kind == "time" or keyed]
+def wishes(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Wish | None]:
+    """Random wishes to punctuate, or none; those that would be lies are dropped later."""
+    allowed = [kind for kind in kinds if kind == "time" or spec.promisable]
     if not allowed:
-        return st.just([])
-    wish = st.tuples(
-        st.integers(0, gaps),
-        st.sampled_from(allowed),
-        st.integers(0, max(0, keyed - 1)),
-        st.sampled_from((0, 1, 4)),
+        return st.none()
+    which = st.integers(0, max(0, len(spec.promisable) - 1))
+    return st.none() | st.tuples(st.sampled_from(allowed), which, st.sampled_from((0, 1, 4)))
+
+
+def touches(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Touch]:
+    """Random ways for a change to come."""
+    late, cut = st.sampled_from((0, 0, 1, 2, 5, 40)), st.sampled_from((0, 1, 1, 2))
+    return st.builds(Touch, late, cut, wishes(spec, kinds))
+
+
+def routes(spec: InputSpec, kinds: Sequence[PunctuationKind], detours: int = 0) -> st.SearchStrategy[Route]:
+    """Random ways to a final row, with at least so many detours."""
+    touch = touches(spec, kinds)
+    straight = spec.insert_only or spec.lifetimes == "points"
+    detour = st.tuples(durations(spec), touch)
+    return st.tuples(st.lists(detour, min_size=detours, max_size=detours if straight else 3), touch)
+
+
+def _end(le: int, duration: int) -> int:
+    return INFINITY if duration == INFINITY else le + duration
+
+
+def _chain(row: Row, route: Route) -> list[Change]:
+    """An insert and the retracts that lead to the final end; an end equal to the start removes it."""
+    le, final, payload = row
+    ends = [(_end(le, d), touch) for d, touch in route[0]] + [(final, route[1])]
+    chain = [Change(le, ends[0][0], KEPT, payload, ends[0][1])]
+    return chain + [Change(le, a, b, payload, t) for (a, _), (b, t) in pairwise(ends) if a != b]
+
+
+def _ordered(chains: list[list[Change]]) -> list[Change]:
+    """All changes in the order of time, but for the late ones; each chain in its own order."""
+    steps = sorted(
+        ((change, i) for i, chain in enumerate(chains) for change in chain),
+        key=lambda step: (step[0].sync, step[1]),
     )
-    return st.lists(wish, max_size=6)
+    moved = sorted(range(len(steps)), key=lambda at: (at + steps[at][0].touch.late, at))
+    todo = [iter(chain) for chain in chains]
+    return [next(todo[steps[at][1]]) for at in moved]
 
 
-def truthful(spec: InputSpec, promise: Promise, later: Sequence[Change]) -> Punctuation | None:
+def truthful(spec: InputSpec, wish: Wish, later: Iterable[Change]) -> Punctuation | None:
     """The punctuation for a wish, made true for what comes later; None where it cannot be."""
-    _, kind, which, slack = promise
+    kind, which, slack = wish
     if kind == "time":
-        return cti(min(map(sync, later), default=LATEST) - slack)
+        return cti(min((c.sync for c in later), default=LATEST) - slack)
     assert spec.key is not None
     values = spec.promisable[which]
-    matching = [sync(change) for change in later if values.contains(change[3][spec.key])]
+    matching = [c.sync for c in later if values.contains(c.payload[spec.key])]
     if kind == "key":
         return None if matching else Punctuation(Pattern.of({spec.key: values}))
     until = min(matching, default=LATEST) - slack
     return Punctuation(Pattern.of({spec.key: values, "time": lt(until)}))
 
 
-@st.composite
-def deliveries(
-    draw: st.DrawFn,
-    rows: Rows,
-    spec: InputSpec,
-    *,
-    kinds: Sequence[PunctuationKind] = KINDS,
-    closed: bool = True,
-) -> list[Item]:
-    """A random legal physical delivery of a history; `closed` ends it with the punctuation on everything."""
-    changes = draw(orders(draw(chains(rows, spec))))
-    wishes = draw(promises(spec, len(changes), kinds))
-    cuts = draw(st.lists(st.sampled_from((0, 1, 1, 2)), min_size=len(changes), max_size=len(changes)))
+def _paged(spec: InputSpec, changes: list[Change], first: Wish | None, closed: bool) -> list[Item]:
     items: list[Item] = []
     run: list[Change] = []
-
-    def flush() -> None:
-        if run:
-            items.append(spec.page(run))
-            run.clear()
-
     for gap in range(len(changes) + 1):
-        for wish in wishes:
-            told = truthful(spec, wish, changes[gap:]) if wish[0] == gap else None
-            if told is not None:
-                flush()
-                items.append(told)
-        if gap < len(changes):
-            run.append(changes[gap])
-            if cuts[gap]:
-                flush()
-            if cuts[gap] == 2:
-                items.append(spec.page([]))
-    flush()
+        wish = changes[gap - 1].touch.wish if gap else first
+        told = truthful(spec, wish, changes[gap:]) if wish else None
+        cut = changes[gap - 1].touch.cut if gap else 0
+        if run and (told is not None or cut or gap == len(changes)):
+            items.append(spec.page((c.le, c.re, c.new, c.payload) for c in run))
+            run = []
+        if cut == 2:
+            items.append(spec.page([]))
+        if told is not None:
+            items.append(told)
+        run += changes[gap : gap + 1]
     return [*items, Punctuation(Pattern())] if closed else items
 
 
-@st.composite
-def streams(
-    draw: st.DrawFn,
+_Spurious: TypeAlias = tuple[int, Payload, Route]
+
+
+def spurious(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[list[_Spurious]]:
+    """Random rows that come to nothing: inserted, and taken away again."""
+    if spec.insert_only:
+        return st.just([])
+    return st.lists(st.tuples(starts(), payloads(spec), routes(spec, kinds, detours=1)), max_size=2)
+
+
+def _delivered(
     spec: InputSpec,
-    *,
-    kinds: Sequence[PunctuationKind] = KINDS,
-    closed: bool = True,
-) -> tuple[Rows, list[Item]]:
-    """A random history and a random delivery of it."""
-    rows = draw(histories(spec))
-    return rows, draw(deliveries(rows, spec, kinds=kinds, closed=closed))
+    routed: Iterable[tuple[Row, Route]],
+    extra: Iterable[_Spurious],
+    first: Wish | None,
+    closed: bool,
+) -> list[Item]:
+    chains = [_chain(row, route) for row, route in routed]
+    chains += [_chain((le, le, payload), route) for le, payload, route in extra]
+    return _paged(spec, _ordered(chains), first, closed)
 
 
-def interleavings(lengths: Sequence[int]) -> st.SearchStrategy[list[int]]:
-    """Random orders in which several streams are fed: the numbers of the streams."""
-    everyone = [i for i, n in enumerate(lengths) for _ in range(n)]
-    return st.permutations(everyone) if len(lengths) > 1 else st.just(everyone)
+def deliveries(
+    history: Rows, spec: InputSpec, *, kinds: Sequence[PunctuationKind] = KINDS, closed: bool = True
+) -> st.SearchStrategy[list[Item]]:
+    """Random legal deliveries of a history; `closed` ends them with the punctuation on everything."""
+    ways = st.tuples(*(routes(spec, kinds) for _ in history))
+    parts = st.tuples(ways, spurious(spec, kinds), wishes(spec, kinds))
+    return parts.map(
+        lambda part: _delivered(spec, zip(history, part[0], strict=True), part[1], part[2], closed)
+    )
+
+
+def streams(
+    spec: InputSpec, *, kinds: Sequence[PunctuationKind] = KINDS, closed: bool = True
+) -> st.SearchStrategy[tuple[Rows, list[Item]]]:
+    """Random histories, each with a random delivery of it."""
+    routed = st.lists(st.tuples(rows(spec), routes(spec, kinds)), max_size=spec.max_rows)
+    parts = st.tuples(routed, spurious(spec, kinds), wishes(spec, kinds))
+    return parts.map(lambda part: ([row for row, _ in part[0]], _delivered(spec, *part, closed)))
+
+
+def interleaved(lengths: Sequence[int], seed: int) -> list[int]:
+    """An order in which several streams are fed: one after the other, in turn, or at random by seed.
+
+    >>> interleaved([2, 3], 0), interleaved([2, 3], 1)
+    ([0, 0, 1, 1, 1], [0, 1, 0, 1, 1])
+    """
+    places = [(turn, number) for number, n in enumerate(lengths) for turn in range(n)]
+    if seed == 1:
+        places.sort()
+    elif seed:
+        Random(seed).shuffle(places)
+    return [number for _, number in places]

@@ -24,7 +24,7 @@ from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, mix_int
-from caesura.ops.aggregate.endless import Endless
+from caesura.ops.endless import Endless
 from caesura.ops.aggregate.functions import Aggregate, result_type
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from caesura.punctuation import INFINITY, Pattern
 from caesura.testing.oracles.aggregates import Aggregates, aggregated, grouped
-from caesura.testing.oracles.rows import Payload, Row, Rows, key
+from caesura.testing.oracles.rows import Payload, Row, Rows
 
 EARLIEST = -(2**63)
 Horizon = Callable[[Payload], int]
@@ -44,14 +45,13 @@ def _belongs(row: Row, start: int, size: int, limit: int) -> bool:
     return le < start + size and start < re and (re != INFINITY or start < limit)
 
 
-def horizon(rows: Rows, keys: Sequence[str], patterns: Sequence[Pattern]) -> Horizon:
-    """How far time is known to have come for a group: its rows' ends, and punctuation that covers it."""
+def horizon(patterns: Sequence[Pattern]) -> Horizon:
+    """How far punctuation, in the order given, took a group before it closed the group for good."""
 
     def reached(group: Payload) -> int:
-        mine = [row for row in rows if key(row[2], keys) == key(group, keys)]
-        ends = [t for le, re, _ in mine for t in (le, re)]
-        told = [p.time_bound for p in patterns if _speaks_of(p.without_time(), group)]
-        return max([EARLIEST, *(t for t in [*ends, *told] if t is not None and t != INFINITY)])
+        bounds = [p.time_bound for p in patterns if _speaks_of(p.without_time(), group)]
+        finite = takewhile(lambda t: t != INFINITY, (t for t in bounds if t is not None))
+        return max(finite, default=EARLIEST)
 
     return reached
 

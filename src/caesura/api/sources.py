@@ -1,0 +1,77 @@
+"""Where streams begin: ``cz.read.parquet(...)``, ``cz.from_rows(...)``, and inputs fed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import pyarrow as pa
+
+from caesura import io
+from caesura.api.stream import Stream
+from caesura.io.read import Events
+from caesura.ops.input import Input
+from caesura.plan import TICKS, Properties
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class read:  # noqa: N801  (users write cz.read.parquet)
+    """Files and folders; a folder is read in the order of its names."""
+
+    @staticmethod
+    def parquet(
+        path: str | Path,
+        *,
+        columns: Sequence[str] | None = None,
+        schema: pa.Schema | None = None,
+        **events: Unpack[Events],
+    ) -> Stream:
+        """A Parquet file, or a folder of them."""
+        return Stream(io.read_parquet(path, columns=columns, schema=schema, **events))
+
+    @staticmethod
+    def csv(
+        path: str | Path,
+        *,
+        columns: Sequence[str] | None = None,
+        schema: pa.Schema | None = None,
+        **events: Unpack[Events],
+    ) -> Stream:
+        """A CSV file with a header line, or a folder of them."""
+        return Stream(io.read_csv(path, columns=columns, schema=schema, **events))
+
+    @staticmethod
+    def json(
+        path: str | Path,
+        *,
+        columns: Sequence[str] | None = None,
+        schema: pa.Schema | None = None,
+        **events: Unpack[Events],
+    ) -> Stream:
+        """A file of JSON lines, or a folder of them."""
+        return Stream(io.read_json(path, columns=columns, schema=schema, **events))
+
+
+def from_arrow(data: Any, **events: Unpack[Events]) -> Stream:
+    """A stream of an Arrow table or batch, or, once, of an Arrow reader."""
+    return Stream(io.from_arrow(data, **events))
+
+
+def from_pandas(frame: pd.DataFrame, **events: Unpack[Events]) -> Stream:
+    """A stream of a pandas frame's rows."""
+    return Stream(io.from_pandas(frame, **events))
+
+
+def from_rows(rows: Iterable[Any], schema: pa.Schema | None = None, **events: Unpack[Events]) -> Stream:
+    """A stream of dicts, tuples or dataclasses, with punctuation between them where there is any."""
+    return Stream(io.from_rows(rows, schema, **events))
+
+
+def input_stream(label: str, schema: pa.Schema, *, time: pa.DataType = TICKS, **known: bool) -> Stream:
+    """A stream that is fed by hand, for tests and for queries that are pushed to."""
+    return Stream(
+        Input(label=label, payload=schema, time_type=time, known=Properties(**known))  # type: ignore[arg-type]
+    )

@@ -1,0 +1,227 @@
+"""`Stream`: what users type. Every method gives a new stream; nothing runs until it is asked to.
+
+>>> import caesura as cz
+>>> from caesura import col
+>>> speeds = cz.from_rows([{"ts": 3, "seg": 1, "mph": 62}, {"ts": 8, "seg": 1, "mph": 48}], time="ts")
+>>> print(speeds.where(col("mph") > 50).select("seg", kmh=col("mph") * 1.6).run())
+ LE  RE | seg kmh               |
+  3  4  | 1   99.2              | +
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from caesura.api.grouped import Grouped, Windowed
+from caesura.api.running import Output, Result, preview, run
+from caesura.errors import CaesuraError, PlanError, closest
+from caesura.expr import Expr, as_column, as_expr, col, name_of
+from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.chop import Chop
+from caesura.ops.clip import Clip
+from caesura.ops.join import How, Join
+from caesura.ops.layers import Layers
+from caesura.ops.lifetimes import Lifetime, Rule
+from caesura.ops.select import Select
+from caesura.ops.union import Union
+from caesura.ops.where import Where
+from caesura.plan import Duration, Node, here, ticks
+from caesura.plan.explain import explain
+
+if TYPE_CHECKING:
+    from caesura.runtime import Schedule
+
+On = str | Sequence[str] | dict[str, str]
+
+
+class Stream:
+    """A stream of events with lifetimes and corrections."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The payload columns."""
+        return self.node.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the payload columns."""
+        return list(self.node.schema.names)
+
+    def __repr__(self) -> str:
+        return f"Stream({', '.join(f'{f.name} {f.type}' for f in self.schema)})"
+
+    # Rows and columns.
+
+    def where(self, predicate: Expr | bool, *, name: str = "") -> Stream:
+        """Keeps the events whose payload satisfies the predicate."""
+        return Stream(Where(inputs=(self.node,), predicate=as_expr(predicate), name=name))
+
+    filter = where
+
+    def select(self, *columns: str | Expr, name: str = "", **computed: Any) -> Stream:
+        """Keeps, renames and computes columns: ``select("id", kmh=col("mph") * 1.6)``."""
+        pairs = [(_output_name(c), as_column(c)) for c in columns]
+        pairs += [(output, as_expr(expr)) for output, expr in computed.items()]
+        return Stream(Select(inputs=(self.node,), columns=tuple(pairs), name=name))
+
+    def with_columns(self, **computed: Any) -> Stream:
+        """All columns, with some computed anew or added."""
+        pairs: dict[str, Expr] = {name: col(name) for name in self.columns}
+        pairs.update({name: as_expr(expr) for name, expr in computed.items()})
+        return Stream(Select(inputs=(self.node,), columns=tuple(pairs.items())))
+
+    def drop(self, *names: str) -> Stream:
+        """All columns but these."""
+        for name in names:
+            self._known(name, "drop")
+        pairs = [(name, col(name)) for name in self.columns if name not in names]
+        return Stream(Select(inputs=(self.node,), columns=tuple(pairs)))
+
+    def rename(self, **names: str) -> Stream:
+        """Renames columns: ``rename(new="old")``."""
+        for old in names.values():
+            self._known(old, "rename")
+        new = {old: output for output, old in names.items()}
+        return Stream(
+            Select(inputs=(self.node,), columns=tuple((new.get(n, n), col(n)) for n in self.columns))
+        )
+
+    def _known(self, name: str, step: str) -> None:
+        if name not in self.columns:
+            error = PlanError(f"there is no column '{name}'.", remedy=closest(name, self.columns))
+            raise error.at(step, here())
+
+    # Several streams.
+
+    def union(self, *others: Stream, name: str = "") -> Stream:
+        """All events of this stream and others with the same columns."""
+        return Stream(Union(inputs=(self.node, *(o.node for o in others)), name=name))
+
+    def join(
+        self, other: Stream, on: On, *, how: How = "inner", where: Expr | None = None, name: str = ""
+    ) -> Stream:
+        """Pairs of events with equal keys that live at the same time; lifetimes intersect.
+
+        ``on`` is a column name, several, or ``{"left": "right"}``; ``where`` is a further predicate
+        over both sides' columns. ``how``: inner, left, right, full, semi, anti.
+        """
+        return Stream(Join(inputs=(self.node, other.node), on=_pairs(on), how=how, residual=where, name=name))
+
+    def difference(self, other: Stream, *, mode: Literal["bag", "set"] = "bag", name: str = "") -> Stream:
+        """Events of this stream that the other has not: as bags (copies cancel) or as sets."""
+        return Stream(Layers(inputs=(self.node, other.node), count=mode, name=name))
+
+    def distinct(self, *, name: str = "") -> Stream:
+        """Each payload once wherever it is alive, on maximal intervals."""
+        return Stream(Layers(inputs=(self.node,), count="distinct", name=name))
+
+    def clip(self, by: Stream, on: On = (), *, name: str = "") -> Stream:
+        """Ends each event where the next event of ``by`` with the same key begins."""
+        return Stream(Clip(inputs=(self.node, by.node), on=_pairs(on), how="semi", name=name))
+
+    # Lifetimes.
+
+    def _lifetime(self, rule: Rule, amount: Duration = 0, per: int = 1) -> Stream:
+        try:
+            size = ticks(amount, self.node.time, f"amount of {rule}")
+        except CaesuraError as error:
+            raise error.at(rule, here()) from None
+        return Stream(Lifetime(inputs=(self.node,), rule=rule, amount=size, per=per))
+
+    def shift(self, by: Duration) -> Stream:
+        """Moves lifetimes, and punctuation with them."""
+        return self._lifetime("shift", by)
+
+    def set_duration(self, to: Duration) -> Stream:
+        """Every event lives this long from its start."""
+        return self._lifetime("set_duration", to)
+
+    def extend(self, by: Duration) -> Stream:
+        """Moves ends; an event that loses its whole lifetime vanishes."""
+        return self._lifetime("extend", by)
+
+    def scale(self, by: int | float | Fraction) -> Stream:
+        """Multiplies lifetimes, starts fixed."""
+        exact = Fraction(by).limit_denominator(1_000_000)
+        return self._lifetime("scale", exact.numerator, exact.denominator)
+
+    def start_at(self, period: Duration) -> Stream:
+        """Rounds starts up to a multiple of the period."""
+        return self._lifetime("start_at", period)
+
+    def points_at_start(self) -> Stream:
+        """Each event as a point at its start."""
+        return self._lifetime("points_at_start")
+
+    def points_at_end(self) -> Stream:
+        """Each event as a point at its end; one that never ends gives none."""
+        return self._lifetime("points_at_end")
+
+    def chop(self, period: Duration) -> Stream:
+        """Cuts lifetimes at the multiples of a period."""
+        try:
+            size = ticks(period, self.node.time, "period of chop")
+        except CaesuraError as error:
+            raise error.at("chop", here()) from None
+        return Stream(Chop(inputs=(self.node,), period=size))
+
+    # Groups and windows.
+
+    def group_by(self, *keys: str) -> Grouped:
+        """Groups the steps behind it by these columns."""
+        return Grouped(self.node, keys)
+
+    def tumbling(self, size: Duration, *, offset: Duration = 0) -> Windowed:
+        """Windows of one size laid end to end, over all events."""
+        return Grouped(self.node, ()).tumbling(size, offset=offset)
+
+    def totals(self, **aggregates: Aggregate) -> Stream:
+        """One row over all events, whatever their lifetimes."""
+        return Grouped(self.node, ()).totals(**aggregates)
+
+    # Looking and running.
+
+    def explain(self) -> str:
+        """The plan: per step its columns, its properties, and the punctuation it carries."""
+        return explain(self.node)
+
+    def run(
+        self,
+        *,
+        output: Output = "changes",
+        speculate: Literal["arrival", "watermark"] | None = None,
+        schedule: Schedule | None = None,
+    ) -> Result:
+        """Runs in this process until every source is at its end, and gives what came out."""
+        return run(self.node, output=output, speculate=speculate, schedule=schedule)
+
+    def preview(self, rows: int = 20) -> Result:
+        """Runs in this process until some rows have come out."""
+        return preview(self.node, rows)
+
+
+def _output_name(column: str | Expr) -> str:
+    name = column if isinstance(column, str) else name_of(column)
+    if name is None:
+        error = PlanError(
+            f"the column '{column}' has no name.", remedy="Name it: select(total=...), or use .alias('total')."
+        )
+        raise error.at("select", here())
+    return name
+
+
+def _pairs(on: On) -> tuple[tuple[str, str], ...]:
+    if isinstance(on, str):
+        return ((on, on),)
+    if isinstance(on, dict):
+        return tuple(on.items())
+    return tuple((name, name) for name in on)
+
+

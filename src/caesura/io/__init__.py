@@ -1,0 +1,42 @@
+"""Sources and sinks of the embedded engine; each source declares the punctuation it gives.
+
+>>> from caesura.io import delay, from_rows
+>>> clicks = from_rows([{"ts": 3, "page": "a"}], time="ts", punctuate=delay(5))
+>>> clicks.declares
+('time',)
+"""
+
+from caesura.io.ingress import Rules, SourceIngress
+from caesura.io.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
+from caesura.io.read import Events, from_arrow, from_pandas, from_rows, read_csv, read_json, read_parquet
+from caesura.io.shape import Shape, Shaped
+from caesura.io.sink import CallbackSink, FileSink, Sink, rows_table, sink_to
+from caesura.io.source import Reader, Source
+
+__all__ = [
+    "CallbackSink",
+    "Events",
+    "FileSink",
+    "Policy",
+    "Reader",
+    "Rules",
+    "Shape",
+    "Shaped",
+    "Sink",
+    "Source",
+    "SourceIngress",
+    "at_end",
+    "delay",
+    "every",
+    "from_arrow",
+    "from_pandas",
+    "from_rows",
+    "heartbeat",
+    "imported",
+    "in_data",
+    "read_csv",
+    "read_json",
+    "read_parquet",
+    "rows_table",
+    "sink_to",
+]

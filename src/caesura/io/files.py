@@ -1,0 +1,266 @@
+"""Readers of files and folders: Parquet, CSV, JSON lines.
+
+A folder is one lane: its files one behind the other, sorted by name. All files must have the columns of
+the first (or of the schema given), in types that fit; a file that does not is named.
+
+>>> import tempfile
+>>> folder = Path(tempfile.mkdtemp())
+>>> _ = (folder / "a.csv").write_text("t,id\\n1,7\\n"), (folder / "b.csv").write_text("t,id\\n2,8\\n")
+>>> reader = FileReader(folder, CSV)
+>>> [raw.batch.to_pylist() for raw in reader.read({})]
+[[{'t': 1, 'id': 7}], [{'t': 2, 'id': 8}]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import DataError, PlanError, closest
+from caesura.events.types import plain_type
+from caesura.io.readers import BATCH, in_lane
+from caesura.plan import Raw
+
+CSV_BLOCK = 8 << 20
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files of one kind are opened."""
+
+    name: str
+    endings: tuple[str, ...]
+    schema: Callable[[Path], pa.Schema]
+    """The columns of a file."""
+    batches: Callable[[Path, pa.Schema, int], Iterator[pa.RecordBatch]]
+    """Batches of a file in the schema wanted, about so many rows each."""
+    rows: Callable[[Path], int] | None = None
+    """How many rows a file has, where that is cheap to know."""
+    fits: Callable[[pa.DataType, pa.DataType], bool] = lambda found, wanted: False
+    """Whether values of a found type can be read as the wanted one."""
+
+
+class FileReader:
+    """A file, or the files of a folder."""
+
+    lanes = 1
+    punctuates = False
+
+    def __init__(
+        self,
+        path: str | Path,
+        format: Format,
+        *,
+        schema: pa.Schema | None = None,
+        columns: Sequence[str] | None = None,
+        batch_size: int = BATCH,
+    ) -> None:
+        self.path = Path(path)
+        self.format = format
+        self.batch_size = batch_size
+        files = self.files()
+        if schema is None:
+            if not files:
+                raise DataError(
+                    f"the folder '{self.path}' holds no {self.format.name} file to take a schema from.",
+                    remedy=f"Put a file ending in {' or '.join(format.endings)} there, or give schema=.",
+                )
+            schema = self._open(files[0], format.schema)
+        self.schema = _pruned(schema, columns, str(self.path))
+        names = ",".join(self.schema.names)
+        self.key = f"{format.name}:{self.path.resolve()}:{names}:{batch_size}"
+
+    def files(self) -> list[Path]:
+        """The files there are now, in reading order."""
+        if not self.path.exists():
+            raise DataError(
+                f"there is no file or folder '{self.path}'.",
+                remedy=f"Give a path that exists; this one is looked up in '{Path.cwd()}'.",
+            )
+        if self.path.is_file():
+            return [self.path]
+        some = [f for f in self.path.iterdir() if f.is_file() and not f.name.startswith((".", "_"))]
+        mine = sorted((f for f in some if f.name.endswith(self.format.endings)), key=lambda f: f.name)
+        if some and not mine:
+            raise DataError(
+                f"the folder '{self.path}' holds no {self.format.name} file, but others such as "
+                f"'{min(f.name for f in some)}'.",
+                remedy=f"{self.format.name} files end in {' or '.join(self.format.endings)}.",
+            )
+        return mine
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        skip = offsets.get(0, 0)
+        offset = 0
+        for file in self.files():
+            if self.format.rows is not None and skip > offset:
+                rows = self._open(file, self.format.rows)
+                if offset + rows <= skip:
+                    offset += rows
+                    continue
+            for batch in self._batches(file):
+                for raw in in_lane([batch], max(0, skip - offset), self.batch_size):
+                    yield Raw(0, offset + raw.offset, raw.batch)
+                offset += batch.num_rows
+
+    def _batches(self, file: Path) -> Iterator[pa.RecordBatch]:
+        if self.format.rows is None and file.stat().st_size == 0:
+            return  # a text file without a line has no rows
+        found = self._open(file, self.format.schema)
+        self._compare(file, found)
+        batches = self.format.batches(file, self.schema, self.batch_size)
+
+        def following(_: Path) -> pa.RecordBatch | None:
+            batch = next(batches, None)
+            return None if batch is None else _cast(batch, self.schema)
+
+        while (batch := self._open(file, following)) is not None:
+            yield batch
+
+    def _compare(self, file: Path, found: pa.Schema) -> None:
+        for wanted in self.schema:
+            if wanted.name not in found.names:
+                raise DataError(
+                    f"file '{file}' has no column '{wanted.name}'.", remedy=closest(wanted.name, found.names)
+                )
+            got = found.field(wanted.name).type
+            if got != wanted.type and not pa.types.is_null(got) and not self.format.fits(got, wanted.type):
+                raise DataError(
+                    f"file '{file}' has '{wanted.name}' as {got}, but it was {wanted.type} before.",
+                    remedy="Make all files alike, or give schema= with a type that fits all of them.",
+                )
+
+    def _open(self, file: Path, how: Callable[[Path], Any]) -> Any:
+        """Does something with a file; what goes wrong becomes a diagnostic that names it."""
+        try:
+            return how(file)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise DataError(
+                f"'{file}' cannot be read as {self.format.name}: {error}",
+                remedy="Mend the file, take it away, or read it as what it is.",
+            ) from None
+
+    def describe(self) -> str:
+        return f"{self.format.name} '{self.path}'"
+
+
+def _pruned(schema: pa.Schema, columns: Sequence[str] | None, path: str) -> pa.Schema:
+    if columns is None:
+        return schema.remove_metadata()
+    for name in columns:
+        if name not in schema.names:
+            raise PlanError(f"'{path}' has no column '{name}'.", remedy=closest(name, schema.names))
+    return pa.schema([schema.field(name) for name in dict.fromkeys(columns)])
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if batch.schema.equals(schema):
+        return batch
+    columns = [batch.column(f.name).cast(f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a type inferred from text is a narrower guess at the wanted one."""
+    types = pa.types
+    if types.is_string(wanted) or types.is_large_string(wanted):
+        return True
+    if types.is_integer(found):
+        return bool(types.is_integer(wanted) or types.is_floating(wanted) or types.is_decimal(wanted))
+    if types.is_floating(found):
+        return bool(types.is_floating(wanted) or types.is_decimal(wanted))
+    dated = types.is_date(found) or types.is_timestamp(found)
+    return bool(dated and (types.is_date(wanted) or types.is_timestamp(wanted)))
+
+
+def _widens_json(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """As `_widens`, but a JSON number is no string."""
+    textual = pa.types.is_string(found) or pa.types.is_date(found) or pa.types.is_timestamp(found)
+    return _widens(found, wanted) and (textual or not pa.types.is_string(wanted))
+
+
+def _same_values(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether stored types differ only in how they are laid out."""
+    return bool(plain_type(found) == plain_type(wanted))
+
+
+# -- Parquet ----------------------------------------------------------------------------------------
+
+
+def _parquet_schema(file: Path) -> pa.Schema:
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(file)
+
+
+def _parquet_rows(file: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(file).num_rows)
+
+
+def _parquet_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as opened:
+        yield from opened.iter_batches(batch_size=size, columns=schema.names)
+
+
+# -- CSV --------------------------------------------------------------------------------------------
+
+
+def _csv_schema(file: Path) -> pa.Schema:
+    import pyarrow.csv as pc
+
+    with pc.open_csv(file, **_csv_options()) as opened:
+        return opened.schema
+
+
+def _csv_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.csv as pc
+
+    with pc.open_csv(file, **_csv_options(column_types=schema, include_columns=schema.names)) as opened:
+        yield from opened
+
+
+def _csv_options(**more: Any) -> dict[str, Any]:
+    """Null is an empty field and nothing else: the text NA may be a country."""
+    import pyarrow.csv as pc
+
+    nulls = {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": False}
+    return {
+        "read_options": pc.ReadOptions(block_size=CSV_BLOCK),
+        "convert_options": pc.ConvertOptions(**nulls, **more),
+    }
+
+
+# -- JSON lines -------------------------------------------------------------------------------------
+
+
+def _json_schema(file: Path) -> pa.Schema:
+    import pyarrow.json as pj
+
+    with pj.open_json(file, read_options=pj.ReadOptions(block_size=CSV_BLOCK)) as opened:
+        return opened.schema
+
+
+def _json_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.json as pj
+
+    parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    reading = pj.ReadOptions(block_size=CSV_BLOCK)
+    with pj.open_json(file, read_options=reading, parse_options=parsing) as opened:
+        yield from opened
+
+
+PARQUET = Format(
+    "Parquet", (".parquet", ".pq"), _parquet_schema, _parquet_batches, _parquet_rows, _same_values
+)
+CSV = Format("CSV", (".csv", ".csv.gz"), _csv_schema, _csv_batches, None, _widens)
+JSON = Format(
+    "JSON lines", (".jsonl", ".ndjson", ".json", ".jsonl.gz"), _json_schema, _json_batches, None, _widens_json
+)

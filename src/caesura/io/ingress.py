@@ -1,0 +1,349 @@
+"""What makes a legal stream of raw rows: lateness, matching of retracts, and the source's punctuation.
+
+A row is late if its sync time is below the bound of its lane, computed from the rows before it, or if
+definite punctuation before it forbids it. Late and malformed rows go to the late table. How rows are cut
+into batches shows neither there nor in the history.
+
+>>> from caesura.io import delay, from_rows
+>>> source = from_rows([{"t": 1}, {"t": 9}, {"t": 2}], time="t", punctuate=delay(5))
+>>> ingress = source.operator()
+>>> [str(i) for raw in source.read({}) for i in ingress.raw(raw) if not isinstance(i, Page)]
+['definite: time < 4']
+>>> ingress.drain_late().column("reason").to_pylist()
+["time 2 is below its lane's bound 4"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.errors import CaesuraError
+from caesura.events import Item, Page
+from caesura.events.rows import RowState
+from caesura.io.clock import from_ticks
+from caesura.io.in_data import Marks, find_marks
+from caesura.io.lanes import Lane, Lanes, forbidden_by
+from caesura.io.late import LIMIT, LateTable
+from caesura.io.matching import Matcher, Origin
+from caesura.io.policy import Policy
+from caesura.io.shape import REASONS, Shape, Shaped
+from caesura.kernels.hashing import I64, Mask
+from caesura.plan import Counters, Ingress, Raw
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Promises, Punctuation, cti
+
+Lateness = Literal["reject", "adjust"]
+UNMATCHED = "retract matches no event"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an ingress must know of its source."""
+
+    schema: pa.Schema
+    time: pa.DataType
+    shape: Shape
+    policy: Policy
+    late: Lateness = "reject"
+    lanes: int = 1
+    limit: int = LIMIT
+    punctuates: bool = False
+    """Whether promises on more than time may be found in the input."""
+
+
+class SourceIngress(Ingress):
+    """An ingress at work: lanes, the promises made, and for retracts the versions they may name."""
+
+    def __init__(self, rules: Rules) -> None:
+        super().__init__(ports=1)
+        self.rules = rules
+        lag, self.clock_lag, self.idle = rules.policy.lags(rules.time)
+        self.lanes = Lanes(rules.lanes, lag)
+        self.given = Promises()
+        """What was announced."""
+        self.bound = MIN_TIME
+        """How far the stream has come; a CTI announces it."""
+        self.clock = MIN_TIME
+        self.since = 0
+        self.table = LateTable(rules.schema, rules.time, limit=rules.limit)
+        self.matcher: Matcher | None = None
+        if not rules.shape.insert_only:
+            self.matcher = Matcher(rules.schema, with_payload=rules.punctuates)
+
+    # -- what comes in ------------------------------------------------------------------------------
+
+    def raw(self, raw: Raw) -> list[Item]:
+        lane = self.lanes[raw.lane]
+        lane.seen, lane.idle = self.clock, False
+        lane.next = raw.offset + raw.batch.num_rows
+        self.counters.pages_in += 1
+        marks = find_marks(raw, self.rules.policy.column, self.rules.schema)
+        for reason, position in marks.unreadable:
+            self.table.note(reason, lane=lane.number, offset=raw.offset + position)
+        shaped = self.rules.shape.cut(marks.batch, self.rules.schema)
+        return self._finished(self._segments(lane, shaped, marks))
+
+    def _segments(self, lane: Lane, shaped: Shaped, marks: Marks) -> Iterator[Item]:
+        begin = 0
+        for position, pattern in marks.patterns:
+            yield from self._events(lane, _part(shaped, begin, position), marks.offsets[begin:position])
+            begin = position
+            at = int(marks.offsets[position]) if position < len(marks.offsets) else lane.next
+            yield from self._say(lane, pattern, at)
+        yield from self._events(lane, _part(shaped, begin, len(shaped.le)), marks.offsets[begin:])
+        yield from self._advance()
+
+    def beat(self, clock: int) -> list[Item]:
+        self.clock = max(self.clock, clock)
+        if self.idle is not None:
+            self.lanes.tire(self.clock, self.idle)
+        if self.clock_lag is not None:
+            self.bound = max(self.bound, self.clock - self.clock_lag)
+        return self._finished(self._advance(now=True))
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        """The events of a step whose CTIs are imported do not matter."""
+        return ()
+
+    def signal(self, port: int, punctuation: Punctuation) -> Iterable[Item]:
+        return ()
+
+    def definite(self, port: int, pattern: Pattern) -> list[Item]:
+        if not set(pattern.attributes) <= {"time"}:
+            return []
+        if not pattern.attributes and self.rules.policy.closes:
+            return []  # the other's end of input is not ours
+        if pattern.time_bound is not None:
+            self.bound = max(self.bound, pattern.time_bound)
+        return self._finished(self._promise(pattern), self._advance(now=True))
+
+    def close(self) -> list[Item]:
+        if self.rules.policy.closes:
+            self.bound = INFINITY
+        return self._finished(self._advance(now=True))
+
+    def drain_late(self) -> pa.Table | None:
+        return self.table.drain()
+
+    # -- events ---------------------------------------------------------------------------------------
+
+    def _events(self, lane: Lane, shaped: Shaped, offsets: I64) -> Iterator[Item]:
+        """The page that may enter, if there is one."""
+        if len(shaped.le) == 0:
+            return
+        self.counters.rows_in += len(shaped.le)
+        if shaped.flaw is not None:
+            shaped, offsets = self._refuse_flawed(lane, shaped, offsets)
+            if len(shaped.le) == 0:
+                return
+        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        others = self.lanes.others(lane)
+        bounds = self._bounds(lane, shaped)
+        self.lanes.advance(lane, int(shaped.advance.max()))
+        self.since += len(page)
+        kept = self._on_time(lane, page, bounds, offsets)
+        if kept is None:
+            return
+        page, starts, rows = kept
+        if self.matcher is None:
+            entered: Page | None = _moved(page, starts)
+        else:
+            least = np.minimum(np.maximum(bounds if rows is None else bounds[rows], lane.said), others)
+            limits = np.maximum(least, self.bound)
+            origin = Origin(lane.number, offsets if rows is None else offsets[rows])
+            entered = self.matcher.match(page, page.le if starts is None else starts, limits, origin)
+        if entered is not None:
+            self.counters.rows_out += len(entered)
+            yield entered
+
+    def _bounds(self, lane: Lane, shaped: Shaped) -> I64:
+        """The lag's bound at each row; without disorder and retracts one value stands for all."""
+        if self.matcher is None and not self.lanes.disorderly(lane, shaped.advance):
+            return np.full(1, MIN_TIME, np.int64)
+        return self.lanes.bounds(lane, shaped.advance)
+
+    def _refuse_flawed(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
+        assert shaped.flaw is not None
+        bad = np.flatnonzero(shaped.flaw)
+        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        reasons = pa.array(REASONS).take(pa.array(shaped.flaw[bad]))
+        self.table.add(page.take(bad), reasons, lane=lane.number, offsets=offsets[bad])
+        rows = np.flatnonzero(shaped.flaw == 0)
+        good = page.take(rows)
+        kept = Shaped(good.le, good.re, good.re_new, good.payload, None, shaped.advance[rows])
+        return kept, offsets[rows]
+
+    def _on_time(
+        self, lane: Lane, page: Page, bounds: I64, offsets: I64
+    ) -> tuple[Page, I64 | None, I64 | None] | None:
+        """The rows that are not late, the starts they get (None: their own), and which rows they are."""
+        floor = max(lane.said, self.bound)
+        limit = np.maximum(bounds, floor)
+        late: Mask = page.sync < limit
+        starts, times = None, page.sync
+        if late.any() and self.rules.late == "adjust":
+            spans = late & (page.re > limit)
+            if page.retracts is not None:
+                spans &= ~page.retracts
+            starts, times = np.where(spans, limit, page.le), np.where(spans, limit, times)
+            late &= ~spans
+        broken = forbidden_by(self.lanes.promises(lane), page.payload, times)
+        if not late.any() and broken is None:
+            return page, starts, None
+        if broken is not None:
+            broken &= ~late
+            self._refuse_broken(lane, page, broken, offsets)
+        self._refuse_late(lane, page, np.flatnonzero(late), bounds, floor, offsets)
+        rows = np.flatnonzero(~late if broken is None else ~(late | broken))
+        if len(rows) == 0:
+            return None
+        return page.take(rows), None if starts is None else starts[rows], rows
+
+    def _refuse_late(self, lane: Lane, page: Page, late: I64, bounds: I64, floor: int, offsets: I64) -> None:
+        if len(late) == 0:
+            return
+        some = page.take(late)
+        bound = np.broadcast_to(bounds, len(page))[late]
+        time = self.rules.time
+        behind = pc.binary_join_element_wise(
+            "time ", _texts(some.sync, time), " is below its lane's bound ", _texts(bound, time), ""
+        )
+        reasons = pc.if_else(
+            pa.array(some.sync < bound), behind, f"came after definite: {Pattern.before(floor)}"
+        )
+        self.table.add(some, reasons, lane=lane.number, offsets=offsets[late])
+
+    def _refuse_broken(self, lane: Lane, page: Page, broken: Mask, offsets: I64) -> None:
+        rest = broken.copy()
+        for promises in self.lanes.promises(lane):
+            for pattern in promises.patterns():
+                rows = np.flatnonzero(rest & pattern.matches(page.payload, page.sync))
+                if len(rows):
+                    reason = f"came after definite: {pattern}"
+                    self.table.add(page.take(rows), reason, lane=lane.number, offsets=offsets[rows])
+                    rest[rows] = False
+        rows = np.flatnonzero(rest)
+        if len(rows):
+            reason = "came after definite punctuation on the time that it was moved to"
+            self.table.add(page.take(rows), reason, lane=lane.number, offsets=offsets[rows])
+
+    # -- punctuation ----------------------------------------------------------------------------------
+
+    def _say(self, lane: Lane, pattern: Pattern, at: int) -> Iterator[Item]:
+        """Takes punctuation found in a lane; what goes backwards is counted and ignored."""
+        try:
+            pattern = pattern.check(self.rules.schema)
+        except CaesuraError as error:
+            self.table.note(f"punctuation '{pattern}': {error.problem}", lane=lane.number, offset=at)
+            return
+        held = self.lanes.say(lane, pattern)
+        if held is None:
+            self._count("covered")
+            return
+        for some in held:
+            yield from self._promise(some)
+        yield from self._advance(now=True)
+        self._give_up()
+
+    def _promise(self, pattern: Pattern) -> Iterator[Item]:
+        """Announces a pattern on more than the past."""
+        if pattern.time_bound is not None and set(pattern.attributes) <= {"time"}:
+            return
+        if self.given.add(pattern):
+            self.bound = max(self.bound, self.given.cti)
+            yield self._announced(Punctuation(pattern, Intent.DEFINITE))
+
+    def _advance(self, *, now: bool = False) -> Iterator[Item]:
+        """Announces how far the stream has come, if that is news and it is time to."""
+        self.bound = max(self.bound, self.lanes.least)
+        if self.lanes.aligned is not None:
+            for lane in list(self.lanes.lanes.values()):
+                for pattern in self.lanes.align(lane):
+                    yield from self._promise(pattern)
+        if not now and self.since < self.rules.policy.every:
+            return
+        self.since = 0
+        if self.given.advance(self.bound):
+            yield self._announced(cti(self.bound))
+
+    def _announced(self, item: Punctuation) -> Punctuation:
+        self.counters.last_out = str(item)
+        return item
+
+    def _finished(self, *parts: Iterator[Item]) -> list[Item]:
+        """The items, once what can never match is given up and what can never be named is forgotten."""
+        items = list(chain(*parts))
+        self._give_up()
+        if self.matcher is not None:
+            self.matcher.purge(self.bound, self.given)
+        self.counters.extra["late"] = self.table.count
+        self.counters.extra["late_dropped"] = self.table.dropped
+        return items
+
+    def _give_up(self) -> None:
+        over = None if self.matcher is None else self.matcher.give_up(self.bound, self.given)
+        if over is not None:
+            self.table.add(over.page, UNMATCHED, lane=over.lanes, offsets=over.offsets)
+
+    def _count(self, name: str) -> None:
+        self.counters.extra[name] = self.counters.extra.get(name, 0) + 1
+
+    # -- memory ---------------------------------------------------------------------------------------
+
+    @property
+    def offsets(self) -> dict[int, int]:
+        """The next offset of each lane: where to read on."""
+        return {number: lane.next for number, lane in self.lanes.lanes.items()}
+
+    def states(self) -> Mapping[str, RowState]:
+        states = {"late": self.table.rows}
+        if self.matcher is not None:
+            states |= {"live": self.matcher.live, "held": self.matcher.held}
+        return states
+
+    def meta(self) -> dict[str, Any]:
+        own = {"bound": self.bound, "clock": self.clock, "since": self.since, "given": self.given.to_json()}
+        counts = {"late": self.table.count, "dropped": self.table.dropped, "extra": self.counters.extra}
+        return super().meta() | own | counts | {"lanes": self.lanes.to_json()}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self.bound, self.clock, self.since = meta["bound"], meta["clock"], meta["since"]
+        self.given = Promises.from_json(meta["given"])
+        self.table.count, self.table.dropped = meta["late"], meta["dropped"]
+        self.counters.extra = dict(meta["extra"])
+        self.lanes.remember(meta["lanes"])
+
+    def rebuild(self) -> None:
+        if self.matcher is not None:
+            self.matcher.rebuild()
+
+    def measure(self) -> Counters:
+        if self.matcher is not None:
+            self.matcher.purge(self.bound, self.given, now=True)
+        return super().measure()
+
+
+def _part(shaped: Shaped, begin: int, end: int) -> Shaped:
+    if begin == 0 and end == len(shaped.le):
+        return shaped
+    ends = None if shaped.re_new is None else shaped.re_new[begin:end]
+    flaw = None if shaped.flaw is None else shaped.flaw[begin:end]
+    payload = shaped.payload.slice(begin, end - begin)
+    return Shaped(shaped.le[begin:end], shaped.re[begin:end], ends, payload, flaw, shaped.advance[begin:end])
+
+
+def _moved(page: Page, starts: I64 | None) -> Page:
+    return page if starts is None else Page(starts, page.re, page.payload, page.re_new)
+
+
+def _texts(ticks: I64, time: pa.DataType) -> pa.Array:
+    """Times as people read them."""
+    column = from_ticks(ticks, time)
+    return column.cast(pa.string()) if pa.types.is_integer(time) else pc.strftime(column, "%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,124 @@
+"""Readers of what is in memory: Arrow tables and streams, pandas frames.
+
+>>> reader = TableReader(pa.table({"t": [1, 2, 3]}), batch_size=2)
+>>> [(raw.offset, raw.batch.num_rows) for raw in reader.read({0: 1})]
+[(1, 2)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caesura.errors import DataError
+from caesura.plan import Raw
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BATCH = 65_536
+
+
+def in_lane(batches: Iterable[pa.RecordBatch], skip: int, size: int = BATCH) -> Iterator[Raw]:
+    """Batches as the rows of lane 0, without the first ``skip``, in batches of at most ``size``."""
+    offset = 0
+    for whole in batches:
+        for start in range(0, whole.num_rows, size):
+            batch = whole.slice(start, size)
+            end = offset + batch.num_rows
+            if end > skip:
+                cut = max(0, skip - offset)
+                yield Raw(0, offset + cut, batch.slice(cut) if cut else batch)
+            offset = end
+
+
+class TableReader:
+    """A table in memory; it can be read again and again."""
+
+    lanes = 1
+    punctuates = False
+
+    def __init__(self, table: pa.Table, *, batch_size: int = BATCH, source: object = None) -> None:
+        self.table = table
+        self.batch_size = batch_size
+        self._source = table if source is None else source  # kept, so that its id stays its own
+        self.key = f"{type(self._source).__name__}@{id(self._source)}"
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        skip = offsets.get(0, 0)
+        rest = self.table.slice(skip)
+        for raw in in_lane(rest.to_batches(max_chunksize=self.batch_size), 0, self.batch_size):
+            yield Raw(0, raw.offset + skip, raw.batch)
+
+    def describe(self) -> str:
+        return f"Arrow table of {self.table.num_rows} rows"
+
+
+class StreamReader:
+    """An Arrow stream, which can be read once."""
+
+    lanes = 1
+    punctuates = False
+
+    def __init__(self, stream: pa.RecordBatchReader, *, batch_size: int = BATCH) -> None:
+        self.stream = stream
+        self.batch_size = batch_size
+        self.key = f"{type(stream).__name__}@{id(stream)}"
+        self._used = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.stream.schema
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        if self._used:
+            raise DataError(
+                "this Arrow stream was read already, and it can be read once only.",
+                remedy="Read it into a table first: from_arrow(stream.read_all(), ...).",
+            )
+        self._used = True
+        try:
+            yield from in_lane(self.stream, offsets.get(0, 0), self.batch_size)
+        except pa.ArrowException as error:
+            raise DataError(
+                f"the Arrow stream broke off: {error}", remedy="Look at what produces the stream."
+            ) from None
+
+    def describe(self) -> str:
+        return "Arrow stream"
+
+
+def arrow_reader(data: Any, *, batch_size: int = BATCH) -> TableReader | StreamReader:
+    """The reader of a table, a batch, batches, a stream, or anything with the Arrow C interface."""
+    if isinstance(data, pa.Table):
+        return TableReader(data, batch_size=batch_size)
+    if isinstance(data, pa.RecordBatch):
+        return TableReader(pa.Table.from_batches([data]), batch_size=batch_size, source=data)
+    if isinstance(data, pa.RecordBatchReader):
+        return StreamReader(data, batch_size=batch_size)
+    if isinstance(data, (list, tuple)) and data and all(isinstance(b, pa.RecordBatch) for b in data):
+        return TableReader(pa.Table.from_batches(data), batch_size=batch_size, source=data)
+    if hasattr(data, "__arrow_c_stream__"):
+        return StreamReader(pa.RecordBatchReader.from_stream(data), batch_size=batch_size)
+    raise DataError(
+        f"a {type(data).__name__} is no Arrow data.",
+        remedy="Give a Table, RecordBatch or RecordBatchReader; from_pandas and from_rows take others.",
+    )
+
+
+def pandas_reader(frame: pd.DataFrame, *, batch_size: int = BATCH) -> TableReader:
+    """The reader of a pandas frame; its index is left out."""
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            f"this frame cannot be read as columns of one type each: {error}",
+            remedy="Give every column one type, for example with astype.",
+        ) from None
+    return TableReader(table, batch_size=batch_size, source=frame)

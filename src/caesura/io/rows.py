@@ -1,0 +1,180 @@
+"""Rows as Python objects: dicts, dataclasses, named or plain tuples, with punctuation between them.
+
+>>> from caesura.punctuation import cti
+>>> reader = RowsReader([{"t": 1, "id": 7}, cti(5), {"t": 6, "id": 8}])
+>>> [raw] = reader.read({})
+>>> raw.batch.num_rows, raw.punctuations
+(2, ((1, Pattern(time < 5)),))
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import DataError, PlanError, closest
+from caesura.events.columns import empty_rows
+from caesura.io.readers import BATCH
+from caesura.plan import Raw
+from caesura.punctuation import Intent, Pattern, Punctuation
+
+PEEKED = 100  # rows that a schema is inferred from
+LIVE_BATCH = 1024  # rows of an iterator that wait for each other
+
+
+class RowsReader:
+    """An iterable of Python rows. A sequence can be read again; an iterator once."""
+
+    lanes = 1
+
+    def __init__(
+        self, rows: Iterable[Any], schema: pa.Schema | None = None, *, batch_size: int | None = None
+    ) -> None:
+        again = isinstance(rows, Sequence)
+        self.key = f"{type(rows).__name__}@{id(rows)}"
+        self.punctuates = not again or any(isinstance(row, (Punctuation, Pattern)) for row in rows)
+        self.batch_size = batch_size or (BATCH if again else LIVE_BATCH)
+        self._rows = rows
+        self._rest: Iterator[Any] | None = None if again else iter(rows)
+        self._peeked: list[Any] = []
+        self._used = False
+        self.schema = schema if schema is not None else self._infer()
+
+    def _infer(self) -> pa.Schema:
+        """The schema of the first rows: enough of them that every column has a value."""
+        known: list[dict[str, Any]] = []
+        for row in self._rows if self._rest is None else self._rest:
+            if self._rest is not None:
+                self._peeked.append(row)
+            if isinstance(row, (Punctuation, Pattern)):
+                continue
+            known.append(_named(row, None, len(known)))
+            full = all(v is not None for v in known[0].values())
+            if len(known) >= PEEKED or (self._rest is not None and full):
+                break
+        if not known:
+            raise DataError("there is no row to infer a schema from.", remedy="Give schema=.")
+        try:
+            return pa.RecordBatch.from_pylist(known, schema=_schema_of(known)).schema
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            raise DataError(
+                f"the first rows do not have one type per column: {error}",
+                remedy="Give schema=, or make each column's values of one type.",
+            ) from None
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        offset = 0
+        skip = offsets.get(0, 0)
+        rows: list[dict[str, Any]] = []
+        marks: list[tuple[int, Pattern]] = []
+        for row in self._all():
+            if isinstance(row, (Punctuation, Pattern)):
+                marks.append((len(rows), _pattern(row)))
+                continue
+            rows.append(_named(row, self.schema, offset + len(rows)))
+            if len(rows) == self.batch_size:
+                yield from self._raw(rows, marks, offset, skip)
+                offset += len(rows)
+                rows, marks = [], []
+        if rows or marks:
+            yield from self._raw(rows, marks, offset, skip)
+
+    def _all(self) -> Iterator[Any]:
+        if self._rest is None:
+            return iter(self._rows)
+        if self._used:
+            raise DataError(
+                "these rows were read already, and an iterator can be read once only.",
+                remedy="Give a list, or make the iterator anew.",
+            )
+        self._used = True
+        return chain(self._peeked, self._rest)
+
+    def _raw(
+        self, rows: list[dict[str, Any]], marks: list[tuple[int, Pattern]], offset: int, skip: int
+    ) -> Iterator[Raw]:
+        end = offset + len(rows)
+        if end < skip or (end == skip and skip > 0 and not marks):
+            return
+        cut = max(0, skip - offset)
+        batch = self._batch(rows[cut:], offset + cut)
+        kept = tuple((place - cut, pattern) for place, pattern in marks if place >= cut)
+        yield Raw(0, offset + cut, batch, kept)
+
+    def _batch(self, rows: list[dict[str, Any]], offset: int) -> pa.RecordBatch:
+        if len(self.schema) == 0:
+            return empty_rows(len(rows))
+        try:
+            return pa.RecordBatch.from_pylist(rows, schema=self.schema)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            raise _misfit(rows, self.schema, offset) from None
+
+    def describe(self) -> str:
+        return "rows"
+
+
+def _schema_of(rows: list[dict[str, Any]]) -> pa.Schema:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.schema([pa.field(name, pa.array([row.get(name) for row in rows]).type) for name in names])
+
+
+def _misfit(rows: list[dict[str, Any]], schema: pa.Schema, offset: int) -> DataError:
+    for place, row in enumerate(rows):
+        for field in schema:
+            try:
+                pa.array([row.get(field.name)], field.type)
+            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                return DataError(
+                    f"row {offset + place}: column '{field.name}' is {field.type}, "
+                    f"but the value is {row.get(field.name)!r} ({error}).",
+                    remedy="Give schema= with a type that all values fit, or mend the row.",
+                )
+    return DataError(f"rows from {offset} on do not fit the schema.", remedy="Give schema=.")
+
+
+def _named(row: Any, schema: pa.Schema | None, number: int) -> dict[str, Any]:
+    """A row as a dict; refuses names that the schema does not have."""
+    if isinstance(row, Mapping):
+        named = dict(row)
+    elif dataclasses.is_dataclass(row) and not isinstance(row, type):
+        named = {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
+    elif isinstance(row, tuple):
+        named = _from_tuple(row, schema, number)
+    else:
+        raise DataError(
+            f"row {number} is a {type(row).__name__}: {row!r}.",
+            remedy="Rows are dicts, tuples, dataclasses, or punctuation between them.",
+        )
+    if schema is not None and not named.keys() <= set(schema.names):
+        name = sorted(map(str, named.keys() - set(schema.names)))[0]
+        raise DataError(
+            f"row {number} has a column '{name}' that the schema does not have.",
+            remedy=closest(name, schema.names),
+        )
+    return named
+
+
+def _from_tuple(row: tuple[Any, ...], schema: pa.Schema | None, number: int) -> dict[str, Any]:
+    names = getattr(row, "_fields", None) or (schema.names if schema is not None else None)
+    if names is None:
+        raise PlanError("plain tuples do not name their columns.", remedy="Give schema=.")
+    if len(names) != len(row):
+        raise DataError(
+            f"row {number} has {len(row)} values, but there are {len(names)} columns.",
+            remedy=f"Columns are: {', '.join(names)}.",
+        )
+    return dict(zip(names, row, strict=True))
+
+
+def _pattern(item: Punctuation | Pattern) -> Pattern:
+    if isinstance(item, Pattern):
+        return item
+    if item.intent is not Intent.DEFINITE:
+        raise DataError(
+            f"a source cannot give '{item}'.", remedy="Put definite punctuation between rows only."
+        )
+    return item.pattern

@@ -1,0 +1,154 @@
+"""The step that reads: where rows come from, what shape they have, and what the source promises.
+
+>>> from caesura.io import delay, from_rows
+>>> source = from_rows([{"ts": 1, "id": 7}], time="ts", punctuate=delay(5))
+>>> print(source.describe())
+rows, time 'ts' (point); gives time: 5 behind the latest event of the slowest lane; all at the end of input
+>>> source.schema.names, source.properties.points, source.declares
+(['id'], True, ('time',))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from caesura.errors import CaesuraError, PlanError, closest
+from caesura.events import plain_schema
+from caesura.events.types import plain_type
+from caesura.io.ingress import Lateness, Rules, SourceIngress
+from caesura.io.late import LIMIT
+from caesura.io.policy import Policy, at_end
+from caesura.io.shape import Shape
+from caesura.plan import Properties, Raw, SourceNode
+from caesura.punctuation import Pattern
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """Where raw rows come from. A reader keeps no position; offsets say where to begin."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as the outside gives them."""
+
+    @property
+    def lanes(self) -> int:
+        """How many lanes there are, numbered from 0; a lane that gave nothing yet holds the CTI."""
+
+    @property
+    def key(self) -> str:
+        """Equal for readers that read the same."""
+
+    @property
+    def punctuates(self) -> bool:
+        """Whether punctuation may lie between the rows."""
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        """Raw rows from these offsets on."""
+
+    def describe(self) -> str:
+        """What is read, for explain."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Source(SourceNode):
+    """A source of the embedded engine."""
+
+    reader: Reader
+    shape: Shape
+    policy: Policy = field(default_factory=at_end)
+    late: Lateness = "reject"
+    limit: int = LIMIT
+    """How many late rows are kept until they are asked for; all are counted."""
+
+    kind: ClassVar[str] = "read"
+
+    def __post_init__(self) -> None:
+        if self.policy.node is not None and not self.inputs:
+            object.__setattr__(self, "inputs", (self.policy.node,))
+        super().__post_init__()
+
+    def output_schema(self) -> pa.Schema:
+        raw = self.reader.schema
+        time = self.shape.check(raw)
+        object.__setattr__(self, "_time", time)
+        if self.late not in ("reject", "adjust"):
+            raise PlanError(
+                f"late={self.late!r} is no way to treat late rows.",
+                remedy=closest(self.late, ("reject", "adjust")),
+            )
+        self.policy.lags(time)
+        _ = self.policy.period
+        self._check_column(raw)
+        consumed = {*self.shape.columns, self.policy.column}
+        return plain_schema(pa.schema([f for f in raw if f.name not in consumed]))
+
+    def _check_column(self, raw: pa.Schema) -> None:
+        column = self.policy.column
+        if column is None:
+            return
+        if column not in raw.names:
+            raise PlanError(
+                f"there is no column '{column}' for punctuation.", remedy=closest(column, raw.names)
+            )
+        if plain_type(raw.field(column).type) != pa.string():
+            raise PlanError(
+                f"the punctuation column '{column}' has the type {raw.field(column).type}.",
+                remedy="It must hold texts such as 'time < 20, id = 4', and null for events.",
+            )
+
+    @property
+    def time(self) -> pa.DataType:
+        return self._time  # type: ignore[attr-defined]
+
+    def derive(self, *inputs: Properties) -> Properties:
+        if self.shape.form != "point":
+            return Properties(insert_only=self.shape.insert_only)
+        return Properties(insert_only=True, points=True, aligned=True, max_duration=1)
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        """An imported promise counts if it speaks of time alone."""
+        return pattern if set(pattern.attributes) <= {"time"} else None
+
+    @property
+    def declares(self) -> tuple[str, ...]:
+        """The attributes that punctuation comes on while input lasts; '*' where any may."""
+        if self.policy.gives == "any" or self.reader.punctuates:
+            return ("*",)
+        return ("time",) if self.policy.gives == "time" else ()
+
+    @property
+    def heartbeat(self) -> int | None:
+        return self.policy.period
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        try:
+            yield from self.reader.read(offsets)
+        except CaesuraError as error:
+            raise error.at(self.step, self.place) from None
+
+    def operator(self) -> SourceIngress:
+        """A fresh ingress."""
+        any_promise = self.declares == ("*",)
+        rules = Rules(
+            self.schema,
+            self.time,
+            self.shape,
+            self.policy,
+            self.late,
+            self.reader.lanes,
+            self.limit,
+            any_promise,
+        )
+        return SourceIngress(rules)
+
+    def describe(self) -> str:
+        late = "" if self.late == "reject" else f"; late rows: {self.late}"
+        promised = f"{self.policy}{', and what lies between the rows' if self.reader.punctuates else ''}"
+        return (
+            f"{self.reader.describe()}, time '{self.shape.time}' ({self.shape.form}); gives {promised}{late}"
+        )

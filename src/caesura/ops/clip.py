@@ -1,0 +1,199 @@
+"""`clip` ends each event where the next event of another stream with the same key begins.
+
+     1 inf | k=7 | +      clip by      1   6 | 7 | +       a reading lasts until the next one
+     6 inf | k=7 | +      itself  ->   6 inf | 7 | +
+
+An event ends at the least start of a right event with equal keys that lies after its own start, if
+that comes before its own end. A null key clips nothing and is not clipped.
+
+Law: an event that a settled start has clipped is final: later changes of its own end do not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.delta import net_page
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.events.rows import RowState
+from caesura.kernels import kernel
+from caesura.kernels.chains import Chains
+from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.keys import KeyTable
+from caesura.ops.aggregate.sums import add_weights
+from caesura.ops.join.node import Join
+from caesura.ops.join.side import Side
+from caesura.plan import Operator, Properties, aligned
+from caesura.punctuation import INFINITY, Alignment, Pattern
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Clip(Join):
+    """Left events, cut at the next start on the right. Keys and checks are a semi join's."""
+
+    kind = "clip"
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return Properties(points=inputs[0].points, max_duration=inputs[0].max_duration)
+
+    def operator(self) -> Operator:
+        return Clipper(self)
+
+    def describe(self) -> str:
+        keys = ", ".join(a if a == b else f"{a} = {b}" for a, b in self.on)
+        return f"by the right, on {keys}" if keys else "by the right"
+
+
+@kernel
+def least_after(owner: I64, start: I64, n: I64, le: I64, out: I64) -> None:
+    """The least start with a positive count after each owner's LE; INFINITY where there is none."""
+    for i in range(len(out)):
+        out[i] = INFINITY
+    for i in range(len(owner)):
+        o = owner[i]
+        if n[i] > 0 and start[i] > le[o] and start[i] < out[o]:
+            out[o] = start[i]
+
+
+class Clipper(Operator):
+    """Left rows that may still change, and counted right starts, linked by key."""
+
+    def __init__(self, node: Clip) -> None:
+        super().__init__(2)
+        self.node = node
+        names = [[pair[port] for pair in node.on] for port in (0, 1)]
+        self.names = names
+        schemas = [source.schema for source in node.inputs]
+        self.left = Side(0, schemas[0], names[0], by_value=True, preserved=True)
+        self._right = Side(1, schemas[1], names[1], by_value=False, preserved=False)
+        keys = pa.schema([schemas[1].field(name) for name in names[1]])
+        self.starts = RowState({"le": np.int64, "n": np.int64, "h1": np.uint64, "h2": np.uint64}, keys)
+        self._alignment = Alignment(range(2))
+        self.rebuild()
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if len(page) == 0:
+            return []
+        return [self._left_page(page) if port == 0 else self._right_page(page)]
+
+    def _left_page(self, page: Page) -> Page:
+        key, _ = self._table.encode(*self.left.key_ids(page.payload))
+        if page.retracts is None:
+            changed = self.left.insert(page, np.arange(len(page)), key)
+        else:
+            came = self.left.insert(page, np.flatnonzero(~page.retracts), key)
+            found = self.left.retract(page, np.flatnonzero(page.retracts), key)
+            changed = np.unique(np.concatenate([came, found[found >= 0]]))
+        return self._relay(changed)
+
+    def _right_page(self, page: Page) -> Page:
+        """Counts starts that come and go; a change of a right event's end changes nothing."""
+        weight = np.ones(len(page), np.int64)
+        if page.re_new is not None and page.retracts is not None:
+            weight = np.where(page.retracts, np.where(page.re_new <= page.le, -1, 0), 1)
+        some = np.flatnonzero(weight)
+        h1, h2 = self._right.key_ids(page.payload)
+        key, _ = self._table.encode(h1, h2)
+        at, fresh = self._values.encode(*_start_ids(h1[some], h2[some], page.le[some]))
+        if len(fresh):
+            rows = some[fresh]
+            fields = {"le": page.le[rows], "n": np.zeros(len(rows), np.int64), "h1": h1[rows], "h2": h2[rows]}
+            self.starts.append(fields, page.payload.select(self._right.key_places).take(pa.array(rows)))
+            self._chains.add(key[rows])
+        add_weights(at, weight[some], self.starts.get("n"))
+        self.starts.touch(np.unique(at))
+        owner, row = self.left.chains.gather(np.unique(key[some]))
+        return self._relay(np.unique(row[self.left.rows.alive[row]]))
+
+    def _relay(self, rows: I64) -> Page:
+        """Clips these left rows again; gives the change from what was sent about them."""
+        left = self.left
+        live = rows[left.rows.alive[rows]]
+        le = left.rows.get("le")[live]
+        re = np.minimum(left.rows.get("re")[live], self._cut(live, le))
+        owner, old = left.pieces_of(rows)
+        weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(live), np.int64)])
+        page = net_page(
+            left.rows.payload.take(np.concatenate([rows[owner], live])),
+            np.concatenate([left.sent.get("le")[old], le]),
+            np.concatenate([left.sent.get("re")[old], re]),
+            weight,
+        )
+        left.sent.kill(old)
+        left.sent.append({"row": live, "le": le, "re": re})
+        left.sent_chains.add(live)
+        return page
+
+    def _cut(self, live: I64, le: I64) -> I64:
+        key = self._table.find(*self.left.key_ids(self.left.rows.payload.take(live)))
+        owner, row = self._chains.gather(key)
+        out = np.empty(len(live), np.int64)
+        least_after(owner, self.starts.get("le")[row], self.starts.get("n")[row], le, out)
+        return out
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        self.counters.sweeps += 1
+        items = aligned(self._alignment, port, self.node.carry(port, pattern))
+        self._purge()
+        behind = 0 if self.promises[0].cti <= self.promises[1].cti else 1
+        self.counters.held_by = "" if items else f"the {('left', 'right')[behind]} input"
+        return items
+
+    def _purge(self) -> None:
+        """Rows whose piece ends before both bounds are final; starts before both clip nothing new."""
+        left, starts = self.left, self.starts
+        live = np.flatnonzero(left.sent.alive)
+        row = left.sent.get("row")[live]
+        bound = self._settled(left.rows.payload.take(row), 0, own=True)
+        final = (left.sent.get("re")[live] < bound) | (bound == INFINITY)
+        left.drop(row[final])
+        some = np.flatnonzero(starts.alive)
+        bound = self._settled(starts.payload.take(some), 1, own=False)
+        idle = (starts.get("n")[some] <= 0) & (starts.size <= 4096)
+        starts.kill(some[(starts.get("le")[some] < bound) | (bound == INFINITY) | idle])
+        if left.wasteful or starts.wasteful:
+            self.rebuild()
+
+    def _settled(self, payload: pa.RecordBatch, side: int, *, own: bool) -> I64:
+        """The time before which both sides are settled for these rows' keys."""
+        keys = self.names[side]
+        bounds = []
+        for port in (0, 1):
+            columns = {n: payload.column(k) for n, k in zip(self.names[port], keys, strict=True)}
+            if own and port == side:
+                columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+            bounds.append(self.promises[port].effective_cti(columns=columns))
+        return np.broadcast_to(np.minimum(*bounds), payload.num_rows)
+
+    def states(self) -> dict[str, RowState]:
+        return {"left": self.left.rows, "sent": self.left.sent, "starts": self.starts}
+
+    def rebuild(self) -> None:
+        self._table, self._values, self._chains = KeyTable(), KeyTable(), Chains()
+        self.left.compact()
+        self.left.link(self._table)
+        if self.starts.live < self.starts.size:
+            self.starts.compact()
+        h1, h2 = self.starts.get("h1"), self.starts.get("h2")
+        key, _ = self._table.encode(h1, h2)
+        self._chains.add(key)
+        self._values.encode(*_start_ids(h1, h2, self.starts.get("le")))
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "alignment": self._alignment.to_json()}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._alignment = Alignment.from_json(meta["alignment"])
+
+
+def _start_ids(h1: U64, h2: U64, le: I64) -> tuple[U64, U64]:
+    a, b = np.empty(len(h1), np.uint64), np.empty(len(h1), np.uint64)
+    mix_int(h1, h2, np.arange(len(h1)), le, a, b)
+    return a, b

@@ -1,0 +1,187 @@
+"""How output leaves: `changes` as they come, `final` rows only, or changes with a mark of finality.
+
+     final      a row waits until it cannot change: LE < CTI, and RE < CTI or its end is fixed.
+                A row without end leaves as an edge: its start when that is final, its end later.
+     marked     every change at once, and `=` repeats a row when it has become final.
+
+Law: the history of `final` output is a part of the history of `changes`, and all of it in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.events.rows import RowState
+from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.keys import KeyTable
+from caesura.ops.join.kernel import GONE
+from caesura.ops.join.side import Side
+from caesura.plan import Node, Operator, Properties, definite
+from caesura.punctuation import INFINITY, Pattern, lt
+
+Mode = Literal["final", "marked"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Deliver(Node):
+    """The last step before a consumer."""
+
+    mode: Mode
+
+    partitioning = "key"
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return f"output {self.mode}"
+
+    def output_schema(self) -> pa.Schema:
+        return self.inputs[0].schema
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return inputs[0].but(insert_only=inputs[0].fixed_ends) if self.mode == "final" else inputs[0]
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return None if pattern.time_bound is None else pattern
+
+    def keys(self, port: int) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    def operator(self) -> Operator:
+        return Hold(self)
+
+
+class Hold(Operator):
+    """Rows that are not final yet, found by value."""
+
+    def __init__(self, node: Deliver) -> None:
+        super().__init__()
+        self.node = node
+        known = node.inputs[0].properties
+        self._fixed = known.fixed_ends
+        names = list(node.schema.names)
+        self.side = Side(0, node.schema, names, by_value=not known.insert_only, preserved=False)
+        self.edges = RowState({"row": np.int64})
+        self._table = KeyTable()
+        self._by_value = not known.insert_only
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        key = self._key(page)
+        if page.retracts is None:
+            self.side.insert(page, np.arange(len(page)), key)
+        else:
+            self.side.insert(page, np.flatnonzero(~page.retracts), key)
+            self._retract(page, key)
+        return [page] if self.node.mode == "marked" else []
+
+    def _key(self, page: Page) -> I64:
+        if not self._by_value:
+            return np.zeros(len(page), np.int64)
+        return self._table.encode(*page.ids)[0]
+
+    def _retract(self, page: Page, key: I64) -> None:
+        """Changes rows by value. One that left as an edge stays, to send its end."""
+        assert page.retracts is not None
+        self.side.retract(page, np.flatnonzero(page.retracts), key)
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        self.counters.sweeps += 1
+        rows = self.side.rows
+        live = np.flatnonzero(rows.alive)
+        bound = self._bound(live)
+        items = self._release(live, bound)
+        out = self._held_back(pattern)
+        if rows.wasteful:
+            self.rebuild()
+        return [*items, *definite(out)]
+
+    def _bound(self, live: I64) -> I64:
+        held = self.promises[0]
+        if held.size == 0:
+            return np.full(len(live), held.cti)
+        payload = self.side.rows.payload.take(live)
+        return np.broadcast_to(np.asarray(held.effective_cti(payload)), len(live))
+
+    def _release(self, live: I64, bound: I64) -> list[Item]:
+        rows = self.side.rows
+        le, re = rows.get("le")[live], rows.get("re")[live]
+        ended = (re < bound) | (bound == INFINITY) | self._fixed
+        final = (le < bound) & ended
+        started = (le < bound) & (re == INFINITY) & ~ended
+        edge = np.isin(live, self.edges.get("row")[self.edges.alive]) if self.edges.live else np.zeros(len(live), bool)
+        items: list[Item] = []
+        marked = self.node.mode == "marked"
+        leave = live[final & ~edge] if marked else live[(final | started) & ~edge]
+        if len(leave):
+            page = Page(rows.get("le")[leave], rows.get("re")[leave], rows.payload.take(leave), None, marked)
+            items.append(page)
+        ends = live[final & edge]
+        if len(ends):
+            items += self._ends(ends)
+        if not marked:
+            self.edges.append({"row": live[started & ~edge]})
+        self._drop(live[final])
+        return items
+
+    def _ends(self, rows: I64) -> list[Item]:
+        """The ends of rows that left as edges; those that never ended were said already."""
+        state = self.side.rows
+        ended = rows[state.get("re")[rows] != INFINITY]
+        if len(ended) == 0:
+            return []
+        le = state.get("le")[ended]
+        page = Page.of(
+            state.payload.take(ended),
+            le=le,
+            re=np.full(len(ended), INFINITY),
+            re_new=state.get("re")[ended],
+        )
+        return [page]
+
+    def _drop(self, rows: I64) -> None:
+        named: Mask = np.isin(self.edges.get("row"), rows) & self.edges.alive
+        self.edges.kill(np.flatnonzero(named))
+        self.side.rows.get("re")[rows] = GONE
+        self.side.rows.kill(rows)
+
+    def _held_back(self, pattern: Pattern) -> Pattern | None:
+        """Time passes as far as no held row starts earlier."""
+        bound = pattern.time_bound
+        if bound is None or self.node.mode == "marked" or bound == INFINITY:
+            return self.node.carry(0, pattern)
+        rows = self.side.rows
+        waiting = rows.alive.copy()
+        waiting[self.edges.get("row")[self.edges.alive]] = False
+        live = np.flatnonzero(waiting)
+        if len(live) and pattern.without_time().attributes:
+            live = live[pattern.without_time().matches(rows.payload.take(live), None)]
+        earliest = int(rows.get("le")[live].min(initial=INFINITY))
+        if earliest < bound:
+            self.counters.held_by = f"a row from {earliest} on may still change its end"
+        return pattern.replace("time", lt(min(bound, earliest)))
+
+    def states(self) -> dict[str, RowState]:
+        return {"rows": self.side.rows, "edges": self.edges}
+
+    def rebuild(self) -> None:
+        rows = self.side.rows
+        if rows.live < rows.size:
+            keep = rows.compact()
+            new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
+            new[keep] = np.arange(len(keep))
+            row = self.edges.get("row")
+            row[self.edges.alive] = new[row[self.edges.alive]]
+            self.edges.touch(np.flatnonzero(self.edges.alive))
+        if self.edges.live < self.edges.size:
+            self.edges.compact()
+        self._table = KeyTable()
+        if self._by_value:
+            self.side.link(self._table)
+        else:
+            self.side.chains.size = rows.size

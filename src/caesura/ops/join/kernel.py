@@ -1,0 +1,169 @@
+"""The loops of a join: probing chains, taking rows out by value, cutting lifetimes into pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caesura.events.page import KEPT
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, U64
+from caesura.punctuation import MIN_TIME
+
+GONE = MIN_TIME
+"""The end of a row that was taken out: it overlaps nothing."""
+FRESH = -2
+
+
+@kernel
+def probe(
+    key: I64,
+    le: I64,
+    re: I64,
+    re_new: I64,
+    head: I64,
+    follow: I64,
+    o_le: I64,
+    o_re: I64,
+    resume: I64,
+    out_row: I64,
+    out_other: I64,
+    out_le: I64,
+    out_re: I64,
+    out_new: I64,
+) -> int:
+    """Meets each row with the other side's rows of its key; writes the change that each pair makes.
+
+    An empty ``re_new`` means inserts only. Stops when the output is full; ``resume`` holds where to
+    go on: (row, link), the link FRESH at a row's start.
+    """
+    out = 0
+    room = len(out_row)
+    inserts = len(re_new) == 0
+    i = resume[0]
+    link = resume[1]
+    n = len(key)
+    while i < n:
+        if link == FRESH:
+            link = head[key[i]] if key[i] >= 0 else -1
+        while link >= 0:
+            if out == room:
+                resume[0] = i
+                resume[1] = link
+                return out
+            start = max(le[i], o_le[link])
+            end = min(re[i], o_re[link])
+            new = KEPT
+            if not inserts and re_new[i] != KEPT:
+                after = max(start, min(re_new[i], o_re[link]))
+                before = max(start, end)
+                if before == after:
+                    link = follow[link]
+                    continue
+                if before == start:
+                    end = after
+                else:
+                    end = before
+                    new = after
+            if start < end:
+                out_row[out] = i
+                out_other[out] = link
+                out_le[out] = start
+                out_re[out] = end
+                out_new[out] = new
+                out += 1
+            link = follow[link]
+        link = FRESH
+        i += 1
+    resume[0] = n
+    resume[1] = FRESH
+    return out
+
+
+@kernel
+def retract_rows(
+    at: I64,
+    key: I64,
+    h1: U64,
+    h2: U64,
+    le: I64,
+    re: I64,
+    re_new: I64,
+    head: I64,
+    follow: I64,
+    s_h1: U64,
+    s_h2: U64,
+    s_le: I64,
+    s_re: I64,
+    found: I64,
+) -> None:
+    """Changes the ends of stored rows by value, in order; ``found`` is -1 where no row is stored.
+
+    ``at`` names the page rows that are retracts. A row that goes gets the end GONE.
+    """
+    for n in range(len(at)):
+        i = at[n]
+        found[n] = -1
+        if key[i] < 0:
+            continue
+        link = head[key[i]]
+        while link >= 0:
+            if s_re[link] == re[i] and s_le[link] == le[i] and s_h1[link] == h1[i] and s_h2[link] == h2[i]:
+                s_re[link] = re_new[i] if re_new[i] > le[i] else GONE
+                found[n] = link
+                break
+            link = follow[link]
+
+
+@kernel
+def pieces(
+    owner: I64,
+    c_le: I64,
+    c_re: I64,
+    le: I64,
+    re: I64,
+    bound: I64,
+    opened: I64,
+    covered: bool,
+    o_row: I64,
+    o_le: I64,
+    o_re: I64,
+) -> int:
+    """Maximal intervals where each row is covered, or is not.
+
+    Covers are sorted by (owner, LE). Row r is looked at from max(LE, bound) on; ``opened[r]`` is the
+    start of its piece that is up just before its bound, or GONE.
+    """
+    out = 0
+    i = 0
+    n = len(owner)
+    for r in range(len(le)):
+        begin = max(le[r], bound[r])
+        start = opened[r]
+        if start == GONE and not covered:
+            start = begin
+        reach = begin
+        while i < n and owner[i] == r:
+            a = max(c_le[i], begin)
+            b = min(c_re[i], re[r])
+            i += 1
+            if a >= b:
+                continue
+            if not covered:
+                if start < a:
+                    o_row[out], o_le[out], o_re[out] = r, start, a
+                    out += 1
+                reach = max(reach, b)
+                start = reach
+            elif start != GONE and a <= reach:
+                reach = max(reach, b)
+            else:
+                if start != GONE:
+                    o_row[out], o_le[out], o_re[out] = r, start, reach
+                    out += 1
+                start = a
+                reach = b
+        end = reach if covered else re[r]
+        if start != GONE and start < end:
+            o_row[out], o_le[out], o_re[out] = r, start, end
+            out += 1
+    return out

@@ -1,0 +1,147 @@
+"""The join as a step of a plan: its columns, its checks, and how punctuation passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.expr import Expr, reads_time, type_of
+from caesura.plan import Node, Operator, Properties
+from caesura.punctuation import Image, Pattern, SchemaMapping
+
+How = Literal["inner", "left", "right", "full", "semi", "anti"]
+HOWS: tuple[How, ...] = ("inner", "left", "right", "full", "semi", "anti")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Join(Node):
+    """Events of two streams with equal keys (and a residual predicate), where both live."""
+
+    on: tuple[tuple[str, str], ...]
+    how: How = "inner"
+    residual: Expr | None = None
+
+    kind = "join"
+    partitioning = "key"
+
+    def output_schema(self) -> pa.Schema:
+        self._check()
+        left, right = self.inputs
+        if self.how in ("semi", "anti"):
+            return left.schema
+        kept = [right.schema.field(name) for name in self.right_columns]
+        doubled = [f.name for f in kept if f.name in left.schema.names]
+        if doubled:
+            raise PlanError(
+                f"both sides have a column '{doubled[0]}' that is not a key.",
+                remedy=f"Rename one first, for example select(..., right_{doubled[0]}=col('{doubled[0]}')).",
+            )
+        return pa.schema([*left.schema, *kept])
+
+    def _check(self) -> None:
+        if self.how not in HOWS:
+            raise PlanError(f"there is no join '{self.how}'.", remedy=f"Choose one of: {', '.join(HOWS)}.")
+        left, right = self.inputs
+        for l_name, r_name in self.on:
+            l_type, r_type = self.column(l_name, 0).type, self.column(r_name, 1).type
+            if l_type != r_type:
+                raise PlanError(
+                    f"the key '{l_name}' is {l_type} on the left and '{r_name}' is {r_type} on the right.",
+                    remedy=f"Cast one side first, for example col('{r_name}').cast('{l_type}').",
+                )
+        if left.time != right.time:
+            raise PlanError(
+                f"the left stream's time is {left.time}, the right one's is {right.time}.",
+                remedy="Read both with the same kind of time column.",
+            )
+        if self.residual is not None:
+            self._check_residual(self.residual)
+
+    def _check_residual(self, residual: Expr) -> None:
+        if reads_time(residual):
+            raise PlanError(
+                f"the predicate '{residual}' reads start() or end(), which differ on the two sides.",
+                remedy="Select them into columns before the join.",
+            )
+        got = type_of(residual, self.pair_schema)
+        if not pa.types.is_boolean(got):
+            raise PlanError(
+                f"the predicate '{residual}' is of type {got}; wanted boolean.", remedy="Compare two columns."
+            )
+
+    @cached_property
+    def right_columns(self) -> list[str]:
+        """The right columns that are not keys."""
+        keys = {r for _, r in self.on}
+        return [name for name in self.inputs[1].schema.names if name not in keys]
+
+    @cached_property
+    def pair_schema(self) -> pa.Schema:
+        """The columns that a pair has, which the residual predicate may read."""
+        left, right = self.inputs
+        return pa.schema([*left.schema, *(right.schema.field(n) for n in self.right_columns)])
+
+    @property
+    def preserved(self) -> tuple[bool, bool]:
+        """Which sides' events are told where they are matched or not."""
+        return self.how in ("left", "full", "semi", "anti"), self.how in ("right", "full")
+
+    def derive(self, *inputs: Properties) -> Properties:
+        left, right = inputs
+        if self.how != "inner":
+            return Properties(points=left.points and not self.preserved[1], max_duration=self._longest(*inputs))
+        return Properties(
+            insert_only=left.insert_only and right.insert_only,
+            points=left.points or right.points,
+            aligned=left.fixed_ends and right.fixed_ends,
+            max_duration=self._longest(left, right),
+        )
+
+    def _longest(self, left: Properties, right: Properties) -> int | None:
+        if self.how in ("left", "semi", "anti"):
+            return left.max_duration
+        known = [p.max_duration for p in (left, right) if p.max_duration is not None]
+        if self.how == "inner":
+            return min(known, default=None)
+        return max(known) if len(known) == 2 else None
+
+    @cached_property
+    def mappings(self) -> tuple[SchemaMapping, SchemaMapping]:
+        """How each side's attributes appear in the output."""
+        left = {name: Image(name) for name in self.inputs[0].schema.names}
+        right = {l_name: Image(r_name) for l_name, r_name in self.on}
+        if self.how not in ("semi", "anti"):
+            right.update({name: Image(name) for name in self.right_columns})
+        return SchemaMapping(left), SchemaMapping(right)
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        """One side's share of a promise: what it says about the output, should the other agree.
+
+        Where a side may be padded with nulls, a pattern that allows null in one of its own columns
+        would speak of padded rows, which are the other side's; it does not pass.
+        """
+        if pattern.time_bound is None:
+            return None
+        padded = self.preserved[1 - port] and self.how not in ("semi", "anti")
+        keys = {pair[port] for pair in self.on}
+        own = [a for a in pattern.without_time().attributes if a not in keys]
+        if padded and any(pattern[a].contains(None) for a in own):
+            return None
+        return self.mappings[port].down(pattern)
+
+    def keys(self, port: int) -> tuple[str, ...]:
+        return tuple(pair[port] for pair in self.on)
+
+    def operator(self) -> Operator:
+        from caesura.ops.join.physical import JoinOperator
+
+        return JoinOperator(self)
+
+    def describe(self) -> str:
+        keys = ", ".join(a if a == b else f"{a} = {b}" for a, b in self.on)
+        where = f" and {self.residual}" if self.residual is not None else ""
+        return f"{self.how} on {keys or 'nothing'}{where}"

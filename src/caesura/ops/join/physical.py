@@ -1,0 +1,269 @@
+"""The join at work: a page meets the other side's rows; preserved rows are cut into pieces again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.delta import net_page
+from caesura.events.item import Item
+from caesura.events.page import Page, concat, take_rows
+from caesura.events.rows import RowState
+from caesura.expr import compile_predicate
+from caesura.kernels.hashing import I64
+from caesura.kernels.keys import KeyTable
+from caesura.ops.join.kernel import GONE, pieces
+from caesura.ops.join.node import Join
+from caesura.ops.join.side import Side
+from caesura.plan import Operator, aligned
+from caesura.punctuation import INFINITY, Alignment, Pattern
+
+
+class JoinOperator(Operator):
+    """Two sides and one table of keys."""
+
+    def __init__(self, node: Join) -> None:
+        super().__init__(2)
+        self.node = node
+        self.schema = node.schema
+        names = [[pair[port] for pair in node.on] for port in (0, 1)]
+        self.names = names
+        self.sides = [
+            Side(
+                port,
+                source.schema,
+                names[port],
+                by_value=not source.properties.insert_only,
+                preserved=node.preserved[port],
+            )
+            for port, source in enumerate(node.inputs)
+        ]
+        self._table = KeyTable()
+        self._alignment = Alignment(range(2))
+        self._pairs = node.how not in ("semi", "anti")
+        self._right_kept = [node.inputs[1].schema.get_field_index(n) for n in node.right_columns]
+        self._test = None
+        if node.residual is not None:
+            self._test = compile_predicate(node.residual, node.pair_schema, time=node.time)
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if len(page) == 0:
+            return []
+        mine, other = self.sides[port], self.sides[1 - port]
+        store = self._to_store(port, page)
+        ids = mine.key_ids(page.payload)
+        lookup = not store.any() and not other.preserved
+        key = self._table.find(*ids) if lookup else self._table.encode(*ids)[0]
+        items = [self._meet(port, page, key)] if self._pairs else []
+        touched = self._touched(1 - port, page, key) if other.preserved else None
+        changed = self._keep(port, page, key, store)
+        if mine.preserved:
+            items.append(self._relay(port, changed))
+        if touched is not None:
+            items.append(self._relay(1 - port, touched))
+        return [concat(items, self.schema)]  # one page: a pair and the piece it replaces leave together
+
+    def _to_store(self, port: int, page: Page) -> Any:
+        """Which rows could still meet something: those that live past the other side's bound."""
+        if self.sides[port].preserved:
+            return np.ones(len(page), np.bool_)
+        ends = page.re if page.re_new is None else np.maximum(page.re, page.re_new)
+        return ends > self._bound(1 - port, port, page.payload)
+
+    def _bound(self, promises_of: int, rows_of: int, payload: pa.RecordBatch) -> int | I64:
+        """The time before which one side is settled, for the keys of rows of a side."""
+        places = self.sides[rows_of].key_places
+        columns = {name: payload.column(i) for name, i in zip(self.names[promises_of], places, strict=True)}
+        return self.promises[promises_of].effective_cti(columns=columns)
+
+    def _meet(self, port: int, page: Page, key: I64) -> Page:
+        """The pairs that a page makes with the other side, as changes."""
+        other = self.sides[1 - port]
+        row, link, le, re, new = other.probe(key, page)
+        mine = take_rows(page.payload, row)
+        theirs = other.rows.payload.take(link)
+        left, right = (mine, theirs) if port == 0 else (theirs, mine)
+        met = Page.of(self._pair(left, right), le=le, re=re, re_new=new if page.re_new is not None else None)
+        if self._test is not None and len(met):
+            met = met.filter(self._test(met.payload))
+        return met
+
+    def _pair(self, left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [*left.columns, *(right.column(i) for i in self._right_kept)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.node.pair_schema)
+
+    def _keep(self, port: int, page: Page, key: I64, store: Any) -> I64:
+        """Brings a page into its side's rows; gives the numbers of rows that came or changed."""
+        mine = self.sides[port]
+        if page.retracts is None:
+            return mine.insert(page, np.flatnonzero(store), key)
+        came = mine.insert(page, np.flatnonzero(store & ~page.retracts), key)
+        at = np.flatnonzero(page.retracts)
+        found = mine.retract(page, at, key)
+        assert page.re_new is not None
+        lost = at[found < 0]
+        revived = lost[(store & (page.re_new > page.le))[lost]]
+        again = mine.insert(page, revived, key)
+        return np.unique(np.concatenate([came, found[found >= 0], again]))
+
+    def _touched(self, side: int, page: Page, key: I64) -> I64:
+        """Stored rows of a preserved side that a page of the other may affect."""
+        mine = self.sides[side]
+        owner, row = mine.chains.gather(key)
+        ends = page.re if page.re_new is None else np.maximum(page.re, page.re_new)
+        meets = (mine.rows.get("le")[row] < ends[owner]) & (mine.rows.get("re")[row] > page.le[owner])
+        return np.unique(row[meets])
+
+    def _relay(self, side: int, rows: I64) -> Page:
+        """Cuts these rows of a preserved side into pieces again; gives the change."""
+        mine = self.sides[side]
+        alive = mine.rows.alive[rows]
+        live = rows[alive]
+        place, le, re = self._pieces(side, live)
+        owner, old = mine.pieces_of(rows)
+        new_rows = live[place]
+        weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(new_rows), np.int64)])
+        payload = self._padded(side, np.concatenate([rows[owner], new_rows]))
+        page = net_page(
+            payload,
+            np.concatenate([mine.sent.get("le")[old], le]),
+            np.concatenate([mine.sent.get("re")[old], re]),
+            weight,
+        )
+        mine.sent.kill(old)
+        mine.sent.append({"row": new_rows, "le": le, "re": re})
+        mine.sent_chains.add(new_rows)
+        return page
+
+    def _pieces(self, side: int, rows: I64) -> tuple[I64, I64, I64]:
+        mine, other = self.sides[side], self.sides[1 - side]
+        payload = mine.rows.payload.take(rows)
+        bound = self._settled(side, payload)
+        owner, cover = self._covers(side, rows, payload)
+        c_le, c_re = other.rows.get("le")[cover], other.rows.get("re")[cover]
+        order = np.lexsort((c_le, owner))
+        o_row, o_le, o_re = (np.empty(len(owner) + 2 * len(rows), np.int64) for _ in range(3))
+        opened = self._opened(side, rows, bound)
+        le, re = mine.rows.get("le")[rows], mine.rows.get("re")[rows]
+        parts = (le, re, bound, opened, self.node.how == "semi", o_row, o_le, o_re)
+        made = pieces(owner[order], c_le[order], c_re[order], *parts)
+        return o_row[:made], o_le[:made], o_re[:made]
+
+    def _settled(self, side: int, payload: pa.RecordBatch) -> I64:
+        """The time before which a preserved row's pieces cannot change."""
+        own = self.promises[side].effective_cti(payload)
+        theirs = self._bound(1 - side, side, payload)
+        return np.ascontiguousarray(np.broadcast_to(np.minimum(own, theirs), payload.num_rows))
+
+    def _covers(self, side: int, rows: I64, payload: pa.RecordBatch) -> tuple[I64, I64]:
+        """(place in ``rows``, row of the other side) of all rows that match by key and predicate."""
+        mine, other = self.sides[side], self.sides[1 - side]
+        key = self._table.find(*mine.key_ids(payload))
+        known = np.flatnonzero(key >= 0)
+        place, cover = other.chains.gather(key[known])
+        owner = known[place]
+        live = other.rows.alive[cover]
+        owner, cover = owner[live], cover[live]
+        if self._test is None or len(owner) == 0:
+            return owner, cover
+        here, there = take_rows(payload, owner), other.rows.payload.take(cover)
+        left, right = (here, there) if side == 0 else (there, here)
+        true = self._test(self._pair(left, right))
+        return owner[true], cover[true]
+
+    def _opened(self, side: int, rows: I64, bound: I64) -> I64:
+        """The start of the piece of each row that is up just before its bound; GONE where none is."""
+        mine = self.sides[side]
+        owner, piece = mine.pieces_of(rows)
+        start = mine.sent.get("le")[piece]
+        early = start < bound[owner]
+        opened = np.full(len(rows), GONE, np.int64)
+        opened[owner[early]] = start[early]
+        return opened
+
+    def _padded(self, side: int, rows: I64) -> pa.RecordBatch:
+        """Rows of a preserved side as output rows, with nulls for the other side's columns."""
+        mine = self.sides[side].rows.payload.take(rows)
+        if self.node.how in ("semi", "anti"):
+            return mine
+        names = dict(zip(self.names[0], self.names[1], strict=True))
+        columns = []
+        for place, field in enumerate(self.schema):
+            left = place < len(self.node.inputs[0].schema)
+            name = field.name if left == (side == 0) else None
+            if side == 1 and left and field.name in names:
+                name = names[field.name]
+            columns.append(pa.nulls(len(rows), field.type) if name is None else mine.column(name))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        self.counters.sweeps += 1
+        for side in (0, 1):
+            self._purge(side)
+        if any(side.wasteful for side in self.sides):
+            self.rebuild()
+        items = aligned(self._alignment, port, self.node.carry(port, pattern))
+        behind = 0 if self.promises[0].cti <= self.promises[1].cti else 1
+        self.counters.held_by = "" if items else f"the {('left', 'right')[behind]} input"
+        return items
+
+    def _purge(self, side: int) -> None:
+        """Lets go of rows that nothing can meet any more, and of pieces that cannot change."""
+        mine, other = self.sides[side], self.sides[1 - side]
+        live = np.flatnonzero(mine.rows.alive)
+        if len(live) == 0:
+            return
+        ends = mine.rows.get("re")[live]
+        simple = all(p.size == 0 for p in self.promises)
+        payload = mine.rows.payload.take(live) if not simple else None
+        theirs = self._purge_bound(1 - side, side, payload)
+        if other.preserved:
+            theirs = np.minimum(theirs, self._purge_bound(side, side, payload))
+        gone = ends <= theirs
+        if mine.preserved:
+            own = self.promises[side].cti if payload is None else self.promises[side].effective_cti(payload)
+            settled = np.minimum(own, self._purge_bound(1 - side, side, payload))
+            gone = (gone & (ends < settled)) | (settled == INFINITY)
+        mine.drop(live[gone])
+        if mine.preserved:
+            self._purge_pieces(side)
+
+    def _purge_bound(self, promises_of: int, rows_of: int, payload: pa.RecordBatch | None) -> int | I64:
+        if payload is None:
+            return self.promises[promises_of].cti
+        return self._bound(promises_of, rows_of, payload)
+
+    def _purge_pieces(self, side: int) -> None:
+        mine = self.sides[side]
+        live = np.flatnonzero(mine.sent.alive)
+        if len(live) == 0:
+            return
+        bound: int | I64 = min(self.promises[0].cti, self.promises[1].cti)
+        if any(p.size for p in self.promises):
+            bound = self._settled(side, mine.rows.payload.take(mine.sent.get("row")[live]))
+        mine.sent.kill(live[mine.sent.get("re")[live] < bound])
+
+    def states(self) -> dict[str, RowState]:
+        own = {}
+        for side, name in zip(self.sides, ("left", "right"), strict=True):
+            own[name] = side.rows
+            if side.preserved:
+                own[f"{name}_sent"] = side.sent
+        return own
+
+    def rebuild(self) -> None:
+        """Compacts both sides and links them anew."""
+        self._table = KeyTable()
+        for side in self.sides:
+            side.compact()
+            side.link(self._table)
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "alignment": self._alignment.to_json()}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._alignment = Alignment.from_json(meta["alignment"])

@@ -1,0 +1,159 @@
+"""One side of a join: its stored rows, linked by key, and what was sent about them.
+
+Rows are found by key number, changed by value, and dropped when no future event of the other side
+can meet them. A preserved side also keeps the pieces that it sent and that may still change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.identity import identity
+from caesura.events.page import KEPT, Page, take_rows
+from caesura.events.rows import RowState
+from caesura.kernels.chains import Chains
+from caesura.kernels.hashing import I64, U64
+from caesura.kernels.keys import KeyTable
+from caesura.ops.join.kernel import FRESH, GONE, probe, retract_rows
+
+NO_NEW: I64 = np.zeros(0, np.int64)
+SIDE_SALT = (np.uint64(0x5BD1E995), np.uint64(0x1B873593))
+
+
+class Side:
+    """Stored rows of one input."""
+
+    def __init__(self, number: int, schema: pa.Schema, keys: list[str], *, by_value: bool, preserved: bool) -> None:
+        self.number = number
+        self.schema = schema
+        self.key_places = [schema.get_field_index(name) for name in keys]
+        self.by_value = by_value
+        self.preserved = preserved
+        own: dict[str, Any] = {"le": np.int64, "re": np.int64}
+        if by_value:
+            own.update({"h1": np.uint64, "h2": np.uint64})
+        self.rows = RowState(own, schema)
+        self.sent = RowState({"row": np.int64, "le": np.int64, "re": np.int64})
+        self.chains = Chains()
+        self.sent_chains = Chains()
+
+    def key_ids(self, payload: pa.RecordBatch) -> tuple[U64, U64]:
+        """The identity of each row's key; a key with a null in it equals none of the other side's."""
+        columns = [payload.column(i) for i in self.key_places]
+        h1, h2 = identity(columns, payload.num_rows)
+        for column in columns:
+            if column.null_count:
+                h1[~column.is_valid().to_numpy(zero_copy_only=False)] ^= SIDE_SALT[self.number]
+        return h1, h2
+
+    def probe(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64, I64]:
+        """Meets a page of the other side with the rows here: (page row, row here, LE, RE, RE_new)."""
+        self.chains.reach(int(key.max(initial=-1)) + 1)
+        news = NO_NEW if page.re_new is None else page.re_new
+        resume = np.array([0, FRESH], np.int64)
+        parts: list[tuple[I64, ...]] = []
+        room = max(1024, len(page) + len(page) // 4)
+        while resume[0] < len(page):
+            buffers = tuple(np.empty(room, np.int64) for _ in range(5))
+            made = probe(
+                key,
+                page.le,
+                page.re,
+                news,
+                self.chains.head,
+                self.chains.follow,
+                self.rows.get("le"),
+                self.rows.get("re"),
+                resume,
+                *buffers,
+            )
+            parts.append(tuple(b[:made] for b in buffers))
+            room *= 2
+        if len(parts) == 1:
+            return parts[0]  # type: ignore[return-value]
+        return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # type: ignore[return-value]
+
+    def insert(self, page: Page, at: I64, key: I64) -> I64:
+        """Stores these rows of a page; gives their numbers."""
+        if len(at) == 0:
+            return at
+        fields: dict[str, Any] = {"le": page.le[at], "re": page.re[at]}
+        if page.re_new is not None:
+            fields["re"] = np.where(page.re_new[at] == KEPT, page.re[at], page.re_new[at])
+        if self.by_value:
+            fields["h1"], fields["h2"] = page.ids[0][at], page.ids[1][at]
+        whole = len(at) == len(page)
+        first = self.rows.append(fields, page.payload if whole else take_rows(page.payload, at))
+        self.chains.add(key[at])
+        return np.arange(first, first + len(at))
+
+    def retract(self, page: Page, at: I64, key: I64) -> I64:
+        """Changes stored rows by value; gives their numbers, -1 for those not stored."""
+        found = np.full(len(at), -1, np.int64)
+        if len(at) == 0 or self.rows.size == 0:
+            return found
+        assert page.re_new is not None
+        self.chains.reach(int(key.max(initial=-1)) + 1)
+        h1, h2, re = self.rows.get("h1"), self.rows.get("h2"), self.rows.get("re")
+        retract_rows(
+            at,
+            key,
+            page.ids[0],
+            page.ids[1],
+            page.le,
+            page.re,
+            page.re_new,
+            self.chains.head,
+            self.chains.follow,
+            h1,
+            h2,
+            self.rows.get("le"),
+            re,
+            found,
+        )
+        some = np.unique(found[found >= 0])
+        self.rows.touch(some)
+        self.rows.kill(some[(re[some] == GONE) & self.rows.alive[some]])
+        return found
+
+    def pieces_of(self, rows: I64) -> tuple[I64, I64]:
+        """(place in ``rows``, piece) of every piece sent about these rows."""
+        owner, piece = self.sent_chains.gather(rows)
+        live = self.sent.alive[piece]
+        return owner[live], piece[live]
+
+    def drop(self, rows: I64) -> None:
+        """Lets stored rows go, with the pieces that were sent about them."""
+        self.rows.get("re")[rows] = GONE
+        self.rows.kill(rows)
+        if self.preserved and len(rows):
+            _, piece = self.pieces_of(rows)
+            self.sent.kill(piece)
+
+    @property
+    def wasteful(self) -> bool:
+        return self.rows.wasteful or self.sent.wasteful
+
+    def compact(self) -> None:
+        """Moves live rows and pieces together; chains must be linked anew."""
+        if self.rows.live < self.rows.size:
+            keep = self.rows.compact()
+            new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
+            new[keep] = np.arange(len(keep))
+            row = self.sent.get("row")
+            live = self.sent.alive
+            row[live] = new[row[live]]
+            self.sent.touch(np.flatnonzero(live))
+        if self.sent.live < self.sent.size:
+            self.sent.compact()
+
+    def link(self, table: KeyTable) -> None:
+        """Chains anew, from the rows alone."""
+        self.chains, self.sent_chains = Chains(), Chains()
+        if self.rows.size:
+            key, _ = table.encode(*self.key_ids(self.rows.payload.all()))
+            self.chains.add(key)
+        self.sent_chains.add(self.sent.get("row"))

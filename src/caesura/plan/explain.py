@@ -1,0 +1,87 @@
+"""A plan as text: numbered references, so that a shared sub-plan prints once.
+
+    r0 := read 'sensors'                              (flow.py:12)
+          id int64, speed double | points | punctuation on time
+    r1 := where r0: speed >= 50                       (flow.py:13)
+          ...
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pyarrow as pa
+
+from caesura.plan.node import Node, walk
+from caesura.punctuation import Pattern, lt, value
+
+Given = frozenset[tuple[str, ...]]
+"""The kinds of definite punctuation an edge may carry, each by the attributes it names."""
+
+
+def explain(*roots: Node) -> str:
+    """The plan behind some steps, inputs first."""
+    number: dict[str, int] = {}
+    given: dict[str, Given] = {}
+    lines: list[str] = []
+    for node in walk(*roots):
+        here = number[node.fingerprint] = len(number)
+        inputs = " ".join(f"r{number[child.fingerprint]}" for child in node.inputs)
+        given[node.fingerprint] = carried(node, [given[child.fingerprint] for child in node.inputs])
+        head = f"r{here} := {node.kind}" + (f" {inputs}" if inputs else "")
+        head += f": {node.describe()}" if node.describe() else ""
+        head += f"  [{node.name}]" if node.name else ""
+        place = f"  ({node.place})" if node.place else ""
+        lines.append(head + place)
+        lines.append(f"      {columns(node.schema)} | {node.properties} | {_told(given[node.fingerprint])}")
+    return "\n".join(lines)
+
+
+def columns(schema: pa.Schema) -> str:
+    """A schema on one line."""
+    return ", ".join(f"{field.name} {field.type}" for field in schema) or "no columns"
+
+
+def _told(given: Given) -> str:
+    if not given:
+        return "punctuation only at the end"
+    return "punctuation on " + " or ".join("+".join(names) for names in sorted(given))
+
+
+def carried(node: Node, inputs: list[Given]) -> Given:
+    """Which kinds of punctuation leave a step, asked of its own rule with sample patterns."""
+    declared = getattr(node, "declares", None)
+    if declared is not None:
+        return frozenset((name,) for name in declared)
+    if not node.inputs:
+        return frozenset({("time",)})
+    shares: list[set[tuple[str, ...]]] = []
+    for port, kinds in enumerate(inputs):
+        passed = (node.carry(port, sample(node.inputs[port].schema, names)) for names in kinds)
+        shares.append({tuple(sorted(p.attributes)) for p in passed if p is not None})
+    return frozenset(tuple(sorted(set().union(*combo))) for combo in product(*shares))
+
+
+def sample(schema: pa.Schema, names: tuple[str, ...]) -> Pattern:
+    """A pattern that names these attributes, to ask a rule with."""
+    constraints = {}
+    for name in names:
+        if name == "time":
+            constraints[name] = lt(0)
+        elif name in schema.names:
+            constraints[name] = value(_any_value(schema.field(name).type))
+    return Pattern.of(constraints)
+
+
+def _any_value(t: pa.DataType) -> object:
+    if pa.types.is_boolean(t):
+        return True
+    if pa.types.is_string(t) or pa.types.is_large_string(t):
+        return "x"
+    if pa.types.is_binary(t):
+        return b"x"
+    return pa.scalar(0, pa.int64()).cast(t).as_py() if not pa.types.is_timestamp(t) else _epoch(t)
+
+
+def _epoch(t: pa.DataType) -> object:
+    return pa.scalar(0, pa.int64()).cast(t).as_py()
