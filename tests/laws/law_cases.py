@@ -216,7 +216,7 @@ def tumbling(name: str, spec: InputSpec, group: tuple[str, ...], *, size: int = 
             ),
             inputs=(spec,),
             liveness=begun,
-            state_bound=held(30),
+            state_bound=held(30) if group else None,
             linger=size,
         )
     )

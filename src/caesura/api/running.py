@@ -35,7 +35,9 @@ class Result:
 
     def table(self) -> pa.Table:
         """The history as an Arrow table, times as the stream has them; a null RE never ends."""
-        return rows_table([self.history.page], self.node.schema, self.node.time).drop_columns(["kind", "RE_new"])
+        return rows_table([self.history.page], self.node.schema, self.node.time).drop_columns(
+            ["kind", "RE_new"]
+        )
 
     def changes(self) -> pa.Table:
         """The items as rows: kind, LE, RE, RE_new, payload."""

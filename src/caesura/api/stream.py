@@ -211,7 +211,8 @@ def _output_name(column: str | Expr) -> str:
     name = column if isinstance(column, str) else name_of(column)
     if name is None:
         error = PlanError(
-            f"the column '{column}' has no name.", remedy="Name it: select(total=...), or use .alias('total')."
+            f"the column '{column}' has no name.",
+            remedy="Name it: select(total=...), or use .alias('total').",
         )
         raise error.at("select", here())
     return name
@@ -223,5 +224,3 @@ def _pairs(on: On) -> tuple[tuple[str, str], ...]:
     if isinstance(on, dict):
         return tuple(on.items())
     return tuple((name, name) for name in on)
-
-

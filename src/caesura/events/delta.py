@@ -96,9 +96,7 @@ def pair_changes(
     return out
 
 
-def net_rows(
-    ids: tuple[U64, U64], le: I64, re: I64, weight: I64
-) -> tuple[I64, I64, I64]:
+def net_rows(ids: tuple[U64, U64], le: I64, re: I64, weight: I64) -> tuple[I64, I64, I64]:
     """The net change of weighted rows: (row number, RE, RE_new) of each item that is left."""
     n = len(le)
     g1, g2 = np.empty(n, np.uint64), np.empty(n, np.uint64)

@@ -189,7 +189,9 @@ _COMPARE: dict[str, Callable[[Any], Values]] = {"<": lt, "<=": le, ">": gt, ">="
 def _condition(text: str) -> tuple[str, Values]:
     found = re.fullmatch(r"(\w+)\s*(<=|>=|<|>|=|in)\s*(.+)", text)
     if not found:
-        raise DataError(f"cannot read the condition {text!r}.", remedy="Write 'attribute < value', for example.")
+        raise DataError(
+            f"cannot read the condition {text!r}.", remedy="Write 'attribute < value', for example."
+        )
     name, how, what = found.groups()
     if what.startswith("{"):
         return name, one_of([_literal(v) for v in what.strip("{}").split(",")])

@@ -77,6 +77,3 @@ def _culprit(promises: Promises, page: Page, place: int) -> str:
         if pattern.matches(one.payload, one.sync)[0]:
             return f"definite: {pattern}"
     return "a definite punctuation"
-
-
-

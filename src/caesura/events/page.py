@@ -141,6 +141,4 @@ def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
     if any(page.re_new is not None for page in some):
         kept = [np.full(len(p), KEPT, np.int64) if p.re_new is None else p.re_new for p in some]
         ends = np.concatenate(kept)
-    return Page(
-        np.concatenate([p.le for p in some]), np.concatenate([p.re for p in some]), payload, ends
-    )
+    return Page(np.concatenate([p.le for p in some]), np.concatenate([p.re for p in some]), payload, ends)

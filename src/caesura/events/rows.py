@@ -61,7 +61,9 @@ class RowState:
         """Which rows live."""
         return self._alive.view
 
-    def append(self, fields: Mapping[str, np.ndarray[Any, Any]], payload: pa.RecordBatch | None = None) -> int:
+    def append(
+        self, fields: Mapping[str, np.ndarray[Any, Any]], payload: pa.RecordBatch | None = None
+    ) -> int:
         """Adds rows and gives the number of the first."""
         first = self.size
         count = 0
@@ -88,6 +90,17 @@ class RowState:
         old = rows[rows < self._saved]
         if len(old):
             self._killed.append(old)
+
+    def keep(self, rows: I64, present: Mask) -> None:
+        """Takes these rows (once each) out where they are not present, and back in where they are."""
+        alive = self.alive[rows]
+        gone, back = rows[alive & ~present], rows[~alive & present]
+        if len(gone):
+            self.kill(gone)
+        if len(back):
+            self._alive.data[back] = True
+            self.live += len(back)
+            self.touch(back)
 
     @property
     def wasteful(self) -> bool:
@@ -132,9 +145,10 @@ class RowState:
         rows = rows[self.alive[rows]] if len(rows) else rows
         for part in self._split(rows):
             self._add(chunks, prefix + f"{len(self._runs):06d}r", self._pack(part))
-        if self._killed:
-            gone = pa.record_batch({"_row": np.concatenate(self._killed)})
-            self._add(chunks, prefix + f"{len(self._runs):06d}x", _ipc(gone))
+        dead = np.unique(np.concatenate(self._killed)) if self._killed else rows[:0]
+        dead = dead[~self.alive[dead]]
+        if len(dead):
+            self._add(chunks, prefix + f"{len(self._runs):06d}x", _ipc(pa.record_batch({"_row": dead})))
         self._written += len(rows)
         self._saved = self.size
         self._touched, self._killed = [], []

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 
-RESERVED = ("time", "kind", "LE", "RE", "RE_new", "final", "reason")
+RESERVED = ("time", "LE", "RE", "RE_new")
 
 
 def is_bytes(t: pa.DataType) -> bool:
@@ -101,5 +101,7 @@ def plain_type(t: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(t) and t.unit != "us":
         return pa.timestamp("us", t.tz)
     if pa.types.is_struct(t):
-        return pa.struct([pa.field(t.field(i).name, plain_type(t.field(i).type)) for i in range(t.num_fields)])
+        return pa.struct(
+            [pa.field(t.field(i).name, plain_type(t.field(i).type)) for i in range(t.num_fields)]
+        )
     return t

@@ -29,7 +29,7 @@ from caesura.events import Item, Page
 from caesura.events.rows import RowState
 from caesura.io.clock import from_ticks
 from caesura.io.in_data import Marks, find_marks
-from caesura.io.lanes import Lane, Lanes, forbidden_by
+from caesura.io.lanes import NOTHING, Lane, Lanes, forbidden_by
 from caesura.io.late import LIMIT, LateTable
 from caesura.io.matching import Matcher, Origin
 from caesura.io.policy import Policy
@@ -61,12 +61,10 @@ class SourceIngress(Ingress):
     """An ingress at work: lanes, the promises made, and for retracts the versions they may name."""
 
     def __init__(self, rules: Rules) -> None:
-        super().__init__(ports=1)
+        super().__init__(ports=2)
         self.rules = rules
         lag, self.clock_lag, self.idle = rules.policy.lags(rules.time)
         self.lanes = Lanes(rules.lanes, lag)
-        self.given = Promises()
-        """What was announced."""
         self.bound = MIN_TIME
         """How far the stream has come; a CTI announces it."""
         self.clock = MIN_TIME
@@ -74,7 +72,14 @@ class SourceIngress(Ingress):
         self.table = LateTable(rules.schema, rules.time, limit=rules.limit)
         self.matcher: Matcher | None = None
         if not rules.shape.insert_only:
-            self.matcher = Matcher(rules.schema, with_payload=rules.punctuates)
+            self.matcher = Matcher(
+                rules.schema, with_payload=rules.punctuates, adjusts=rules.late == "adjust"
+            )
+
+    @property
+    def given(self) -> Promises:
+        """What was announced."""
+        return self.promises[-1]
 
     # -- what comes in ------------------------------------------------------------------------------
 
@@ -82,7 +87,6 @@ class SourceIngress(Ingress):
         lane = self.lanes[raw.lane]
         lane.seen, lane.idle = self.clock, False
         lane.next = raw.offset + raw.batch.num_rows
-        self.counters.pages_in += 1
         marks = find_marks(raw, self.rules.policy.column, self.rules.schema)
         for reason, position in marks.unreadable:
             self.table.note(reason, lane=lane.number, offset=raw.offset + position)
@@ -135,38 +139,34 @@ class SourceIngress(Ingress):
 
     def _events(self, lane: Lane, shaped: Shaped, offsets: I64) -> Iterator[Item]:
         """The page that may enter, if there is one."""
-        if len(shaped.le) == 0:
-            return
-        self.counters.rows_in += len(shaped.le)
         if shaped.flaw is not None:
             shaped, offsets = self._refuse_flawed(lane, shaped, offsets)
-            if len(shaped.le) == 0:
-                return
+        if len(shaped.le) == 0:
+            return
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
-        others = self.lanes.others(lane)
-        bounds = self._bounds(lane, shaped)
-        self.lanes.advance(lane, int(shaped.advance.max()))
         self.since += len(page)
+        matching = self.matcher is not None and (page.re_new is not None or self.matcher.held.live > 0)
+        late = self.lanes.late(lane, page, shaped.advance, max(lane.said, self.bound))
+        bounds = self.lanes.bounds(lane, shaped.advance) if late or matching else NOTHING
+        limits = self._limits(lane, bounds) if matching else NOTHING
+        self.lanes.advance(lane, int(shaped.advance.max()))
         kept = self._on_time(lane, page, bounds, offsets)
         if kept is None:
             return
         page, starts, rows = kept
-        if self.matcher is None:
-            entered: Page | None = _moved(page, starts)
-        else:
-            least = np.minimum(np.maximum(bounds if rows is None else bounds[rows], lane.said), others)
-            limits = np.maximum(least, self.bound)
-            origin = Origin(lane.number, offsets if rows is None else offsets[rows])
+        entered: Page | None = _moved(page, starts)
+        if self.matcher is not None:
+            if rows is not None:
+                limits, offsets = limits[rows] if matching else limits, offsets[rows]
+            origin = Origin(lane.number, offsets)
             entered = self.matcher.match(page, page.le if starts is None else starts, limits, origin)
         if entered is not None:
-            self.counters.rows_out += len(entered)
             yield entered
 
-    def _bounds(self, lane: Lane, shaped: Shaped) -> I64:
-        """The lag's bound at each row; without disorder and retracts one value stands for all."""
-        if self.matcher is None and not self.lanes.disorderly(lane, shaped.advance):
-            return np.full(1, MIN_TIME, np.int64)
-        return self.lanes.bounds(lane, shaped.advance)
+    def _limits(self, lane: Lane, bounds: I64) -> I64:
+        """How far the stream has come before each row."""
+        least = np.minimum(np.maximum(bounds, lane.said), self.lanes.others(lane))
+        return np.maximum(least, self.bound)
 
     def _refuse_flawed(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
         assert shaped.flaw is not None
@@ -183,17 +183,20 @@ class SourceIngress(Ingress):
         self, lane: Lane, page: Page, bounds: I64, offsets: I64
     ) -> tuple[Page, I64 | None, I64 | None] | None:
         """The rows that are not late, the starts they get (None: their own), and which rows they are."""
+        promises = self.lanes.promises(lane)
+        if len(bounds) == 0 and not promises:
+            return page, None, None
         floor = max(lane.said, self.bound)
-        limit = np.maximum(bounds, floor)
+        limit: I64 = np.maximum(bounds if len(bounds) else MIN_TIME, floor)
         late: Mask = page.sync < limit
         starts, times = None, page.sync
-        if late.any() and self.rules.late == "adjust":
+        if self.rules.late == "adjust" and late.any():
             spans = late & (page.re > limit)
             if page.retracts is not None:
                 spans &= ~page.retracts
             starts, times = np.where(spans, limit, page.le), np.where(spans, limit, times)
             late &= ~spans
-        broken = forbidden_by(self.lanes.promises(lane), page.payload, times)
+        broken = forbidden_by(promises, page.payload, times)
         if not late.any() and broken is None:
             return page, starts, None
         if broken is not None:
@@ -209,7 +212,7 @@ class SourceIngress(Ingress):
         if len(late) == 0:
             return
         some = page.take(late)
-        bound = np.broadcast_to(bounds, len(page))[late]
+        bound = bounds[late] if len(bounds) else np.full(len(late), MIN_TIME)
         time = self.rules.time
         behind = pc.binary_join_element_wise(
             "time ", _texts(some.sync, time), " is below its lane's bound ", _texts(bound, time), ""
@@ -257,7 +260,7 @@ class SourceIngress(Ingress):
             return
         if self.given.add(pattern):
             self.bound = max(self.bound, self.given.cti)
-            yield self._announced(Punctuation(pattern, Intent.DEFINITE))
+            yield Punctuation(pattern, Intent.DEFINITE)
 
     def _advance(self, *, now: bool = False) -> Iterator[Item]:
         """Announces how far the stream has come, if that is news and it is time to."""
@@ -270,11 +273,7 @@ class SourceIngress(Ingress):
             return
         self.since = 0
         if self.given.advance(self.bound):
-            yield self._announced(cti(self.bound))
-
-    def _announced(self, item: Punctuation) -> Punctuation:
-        self.counters.last_out = str(item)
-        return item
+            yield cti(self.bound)
 
     def _finished(self, *parts: Iterator[Item]) -> list[Item]:
         """The items, once what can never match is given up and what can never be named is forgotten."""
@@ -308,14 +307,13 @@ class SourceIngress(Ingress):
         return states
 
     def meta(self) -> dict[str, Any]:
-        own = {"bound": self.bound, "clock": self.clock, "since": self.since, "given": self.given.to_json()}
+        own = {"bound": self.bound, "clock": self.clock, "since": self.since}
         counts = {"late": self.table.count, "dropped": self.table.dropped, "extra": self.counters.extra}
         return super().meta() | own | counts | {"lanes": self.lanes.to_json()}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self.bound, self.clock, self.since = meta["bound"], meta["clock"], meta["since"]
-        self.given = Promises.from_json(meta["given"])
         self.table.count, self.table.dropped = meta["late"], meta["dropped"]
         self.counters.extra = dict(meta["extra"])
         self.lanes.remember(meta["lanes"])

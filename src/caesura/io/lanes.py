@@ -20,8 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from caesura.events import Page
+from caesura.io.row_kernels import count_late, frozen, lane_bounds
 from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern, Promises
+
+NOTHING = np.zeros(0, np.int64)
 
 
 @dataclass
@@ -71,21 +75,15 @@ class Lanes:
 
     def bounds(self, lane: Lane, times: I64) -> I64:
         """The lag's bound at each row, from the rows before it; MIN_TIME without a lag."""
-        if self.lag is None or len(times) == 0:
-            return np.full(len(times), MIN_TIME, np.int64)
-        tops = np.empty(len(times), np.int64)
-        tops[0] = lane.top
-        np.maximum.accumulate(times[:-1], out=tops[1:])
-        np.maximum(tops, max(lane.top, MIN_TIME + self.lag), out=tops)
-        tops -= self.lag
-        return tops
+        out = np.empty(len(times), np.int64)
+        lane_bounds(frozen(times), lane.top, -1 if self.lag is None else self.lag, out)
+        return out
 
-    def disorderly(self, lane: Lane, times: I64) -> bool:
-        """Whether a row could be below the lag's bound; False is certain, True is not."""
-        if self.lag is None or len(times) == 0:
-            return False
-        low, high = int(times.min()), int(times.max())
-        return low < behind(max(high, lane.top), self.lag)
+    def late(self, lane: Lane, page: Page, times: I64, floor: int) -> int:
+        """How many rows of a page are below the floor or the lag's bound."""
+        ends = frozen(NOTHING if page.re_new is None else page.re_new)
+        lag = -1 if self.lag is None else self.lag
+        return count_late(frozen(page.le), frozen(page.re), ends, frozen(times), lane.top, lag, floor)
 
     def advance(self, lane: Lane, top: int) -> None:
         """Takes the latest time among new rows."""

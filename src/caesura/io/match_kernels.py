@@ -1,268 +1,242 @@
-"""The loop that pairs each retract with the event version it names.
+"""The loops that pair each retract with the event version it names.
 
-A version is (payload, LE, RE) under a 128-bit key, and has a number. Retracts are few: so not every
-version is indexed, only those that a retract at hand or a waiting one wants, and those that lived long.
-An index slot holds 31 bits of the key as a tag and 32 bits of number. `match_rows` takes rows in their
-order: an insert brings a version, a retract takes one away and brings the next. A retract that finds no
-version waits, and is released right behind the row that brings it.
+A version is (payload, LE, RE) under a 128-bit key. Retracts are few, so most versions are only looked at
+once, by `pick_wanted`: does a retract at hand, or a waiting one, name it? The few that one does name are
+gathered into a small table, on which `match_events` goes through inserts and retracts in their order. An
+insert brings a version, a retract takes one away and brings the next; a retract that finds none waits,
+and is released right behind the row that brings its version.
 
->>> key, ones = np.array([5], np.uint64), np.ones(1, np.int64)
->>> versions = Versions(np.full(8, FREE, np.int64), key, key, ones, ones)
->>> place_keys(versions.slots, key, key, 0, np.ones(1, np.bool_))
->>> bool(find_version(versions, key[0], key[0]) >= 0)
-True
+All tables are int64 matrices with the key in the first two columns; an index slot holds 31 bits of the key
+as a tag and 32 bits of row number. Equal keys lie behind each other in the order they came.
+
+>>> table = np.array([[5, 6, 1, 0]])
+>>> slots = np.full(8, FREE, np.int64)
+>>> place(slots, table, 0)
+>>> int(find_version(slots, table, 5, 6)), int(find_version(slots, table, 5, 7))
+(0, -1)
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+import numpy.typing as npt
 
+from caesura.events.page import KEPT
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, M1, M3, M4, S33, U64, Mask, scramble
+from caesura.kernels.hashing import I64, M1, M3, M4, U64, Mask, scramble
 
 FREE = -1
-GONE = -2
 LOW = 0xFFFFFFFF
-ONE = np.uint64(1)
-LOOSE = -1
-"""The count of a version that is there once and not indexed."""
+TAG = 0x7FFFFFFF
 
-OUT, DEAD, TOUCHED, WAITING, PLACED = 0, 1, 2, 3, 4
-"""Places in the tally: rows out, versions dead, versions changed, retracts waiting, slots used."""
+K1, K2 = 0, 1
+COUNT, BEGIN = 2, 3
+"""Columns of a version: how many there are, and where they start if they were adjusted."""
+SYNC, NEW, BRINGS, WAITS, START = 2, 3, 4, 5, 6
+"""Columns of a retract: sync time, new end, the version it brings, whether it waits, its event's start."""
+ROW, WHAT, CTI = 0, 1, 2
+"""Columns of an event: its row, the version it brings (a retract j as -1 - j), the bound before it."""
 
-
-class Versions(NamedTuple):
-    """The event versions there are, by number."""
-
-    slots: I64
-    k1: U64
-    k2: U64
-    counts: I64
-    begin: I64
-    """Where a version starts, if late rows are adjusted; else empty, for it is the LE it is named by."""
-
-
-class Held(NamedTuple):
-    """Retracts by number: those that wait, then all of the rows at hand; the index finds both."""
-
-    slots: I64
-    w1: U64
-    w2: U64
-    sync: I64
-    new: I64
-    le: I64
-    entry: I64
-    """The number of the version that the retract brings, -1 for none."""
-    waits: Mask
-
-
-class Out(NamedTuple):
-    """What comes of the rows: what leaves (row, or held retract h as -1 - h), what died or changed."""
-
-    row: I64
-    le: I64
-    dead: I64
-    touched: I64
-    tally: I64
+Matrix = npt.NDArray[np.int64]
 
 
 @kernel
-def version_keys(h1: U64, h2: U64, le: I64, re: I64, k1: U64, k2: U64) -> None:
-    """The key of each row's version: its payload's identity with a start and an end."""
+def version_keys(h1: U64, h2: U64, le: I64, re: I64, re_new: I64, k1: I64, k2: I64, ends: I64) -> None:
+    """The key of the version each row brings: its payload's identity with a start and an end.
+
+    A retract brings the version that ends at its new end; an empty ``re_new`` means inserts only.
+    """
     for i in range(len(le)):
-        start = np.uint64(le[i])
-        end = np.uint64(re[i])
-        k1[i] = scramble(h1[i] + start * M3 + end * M1)
-        k2[i] = scramble((h2[i] ^ start) * M4 + end * M3)
+        end = re[i] if len(re_new) == 0 or re_new[i] == KEPT else re_new[i]
+        ends[i] = end
+        k1[i] = np.int64(scramble(h1[i] + np.uint64(le[i]) * M3 + np.uint64(end) * M1))
+        k2[i] = np.int64(scramble((h2[i] ^ np.uint64(le[i])) * M4 + np.uint64(end) * M3))
 
 
 @kernel
-def place_key(index: I64, a: np.uint64, b: np.uint64, number: int) -> None:
-    """Puts a number into an index, behind others with the same key."""
-    mask = np.uint64(len(index) - 1)
-    at = b & mask
-    while index[at] != FREE:
-        at = (at + ONE) & mask
-    index[at] = (np.int64(a >> S33) << 32) | number
+def place(slots: I64, table: Matrix, row: int) -> None:
+    """Puts a row of a table into an index, behind others with the same key."""
+    mask = len(slots) - 1
+    at = table[row, K2] & mask
+    while slots[at] != FREE:
+        at = (at + 1) & mask
+    slots[at] = ((table[row, K1] >> 33 & TAG) << 32) | row
 
 
 @kernel
-def place_keys(index: I64, k1: U64, k2: U64, first: int, alive: Mask) -> None:
-    """Puts the numbers from ``first`` on that live into an index, in their order."""
-    for number in range(first, len(alive)):
-        if alive[number]:
-            place_key(index, k1[number], k2[number], number)
+def place_distinct(slots: I64, table: Matrix) -> None:
+    """Puts the rows of a table into an index, equal keys once: many may name the same version."""
+    mask = len(slots) - 1
+    for row in range(len(table)):
+        tag = table[row, K1] >> 33 & TAG
+        at = table[row, K2] & mask
+        while slots[at] != FREE:
+            if slots[at] >> 32 == tag and table[slots[at] & LOW, K2] == table[row, K2]:
+                break
+            at = (at + 1) & mask
+        if slots[at] == FREE:
+            slots[at] = (tag << 32) | row
 
 
 @kernel
-def find_version(versions: Versions, a: np.uint64, b: np.uint64) -> np.int64:
-    """The slot of the first indexed version with this key, or -1."""
-    index = versions.slots
-    mask = np.uint64(len(index) - 1)
-    tag = np.int64(a >> S33)
-    at = b & mask
-    while index[at] != FREE:
-        slot = index[at]
-        if slot >= 0 and slot >> 32 == tag:
-            number = slot & LOW
-            if versions.k1[number] == a and versions.k2[number] == b:
-                return np.int64(at)
-        at = (at + ONE) & mask
-    return np.int64(-1)
+def pick_wanted(slots: I64, table: Matrix, k1: I64, k2: I64, first: int, picked: I64) -> int:
+    """The numbers of the versions from ``first`` on that the table names; gives how many there are."""
+    mask = len(slots) - 1
+    count = 0
+    for number in range(first, len(k2)):
+        at = k2[number] & mask
+        while slots[at] != FREE:
+            same = slots[at] >> 32 == (k1[number] >> 33 & TAG)
+            if same and table[slots[at] & LOW, K2] == k2[number]:
+                picked[count] = number
+                count += 1
+                break
+            at = (at + 1) & mask
+    return count
 
 
 @kernel
-def wanted(held: Held, a: np.uint64, b: np.uint64) -> bool:
-    """Whether any retract, waiting or at hand, names this version."""
-    index = held.slots
-    mask = np.uint64(len(index) - 1)
-    tag = np.int64(a >> S33)
-    at = b & mask
-    while index[at] != FREE:
-        slot = index[at]
-        if slot >= 0 and slot >> 32 == tag and held.w2[slot & LOW] == b:
-            return True
-        at = (at + ONE) & mask
-    return False
+def look_up(slots: I64, k1: I64, k2: I64, alive: Mask, table: Matrix, picked: I64) -> int:
+    """The numbers of the indexed versions that the table names; gives how many there are."""
+    mask = len(slots) - 1
+    count = 0
+    for row in range(len(table)):
+        at = table[row, K2] & mask
+        while slots[at] != FREE:
+            number = slots[at] & LOW
+            if alive[number] and k2[number] == table[row, K2] and k1[number] == table[row, K1]:
+                if count == len(picked):
+                    return -1
+                picked[count] = number
+                count += 1
+            at = (at + 1) & mask
+    return count
 
 
 @kernel
-def find_waiting(held: Held, a: np.uint64, b: np.uint64, cti: int) -> np.int64:
-    """The slot of the first waiting retract that names this version and may still come, or -1."""
-    index = held.slots
-    mask = np.uint64(len(index) - 1)
-    at = b & mask
-    while index[at] != FREE:
-        slot = index[at]
-        if slot >= 0:
-            number = slot & LOW
-            same = held.w1[number] == a and held.w2[number] == b
-            if same and held.waits[number] and held.sync[number] >= cti:
-                return np.int64(at)
-        at = (at + ONE) & mask
-    return np.int64(-1)
-
-
-@kernel
-def note(values: I64, tally: I64, place: int, value: int) -> None:
-    """Appends to one of the lists of an Out."""
-    values[tally[place]] = value
-    tally[place] += 1
-
-
-@kernel
-def index_version(versions: Versions, number: int, out: Out) -> None:
-    """Makes a version findable: as one more of an equal one with the same start, or in a slot of its own."""
-    index = versions.slots
-    mask = np.uint64(len(index) - 1)
-    a = versions.k1[number]
-    b = versions.k2[number]
-    tag = np.int64(a >> S33)
-    at = b & mask
-    moved = len(versions.begin) > 0
-    while index[at] != FREE:
-        slot = index[at]
-        if slot >= 0 and slot >> 32 == tag:
-            other = slot & LOW
-            same = versions.k1[other] == a and versions.k2[other] == b
-            if same and (not moved or versions.begin[other] == versions.begin[number]):
-                versions.counts[other] += 1
-                note(out.touched, out.tally, TOUCHED, other)
-                note(out.dead, out.tally, DEAD, number)
-                return
-        at = (at + ONE) & mask
-    index[at] = (tag << 32) | number
-    versions.counts[number] = 1
-    out.tally[PLACED] += 1
-    note(out.touched, out.tally, TOUCHED, number)
-
-
-@kernel
-def index_loose(versions: Versions, held: Held, first: int, end: int, every: bool, out: Out) -> None:
-    """Indexes the loose versions in a range that a retract at hand wants, or every one."""
-    for number in range(first, end):
-        if versions.counts[number] == LOOSE and (
-            every or wanted(held, versions.k1[number], versions.k2[number])
-        ):
-            index_version(versions, number, out)
-
-
-@kernel
-def take_version(versions: Versions, slot: np.int64, out: Out) -> int:
-    """Takes one away from the version in a slot; gives its number."""
-    number = versions.slots[slot] & LOW
-    versions.counts[number] -= 1
-    if versions.counts[number] == 0:
-        versions.slots[slot] = GONE
-        note(out.dead, out.tally, DEAD, number)
-    else:
-        note(out.touched, out.tally, TOUCHED, number)
-    return number  # type: ignore[no-any-return]
-
-
-@kernel
-def match_rows(
-    retract: Mask, starts: I64, cti: I64, base: int, first: int, versions: Versions, held: Held, out: Out
-) -> None:
-    """Pairs rows with versions in order; row i brings version base + i, the j-th retract is first + j."""
-    mine = first - 1
-    moved = len(versions.begin) > 0
-    for i in range(len(retract)):
-        number = base + i
-        start = starts[i]
-        if retract[i]:
-            mine += 1
-            slot = find_version(versions, held.w1[mine], held.w2[mine])
-            if slot < 0:
-                held.waits[mine] = True
-                out.tally[WAITING] += 1
-                if held.entry[mine] < 0:
-                    note(out.dead, out.tally, DEAD, number)
-                continue
-            taken = take_version(versions, slot, out)
-            start = versions.begin[taken] if moved else start
-        at = out.tally[OUT]
-        out.row[at] = i
-        out.le[at] = start
-        out.tally[OUT] = at + 1
-        if retract[i] and held.new[mine] <= start:
-            note(out.dead, out.tally, DEAD, number)
+def index_versions(
+    slots: I64, k1: I64, k2: I64, counts: I64, begin: I64, alive: Mask, first: int, gone: I64
+) -> int:
+    """Indexes the versions from ``first`` on; one that equals another adds to its count, and goes."""
+    mask = len(slots) - 1
+    dead = 0
+    for number in range(first, len(k1)):
+        if not alive[number]:
             continue
-        if moved:
-            versions.begin[number] = start
-        versions.counts[number] = LOOSE
-        if wanted(held, versions.k1[number], versions.k2[number]):
-            index_version(versions, number, out)
-            if out.tally[WAITING] > 0:
-                release(number, cti[i], versions, held, out)
+        at = k2[number] & mask
+        while slots[at] != FREE:
+            other = slots[at] & LOW
+            same = alive[other] and k2[other] == k2[number] and k1[other] == k1[number]
+            if same and (len(begin) == 0 or begin[other] == begin[number]):
+                counts[other] += counts[number]
+                gone[dead] = number
+                dead += 1
+                break
+            at = (at + 1) & mask
+        if slots[at] == FREE:
+            slots[at] = ((k1[number] >> 33 & TAG) << 32) | number
+    return dead
 
 
 @kernel
-def release(number: int, cti: int, versions: Versions, held: Held, out: Out) -> None:
-    """Lets waiting retracts go behind the version they want, and those that want what they bring."""
-    moved = len(versions.begin) > 0
-    while True:
-        a = versions.k1[number]
-        b = versions.k2[number]
-        found = find_waiting(held, a, b, cti)
-        if found < 0:
+def find_version(slots: I64, versions: Matrix, a: int, b: int) -> int:
+    """The first version with this key that is there, or -1."""
+    mask = len(slots) - 1
+    at = b & mask
+    while slots[at] != FREE:
+        row = slots[at] & LOW
+        if versions[row, K2] == b and versions[row, K1] == a and versions[row, COUNT] > 0:
+            return row  # type: ignore[no-any-return]
+        at = (at + 1) & mask
+    return -1
+
+
+@kernel
+def find_waiting(slots: I64, retracts: Matrix, a: int, b: int, cti: int) -> int:
+    """The first waiting retract that names this version and may still come, or -1."""
+    mask = len(slots) - 1
+    at = b & mask
+    while slots[at] != FREE:
+        row = slots[at] & LOW
+        same = retracts[row, K2] == b and retracts[row, K1] == a
+        if same and retracts[row, WAITS] == 1 and retracts[row, SYNC] >= cti:
+            return row  # type: ignore[no-any-return]
+        at = (at + 1) & mask
+    return -1
+
+
+@kernel
+def bring(slots: I64, versions: Matrix, row: int, count: int) -> None:
+    """Makes a version present: as more of an equal one with the same start, or on its own."""
+    mask = len(slots) - 1
+    at = versions[row, K2] & mask
+    while slots[at] != FREE:
+        other = slots[at] & LOW
+        same = versions[other, K2] == versions[row, K2] and versions[other, K1] == versions[row, K1]
+        if same and versions[other, BEGIN] == versions[row, BEGIN]:
+            versions[row, COUNT] = 0
+            versions[other, COUNT] += count
             return
-        retract = held.slots[found] & LOW
-        held.waits[retract] = False
-        out.tally[WAITING] -= 1
-        taken = take_version(versions, find_version(versions, a, b), out)
-        start = versions.begin[taken] if moved else held.le[retract]
-        at = out.tally[OUT]
-        out.row[at] = -1 - retract
-        out.le[at] = start
-        out.tally[OUT] = at + 1
-        number = held.entry[retract]
-        if held.new[retract] <= start:
-            if number >= 0:
-                note(out.dead, out.tally, DEAD, number)
-            return
-        if moved:
-            versions.begin[number] = start
-        index_version(versions, number, out)
+        at = (at + 1) & mask
+    versions[row, COUNT] = count
+    place(slots, versions, row)
+
+
+@kernel
+def pair(slots: I64, versions: Matrix, retracts: Matrix, row: int) -> int:
+    """Pairs a retract with its version; gives the version it brings, -1 for none, -2 if it finds none."""
+    found = find_version(slots, versions, retracts[row, K1], retracts[row, K2])
+    if found < 0:
+        return -2
+    versions[found, COUNT] -= 1
+    retracts[row, START] = max(retracts[row, START], versions[found, BEGIN])
+    if retracts[row, NEW] <= retracts[row, START]:
+        return -1
+    brought = retracts[row, BRINGS]
+    versions[brought, BEGIN] = versions[found, BEGIN]
+    bring(slots, versions, brought, 1)
+    return brought  # type: ignore[no-any-return]
+
+
+@kernel
+def match_events(
+    events: Matrix,
+    versions: Matrix,
+    present: int,
+    retracts: Matrix,
+    waiting: int,
+    freed: Matrix,
+    slots: I64,
+    waits: I64,
+) -> int:
+    """Goes through events in order; ``freed`` receives (row, retract released behind it); gives how many.
+
+    The first ``present`` versions are there already, and the first ``waiting`` retracts wait already.
+    """
+    for version in range(present):
+        bring(slots, versions, version, versions[version, COUNT])
+    for retract in range(waiting):
+        place(waits, retracts, retract)
+    count = 0
+    for e in range(len(events)):
+        version = events[e, WHAT]
+        if version >= 0:
+            bring(slots, versions, version, 1)
+        else:
+            retract = -1 - version
+            version = pair(slots, versions, retracts, retract)
+            if version == -2:
+                retracts[retract, WAITS] = 1
+                place(waits, retracts, retract)
+        while version >= 0:
+            found = find_waiting(
+                waits, retracts, versions[version, K1], versions[version, K2], events[e, CTI]
+            )
+            if found < 0:
+                break
+            retracts[found, WAITS] = 0
+            freed[count, 0] = events[e, ROW]
+            freed[count, 1] = found
+            count += 1
+            version = pair(slots, versions, retracts, found)
+    return count

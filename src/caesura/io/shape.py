@@ -18,19 +18,27 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from caesura.errors import PlanError, closest
-from caesura.events import KEPT
-from caesura.events.columns import empty_rows, words
+from caesura.events.columns import byte_parts, empty_rows, validity
 from caesura.events.types import plain_type
 from caesura.io.clock import check_time, stream_time, to_ticks
+from caesura.io.row_kernels import (
+    EMPTY,
+    I8,
+    NO_TIME,
+    RETRACT,
+    UNKNOWN,
+    find_flaws,
+    frozen,
+    kind_codes,
+    spelled,
+)
 from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import INFINITY, MIN_TIME
 
 Form = Literal["point", "interval", "edge", "full"]
 
-NO_TIME, NO_KIND, EMPTY, BACKWARDS, SAME, NO_END = 1, 2, 3, 4, 5, 6
 REASONS = (
     "",
     "has no time",
@@ -157,75 +165,45 @@ class Shape:
         if self.form == "interval":
             flaw = _flaws(len(le), (EMPTY, re <= le), (NO_TIME, _outside(le, no_time)))
             return Shaped(le, re, None, payload, flaw, le)
-        starts, ends = self._kinds(batch)
-        if self.form == "edge":
-            return _edges(le, re, starts, ends, no_time, payload)
-        return self._full(batch, le, re, starts, ends, no_time, payload)
+        return self._changes(batch, le, re, payload)
 
     def _points(self, le: I64, no_time: Mask | None, payload: pa.RecordBatch) -> Shaped:
         sound = no_time is None and len(le) and le.min() > MIN_TIME and le.max() < INFINITY
         flaw = None if sound else _flaws(len(le), (NO_TIME, _outside(le, no_time) | (le == INFINITY)))
         return Shaped(le, le + 1, None, payload, flaw, le)
 
-    def _kinds(self, batch: pa.RecordBatch) -> tuple[Mask, Mask]:
+    def _changes(self, batch: pa.RecordBatch, le: I64, end: I64, payload: pa.RecordBatch) -> Shaped:
+        """Rows of a shape with a kind: inserts and retracts."""
         assert self.kind is not None
-        column = batch.column(self.kind)
-        return _any_of(column, STARTS[self.form]), _any_of(column, ENDS[self.form])
-
-    def _full(
-        self,
-        batch: pa.RecordBatch,
-        le: I64,
-        re: I64,
-        starts: Mask,
-        ends: Mask,
-        no_time: Mask | None,
-        payload: pa.RecordBatch,
-    ) -> Shaped:
-        new = le if self.new_end is None else to_ticks(batch.column(self.new_end), INFINITY)[0]
-        re_new = np.where(ends, new, KEPT)
-        flaw = _flaws(
-            len(le),
-            (SAME, ends & (re_new == re)),
-            (BACKWARDS, ends & (re_new < le)),
-            (EMPTY, re <= le),
-            (NO_KIND, ~(starts | ends)),
-            (NO_TIME, _outside(le, no_time)),
-        )
-        return Shaped(le, re, re_new if ends.any() else None, payload, flaw, le)
+        codes = _codes(batch.column(self.kind), self.form)
+        edge = self.form == "edge"
+        re = np.full(len(le), INFINITY, np.int64) if edge else end
+        new = end if edge else le
+        if self.new_end is not None:
+            new, _ = to_ticks(batch.column(self.new_end), INFINITY)
+        re_new, flaw = np.empty(len(le), np.int64), np.empty(len(le), np.int8)
+        bad = find_flaws(codes, frozen(le), frozen(re), frozen(new), re_new, flaw, edge)
+        # An end edge happens at its end, so that is how far it says time has come.
+        advance = np.where(codes == RETRACT, end, le) if edge else le
+        changes = re_new if (codes == RETRACT).any() else None
+        return Shaped(le, re, changes, payload, flaw if bad else None, advance)
 
 
-def _edges(
-    le: I64, end: I64, starts: Mask, ends: Mask, no_time: Mask | None, payload: pa.RecordBatch
-) -> Shaped:
-    re_new = np.where(ends, end, KEPT)
-    flaw = _flaws(
-        len(le),
-        (NO_END, ends & (end == INFINITY)),
-        (BACKWARDS, ends & (end < le)),
-        (NO_KIND, ~(starts | ends)),
-        (NO_TIME, _outside(le, no_time) | (le == INFINITY)),
-    )
-    forever = np.full(len(le), INFINITY, np.int64)
-    # An end edge happens at its end, so that is how far it says time has come.
-    return Shaped(le, forever, re_new if ends.any() else None, payload, flaw, np.where(ends, end, le))
+_SPELLED = {form: spelled(STARTS[form], ENDS[form]) for form in STARTS}
 
 
-def _any_of(column: pa.Array, texts: tuple[str, ...]) -> Mask:
+def _codes(column: pa.Array, form: str) -> I8:
+    """Whether each row is an insert, a retract, or neither."""
     if pa.types.is_dictionary(column.type):
-        known = pa.array(_any_of(column.dictionary, texts))
-        return _mask(known.take(column.indices))
-    if column.type != pa.string():
+        known = np.append(_codes(column.dictionary, form), np.int8(UNKNOWN))
+        at: I64 = column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
+        return known[at]
+    if column.type not in (pa.string(), pa.large_string()):
         column = column.cast(pa.string())
-    found = pc.equal(column, texts[0])
-    for text in texts[1:]:
-        found = pc.or_(found, pc.equal(column, text))
-    return _mask(found)
-
-
-def _mask(found: pa.Array) -> Mask:
-    mask: Mask = words(found.fill_null(False) if found.null_count else found).view(np.bool_)
-    return mask
+    offsets, data = byte_parts(column)
+    out = np.empty(len(column), np.int8)
+    kind_codes(offsets, frozen(data), validity(column), *_SPELLED[form], out)
+    return out
 
 
 def _outside(le: I64, no_time: Mask | None) -> Mask:

@@ -70,4 +70,3 @@ def interpreted() -> bool:
 def kernel(twin: Callable[P, R]) -> Kernel[P, R]:
     """Marks a function over arrays as a kernel."""
     return Kernel(twin)
-

@@ -33,9 +33,7 @@ def place_keys(k1: U64, count: int, index: I32) -> None:
 
 
 @kernel
-def encode_keys(
-    h1: U64, h2: U64, index: I32, k1: U64, k2: U64, count: int, numbers: I64, fresh: I64
-) -> int:
+def encode_keys(h1: U64, h2: U64, index: I32, k1: U64, k2: U64, count: int, numbers: I64, fresh: I64) -> int:
     """Numbers every identity; ``fresh`` receives the rows that brought a new one."""
     mask = np.uint64(len(index) - 1)
     start = count

@@ -93,7 +93,9 @@ class Chopper(Operator):
         last = np.where(endless, open_last, (np.where(endless, 0, ends) - 1) // self._period)
         return np.where(ends <= le, none, last)
 
-    def _cut(self, payload: pa.RecordBatch, le: I64, re: I64, first: I64, last: I64, weight: int) -> tuple[Any, ...]:
+    def _cut(
+        self, payload: pa.RecordBatch, le: I64, re: I64, first: I64, last: I64, weight: int
+    ) -> tuple[Any, ...]:
         count = np.maximum(last - first + 1, 0)
         total = int(count.sum())
         if total > MOST_PIECES:

@@ -26,7 +26,7 @@ from caesura.kernels import kernel
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
-from caesura.ops.aggregate.sums import add_weights
+from caesura.kernels.sums import add_weights
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import Side
 from caesura.plan import Operator, Properties, aligned
@@ -41,6 +41,9 @@ class Clip(Join):
 
     def derive(self, *inputs: Properties) -> Properties:
         return Properties(points=inputs[0].points, max_duration=inputs[0].max_duration)
+
+    def looks_up(self, port: int) -> bool:
+        return False
 
     def operator(self) -> Operator:
         return Clipper(self)
@@ -107,7 +110,9 @@ class Clipper(Operator):
             self.starts.append(fields, page.payload.select(self._right.key_places).take(pa.array(rows)))
             self._chains.add(key[rows])
         add_weights(at, weight[some], self.starts.get("n"))
-        self.starts.touch(np.unique(at))
+        touched = np.unique(at)
+        self.starts.touch(touched)
+        self.starts.keep(touched, self.starts.get("n")[touched] > 0)
         owner, row = self.left.chains.gather(np.unique(key[some]))
         return self._relay(np.unique(row[self.left.rows.alive[row]]))
 
@@ -155,8 +160,7 @@ class Clipper(Operator):
         left.drop(row[final])
         some = np.flatnonzero(starts.alive)
         bound = self._settled(starts.payload.take(some), 1, own=False)
-        idle = (starts.get("n")[some] <= 0) & (starts.size <= 4096)
-        starts.kill(some[(starts.get("le")[some] < bound) | (bound == INFINITY) | idle])
+        starts.kill(some[(starts.get("le")[some] < bound) | (bound == INFINITY)])
         if left.wasteful or starts.wasteful:
             self.rebuild()
 

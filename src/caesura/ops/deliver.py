@@ -35,8 +35,6 @@ class Deliver(Node):
 
     mode: Mode
 
-    partitioning = "key"
-
     @property
     def kind(self) -> str:  # type: ignore[override]
         return f"output {self.mode}"
@@ -49,9 +47,6 @@ class Deliver(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return None if pattern.time_bound is None else pattern
-
-    def keys(self, port: int) -> tuple[str, ...]:
-        return tuple(self.schema.names)
 
     def operator(self) -> Operator:
         return Hold(self)
@@ -114,7 +109,11 @@ class Hold(Operator):
         ended = (re < bound) | (bound == INFINITY) | self._fixed
         final = (le < bound) & ended
         started = (le < bound) & (re == INFINITY) & ~ended
-        edge = np.isin(live, self.edges.get("row")[self.edges.alive]) if self.edges.live else np.zeros(len(live), bool)
+        edge = (
+            np.isin(live, self.edges.get("row")[self.edges.alive])
+            if self.edges.live
+            else np.zeros(len(live), bool)
+        )
         items: list[Item] = []
         marked = self.node.mode == "marked"
         leave = live[final & ~edge] if marked else live[(final | started) & ~edge]

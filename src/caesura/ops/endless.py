@@ -15,7 +15,7 @@ from caesura.events.page import take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.keys import KeyTable
-from caesura.ops.aggregate.sums import add_weights
+from caesura.kernels.sums import add_weights
 
 
 class Endless:

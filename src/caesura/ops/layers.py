@@ -33,6 +33,7 @@ from caesura.kernels import kernel
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
+from caesura.kernels.sums import add_weights
 from caesura.ops.union import Union
 from caesura.plan import Node, Operator, Properties, aligned
 from caesura.punctuation import INFINITY, Alignment, Pattern
@@ -55,7 +56,9 @@ class Layers(Node):
 
     def output_schema(self) -> pa.Schema:
         if not self.inputs[0].schema.names:
-            raise PlanError("a stream without columns has nothing to compare.", remedy="Select a column first.")
+            raise PlanError(
+                "a stream without columns has nothing to compare.", remedy="Select a column first."
+            )
         for other in self.inputs[1:]:
             Union._check(self, self.inputs[0], other, 2)  # type: ignore[arg-type]
         return self.inputs[0].schema
@@ -183,14 +186,16 @@ class LayersOperator(Operator):
             }
             self.rows.append(fields, page.payload.take(pa.array(change.rows[fresh])))
             self._chains[0].add(number[change.rows[fresh]])
-        np.add.at(self.rows.get("n"), at, change.weight)
-        self.rows.touch(np.unique(at))
+        add_weights(at, change.weight, self.rows.get("n"))
+        some = np.unique(at)
+        self.rows.touch(some)
+        self.rows.keep(some, self.rows.get("n")[some] != 0)
 
     def _lay(self, touched: I64, bound: I64) -> tuple[I64, I64, I64]:
         """(place in touched, LE, RE) of every interval of these payloads that ends at the bound or later."""
         owner, row = self._chains[0].gather(touched)
         n, side = self.rows.get("n")[row], self.rows.get("side")[row]
-        keep = (n != 0) & self.rows.alive[row]
+        keep = self.rows.alive[row]
         owner, row, n, side = owner[keep], row[keep], n[keep], side[keep]
         le, re = self.rows.get("le")[row], self.rows.get("re")[row]
         before = le < bound[owner]
@@ -236,7 +241,7 @@ class LayersOperator(Operator):
         fields = {"h1": page.ids[0][source], "h2": page.ids[1][source], "le": le, "re": re}
         self.sent.append(fields, fresh)
         self._chains[1].add(touched[group])
-        if self.sent.size > 2 * self.sent.live + 4096:
+        if any(state.size > 2 * state.live + 4096 for state in (self.rows, self.sent)):
             self._index()
         return change
 
@@ -255,13 +260,11 @@ class LayersOperator(Operator):
         return items
 
     def _purge(self) -> None:
-        """Lets go of rows and intervals that end before the bound, and of rows that came to nothing."""
+        """Lets go of rows and intervals that end before the bound."""
         for state in (self.rows, self.sent):
             live = np.flatnonzero(state.alive)
             bound = self._purge_bound(state, live)
             gone = (state.get("re")[live] < bound) | (bound == INFINITY)
-            if state is self.rows:
-                gone |= (state.get("n")[live] == 0) & (state.size <= 4096)
             state.kill(live[gone])
         if self.rows.wasteful or self.sent.wasteful:
             self._index()

@@ -42,6 +42,8 @@ class Lifetime(Node):
     per: int = 1
     """The denominator of `scale`."""
 
+    row_wise = True
+
     @property
     def kind(self) -> str:  # type: ignore[override]
         return self.rule

@@ -31,6 +31,7 @@ class Select(Node):
     columns: tuple[tuple[str, Expr], ...]
 
     kind = "select"
+    row_wise = True
 
     def output_schema(self) -> pa.Schema:
         source = self.inputs[0]
@@ -84,7 +85,9 @@ class Project(Operator):
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         arrays = [make(page.payload, page.le, page.re) for make in self._makers]
-        payload = pa.RecordBatch.from_arrays(arrays, schema=self._node.schema) if arrays else empty_rows(len(page))
+        payload = (
+            pa.RecordBatch.from_arrays(arrays, schema=self._node.schema) if arrays else empty_rows(len(page))
+        )
         return [page.with_payload(payload)]
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:

@@ -1,8 +1,8 @@
 """`union` merges two streams of one schema as bags; a promise holds when both have given it.
 
-     10  20 | 3 | +                 10  20 | 3 | +
-                      union   ->    12  15 | 3 | +
-     12  15 | 3 | +
+10  20 | 3 | +                 10  20 | 3 | +
+                 union   ->    12  15 | 3 | +
+12  15 | 3 | +
 """
 
 from __future__ import annotations

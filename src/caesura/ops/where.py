@@ -30,6 +30,7 @@ class Where(Node):
     predicate: Expr
 
     kind = "where"
+    row_wise = True
 
     def output_schema(self) -> pa.Schema:
         source = self.inputs[0]

@@ -1,9 +1,9 @@
 """A plan as text: numbered references, so that a shared sub-plan prints once.
 
-    r0 := read 'sensors'                              (flow.py:12)
-          id int64, speed double | points | punctuation on time
-    r1 := where r0: speed >= 50                       (flow.py:13)
-          ...
+r0 := read 'sensors'                              (flow.py:12)
+      id int64, speed double | points | punctuation on time
+r1 := where r0: speed >= 50                       (flow.py:13)
+      ...
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ class Node:
     kind: ClassVar[str] = "step"
     """What users call the step."""
     partitioning: ClassVar[str] = "any"
-    """Where rows must meet: 'any' place, by 'key' (see `keys`), or all in 'one'."""
+    """Where rows must lie: in 'any' place, or by 'key', equal ones together (see `keys`)."""
+    row_wise: ClassVar[bool] = False
+    """Whether the step looks at one row at a time and keeps nothing."""
 
     def __post_init__(self) -> None:
         try:
@@ -84,6 +86,10 @@ class Node:
     def keys(self, port: int) -> tuple[str, ...]:
         """The input columns whose equal values must meet in one place; empty when any place will do."""
         return ()
+
+    def looks_up(self, port: int) -> bool:
+        """Whether the input on this port may be a table that every bucket holds."""
+        return False
 
     def operator(self) -> Operator:
         """The step at work."""

@@ -32,10 +32,20 @@ class Counters:
     sweeps: int = 0
     state_rows: int = 0
     state_bytes: int = 0
-    last_in: str = ""
-    last_out: str = ""
     held_by: str = ""
+    told_in: Punctuation | None = None
+    told_out: Punctuation | None = None
     extra: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def last_in(self) -> str:
+        """The last punctuation that came."""
+        return "" if self.told_in is None else str(self.told_in)
+
+    @property
+    def last_out(self) -> str:
+        """The last punctuation that left."""
+        return "" if self.told_out is None else str(self.told_out)
 
 
 class Operator:

@@ -16,8 +16,6 @@ from caesura.plan import Node, Operator
 from caesura.punctuation import INFINITY, Intent, Punctuation
 
 
-
-
 @dataclass(eq=False)
 class Edge:
     """A queue of items to a cell's port, and a queue of messages back up."""
@@ -100,7 +98,7 @@ class Cell:
             counters.pages_in += 1
             counters.rows_in += len(item)
             return self._guarded(self.operator.page, port, item)
-        counters.last_in = str(item)
+        counters.told_in = item
         return self._guarded(self.operator.punctuation, port, item)
 
     def _guarded(self, call, *args):  # type: ignore[no-untyped-def]
@@ -121,7 +119,7 @@ class Cell:
                     continue
                 counters.rows_out += len(item)
             else:
-                counters.last_out = str(item)
+                counters.told_out = item
             for edge in self.outputs:
                 edge.push(item)
             for tap in self.taps:
@@ -153,7 +151,8 @@ class Graph:
         """An edge into a cell's port that is fed from outside."""
         if port < len(target.inputs):
             raise StreamError(
-                f"port {port} of '{target.label}' has an input already.", remedy="Union the two streams first."
+                f"port {port} of '{target.label}' has an input already.",
+                remedy="Union the two streams first.",
             )
         edge = Edge(self.capacity, target, port, back)
         target.inputs.append(edge)

@@ -95,10 +95,11 @@ class Query:
 
     def step(self) -> bool:
         """Takes one item, or one batch of raw rows when nothing is queued; False when idle."""
-        self._hear()
+        if any(edge.up for edge in self.graph.edges):
+            self._hear()
         ready = self.graph.ready()
         if ready:
-            edge = self.schedule.pick(ready)
+            edge = self.schedule.pick(ready) if len(ready) > 1 else ready[0]
             assert edge.target is not None
             edge.target.work(edge.port)
             return True

@@ -19,7 +19,8 @@ from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.keys import KeyTable
-from caesura.ops.aggregate.sums import Fields, add_weights, present
+from caesura.kernels.sums import add_weights
+from caesura.ops.aggregate.sums import Fields, present
 
 SIGN = np.uint64(1) << np.uint64(63)
 
@@ -72,7 +73,10 @@ class Grows:
         return {f"{self.name}_best": np.int64, f"{self.name}_seen": np.int64}
 
     def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
-        return {f"{self.name}_best": np.zeros(count, np.int64), f"{self.name}_seen": np.zeros(count, np.int64)}
+        return {
+            f"{self.name}_best": np.zeros(count, np.int64),
+            f"{self.name}_seen": np.zeros(count, np.int64),
+        }
 
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
@@ -153,7 +157,10 @@ class Bag:
         return {f"{self.name}_best": np.int64, f"{self.name}_head": np.int64}
 
     def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
-        return {f"{self.name}_best": np.full(count, -1, np.int64), f"{self.name}_head": np.full(count, -1, np.int64)}
+        return {
+            f"{self.name}_best": np.full(count, -1, np.int64),
+            f"{self.name}_head": np.full(count, -1, np.int64),
+        }
 
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
@@ -165,7 +172,9 @@ class Bag:
         row, fresh = self._table.encode(h1, h2)
         self._append(slots, at[fresh], word[fresh], values.take(pa.array(fresh)))
         add_weights(row, weights, self.rows.get("n"))
-        self.rows.touch(np.unique(row))
+        some = np.unique(row)
+        self.rows.touch(some)
+        self.rows.keep(some, self.rows.get("n")[some] > 0)
         stale = np.zeros(slots.size, np.int64)
         best = slots.get(f"{self.name}_best")
         if self.wordy:
@@ -177,8 +186,7 @@ class Bag:
             self._tidy(slots)
 
     def _tidy(self, slots: RowState) -> None:
-        """Lets go of values whose count is back at zero."""
-        self.rows.kill(np.flatnonzero(self.rows.alive & (self.rows.get("n") <= 0)))
+        """Gives back the room of values whose count is at zero."""
         self.rebuild(slots)
         self._kept = self.rows.size
 
@@ -226,7 +234,7 @@ class Bag:
         new[keep] = np.arange(len(keep))
         slot = self.rows.get("slot")
         slot[:] = new[slot]
-        gone = self.rows.alive & ((slot < 0) | (self.rows.get("n") <= 0))
+        gone = self.rows.alive & (slot < 0)
         self.rows.kill(np.flatnonzero(gone))
         self.rows.compact()
 

@@ -18,7 +18,8 @@ from caesura.kernels.hashing import I64, U64
 from caesura.kernels.keys import KeyTable
 from caesura.ops.aggregate.extremes import Bag, Grows, has_words
 from caesura.ops.aggregate.functions import Aggregate, result_type
-from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum, add_weights
+from caesura.kernels.sums import add_weights
+from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum
 
 
 class Slots:
@@ -108,6 +109,11 @@ class Slots:
         add_weights(at, weights, self.rows.get("rows"))
         for place, part in self._parts.values():
             part.add(self.rows, at, weights, values[place])
+
+    def settle(self, touched: I64) -> None:
+        """Notes that these slots changed; those without rows are no longer counted as state."""
+        self.rows.touch(touched)
+        self.rows.keep(touched, self.rows.get("rows")[touched] > 0)
 
     def results(self, at: I64) -> list[pa.Array]:
         """The value of every aggregate in these slots."""

@@ -16,6 +16,7 @@ from caesura.events.columns import validity, words
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64
+from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.exact import FULL, SPAN, add_floats, carry_limbs, round_limbs
 
 Fields = dict[str, Any]
@@ -32,13 +33,6 @@ class Accumulator(Protocol):
     def compact(self, keep: I64) -> None: ...
     def states(self) -> dict[str, RowState]: ...
     def rebuild(self, slots: RowState) -> None: ...
-
-
-@kernel
-def add_weights(at: I64, weights: I64, total: I64) -> None:
-    """Adds each weight to its slot."""
-    for i in range(len(at)):
-        total[at[i]] += weights[i]
 
 
 @kernel
@@ -113,7 +107,10 @@ class WideSum(Stateless):
         return {f"{self.name}_low": np.uint64, f"{self.name}_high": np.int64}
 
     def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
-        return {f"{self.name}_low": np.zeros(count, np.uint64), f"{self.name}_high": np.zeros(count, np.int64)}
+        return {
+            f"{self.name}_low": np.zeros(count, np.uint64),
+            f"{self.name}_high": np.zeros(count, np.int64),
+        }
 
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
@@ -210,7 +207,9 @@ class FloatSum:
         kind = np.where(np.isnan(plain), 0, np.where(plain > 0, 1, 2))
         np.add.at(slots.get(f"{self.name}_odd"), (at, kind), weights)
 
-    def _add_full(self, slots: RowState, at: I64, weights: I64, plain: np.ndarray[Any, Any], rows: I64) -> None:
+    def _add_full(
+        self, slots: RowState, at: I64, weights: I64, plain: np.ndarray[Any, Any], rows: I64
+    ) -> None:
         if len(rows) == 0:
             return
         full = slots.get(f"{self.name}_full")
@@ -220,7 +219,9 @@ class FloatSum:
         base = np.zeros(self.full.size, np.int32)
         where = full[at[rows]]
         self.full.touch(np.unique(where))
-        add_floats(where, plain[rows], weights[rows], self.full.get("limbs"), base, np.empty(len(rows), np.int64))
+        add_floats(
+            where, plain[rows], weights[rows], self.full.get("limbs"), base, np.empty(len(rows), np.int64)
+        )
 
     def _moved(self, slots: RowState, at: I64) -> I64:
         """The short sums of these slots, laid out in full."""

@@ -102,7 +102,7 @@ class TotalsOperator(Operator):
         self.starts.add(rows, spread, change.weight, pa.array(change.le))
         self.ends.add(rows, spread, change.weight, pa.array(change.re))
         touched = np.unique(at)
-        rows.touch(touched)
+        self.slots.settle(touched)
         return [self._send(touched)] if self.speculate == "arrival" else []
 
     def _send(self, at: I64) -> Page:
@@ -150,7 +150,9 @@ class TotalsOperator(Operator):
     def _close(self) -> list[Item]:
         rows = self.slots.rows
         live = np.flatnonzero(rows.alive)
-        columns = dict(zip(self.node.group, rows.payload.take(live).columns if self._keys else [], strict=True))
+        columns = dict(
+            zip(self.node.group, rows.payload.take(live).columns if self._keys else [], strict=True)
+        )
         bound = np.broadcast_to(np.asarray(self.promises[0].effective_cti(columns=columns)), len(live))
         closed = live[bound == INFINITY]
         items: list[Item] = []

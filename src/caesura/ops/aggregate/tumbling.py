@@ -49,7 +49,8 @@ class Tumbling(Node):
     def output_schema(self) -> pa.Schema:
         if self.size <= 0:
             raise PlanError(
-                f"a window of {self.size} ticks can hold no event.", remedy="Give a positive size, like '10s'."
+                f"a window of {self.size} ticks can hold no event.",
+                remedy="Give a positive size, like '10s'.",
             )
         return aggregate_schema(self, self.group, self.aggregates)
 
@@ -153,9 +154,7 @@ class TumblingOperator(Operator):
             low = np.maximum(low, self._window(np.maximum(bound, self._earliest)))
         return low, np.maximum(had, has), np.sign(has - had)
 
-    def _add(
-        self, keys: pa.RecordBatch, values: list[pa.Array], first: I64, last: I64, weight: I64
-    ) -> I64:
+    def _add(self, keys: pa.RecordBatch, values: list[pa.Array], first: I64, last: I64, weight: I64) -> I64:
         """Adds each row to its windows; gives the slots touched, once each."""
         count = np.maximum(last - first + 1, 0)
         total = int(count.sum())
@@ -180,7 +179,7 @@ class TumblingOperator(Operator):
             self.slots.open(h1[fresh], h2[fresh], take_rows(keys, rows[fresh]), fields)
         self.slots.add(at, weight, values)
         touched = np.flatnonzero(np.bincount(at, minlength=self.slots.rows.size)) if total else at
-        self.slots.rows.touch(touched)
+        self.slots.settle(touched)
         return touched
 
     def _keep_endless(

@@ -93,7 +93,9 @@ class Join(Node):
     def derive(self, *inputs: Properties) -> Properties:
         left, right = inputs
         if self.how != "inner":
-            return Properties(points=left.points and not self.preserved[1], max_duration=self._longest(*inputs))
+            return Properties(
+                points=left.points and not self.preserved[1], max_duration=self._longest(*inputs)
+            )
         return Properties(
             insert_only=left.insert_only and right.insert_only,
             points=left.points or right.points,
@@ -135,6 +137,9 @@ class Join(Node):
 
     def keys(self, port: int) -> tuple[str, ...]:
         return tuple(pair[port] for pair in self.on)
+
+    def looks_up(self, port: int) -> bool:
+        return self.how == "inner"
 
     def operator(self) -> Operator:
         from caesura.ops.join.physical import JoinOperator

@@ -83,7 +83,8 @@ class JoinOperator(Operator):
         """The pairs that a page makes with the other side, as changes."""
         other = self.sides[1 - port]
         row, link, le, re, new = other.probe(key, page)
-        mine = take_rows(page.payload, row)
+        whole = len(row) == len(page) and (len(row) == 0 or bool((row[1:] > row[:-1]).all()))
+        mine = page.payload if whole else take_rows(page.payload, row)
         theirs = other.rows.payload.take(link)
         left, right = (mine, theirs) if port == 0 else (theirs, mine)
         met = Page.of(self._pair(left, right), le=le, re=re, re_new=new if page.re_new is not None else None)

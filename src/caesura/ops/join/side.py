@@ -26,7 +26,9 @@ SIDE_SALT = (np.uint64(0x5BD1E995), np.uint64(0x1B873593))
 class Side:
     """Stored rows of one input."""
 
-    def __init__(self, number: int, schema: pa.Schema, keys: list[str], *, by_value: bool, preserved: bool) -> None:
+    def __init__(
+        self, number: int, schema: pa.Schema, keys: list[str], *, by_value: bool, preserved: bool
+    ) -> None:
         self.number = number
         self.schema = schema
         self.key_places = [schema.get_field_index(name) for name in keys]

@@ -1,0 +1,353 @@
+"""The embedded engine beside DuckDB: Yahoo Y1, the temporal join, corrections, page sizes, groups, memory.
+
+All cases run on data made from a seed, in one process, one after the other. DuckDB does the same
+computation as one batch query with two threads; ours runs on one thread, in pages of 64 K rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import psutil
+import pyarrow as pa
+
+import caesura as cz
+from benchmarks.report import Report
+from caesura import col
+from caesura.events import Page
+from caesura.ops.input import Input
+from caesura.plan import Properties
+from caesura.punctuation import cti
+from caesura.runtime import Query
+
+PAGE = 65_536
+SECOND = 1_000_000
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="bench core")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--events", type=int, default=5_000_000)
+    parser.add_argument(
+        "--only", default="", help="comma-separated cases: y1, join, late, pages, groups, memory"
+    )
+    options = parser.parse_args(arguments)
+    report = Report("core", options.json)
+    cases: dict[str, Callable[[Report, int], None]] = {
+        "y1": y1,
+        "join": temporal_join,
+        "late": y1_corrected,
+        "pages": page_sizes,
+        "groups": million_groups,
+        "memory": flat_memory,
+    }
+    wanted = options.only.split(",") if options.only else list(cases)
+    for name in wanted:
+        gc.collect()
+        cases[name](report, options.events)
+
+
+def best(run: Callable[[], object], times: int = 3) -> float:
+    """The shortest of some runs, in seconds; the first, which compiles, does not count."""
+    run()
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+# Yahoo Y1: filter views, look the campaign up, count per campaign and second.
+
+
+def ads(events: int, seed: int = 1) -> tuple[pa.Table, pa.Table]:
+    """Ad events (1,000 ads, three kinds, 100 K events a second) and the campaign of each ad."""
+    random = np.random.default_rng(seed)
+    table = pa.table(
+        {
+            "ts": pa.array(np.arange(events) * 10, pa.timestamp("us")),
+            "ad": random.integers(0, 1_000, events),
+            "kind": random.integers(0, 3, events, np.int8),
+        }
+    )
+    campaigns = pa.table(
+        {
+            "since": pa.array([0] * 1_000, pa.timestamp("us")),
+            "ad": np.arange(1_000),
+            "campaign": np.arange(1_000) // 10,
+        }
+    )
+    return table, campaigns
+
+
+def y1_stream(table: pa.Table, campaigns: pa.Table, **events: object) -> cz.Stream:
+    lookup = cz.from_arrow(
+        campaigns.append_column("until", pa.nulls(1_000, pa.timestamp("us"))), time="since", end="until"
+    )
+    clicks = cz.from_arrow(table, time="ts", **{"punctuate": cz.delay("1s"), **events})
+    return (
+        clicks.where(col("kind") == 0)
+        .select("ad")
+        .join(lookup, on="ad")
+        .group_by("campaign")
+        .tumbling("1s")
+        .agg(n=cz.count())
+    )
+
+
+def y1(report: Report, events: int) -> None:
+    table, campaigns = ads(events)
+    stream = y1_stream(table, campaigns)
+    ours = best(lambda: stream.run(output="final"))
+    theirs = best(lambda: duck_y1(table, campaigns))
+    got = stream.run(output="final").table().num_rows
+    wanted = duck_y1(table, campaigns).num_rows
+    assert got == wanted, (got, wanted)
+    report.add(
+        "y1", events / ours, {"duckdb_2_threads": theirs / ours}, duckdb_events_per_s=round(events / theirs)
+    )
+
+
+def duck_y1(table: pa.Table, campaigns: pa.Table) -> pa.Table:
+    import duckdb
+
+    with duckdb.connect() as db:
+        db.execute("SET threads = 2")
+        db.register("clicks", table)
+        db.register("campaigns", campaigns)
+        return db.execute(
+            "SELECT campaign, time_bucket(INTERVAL 1 second, ts) AS w, count(*) AS n "
+            "FROM clicks JOIN campaigns USING (ad) WHERE kind = 0 GROUP BY ALL"
+        ).to_arrow_table()
+
+
+# The temporal join.
+
+
+def intervals(events: int, keys: int, lifetime: int, seed: int) -> list[Page]:
+    """Interval events, one a tick, on uniform keys with exponential lifetimes; pages of 10 K."""
+    random = np.random.default_rng(seed)
+    le = np.arange(events) * 2
+    re = le + 1 + random.exponential(2 * lifetime, events).astype(np.int64)
+    payload = pa.record_batch({"key": random.integers(0, keys, events), f"v{seed}": np.arange(events)})
+    step = 10_000
+    return [Page(le[i : i + step], re[i : i + step], payload.slice(i, step)) for i in range(0, events, step)]
+
+
+def temporal_join(report: Report, events: int) -> None:
+    count = max(20_000, events * 2 // 5)
+    left, right = intervals(count, 10_000, 5_000, 1), intervals(count, 10_000, 5_000, 2)
+    peak = {"rows": 0, "live": 0, "matches": 0}
+    ours = best(lambda: run_join(left, right, peak))
+    theirs = best(lambda: duck_join(left, right), times=1)
+    report.add(
+        "temporal_join",
+        2 * count / ours,
+        {"duckdb_2_threads": theirs / ours},
+        matches_per_event=round(peak["matches"] / (2 * count), 2),
+        most_state_rows=peak["rows"],
+        most_live_rows=peak["live"],
+    )
+
+
+def run_join(left: list[Page], right: list[Page], peak: dict[str, int]) -> None:
+    known = Properties(insert_only=True)
+    a = Input(label="a", payload=left[0].schema, known=known)
+    b = Input(label="b", payload=right[0].schema, known=known)
+    query = Query({"out": cz.Stream(a).join(cz.Stream(b), on="key").node})
+    peak["matches"] = 0
+    for number, (x, y) in enumerate(zip(left, right, strict=True)):
+        query.feed("a", x)
+        query.feed("b", y)
+        query.run()
+        edge = int(x.le[-1]) + 2
+        query.feed("a", cti(edge))
+        query.feed("b", cti(edge))
+        query.run()
+        peak["matches"] += sum(len(item) for item in query.take("out") if isinstance(item, Page))
+        if number % 20 == 19:
+            peak["rows"] = max(peak["rows"], query.state_rows)
+            live = sum(
+                int((p.re > edge).sum())
+                for side in (left, right)
+                for p in side[max(0, number - 30) : number + 1]
+            )
+            peak["live"] = max(peak["live"], live)
+
+
+def duck_join(left: list[Page], right: list[Page]) -> int:
+    import duckdb
+
+    def table(pages: list[Page]) -> pa.Table:
+        batches = [
+            p.payload.append_column("le", pa.array(p.le)).append_column("re", pa.array(p.re)) for p in pages
+        ]
+        return pa.Table.from_batches(batches)
+
+    with duckdb.connect() as db:
+        db.execute("SET threads = 2")
+        db.register("a", table(left))
+        db.register("b", table(right))
+        query = "SELECT count(*) FROM a JOIN b ON a.key = b.key AND a.le < b.re AND b.le < a.re"
+        return int(db.execute(query).fetchone()[0])
+
+
+# Y1 with late and retracted events.
+
+
+def corrected(events: int, seed: int = 3) -> pa.Table:
+    """Y1 events as physical rows: 5 % come up to a second late, 5 % are retracted a little later."""
+    random = np.random.default_rng(seed)
+    table, _ = ads(events)
+    ts = table["ts"].to_numpy().astype("datetime64[us]").astype(np.int64)
+    arrival = ts + np.where(random.random(events) < 0.05, random.integers(0, SECOND, events), 0)
+    gone = np.flatnonzero(random.random(events) < 0.05)
+    rows = np.concatenate([np.arange(events), gone])
+    order = np.argsort(np.concatenate([arrival, arrival[gone] + SECOND // 4]), kind="stable")
+    rows = rows[order]
+    kind = np.concatenate([np.zeros(events, bool), np.ones(len(gone), bool)])[order]
+    plain = table.take(pa.array(rows)).combine_chunks()
+    le = plain["ts"].cast(pa.int64()).to_numpy()
+    return (
+        plain.append_column("end", pa.array(le + 1, pa.timestamp("us")))
+        .append_column("new_end", pa.array(np.where(kind, le, le + 1), pa.timestamp("us")))
+        .append_column("sign", pa.array(np.where(kind, "-", "+")))
+    )
+
+
+def y1_corrected(report: Report, events: int) -> None:
+    table, campaigns = ads(events)
+    clean = y1_stream(table, campaigns)
+    rough_table = corrected(events)
+    rough = y1_stream(
+        rough_table, campaigns, kind="sign", end="end", new_end="new_end", punctuate=cz.delay("2s")
+    )
+    base = best(lambda: clean.run(output="final"))
+    ours = best(lambda: rough.run(output="final"))
+    speed = rough_table.num_rows / ours
+    report.add("y1_late_and_retracted", speed, {"y1_clean": speed / (events / base)})
+
+
+# Page sizes, many groups, memory.
+
+
+def page_sizes(report: Report, events: int) -> None:
+    table, campaigns = ads(min(events, 2_000_000))
+    for size in (1, 16, 256, 4096, 65536):
+        count = min(table.num_rows, size * 2_000)
+        latencies = page_latencies(table.slice(0, count), campaigns, size)
+        latencies = page_latencies(table.slice(0, count), campaigns, size)
+        micros = np.array(latencies) * 1e6
+        report.add(
+            f"page_{size}",
+            count / sum(latencies),
+            p50_us=round(float(np.percentile(micros, 50)), 1),
+            p99_us=round(float(np.percentile(micros, 99)), 1),
+        )
+
+
+def page_latencies(table: pa.Table, campaigns: pa.Table, size: int) -> list[float]:
+    """Seconds from a page's arrival until all that it causes has left, for every page."""
+    batch = table.combine_chunks().to_batches()[0]
+    le = batch.column("ts").cast(pa.int64()).to_numpy()
+    payload = batch.select(["ad", "kind"])
+    known = Properties(insert_only=True, points=True)
+    clicks = cz.Stream(
+        Input(label="clicks", payload=payload.schema, time_type=pa.timestamp("us"), known=known)
+    )
+    lookup = cz.from_arrow(
+        campaigns.append_column("until", pa.nulls(1_000, pa.timestamp("us"))), time="since", end="until"
+    )
+    stream = (
+        clicks.where(col("kind") == 0)
+        .select("ad")
+        .join(lookup, on="ad")
+        .group_by("campaign")
+        .tumbling("1s")
+        .agg(n=cz.count())
+    )
+    query = Query({"out": stream.node}, speculate="watermark")
+    query.run()
+    taken = []
+    for start in range(0, len(le), size):
+        part = le[start : start + size]
+        page = Page(part, part + 1, payload.slice(start, size))
+        began = time.perf_counter()
+        query.feed("clicks", page)
+        query.feed("clicks", cti(int(part[-1])))
+        query.run()
+        taken.append(time.perf_counter() - began)
+        query.take("out")
+    return taken
+
+
+def million_groups(report: Report, events: int) -> None:
+    random = np.random.default_rng(5)
+    count = max(1_000_000, events)
+    table = pa.table(
+        {"ts": np.arange(count), "user": random.integers(0, 1_000_000, count), "spent": random.random(count)}
+    )
+    stream = (
+        cz.from_arrow(table, time="ts", punctuate=cz.delay(10))
+        .group_by("user")
+        .tumbling(count)
+        .agg(n=cz.count(), spent=cz.sum("spent"))
+    )
+    ours = best(lambda: stream.run(output="final"), times=1)
+    theirs = best(lambda: duck_groups(table), times=1)
+    report.add("million_groups", count / ours, {"duckdb_2_threads": theirs / ours})
+
+
+def duck_groups(table: pa.Table) -> pa.Table:
+    import duckdb
+
+    with duckdb.connect() as db:
+        db.execute("SET threads = 2")
+        db.register("t", table)
+        return db.execute("SELECT user, count(*) AS n, sum(spent) AS s FROM t GROUP BY user").to_arrow_table()
+
+
+def batches(events: int, rounds: int) -> Iterator[pa.RecordBatch]:
+    """The same second of ad events again and again, its time moved on."""
+    table, _ = ads(events)
+    batch = table.combine_chunks().to_batches()[0]
+    ts = batch.column("ts").cast(pa.int64()).to_numpy()
+    for number in range(rounds):
+        moved = pa.array(ts + number * events * 10, pa.timestamp("us"))
+        yield from pa.Table.from_batches([batch.set_column(0, "ts", moved)]).to_batches(max_chunksize=PAGE)
+
+
+def flat_memory(report: Report, events: int) -> None:
+    rounds = 50 if events >= 1_000_000 else 5
+    one = min(events, 1_000_000)
+    schema = ads(10)[0].schema
+    reader = pa.RecordBatchReader.from_batches(schema, batches(one, rounds))
+    _, campaigns = ads(10)
+    from caesura.api.running import query_of
+
+    query = query_of(y1_stream(reader, campaigns).node, "final", None, None)
+    process = psutil.Process(os.getpid())
+    seen: list[int] = []
+    steps = 0
+    began = time.perf_counter()
+    while query.step():
+        query.take("out")
+        steps += 1
+        if steps % 500 == 0:
+            seen.append(process.memory_info().rss)
+    taken = time.perf_counter() - began
+    third = max(1, len(seen) // 3)
+    report.add(
+        "memory",
+        one * rounds / taken,
+        events=one * rounds,
+        state_rows_at_end=query.state_rows,
+        rss_mb_after_third=round(seen[third - 1] / 2**20),
+        rss_mb_at_end=round(seen[-1] / 2**20),
+    )

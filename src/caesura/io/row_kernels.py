@@ -1,0 +1,108 @@
+"""Loops over raw rows: their kind, what is wrong with them, and whether they are late.
+
+>>> offsets, data = np.array([0, 1, 2, 8]), np.frombuffer(b"+-insert", np.uint8)
+>>> codes = np.empty(3, np.int8)
+>>> kind_codes(offsets, data, np.zeros(0, np.bool_), *spelled(("+", "insert"), ("-", "retract")), codes)
+>>> codes.tolist()
+[0, 1, 0]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, U8, Mask
+from caesura.punctuation import INFINITY, MIN_TIME
+
+I8 = npt.NDArray[np.int8]
+
+INSERT, RETRACT, UNKNOWN = 0, 1, 2
+SOUND, NO_TIME, NO_KIND, EMPTY, BACKWARDS, SAME, NO_END = 0, 1, 2, 3, 4, 5, 6
+KEPT = MIN_TIME
+
+
+def frozen(values: Any) -> Any:
+    """The array, read-only: Arrow's memory is, and a kernel is compiled once per kind of array."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[U8, I64, I8]:
+    """Words as bytes one behind the other, where each ends, and the code it stands for."""
+    words = [word.encode() for word in (*inserts, *retracts)]
+    ends = np.cumsum([len(word) for word in words])
+    codes = np.array([INSERT] * len(inserts) + [RETRACT] * len(retracts), np.int8)
+    return np.frombuffer(b"".join(words), np.uint8), ends, codes
+
+
+@kernel
+def kind_codes(offsets: I64, data: U8, valid: Mask, words: U8, ends: I64, codes: I8, out: I8) -> None:
+    """The code of each text; UNKNOWN for null and for words that are not there."""
+    for i in range(len(out)):
+        out[i] = UNKNOWN
+        if len(valid) > 0 and not valid[i]:
+            continue
+        begin = 0
+        size = offsets[i + 1] - offsets[i]
+        for w in range(len(ends)):
+            same = ends[w] - begin == size
+            for j in range(size if same else 0):
+                same = same and data[offsets[i] + j] == words[begin + j]
+            if same:
+                out[i] = codes[w]
+                break
+            begin = ends[w]
+
+
+@kernel
+def find_flaws(codes: I8, le: I64, re: I64, new: I64, re_new: I64, flaw: I8, edge: bool) -> int:
+    """What is wrong with each row, 0 for nothing; sets ``re_new``; gives how many rows are flawed."""
+    bad = 0
+    for i in range(len(le)):
+        retract = codes[i] == RETRACT
+        re_new[i] = new[i] if retract else KEPT
+        f = SOUND
+        if retract and re_new[i] == INFINITY and edge:
+            f = NO_END
+        elif retract and re_new[i] == re[i]:
+            f = SAME
+        elif retract and re_new[i] < le[i]:
+            f = BACKWARDS
+        if re[i] <= le[i]:
+            f = EMPTY
+        if codes[i] == UNKNOWN:
+            f = NO_KIND
+        if le[i] == MIN_TIME or le[i] == INFINITY:
+            f = NO_TIME
+        flaw[i] = f
+        bad += f != SOUND
+    return bad
+
+
+@kernel
+def count_late(le: I64, re: I64, re_new: I64, advance: I64, top: int, lag: int, floor: int) -> int:
+    """How many rows are below the floor, or below the running maximum before them minus the lag (if not < 0)."""
+    late = 0
+    inserts = len(re_new) == 0
+    bound = max(floor, top - lag) if lag >= 0 and top > MIN_TIME + lag else floor
+    for i in range(len(le)):
+        sync = le[i] if inserts or re_new[i] == KEPT else min(re[i], re_new[i])
+        late += sync < bound
+        if advance[i] > top:
+            top = advance[i]
+            if lag >= 0 and top > MIN_TIME + lag:
+                bound = max(bound, top - lag)
+    return late
+
+
+@kernel
+def lane_bounds(advance: I64, top: int, lag: int, out: I64) -> None:
+    """The running maximum before each row, minus the lag; the start of time if there is none (< 0)."""
+    for i in range(len(advance)):
+        out[i] = top - lag if lag >= 0 and top > MIN_TIME + lag else MIN_TIME
+        top = max(top, advance[i])

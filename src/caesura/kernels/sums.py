@@ -1,0 +1,21 @@
+"""Adding to numbered places.
+
+>>> total = np.zeros(2, np.int64)
+>>> add_weights(np.array([1, 0, 1]), np.array([5, 7, -1]), total); total.tolist()
+[7, 4]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64
+
+
+@kernel
+def add_weights(at: I64, weights: I64, total: I64) -> None:
+    """Adds each weight to its place."""
+    for i in range(len(at)):
+        total[at[i]] += weights[i]
+

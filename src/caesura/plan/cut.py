@@ -1,0 +1,259 @@
+"""Cuts a plan into stages: what runs before any exchange, and what runs behind each.
+
+Stage 0 reads and runs the steps that look at one row at a time; it keeps nothing. Every later stage
+holds steps whose rows must meet, fused as long as the rows already lie where they must. An edge that
+crosses stages is an exchange: rows go to the bucket of their key, punctuation to all.
+
+Law: a plan gives the same history for any number of buckets.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from caesura.plan.node import Node, walk
+from caesura.plan.source import SourceNode
+from caesura.punctuation import Pattern
+
+Spread = tuple[str, ...] | None
+"""The columns whose hash says where a row lies; None when nothing is known, () for all in one place."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """An edge that crosses stages."""
+
+    label: str
+    producer: Node
+    source_stage: int
+    target_stage: int
+    keys: Spread
+    why: str
+
+    def route(self) -> str:
+        if self.keys is None:
+            return "by the whole row"
+        return f"by {', '.join(self.keys)}" if self.keys else "all to one bucket"
+
+
+@dataclass
+class Stage:
+    """The steps of one stage and the exchanges that lead to it."""
+
+    number: int
+    nodes: list[Node] = field(default_factory=list)
+    arrivals: list[Exchange] = field(default_factory=list)
+    departures: list[Exchange] = field(default_factory=list)
+    outputs: dict[str, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stages:
+    """A plan, cut."""
+
+    stages: tuple[Stage, ...]
+    outputs: Mapping[str, Node]
+    sources: tuple[SourceNode, ...]
+    """Those that are read as streams; the others are tables that stage 0 holds."""
+
+
+def cut(outputs: Mapping[str, Node]) -> Stages:
+    """The stages of a plan."""
+    return _Cutter(dict(outputs)).run()
+
+
+class _Cutter:
+    def __init__(self, outputs: dict[str, Node]) -> None:
+        self.outputs = outputs
+        self.nodes = list(walk(*outputs.values()))
+        self.consumers: dict[str, list[tuple[Node, int]]] = {n.fingerprint: [] for n in self.nodes}
+        for node in self.nodes:
+            for port, child in enumerate(node.inputs):
+                self.consumers[child.fingerprint].append((node, port))
+        self.static = self._static()
+        self.stage: dict[str, int] = {}
+        self.lies: dict[str, Spread] = {}
+        self.why: dict[str, str] = {}
+
+    def _static(self) -> set[str]:
+        """Tables that only serve as the looked-up side of inner joins, with the row-wise steps on them."""
+        tables = {n.fingerprint for n in self.nodes if getattr(n, "is_table", False)}
+        for node in self.nodes:
+            if node.inputs and node.row_wise and all(c.fingerprint in tables for c in node.inputs):
+                tables.add(node.fingerprint)
+        while True:
+            bad = {fp for fp in tables if not self._only_looked_up(fp, tables)}
+            if not bad:
+                return tables
+            tables -= bad
+
+    def _only_looked_up(self, fp: str, tables: set[str]) -> bool:
+        uses = self.consumers[fp]
+        if not uses:
+            return False
+        for node, port in uses:
+            looks = node.looks_up(port) and node.inputs[1 - port].fingerprint not in tables
+            if node.fingerprint not in tables and not looks:
+                return False
+        return True
+
+    def run(self) -> Stages:
+        for node in self.nodes:
+            if node.fingerprint not in self.static:
+                self._place(node)
+        stages = [Stage(i) for i in range(max(self.stage.values(), default=0) + 1)]
+        if len(stages) == 1:
+            stages.append(Stage(1))
+        for node in self.nodes:
+            if node.fingerprint in self.stage:
+                stages[self.stage[node.fingerprint]].nodes.append(node)
+        self._connect(stages)
+        sources = tuple(
+            n for n in self.nodes if isinstance(n, SourceNode) and n.fingerprint not in self.static
+        )
+        return Stages(tuple(stages), self.outputs, sources)
+
+    def _place(self, node: Node) -> None:
+        fp = node.fingerprint
+        streams = [c for c in node.inputs if c.fingerprint not in self.static]
+        if isinstance(node, SourceNode) and not node.inputs:
+            self.stage[fp], self.lies[fp] = 0, None
+            return
+        before = max(self.stage[c.fingerprint] for c in streams)
+        alone = node.row_wise or (len(streams) == 1 and len(node.inputs) == 2)
+        if alone:
+            self.stage[fp] = before
+            self.lies[fp] = self._carried(node, streams[0])
+            return
+        if node.partitioning != "key":
+            self._place_loose(node, streams, max(before, 1))
+            return
+        wanted = [node.keys(port) for port in range(len(node.inputs))]
+        if before > 0 and self._meet(streams, wanted, before):
+            self.stage[fp] = before
+            self.lies[fp] = self._after(node, self.lies[streams[0].fingerprint])
+            return
+        self.stage[fp] = before + 1
+        self.why[fp] = f"{node.step} must see equal {', '.join(wanted[0]) or 'rows of all keys'} together"
+        chosen = self._choose(node, wanted[0])
+        self.lies[fp] = chosen if all(k in node.schema.names for k in chosen) else None
+
+    def _place_loose(self, node: Node, streams: list[Node], stage: int) -> None:
+        """A step that takes rows wherever they lie; it runs behind stage 0 if it keeps anything."""
+        fp = node.fingerprint
+        self.stage[fp] = stage
+        self.why[fp] = f"{node.step} keeps what several inputs have promised"
+        lies = {self.lies[c.fingerprint] for c in streams if self.stage[c.fingerprint] == stage}
+        fresh = [c for c in streams if self.stage[c.fingerprint] < stage]
+        if fresh:
+            lies.add(self._next_keys(node))
+        self.lies[fp] = lies.pop() if len(lies) == 1 else None
+
+    def _carried(self, node: Node, stream: Node) -> Spread:
+        """Where rows lie behind a row-wise step: the same place, under the columns' new names."""
+        lies = self.lies[stream.fingerprint]
+        if not lies:
+            return lies
+        renamed = []
+        port = node.inputs.index(stream)
+        for key in lies:
+            image = node.carry(port, Pattern.of({key: None}))
+            if image is None or len(image.attributes) != 1:
+                return None
+            renamed.append(image.attributes[0])
+        return tuple(renamed)
+
+    def _after(self, node: Node, lies: Spread) -> Spread:
+        return lies if lies is not None and all(k in node.schema.names for k in lies) else None
+
+    def _meet(self, streams: list[Node], wanted: list[tuple[str, ...]], stage: int) -> bool:
+        """Whether the rows that a step must bring together lie together already."""
+        if any(self.stage[c.fingerprint] != stage for c in streams):
+            return False
+        places = []
+        for child, keys in zip(streams, wanted, strict=True):
+            lies = self.lies[child.fingerprint]
+            if lies is None or any(k not in keys for k in lies):
+                return False
+            places.append(tuple(keys.index(k) for k in lies))
+        return len(set(places)) == 1
+
+    def _choose(self, node: Node, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """Fewer columns where the next keyed step then needs no exchange of its own."""
+        later = self._next_keys(node)
+        shared = tuple(k for k in keys if later is not None and k in later and k in node.schema.names)
+        return shared or keys
+
+    def _next_keys(self, node: Node) -> Spread:
+        """The columns of a step's output that the next keyed step behind it groups by."""
+        uses = self.consumers[node.fingerprint]
+        if len(uses) != 1:
+            return None
+        user, port = uses[0]
+        if user.partitioning == "key" and not user.row_wise:
+            return user.keys(port)
+        deeper = self._next_keys(user)
+        if deeper is None:
+            return None
+        names = []
+        for key in deeper:
+            back = [n for n in node.schema.names if _image(user, port, n) == key]
+            if not back:
+                return None
+            names.append(back[0])
+        return tuple(names)
+
+    def _connect(self, stages: list[Stage]) -> None:
+        made: dict[str, Exchange] = {}
+        for node in self.nodes:
+            fp = node.fingerprint
+            if fp not in self.stage:
+                continue
+            for port, child in enumerate(node.inputs):
+                if child.fingerprint in self.static or self.stage[child.fingerprint] == self.stage[fp]:
+                    continue
+                keys = self._route(node, port)
+                self._exchange(stages, made, child, self.stage[fp], keys, self.why.get(fp, ""))
+        for name, node in self.outputs.items():
+            here = self.stage[node.fingerprint]
+            stages[max(here, 1)].outputs[name] = node
+            if here == 0:
+                self._exchange(stages, made, node, 1, None, f"'{name}' must enter through its source's gate")
+
+    def _route(self, node: Node, port: int) -> Spread:
+        """How an input of a step is spread when it comes from another stage."""
+        if node.partitioning != "key":
+            lies = self.lies[node.fingerprint]
+            return lies if lies is None or all(k in node.inputs[port].schema.names for k in lies) else None
+        keys = node.keys(port)
+        chosen = self._choose(node, node.keys(0))
+        return tuple(keys[node.keys(0).index(k)] for k in chosen)
+
+    def _exchange(
+        self, stages: list[Stage], made: dict[str, Exchange], child: Node, target: int, keys: Spread, why: str
+    ) -> None:
+        here = self.stage[child.fingerprint]
+        label = f"{child.fingerprint}>{target}:{'*' if keys is None else ','.join(keys)}"
+        if label in made:
+            return
+        made[label] = Exchange(label, child, here, target, keys, why)
+        stages[target].arrivals.append(made[label])
+        stages[here].departures.append(made[label])
+
+
+def _image(node: Node, port: int, name: str) -> str | None:
+    image = node.carry(port, Pattern.of({name: None}))
+    return image.attributes[0] if image is not None and len(image.attributes) == 1 else None
+
+
+def route_label(child: Node, target: int, arrivals: list[Exchange], keys: Spread) -> str:
+    """The label of the exchange that brings a step's output to a stage."""
+    wanted = f"{child.fingerprint}>{target}:{'*' if keys is None else ','.join(keys)}"
+    return next(e.label for e in arrivals if e.label == wanted)
+
+
+def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """The same step on other inputs."""
+    return dataclasses.replace(node, inputs=inputs)

@@ -1,0 +1,278 @@
+"""What users call to build queries: the paper's combinators and the patterns derived from them.
+
+Parts are positional (their values are named ``_0``, ``_1``, ...) or keywords (named so); operations
+are expressions over those names, dicts of them, or Python functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from caesura.errors import PlanError
+from caesura.expr import Expr, as_column, col, lit, name_of, when
+from caesura.qre.folds import Fold, custom
+from caesura.qre.items import Items
+from caesura.qre.operations import ACC, X, ExprOp, Operation, RecordOp, constant, operation
+from caesura.qre.query import (
+    Atom,
+    Combine,
+    Iter,
+    MapCollect,
+    Or,
+    Partition,
+    Query,
+    Split,
+    Value,
+    Window,
+)
+from caesura.qre.regex import ANYTHING, Choice, Empty, Letter, Regex, Sequence, Star, as_regex, plus, seq, star
+
+UNIT_OP = RecordOp(())
+
+
+def part(number: int) -> Expr:
+    """The value of a positional part."""
+    return col(f"_{number}")
+
+
+def _made(query: Query) -> Query:
+    """The node, checked now if the items are known."""
+    known = next((c.items for c in query.children() if c.items is not None), query.items)
+    if known is None:
+        return query
+    from caesura.qre.checking import check
+
+    object.__setattr__(query, "items", known)
+    check(query)
+    return query
+
+
+def atom(predicate: Expr | None = None, op: Any = None, *, items: Items | None = None) -> Query:
+    """One item that satisfies the predicate (any item without one), and its value: the item itself by default."""
+    test = lit(True) if predicate is None else predicate
+    return _made(Atom(predicate=test, op=None if op is None else operation(op), items=items))
+
+
+def value(given: Any) -> Query:
+    """A value for the empty word."""
+    return Value(op=constant(given))
+
+
+def _parts(parts: tuple[Query, ...], named: Mapping[str, Query], what: str) -> tuple[tuple[Query, ...], tuple[str, ...]]:
+    names = tuple(f"_{i}" for i in range(len(parts))) + tuple(named)
+    every = (*parts, *named.values())
+    for name, one in zip(names, every, strict=True):
+        if not isinstance(one, Query):
+            raise PlanError(
+                f"the part '{name}' of {what} is {one!r}, which is no query.",
+                remedy="Make it one: atom(...), iter(...), match(...).",
+            )
+    if not every:
+        raise PlanError(f"{what} has no parts.", remedy="Give at least one query.")
+    return every, names
+
+
+def _joined(op: Any, names: tuple[str, ...], what: str) -> Operation:
+    if op is not None:
+        return operation(op)
+    if any(n.startswith("_") for n in names):
+        raise PlanError(
+            f"{what} of unnamed parts has no operation.",
+            remedy="Name the parts to get a record of them, or give op=, for example op=col('_0') + col('_1').",
+        )
+    return RecordOp(tuple((n, ExprOp(col(n))) for n in names))
+
+
+def split(*parts: Query, op: Any = None, **named: Query) -> Query:
+    """The parts on consecutive pieces of the stream, their values combined."""
+    every, names = _parts(parts, named, "split")
+    return _made(Split(parts=every, names=names, op=_joined(op, names, "split")))
+
+
+def combine(*parts: Query, op: Any = None, **named: Query) -> Query:
+    """The parts on the same stream, their values combined; their rates must be equivalent."""
+    every, names = _parts(parts, named, "combine")
+    return _made(Combine(parts=every, names=names, op=_joined(op, names, "combine")))
+
+
+def apply(query: Query, op: Any) -> Query:
+    """The query's value, changed: the operation names it ``_0``."""
+    return _made(Combine(parts=(query,), names=("_0",), op=operation(op)))
+
+
+def iter_(body: Query, init: Any, op: Any = None) -> Query:
+    """The body on consecutive pieces, any number of times; its values folded from ``init`` with ``op``, or by a fold."""
+    if isinstance(init, Fold):
+        inner = _made(Iter(body=body, init=init.init, op=init.step, fold=init))
+        return inner if init.finish is None else _finished(inner, init)
+    if op is None:
+        raise PlanError("iter has a starting value but no step.", remedy="Give op=, or a fold such as qre.sum().")
+    return _made(Iter(body=body, init=constant(init), op=operation(op)))
+
+
+def _finished(inner: Query, fold: Fold) -> Query:
+    assert fold.finish is not None
+    return _made(Combine(parts=(inner,), names=("acc",), op=fold.finish))
+
+
+def iter1(body: Query, init: Any, op: Any = None) -> Query:
+    """At least once: split(iter(f, init, op), f, op)."""
+    fold = init if isinstance(init, Fold) else custom(init, op)
+    begun = _made(Iter(body=body, init=fold.init, op=fold.step, fold=fold if isinstance(init, Fold) else None))
+    inner = _made(Split(parts=(begun, body), names=("acc", "x"), op=fold.step))
+    return inner if fold.finish is None else _finished(inner, fold)
+
+
+def iter_n(body: Query, times: int, init: Any, op: Any = None) -> Query:
+    """Exactly ``times`` times."""
+    if times < 0:
+        raise PlanError(f"iter_n cannot run {times} times.", remedy="Give a count of 0 or more.")
+    fold = init if isinstance(init, Fold) else custom(init, op)
+    inner: Query = Value(op=fold.init)
+    for _ in range(times):
+        inner = Split(parts=(inner, body), names=("acc", "x"), op=fold.step)
+    inner = _made(inner)
+    return inner if fold.finish is None else _finished(inner, fold)
+
+
+def or_(*parts: Query) -> Query:
+    """Whichever part is defined; their rates must be disjoint."""
+    every, _ = _parts(parts, {}, "or_")
+    return _made(Or(parts=every)) if len(every) > 1 else every[0]
+
+
+def keys_of(by: Any) -> tuple[tuple[str, Expr], ...]:
+    """Key columns: names, expressions, or a dict from names to expressions."""
+    if isinstance(by, Mapping):
+        return tuple((str(n), as_column(e)) for n, e in by.items())
+    some = [as_column(e) for e in (by if isinstance(by, (list, tuple)) else [by])]
+    return tuple((name_of(e), e) for e in some)
+
+
+def map_collect(sync: Expr, by: Any, body: Query, *, every: Any = None, rate: Any = None) -> Query:
+    """The body once per key, collected into a map.
+
+    ``every`` is a regex over the synchronisation items alone (by default one or more of them): the map
+    comes out when they match it. ``rate`` gives the whole rate instead, which must then ignore keyed items.
+    """
+    unit = seq(star(Letter(_not_true(sync))), Letter(sync))
+    if rate is None:
+        over = _spread(plus(Letter(sync)) if every is None else as_regex(every), sync, unit)
+    else:
+        over = as_regex(rate)
+    return _made(MapCollect(sync=sync, by=keys_of(by), body=body, over=over))
+
+
+def _not_true(predicate: Expr) -> Expr:
+    """True exactly where the predicate is false or null."""
+    return ~predicate.coalesce(False)
+
+
+def _spread(r: Regex, sync: Expr, unit: Regex) -> Regex:
+    """s[(not S)* S / S]: keyed items may stand before each synchronisation item."""
+    match r:
+        case Letter(predicate=predicate):
+            if predicate.key != sync.key:
+                raise PlanError(
+                    f"every= names '{predicate}', but only the synchronisation predicate may stand in it.",
+                    remedy=f"Use '{sync}' alone, or write the whole rate with rate=.",
+                )
+            return unit
+        case Sequence(parts=parts):
+            return Sequence(tuple(_spread(p, sync, unit) for p in parts))
+        case Choice(parts=parts):
+            return Choice(tuple(_spread(p, sync, unit) for p in parts))
+        case Star(body=body):
+            return Star(_spread(body, sync, unit))
+    return r
+
+
+def match(rate: Any, *, items: Items | None = None) -> Query:
+    """Reads a regex and gives the unit value."""
+    return _made(_matching(as_regex(rate), items))
+
+
+def _matching(r: Regex, items: Items | None) -> Query:
+    match r:
+        case Letter(predicate=predicate):
+            return Atom(predicate=predicate, op=UNIT_OP, items=items)
+        case Choice(parts=parts):
+            return Or(parts=tuple(_matching(p, items) for p in parts), items=items)
+        case Sequence(parts=parts):
+            names = tuple(f"_{i}" for i in range(len(parts)))
+            return Split(parts=tuple(_matching(p, items) for p in parts), names=names, op=UNIT_OP, items=items)
+        case Star(body=body):
+            return Iter(body=_matching(body, items), init=UNIT_OP, op=UNIT_OP, items=items)
+        case Empty():
+            return Value(op=UNIT_OP, items=items)
+    raise PlanError(f"{r!r} is no regex.", remedy="Build one from predicates with seq, any_of, star and plus.")
+
+
+def _after(skipped: Regex, last: Query) -> Query:
+    skip = _matching(skipped, last.items)
+    return _made(Split(parts=(skip, last), names=("_0", "_1"), op=ExprOp(col("_1"))))
+
+
+def filter_(predicate: Expr, *, items: Items | None = None) -> Query:
+    """The items that satisfy the predicate, each as it comes."""
+    return _after(Star(ANYTHING), Atom(predicate=predicate, items=items))
+
+
+def map_(op: Any, *, items: Items | None = None) -> Query:
+    """Every item's image, as it comes."""
+    return _after(Star(ANYTHING), Atom(predicate=lit(True), op=operation(op), items=items))
+
+
+def iter_last(body: Query) -> Query:
+    """Pattern-based tumbling windows: the body again and again, the value of its last match."""
+    return _after(Star(body.rate), body)
+
+
+def wnd(body: Query, size: int, init: Any, op: Any = None) -> Query:
+    """The fold over the last ``size`` pieces (or all, while there are fewer), at every piece."""
+    if size < 1:
+        raise PlanError(f"a window of {size} pieces holds nothing.", remedy="Give a size of 1 or more.")
+    fold = init if isinstance(init, Fold) else custom(init, op)
+    inner = _made(Window(body=body, size=size, fold=fold))
+    return inner if fold.finish is None else _finished(inner, fold)
+
+
+def wnd_count(body: Query, size: int, predicate: Expr, *, epsilon: float | None = None) -> Query:
+    """How many of the last ``size`` pieces have a value (named ``x``) that satisfies the predicate."""
+    if epsilon is not None:
+        from caesura.qre.sketches import event_count
+
+        return wnd(body, size, event_count(predicate, size, epsilon))
+    one = when(predicate, 1).otherwise(0)
+    base = custom(0, ACC + one, combine=col("a") + col("b"))
+    fold = Fold("count_if", base.init, base.step, None, base.combine, operation(ACC - one))
+    return wnd(body, size, fold)
+
+
+def partition(body: Query, by: Any) -> Query:
+    """The body once per key, answering whenever the key's own items match. Only at the top of a query."""
+    return _made(Partition(body=body, by=keys_of(by)))
+
+
+__all__ = [
+    "X",
+    "apply",
+    "atom",
+    "combine",
+    "filter_",
+    "iter1",
+    "iter_",
+    "iter_last",
+    "iter_n",
+    "map_",
+    "map_collect",
+    "match",
+    "or_",
+    "part",
+    "partition",
+    "split",
+    "value",
+    "wnd",
+    "wnd_count",
+]

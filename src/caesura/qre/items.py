@@ -1,0 +1,110 @@
+"""What a query reads: a schema, perhaps tagged cases of it, perhaps woven ticks.
+
+A tagged record is a disjoint union: each tag says which columns its items have, and the other
+columns are null. Knowing that, two predicates that belong to different tags are known to be disjoint.
+
+>>> schema = pa.schema([("kind", pa.string()), ("item", pa.int64()), ("inc", pa.float64())])
+>>> auctions = tagged(schema, "kind", bid=("item", "inc"), close=("item",))
+>>> str(auctions.is_("bid"))
+"kind = 'bid'"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caesura.errors import PlanError, closest
+from caesura.expr import Expr, col, lit, type_of
+from caesura.qre.types import Record, of_schema
+
+if TYPE_CHECKING:
+    from caesura.qre.minterms import Alphabet
+
+TICK = "tick"
+"""The column that is true for woven ticks and false for events."""
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The items of a stream."""
+
+    schema: pa.Schema
+    tag: str | None = None
+    cases: tuple[tuple[Any, tuple[str, ...]], ...] = ()
+    names: tuple[tuple[str, Any], ...] = ()
+    time: pa.DataType = field(default_factory=pa.int64)
+    alphabets: dict[Any, Alphabet] = field(default_factory=dict, repr=False)
+    """Minterms that were worked out before, by the predicates they are of."""
+
+    @cached_property
+    def record(self) -> Record:
+        """The type of an item."""
+        return of_schema(self.schema)
+
+    @property
+    def ticks(self) -> bool:
+        """Whether ticks are woven in."""
+        return TICK in self.schema.names
+
+    def is_(self, name: str) -> Expr:
+        """The predicate of a case."""
+        known = dict(self.names)
+        if name not in known:
+            raise PlanError(f"there is no case '{name}'.", remedy=closest(name, known))
+        assert self.tag is not None
+        return col(self.tag) == lit(known[name], self.schema.field(self.tag).type)
+
+    def with_ticks(self) -> Items:
+        """The same items with ticks woven in."""
+        if self.ticks:
+            return self
+        grown = self.schema.append(pa.field(TICK, pa.bool_(), nullable=False))
+        return Items(grown, self.tag, self.cases, self.names, self.time)
+
+    def check(self, predicate: Expr) -> None:
+        """Refuses a predicate that is none over these items."""
+        got = type_of(predicate, self.schema, time=self.time)
+        if not (pa.types.is_boolean(got) or pa.types.is_null(got)):
+            raise PlanError(
+                f"the predicate '{predicate}' is of type {got}; wanted boolean.", remedy="Write a comparison."
+            )
+
+
+def items(schema: pa.Schema, *, ticks: bool = False, time: pa.DataType | None = None) -> Items:
+    """The items of a stream with this schema."""
+    plain = Items(schema, time=time or pa.int64())
+    return plain.with_ticks() if ticks else plain
+
+
+def tagged(
+    schema: pa.Schema,
+    tag: str,
+    cases: Mapping[str, tuple[Any, tuple[str, ...]]] | None = None,
+    *,
+    ticks: bool = False,
+    time: pa.DataType | None = None,
+    **columns: tuple[str, ...],
+) -> Items:
+    """A disjoint union: per case its columns, under its name or, in ``cases``, under a tag value."""
+    given = {**{n: (n, c) for n, c in columns.items()}, **(cases or {})}
+    if tag not in schema.names:
+        raise PlanError(f"there is no column '{tag}'.", remedy=closest(tag, schema.names))
+    for name, (_, own) in given.items():
+        for column in own:
+            if column not in schema.names:
+                raise PlanError(
+                    f"the case '{name}' has no column '{column}'.", remedy=closest(column, schema.names)
+                )
+    made = Items(
+        schema,
+        tag,
+        tuple((value, tuple(own)) for value, own in given.values()),
+        tuple((name, value) for name, (value, _) in given.items()),
+        time or pa.int64(),
+    )
+    return made.with_ticks() if ticks else made

@@ -1,0 +1,238 @@
+"""Operations on values: expressions, records of operations, Python functions.
+
+An operation names its arguments: the parts of a split or a combine by their names (or ``_0``, ``_1``),
+the two arguments of a fold's step as ``acc`` and ``x``.
+
+>>> from caesura.expr import col
+>>> from caesura.qre.types import INT
+>>> mean = operation({"n": col("acc") + 1, "s": col("x")})
+>>> str(mean), str(mean.type({"acc": INT, "x": INT}))
+('{n: acc + 1, s: x}', '{n: bigint, s: bigint}')
+>>> mean.closure({"acc": INT, "x": INT})({"acc": 1, "x": 5})
+{'n': 2, 's': 5}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import PlanError, StreamError
+from caesura.expr import Apply, Case, Cast, Column, Constant, Expr, Field, as_expr, as_type, children, lit
+from caesura.qre.scalar import Closure, Env, evaluator, typed
+from caesura.qre.types import Approx, Opaque, Record, Scalar, ValueType, fits, of_arrow, widened
+
+ACC = Column("acc")
+X = Column("x")
+Types = Mapping[str, ValueType]
+
+
+class Operation:
+    """A function of named values."""
+
+    compiles = True
+    """Whether kernels can run it."""
+
+    def type(self, types: Types) -> ValueType:
+        """The result's type; refuses arguments that do not fit."""
+        raise NotImplementedError
+
+    def closure(self, types: Types) -> Closure:
+        """The operation as a Python function of an environment."""
+        raise NotImplementedError
+
+    @property
+    def key(self) -> Any:
+        """Equal exactly for operations that are known to do the same."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ExprOp(Operation):
+    """One expression."""
+
+    expr: Expr
+
+    def type(self, types: Types) -> ValueType:
+        bound = travelling_bound(self.expr, types)
+        got = typed(self.expr, types)
+        return bound if isinstance(bound, Approx) else got
+
+    def closure(self, types: Types) -> Closure:
+        return evaluator(self.expr, types)
+
+    @property
+    def key(self) -> Any:
+        return self.expr.key
+
+    def __str__(self) -> str:
+        return str(self.expr)
+
+
+@dataclass(frozen=True)
+class RecordOp(Operation):
+    """Several operations side by side; their results make a record."""
+
+    fields: tuple[tuple[str, Operation], ...]
+
+    @property
+    def compiles(self) -> bool:  # type: ignore[override]
+        return all(op.compiles for _, op in self.fields)
+
+    def type(self, types: Types) -> ValueType:
+        return Record(tuple((name, op.type(types)) for name, op in self.fields))
+
+    def closure(self, types: Types) -> Closure:
+        parts = [(name, op.closure(types)) for name, op in self.fields]
+        return lambda env: {name: part(env) for name, part in parts}
+
+    @property
+    def key(self) -> Any:
+        return tuple((name, op.key) for name, op in self.fields)
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{name}: {op}" for name, op in self.fields) + "}"
+
+
+@dataclass(frozen=True)
+class Function(Operation):
+    """A Python function of the values, in the order of the parts. Only the twin can run it."""
+
+    function: Callable[..., Any]
+    returns: ValueType = Opaque()
+
+    compiles = False
+
+    def type(self, types: Types) -> ValueType:
+        return self.returns
+
+    def closure(self, types: Types) -> Closure:
+        names = list(types)
+
+        def run(env: Env) -> Any:
+            values = [env[n] for n in names]
+            try:
+                got = self.function(*values)
+            except Exception as error:
+                raise StreamError(
+                    f"the function {self} raised {type(error).__name__}: {error}; it was given {values}.",
+                    remedy="Let it answer for these values, or keep such items out with the predicate.",
+                ) from error
+            if not fits(got, self.returns):
+                raise StreamError(
+                    f"the function {self} returned {got!r}; it promises {self.returns}.",
+                    remedy="Return that type, or promise another with function(..., returns=...).",
+                )
+            return float(got) if self.returns == Scalar(pa.float64()) and type(got) is int else got
+
+        return run
+
+    @property
+    def key(self) -> Any:
+        return id(self.function)
+
+    def __str__(self) -> str:
+        return getattr(self.function, "__name__", "function")
+
+
+def function(call: Callable[..., Any], *, returns: pa.DataType | str | ValueType | None = None) -> Function:
+    """A Python function as an operation, with the type that it promises."""
+    if returns is None:
+        return Function(call)
+    if isinstance(returns, (pa.DataType, str)):
+        return Function(call, of_arrow(widened(as_type(returns))))
+    return Function(call, returns)
+
+
+def operation(given: Any) -> Operation:
+    """What users write as an operation: an expression, a dict of them, a function, a constant."""
+    if isinstance(given, Operation):
+        return given
+    if isinstance(given, Expr):
+        return ExprOp(given)
+    if isinstance(given, Mapping):
+        return RecordOp(tuple((str(n), operation(v)) for n, v in given.items()))
+    if callable(given):
+        return Function(given)
+    return ExprOp(as_expr(given))
+
+
+def constant(given: Any) -> Operation:
+    """A starting value: a plain value, or a dict of them."""
+    if isinstance(given, Mapping):
+        return RecordOp(tuple((str(n), constant(v)) for n, v in given.items()))
+    if given == ():
+        return RecordOp(())
+    if isinstance(given, (bool, int, float, str)) or given is None:
+        return ExprOp(lit(given))
+    if isinstance(given, Constant):
+        return ExprOp(given)
+    return Function(_Always(given), Opaque(type(given).__name__))
+
+
+class _Always:
+    """A function without arguments that gives one value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.__name__ = repr(value)
+
+    def __call__(self, *_: Any) -> Any:
+        return self.value
+
+
+def travelling_bound(expr: Expr, types: Types) -> Approx | None:
+    """The error bound that a result inherits (Theorem 9); refuses what would void it."""
+    match expr:
+        case Column(name=name):
+            known = types.get(name)
+            return known if isinstance(known, Approx) else None
+        case Field(arg=Column(name=name), name=field):
+            known = types.get(name)
+            inner = known.get(field) if isinstance(known, Record) else None
+            return inner if isinstance(inner, Approx) else None
+        case Cast(arg=arg) if pa.types.is_floating(expr.type):
+            return travelling_bound(arg, types)
+    parts = children(expr)
+    if isinstance(expr, Case):
+        parts = tuple(value for _, value in expr.branches) + (expr.default,)
+        if any(travelling_bound(c, types) for c, _ in expr.branches):
+            raise _void(expr, "a choice by an approximate value may choose the wrong branch")
+    bounds = [travelling_bound(p, types) for p in parts]
+    some = [b for b in bounds if b is not None]
+    if not some:
+        return None
+    return _carried(expr, list(zip(parts, bounds, strict=True)), some)
+
+
+def _carried(expr: Expr, parts: list[tuple[Expr, Approx | None]], some: list[Approx]) -> Approx:
+    epsilon = max(b.epsilon for b in some)
+    signed = all(_nonnegative(p, b) for p, b in parts)
+    name = expr.name if isinstance(expr, Apply) else "case"
+    if name in ("add", "least", "greatest", "coalesce", "case") and (signed or name not in ("add",)):
+        return Approx(epsilon, signed)
+    if name == "multiply" and len(some) == 1 and any(isinstance(p, Constant) for p, _ in parts):
+        return Approx(epsilon, signed)
+    if name == "divide" and parts[1][1] is None:
+        return Approx(epsilon, some[0].nonnegative)
+    if name in ("negate", "abs"):
+        return Approx(epsilon, name == "abs")
+    reason = "adding values of either sign can cancel" if name == "add" else f"'{name}' can enlarge it without limit"
+    raise _void(expr, reason)
+
+
+def _nonnegative(part: Expr, bound: Approx | None) -> bool:
+    if isinstance(part, Constant):
+        return part.value is None or (not isinstance(part.value, str) and part.value >= 0)
+    return bound is not None and bound.nonnegative
+
+
+def _void(expr: Expr, reason: str) -> PlanError:
+    return PlanError(
+        f"'{expr}' would void the error bound of an approximate value: {reason}.",
+        remedy="Combine non-negative approximate values with +, least, greatest and averages only, "
+        "or compute the value exactly (without epsilon=).",
+    )

@@ -1,0 +1,270 @@
+"""The nodes of a query, each a streaming function from words of items to values.
+
+A node knows its rate (the words on which it is defined) and its place in the user's code. Build
+nodes with the functions of `caesura.qre`; they check what they build as soon as the items are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from caesura.errors import PlanError
+from caesura.expr import Expr
+from caesura.plan import here
+from caesura.qre.operations import Operation
+from caesura.qre.regex import EMPTY, Letter, Regex, Star, any_of, plus, seq
+
+if TYPE_CHECKING:
+    from caesura.qre.folds import Fold
+    from caesura.qre.items import Items
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Query:
+    """A streaming function."""
+
+    items: Items | None = field(default=None, repr=False)
+    place: str = field(default_factory=here, repr=False)
+
+    def children(self) -> tuple[Query, ...]:
+        """The parts, in order."""
+        return ()
+
+    def with_children(self, parts: tuple[Query, ...]) -> Query:
+        """The same node over other parts."""
+        return self
+
+    @cached_property
+    def rate(self) -> Regex:
+        """The words on which the query is defined."""
+        raise NotImplementedError
+
+    def __rshift__(self, other: Query) -> Query:
+        return Pipe(first=self, second=other, items=self.items)
+
+    def on(self, items: Items) -> Query:
+        """The query over items of a schema, checked."""
+        from caesura.qre.checking import check
+
+        bound = _bound(self, items)
+        check(bound)
+        return bound
+
+    def __str__(self) -> str:
+        from caesura.qre.printing import shown
+
+        return shown(self)
+
+
+def _bound(query: Query, items: Items) -> Query:
+    if isinstance(query, Pipe):
+        return replace(query, first=_bound(query.first, items), items=items)
+    parts = tuple(_bound(p, items) for p in query.children())
+    return replace(query.with_children(parts), items=items)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Atom(Query):
+    """One item that satisfies a predicate; ``op`` None gives the item itself."""
+
+    predicate: Expr
+    op: Operation | None = None
+
+    @cached_property
+    def rate(self) -> Regex:
+        return Letter(self.predicate)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Value(Query):
+    """A value for the empty word."""
+
+    op: Operation
+
+    @cached_property
+    def rate(self) -> Regex:
+        return EMPTY
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Several(Query):
+    """A node with named parts."""
+
+    parts: tuple[Query, ...]
+    names: tuple[str, ...]
+    op: Operation
+
+    def children(self) -> tuple[Query, ...]:
+        return self.parts
+
+    def with_children(self, parts: tuple[Query, ...]) -> Query:
+        return replace(self, parts=parts)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Split(_Several):
+    """The parts on consecutive pieces of the word."""
+
+    @cached_property
+    def rate(self) -> Regex:
+        return seq(*(p.rate for p in self.parts))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Combine(_Several):
+    """The parts on the same word, their values combined; with one part, an application."""
+
+    @cached_property
+    def rate(self) -> Regex:
+        return self.parts[0].rate
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Iter(Query):
+    """The body on consecutive pieces, their values folded from the left."""
+
+    body: Query
+    init: Operation
+    op: Operation
+    fold: Fold | None = None
+
+    def children(self) -> tuple[Query, ...]:
+        return (self.body,)
+
+    def with_children(self, parts: tuple[Query, ...]) -> Query:
+        return replace(self, body=parts[0])
+
+    @cached_property
+    def rate(self) -> Regex:
+        return Star(self.body.rate)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Or(Query):
+    """Whichever part is defined."""
+
+    parts: tuple[Query, ...]
+
+    def children(self) -> tuple[Query, ...]:
+        return self.parts
+
+    def with_children(self, parts: tuple[Query, ...]) -> Query:
+        return replace(self, parts=parts)
+
+    @cached_property
+    def rate(self) -> Regex:
+        return any_of(*(p.rate for p in self.parts))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MapCollect(Query):
+    """The body once per key; synchronisation items go to every key."""
+
+    sync: Expr
+    by: tuple[tuple[str, Expr], ...]
+    body: Query
+    over: Regex
+
+    def children(self) -> tuple[Query, ...]:
+        return (self.body,)
+
+    def with_children(self, parts: tuple[Query, ...]) -> Query:
+        return replace(self, body=parts[0])
+
+    @cached_property
+    def rate(self) -> Regex:
+        return self.over
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Window(Query):
+    """The body on consecutive pieces, the last ``size`` values folded."""
+
+    body: Query
+    size: int
+    fold: Fold
+
+    def children(self) -> tuple[Query, ...]:
+        return (self.body,)
+
+    def with_children(self, parts: tuple[Query, ...]) -> Query:
+        return replace(self, body=parts[0])
+
+    @cached_property
+    def rate(self) -> Regex:
+        return plus(self.body.rate)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pipe(Query):
+    """The values of the first query as the items of the second. Only at the top."""
+
+    first: Query
+    second: Query
+
+    def children(self) -> tuple[Query, ...]:
+        return (self.first, self.second)
+
+    def with_children(self, parts: tuple[Query, ...]) -> Query:
+        return replace(self, first=parts[0], second=parts[1])
+
+    @cached_property
+    def rate(self) -> Regex:
+        raise _only_at_the_top(">>")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Partition(Query):
+    """The body once per key, answering when the key's own word matches. Only at the top."""
+
+    body: Query
+    by: tuple[tuple[str, Expr], ...]
+
+    def children(self) -> tuple[Query, ...]:
+        return (self.body,)
+
+    def with_children(self, parts: tuple[Query, ...]) -> Query:
+        return replace(self, body=parts[0])
+
+    @cached_property
+    def rate(self) -> Regex:
+        raise _only_at_the_top("partition")
+
+
+def _only_at_the_top(what: str) -> PlanError:
+    return PlanError(
+        f"'{what}' stands inside another query; its domain is not regular, so it has no rate.",
+        remedy=f"Use '{what}' only at the top of a query; inside one, map_collect partitions by key.",
+    )
+
+
+def walk(query: Query) -> Iterator[Query]:
+    """A query and everything inside it."""
+    yield query
+    for part in query.children():
+        yield from walk(part)
+
+
+def key_of(query: Query) -> Any:
+    """Equal for queries that are known to compute the same; places do not count."""
+    match query:
+        case Atom():
+            return ("atom", query.predicate.key, None if query.op is None else query.op.key)
+        case Value():
+            return ("value", query.op.key)
+        case Iter():
+            return ("iter", key_of(query.body), query.init.key, query.op.key)
+        case _Several():
+            kind = type(query).__name__
+            return (kind, query.names, query.op.key, tuple(key_of(p) for p in query.parts))
+        case MapCollect():
+            by = tuple((n, e.key) for n, e in query.by)
+            return ("map_collect", query.sync.key, by, key_of(query.body), query.over)
+        case Window():
+            return ("wnd", key_of(query.body), query.size, query.fold.key)
+        case Partition():
+            return ("partition", key_of(query.body), tuple((n, e.key) for n, e in query.by))
+    return (type(query).__name__, tuple(key_of(p) for p in query.children()))

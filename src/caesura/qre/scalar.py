@@ -1,0 +1,255 @@
+"""Expressions on single values: the plain-Python twin of what kernels compute.
+
+An expression is turned once into a closure over a mapping from names to values. What is written
+here follows the columns' rules (nulls travel, x / 0 is null, NaN is above every number, whole
+numbers wrap at 64 bits); any other function is answered by the columnar evaluator on one row.
+
+>>> from caesura.expr import col
+>>> from caesura.qre.types import INT, Record
+>>> evaluator(col("acc") + col("x") * 2, {"acc": INT, "x": INT})({"acc": 1, "x": 4})
+9
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.expr import (
+    Alias,
+    Apply,
+    Case,
+    Cast,
+    Column,
+    Constant,
+    Expr,
+    Field,
+    Member,
+    attributes,
+    children,
+    evaluate,
+    type_of,
+    with_children,
+)
+from caesura.qre.types import MapOf, RelOf, ValueType, of_arrow, to_arrow, widened
+
+Env: TypeAlias = Mapping[str, Any]
+Closure: TypeAlias = Callable[[Env], Any]
+_WRAP = 1 << 64
+
+
+def wide(expr: Expr) -> Expr:
+    """The expression with 64-bit constants."""
+
+    if isinstance(expr, Constant):
+        return Constant(expr.value, widened(expr.type))
+    parts = children(expr)
+    return with_children(expr, [wide(p) for p in parts]) if parts else expr
+
+
+def schema_of(types: Mapping[str, ValueType]) -> pa.Schema:
+    """The values that an expression may name, as columns."""
+    fields = []
+    for name, t in types.items():
+        arrow = to_arrow(t)
+        if arrow is not None:
+            fields.append((name, arrow))
+    return pa.schema(fields)
+
+
+def typed(expr: Expr, types: Mapping[str, ValueType]) -> ValueType:
+    """The type of an expression over named values; says what is wrong with one that has none."""
+    for name in attributes(expr):
+        if isinstance(types.get(name), (MapOf, RelOf)):
+            raise PlanError(
+                f"'{expr}' reads '{name}', which is a {types[name]}; an expression reads scalars and records.",
+                remedy=f"Use relation operations: rel('{name}').map(...), .filter(...), .sum(...), .count().",
+            )
+    return of_arrow(type_of(wide(expr), schema_of(types)))
+
+
+def evaluator(expr: Expr, types: Mapping[str, ValueType]) -> Closure:
+    """A function from named values to the expression's value."""
+    return _made(wide(expr), schema_of(types))
+
+
+def _made(expr: Expr, schema: pa.Schema) -> Closure:
+    match expr:
+        case Column(name=name):
+            return lambda env: env[name]
+        case Constant(value=value):
+            return lambda env: value
+        case Alias(arg=arg):
+            return _made(arg, schema)
+        case Field(arg=arg, name=name):
+            inner = _made(arg, schema)
+            return lambda env: _field(inner(env), name)
+        case Case():
+            return _case(expr, schema)
+        case Member():
+            return _member(expr, schema)
+        case Cast(arg=arg) if expr.type == pa.float64() and _is_number(type_of(arg, schema)):
+            inner = _made(arg, schema)
+            return lambda env: _real(inner(env))
+        case Apply(name=name, args=args) if name in _STRICT and _plain(expr, schema):
+            return _strict(_STRICT[name], [_made(a, schema) for a in args], type_of(expr, schema))
+        case Apply(name=name, args=args) if name in _LAZY and _plain(expr, schema):
+            return _lazy(name, [_made(a, schema) for a in args], type_of(expr, schema))
+    return _columnar(expr, schema)
+
+
+def _plain(expr: Apply, schema: pa.Schema) -> bool:
+    kinds = [type_of(a, schema) for a in expr.args]
+    easy = all(_is_number(k) or pa.types.is_boolean(k) or pa.types.is_null(k) for k in kinds)
+    if expr.name in ("is_null", "is_not_null"):
+        return True
+    same = len(set(kinds)) == 1 and (pa.types.is_string(kinds[0]) or pa.types.is_timestamp(kinds[0]))
+    return easy or (same and expr.name in _COMPARED)
+
+
+def _is_number(t: pa.DataType) -> bool:
+    return pa.types.is_integer(t) or pa.types.is_floating(t)
+
+
+def _field(record: Any, name: str) -> Any:
+    return None if record is None else record[name]
+
+
+def _real(value: Any) -> Any:
+    return None if value is None else float(value)
+
+
+def _wrap(value: Any) -> Any:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return (value + 2**63) % _WRAP - 2**63
+    return value
+
+
+def _key(value: Any) -> tuple[bool, Any]:
+    """Orders numbers with NaN on top and equal to itself."""
+    return (True, 0.0) if value != value else (False, value)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return None if b == 0 else float(a) / float(b)
+
+
+def _rest(a: Any, b: Any) -> Any:
+    if b == 0:
+        return None
+    if isinstance(a, float) or isinstance(b, float):
+        return math.nan if math.isinf(a) or a != a or b != b else math.fmod(a, b)
+    return abs(a) % abs(b) * (1 if a >= 0 else -1)
+
+
+def _sqrt(a: Any) -> Any:
+    return math.sqrt(a) if a >= 0 else math.nan
+
+
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "equal": lambda a, b: _key(a) == _key(b),
+    "not_equal": lambda a, b: _key(a) != _key(b),
+    "less": lambda a, b: _key(a) < _key(b),
+    "less_equal": lambda a, b: _key(a) <= _key(b),
+    "greater": lambda a, b: _key(a) > _key(b),
+    "greater_equal": lambda a, b: _key(a) >= _key(b),
+}
+_STRICT: dict[str, Callable[..., Any]] = {
+    **_COMPARED,
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": _quotient,
+    "remainder": _rest,
+    "negate": lambda a: -a,
+    "abs": abs,
+    "sqrt": _sqrt,
+    "not": lambda a: not a,
+}
+_LAZY = {"and", "or", "is_null", "is_not_null", "coalesce", "least", "greatest"}
+
+
+def _strict(function: Callable[..., Any], args: list[Closure], t: pa.DataType) -> Closure:
+    """A function that gives null for a null argument."""
+    real = pa.types.is_floating(t)
+
+    def run(env: Env) -> Any:
+        values = [a(env) for a in args]
+        if any(v is None for v in values):
+            return None
+        got = _wrap(function(*values))
+        return float(got) if real and isinstance(got, int) else got
+
+    return run
+
+
+def _lazy(name: str, args: list[Closure], t: pa.DataType) -> Closure:
+    real = pa.types.is_floating(t)
+
+    def run(env: Env) -> Any:
+        got = _ANSWERS[name]([a(env) for a in args])
+        return float(got) if real and isinstance(got, int) and not isinstance(got, bool) else got
+
+    return run
+
+
+def _and(values: list[Any]) -> Any:
+    return False if any(v is False for v in values) else None if None in values else True
+
+
+def _or(values: list[Any]) -> Any:
+    return True if any(v is True for v in values) else None if None in values else False
+
+
+_ANSWERS: dict[str, Callable[[list[Any]], Any]] = {
+    "and": _and,
+    "or": _or,
+    "is_null": lambda v: v[0] is None,
+    "is_not_null": lambda v: v[0] is not None,
+    "coalesce": lambda v: next((x for x in v if x is not None), None),
+    "least": lambda v: min((x for x in v if x is not None), key=_key, default=None),
+    "greatest": lambda v: max((x for x in v if x is not None), key=_key, default=None),
+}
+
+
+def _case(expr: Case, schema: pa.Schema) -> Closure:
+    branches = [(_made(c, schema), _made(v, schema)) for c, v in expr.branches]
+    default = _made(expr.default, schema)
+    real = pa.types.is_floating(type_of(expr, schema))
+
+    def run(env: Env) -> Any:
+        got = next((v(env) for c, v in branches if c(env) is True), _NONE)
+        got = default(env) if got is _NONE else got
+        return float(got) if real and isinstance(got, int) else got
+
+    return run
+
+
+_NONE = object()
+
+
+def _member(expr: Member, schema: pa.Schema) -> Closure:
+    arg = _made(expr.arg, schema)
+    values = [c.value for c in expr.values]
+    named = [_key(v) for v in values if v is not None]
+    missing = None if None in values else False
+
+    def run(env: Env) -> Any:
+        got = arg(env)
+        if got is None:
+            return None if values else False
+        return True if _key(got) in named else missing
+
+    return run
+
+
+def _columnar(expr: Expr, schema: pa.Schema) -> Closure:
+    def run(env: Env) -> Any:
+        row = {f.name: env.get(f.name) for f in schema}
+        return evaluate(expr, pa.RecordBatch.from_pylist([row], schema))[0].as_py()
+
+    return run

@@ -1,0 +1,196 @@
+"""The types of the values that a query computes: scalars, records, relations, maps, sketches' answers.
+
+Whole numbers are 64 bits wide and fractions are doubles, whatever width the columns have, so that a
+fold that starts from 0 does not wrap at 32 bits.
+
+>>> str(Record((("n", INT), ("mean", FLOAT)))), str(MapOf(TEXT, INT))
+('{n: bigint, mean: double}', 'Map(string, bigint)')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.expr import describe
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One value of a column type."""
+
+    type: pa.DataType
+
+    def __str__(self) -> str:
+        return describe(self.type)
+
+
+@dataclass(frozen=True)
+class Record:
+    """Named values side by side; without any, the unit type."""
+
+    fields: tuple[tuple[str, ValueType], ...] = ()
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{n}: {t}" for n, t in self.fields) + "}" if self.fields else "unit"
+
+    def get(self, name: str) -> ValueType | None:
+        """The type of a field, or None."""
+        return dict(self.fields).get(name)
+
+
+@dataclass(frozen=True)
+class RelOf:
+    """A multiset of values."""
+
+    element: ValueType
+
+    def __str__(self) -> str:
+        return f"Rel({self.element})"
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """A partial map; also a relation of {key, value} records."""
+
+    key: ValueType
+    value: ValueType
+
+    def __str__(self) -> str:
+        return f"Map({self.key}, {self.value})"
+
+
+@dataclass(frozen=True)
+class Approx:
+    """A double m with same-sign |m| <= |exact| <= (1 + epsilon) |m|.
+
+    ``above`` allows the exact value to lie on the other side as well, as event counts do.
+    """
+
+    epsilon: float
+    nonnegative: bool = False
+
+    def __str__(self) -> str:
+        sign = ", >= 0" if self.nonnegative else ""
+        return f"double within a factor 1 + {self.epsilon:g}{sign}"
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """What a Python function returns that does not say its type, or a fold's private state."""
+
+    what: str = "anything"
+
+    def __str__(self) -> str:
+        return self.what
+
+
+ValueType: TypeAlias = Scalar | Record | RelOf | MapOf | Approx | Opaque
+UNIT = Record()
+INT = Scalar(pa.int64())
+FLOAT = Scalar(pa.float64())
+BOOL = Scalar(pa.bool_())
+TEXT = Scalar(pa.string())
+
+
+def widened(t: pa.DataType) -> pa.DataType:
+    """The type that a column's values have inside a query."""
+    if pa.types.is_dictionary(t):
+        return widened(t.value_type)
+    if pa.types.is_integer(t):
+        return pa.int64()
+    if pa.types.is_floating(t):
+        return pa.float64()
+    if pa.types.is_large_string(t):
+        return pa.string()
+    return t
+
+
+def of_arrow(t: pa.DataType) -> ValueType:
+    """A column type as a value type; structs become records."""
+    if pa.types.is_struct(t):
+        return Record(tuple((f.name, of_arrow(f.type)) for f in t))
+    return Scalar(widened(t))
+
+
+def of_schema(schema: pa.Schema) -> Record:
+    """The record type of a stream's items."""
+    return Record(tuple((f.name, of_arrow(f.type)) for f in schema))
+
+
+def to_arrow(t: ValueType) -> pa.DataType | None:
+    """The column type that holds such values; None for maps, relations and opaque values."""
+    match t:
+        case Scalar():
+            return t.type
+        case Approx():
+            return pa.float64()
+        case Record(fields=fields):
+            parts = [(n, to_arrow(f)) for n, f in fields]
+            return None if any(p is None for _, p in parts) else pa.struct(parts)
+    return None
+
+
+def joined(a: ValueType, b: ValueType, where: str) -> ValueType:
+    """The type of a value that may come from either side."""
+    if a == b or isinstance(b, Opaque):
+        return a
+    if isinstance(a, Opaque):
+        return b
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        if pa.types.is_null(a.type):
+            return b
+        if pa.types.is_null(b.type) or {a, b} == {INT, FLOAT}:
+            return a if pa.types.is_null(b.type) else FLOAT
+    if isinstance(a, Approx) and isinstance(b, Approx):
+        return Approx(max(a.epsilon, b.epsilon), a.nonnegative and b.nonnegative)
+    raise PlanError(f"{where} gives {a} on one side and {b} on the other.", remedy="Make the two types the same.")
+
+
+def type_of_value(value: Any) -> ValueType:
+    """The type of a plain Python value."""
+    match value:
+        case dict():
+            return Record(tuple((str(n), type_of_value(v)) for n, v in value.items()))
+        case tuple() if not value:
+            return UNIT
+        case bool():
+            return BOOL
+        case int():
+            return INT
+        case float():
+            return FLOAT
+        case str():
+            return TEXT
+        case None:
+            return Scalar(pa.null())
+    try:
+        return Scalar(pa.scalar(value).type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return Opaque(type(value).__name__)
+
+
+def fits(value: Any, t: ValueType) -> bool:
+    """Whether a Python value may stand where this type is promised."""
+    match t:
+        case Opaque():
+            return True
+        case Record(fields=fields):
+            if not fields:
+                return True
+            return isinstance(value, dict) and all(n in value and fits(value[n], f) for n, f in fields)
+        case MapOf():
+            return isinstance(value, dict)
+        case RelOf():
+            return isinstance(value, list)
+    if value is None:
+        return True
+    wanted = pa.float64() if isinstance(t, Approx) else t.type
+    if pa.types.is_integer(wanted) or pa.types.is_floating(wanted):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return whole or (isinstance(value, float) and pa.types.is_floating(wanted))
+    got = type_of_value(value)
+    return isinstance(got, Scalar) and (got.type == wanted or pa.types.is_timestamp(wanted))
