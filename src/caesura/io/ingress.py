@@ -150,10 +150,12 @@ class SourceIngress(Ingress):
         bounds = self.lanes.bounds(lane, shaped.advance) if late or matching else NOTHING
         limits = self._limits(lane, bounds) if matching else NOTHING
         self.lanes.advance(lane, int(shaped.advance.max()))
-        kept = self._on_time(lane, page, bounds, offsets)
-        if kept is None:
-            return
-        page, starts, rows = kept
+        starts, rows = None, None
+        if late or self.lanes.promises(lane):
+            kept = self._on_time(lane, page, bounds, offsets)
+            if kept is None:
+                return
+            page, starts, rows = kept
         entered: Page | None = _moved(page, starts)
         if self.matcher is not None:
             if rows is not None:
@@ -184,8 +186,6 @@ class SourceIngress(Ingress):
     ) -> tuple[Page, I64 | None, I64 | None] | None:
         """The rows that are not late, the starts they get (None: their own), and which rows they are."""
         promises = self.lanes.promises(lane)
-        if len(bounds) == 0 and not promises:
-            return page, None, None
         floor = max(lane.said, self.bound)
         limit: I64 = np.maximum(bounds if len(bounds) else MIN_TIME, floor)
         late: Mask = page.sync < limit

@@ -79,12 +79,18 @@ def place_distinct(slots: I64, table: Matrix) -> None:
 
 
 @kernel
-def pick_wanted(slots: I64, table: Matrix, k1: I64, k2: I64, first: int, picked: I64) -> int:
-    """The numbers of the versions from ``first`` on that the table names; gives how many there are."""
+def pick_wanted(slots: I64, table: Matrix, k1: I64, k2: I64, first: int, sure: I64, picked: I64) -> int:
+    """The numbers from ``first`` on that the table names, and the ``sure`` ones; gives how many."""
     mask = len(slots) - 1
     count = 0
+    next_sure = 0
     for number in range(first, len(k2)):
         at = k2[number] & mask
+        if next_sure < len(sure) and sure[next_sure] == number:
+            next_sure += 1
+            picked[count] = number
+            count += 1
+            continue
         while slots[at] != FREE:
             same = slots[at] >> 32 == (k1[number] >> 33 & TAG)
             if same and table[slots[at] & LOW, K2] == k2[number]:
@@ -140,15 +146,17 @@ def index_versions(
 
 @kernel
 def find_version(slots: I64, versions: Matrix, a: int, b: int) -> int:
-    """The first version with this key that is there, or -1."""
+    """The version with this key that is there, or -1; of several the one that starts first."""
     mask = len(slots) - 1
     at = b & mask
+    best = -1
     while slots[at] != FREE:
         row = slots[at] & LOW
         if versions[row, K2] == b and versions[row, K1] == a and versions[row, COUNT] > 0:
-            return row  # type: ignore[no-any-return]
+            if best < 0 or versions[row, BEGIN] < versions[best, BEGIN]:
+                best = row
         at = (at + 1) & mask
-    return -1
+    return best
 
 
 @kernel

@@ -102,13 +102,13 @@ class Matcher:
         fields = {"k1": k1, "k2": k2, "re": ends, "count": counts, "begin": starts}
         return self.live.append(fields, page.payload)
 
-    def named_by(self, retracts: Matrix) -> I64:
-        """The numbers of the versions that some retracts name, ascending."""
+    def named_by(self, retracts: Matrix, sure: I64) -> I64:
+        """The numbers of the versions that some retracts name, and these, ascending."""
         wants = new_index(4 * len(retracts))  # sparse, for nearly all versions must miss it
         place_distinct(wants, retracts)
         k1, k2 = self.live.get("k1"), self.live.get("k2")
         picked = np.empty(len(k1) - self._indexed, np.int64)
-        loose = picked[: pick_wanted(wants, retracts, k1, k2, self._indexed, picked)]
+        loose = picked[: pick_wanted(wants, retracts, k1, k2, self._indexed, sure, picked)]
         loose = loose[self.live.alive[loose]]
         found = -1
         room = 2 * len(retracts) + 16
@@ -209,7 +209,7 @@ class _Match:
         self.base, self.rows = base, rows
         self.old = np.flatnonzero(matcher.held.alive)
         self.retracts = self._retracts()
-        self.numbers = np.unique(np.concatenate([matcher.named_by(self.retracts), base + rows]))
+        self.numbers = matcher.named_by(self.retracts, base + rows)
         self.versions = self._versions()
 
     def _retracts(self) -> Matrix:

@@ -86,7 +86,10 @@ def find_flaws(codes: I8, le: I64, re: I64, new: I64, re_new: I64, flaw: I8, edg
 
 @kernel
 def count_late(le: I64, re: I64, re_new: I64, advance: I64, top: int, lag: int, floor: int) -> int:
-    """How many rows are below the floor, or below the running maximum before them minus the lag (if not < 0)."""
+    """How many rows are below the floor, or below the running maximum before them minus the lag.
+
+    A lag below zero means that there is none.
+    """
     late = 0
     inserts = len(re_new) == 0
     bound = max(floor, top - lag) if lag >= 0 and top > MIN_TIME + lag else floor

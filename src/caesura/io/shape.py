@@ -197,7 +197,8 @@ def _codes(column: pa.Array, form: str) -> I8:
     if pa.types.is_dictionary(column.type):
         known = np.append(_codes(column.dictionary, form), np.int8(UNKNOWN))
         at: I64 = column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
-        return known[at]
+        codes: I8 = known[at]
+        return codes
     if column.type not in (pa.string(), pa.large_string()):
         column = column.cast(pa.string())
     offsets, data = byte_parts(column)
@@ -208,7 +209,8 @@ def _codes(column: pa.Array, form: str) -> I8:
 
 def _outside(le: I64, no_time: Mask | None) -> Mask:
     """Rows without a time: null, beyond what ticks can hold, or the tick that stands for 'kept'."""
-    return le == MIN_TIME if no_time is None else no_time | (le == MIN_TIME)
+    low: Mask = le == MIN_TIME
+    return low if no_time is None else low | no_time
 
 
 def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dtype[np.int8]] | None:

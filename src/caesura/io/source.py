@@ -122,6 +122,11 @@ class Source(SourceNode):
         return ("time",) if self.policy.gives == "time" else ()
 
     @property
+    def is_table(self) -> bool:
+        """Whether the rows lie in memory, so that every bucket can hold them."""
+        return getattr(self.reader, "in_memory", False)
+
+    @property
     def heartbeat(self) -> int | None:
         return self.policy.period
 

@@ -43,6 +43,7 @@ class Lifetime(Node):
     """The denominator of `scale`."""
 
     row_wise = True
+    moves_time = True
 
     @property
     def kind(self) -> str:  # type: ignore[override]

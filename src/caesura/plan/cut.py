@@ -123,6 +123,9 @@ class _Cutter:
             return
         before = max(self.stage[c.fingerprint] for c in streams)
         alone = node.row_wise or (len(streams) == 1 and len(node.inputs) == 2)
+        if alone and before == 0 and node.moves_time:
+            self._place_loose(node, streams, 1)
+            return
         if alone:
             self.stage[fp] = before
             self.lies[fp] = self._carried(node, streams[0])
@@ -144,7 +147,7 @@ class _Cutter:
         """A step that takes rows wherever they lie; it runs behind stage 0 if it keeps anything."""
         fp = node.fingerprint
         self.stage[fp] = stage
-        self.why[fp] = f"{node.step} keeps what several inputs have promised"
+        self.why[fp] = f"{node.step} comes behind the gate of its source"
         lies = {self.lies[c.fingerprint] for c in streams if self.stage[c.fingerprint] == stage}
         fresh = [c for c in streams if self.stage[c.fingerprint] < stage]
         if fresh:
@@ -247,11 +250,6 @@ def _image(node: Node, port: int, name: str) -> str | None:
     image = node.carry(port, Pattern.of({name: None}))
     return image.attributes[0] if image is not None and len(image.attributes) == 1 else None
 
-
-def route_label(child: Node, target: int, arrivals: list[Exchange], keys: Spread) -> str:
-    """The label of the exchange that brings a step's output to a stage."""
-    wanted = f"{child.fingerprint}>{target}:{'*' if keys is None else ','.join(keys)}"
-    return next(e.label for e in arrivals if e.label == wanted)
 
 
 def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:

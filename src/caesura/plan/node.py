@@ -41,6 +41,8 @@ class Node:
     """Where rows must lie: in 'any' place, or by 'key', equal ones together (see `keys`)."""
     row_wise: ClassVar[bool] = False
     """Whether the step looks at one row at a time and keeps nothing."""
+    moves_time: ClassVar[bool] = False
+    """Whether a row-wise step changes lifetimes; it then runs behind the gate that judges lateness."""
 
     def __post_init__(self) -> None:
         try:

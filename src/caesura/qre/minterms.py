@@ -105,6 +105,8 @@ class Alphabet:
                 return (name, *(self._formula(a) for a in args))
             case Apply(name="not", args=(arg,)):
                 return ("not", self._formula(arg))
+            case Apply(name="coalesce", args=(arg, Constant(value=False))):
+                return ("surely", self._formula(arg))
         yes, no = pattern_of(expr, self.items.schema), pattern_of(~expr, self.items.schema)
         named = {*yes.attributes, *no.attributes} if yes is not None and no is not None else set()
         if yes is None or no is None or len(named) > 1:
@@ -126,6 +128,9 @@ class Alphabet:
             case ("not", inner):
                 yes, no = self._sets(inner)
                 return no, yes
+            case ("surely", inner):
+                yes, _ = self._sets(inner)
+                return yes, self._complement(yes)
             case ("leaf", column, yes, no):
                 return self._leaf(column, yes), self._leaf(column, no, negative=True)
             case (name, *parts):

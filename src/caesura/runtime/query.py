@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import pyarrow as pa
@@ -45,7 +45,10 @@ class Query:
         schedule: Schedule | None = None,
         capacity: int = 8,
         speculate: Speculate = "arrival",
+        unused: Iterable[str] = (),
     ) -> None:
+        self._unused = set(unused)
+        """Inputs that may be fed although no output needs them."""
         self.graph = Graph(capacity)
         self.schedule = schedule or BottomUp()
         self.outputs = dict(outputs)
@@ -79,6 +82,8 @@ class Query:
     def feed(self, label: str, item: Item) -> None:
         """Queues an item at an `Input`."""
         if label not in self._inputs:
+            if label in self._unused:
+                return
             raise StreamError(f"there is no input '{label}'.", remedy=closest(label, self._inputs))
         self._inputs[label].push(item)
 

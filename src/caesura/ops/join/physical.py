@@ -67,11 +67,17 @@ class JoinOperator(Operator):
         return [concat(items, self.schema)]  # one page: a pair and the piece it replaces leave together
 
     def _to_store(self, port: int, page: Page) -> Any:
-        """Which rows could still meet something: those that live past the other side's bound."""
+        """Which rows could still meet something: those that live past the other side's bound.
+
+        Rows that a preserved side is cut by also count until neither side can change there.
+        """
         if self.sides[port].preserved:
             return np.ones(len(page), np.bool_)
         ends = page.re if page.re_new is None else np.maximum(page.re, page.re_new)
-        return ends > self._bound(1 - port, port, page.payload)
+        bound = self._bound(1 - port, port, page.payload)
+        if self.sides[1 - port].preserved:
+            bound = np.minimum(bound, self._bound(port, port, page.payload))
+        return ends > bound
 
     def _bound(self, promises_of: int, rows_of: int, payload: pa.RecordBatch) -> int | I64:
         """The time before which one side is settled, for the keys of rows of a side."""

@@ -1,0 +1,304 @@
+"""What a well-typed query must satisfy, decided when it is built, each refusal with a shortest witness.
+
+Choices are disjoint, splits concatenate and iterations iterate unambiguously, combined rates are
+equivalent, a map-collect's rate depends on synchronisation items only. All of it is polynomial:
+see `caesura.qre.ambiguity` and `caesura.qre.counting`.
+"""
+
+from __future__ import annotations
+
+from caesura.errors import PlanError
+from caesura.expr import Expr
+from caesura.qre.ambiguity import ambiguous_word, common_word
+from caesura.qre.counting import missing_word
+from caesura.qre.inference import value_type
+from caesura.qre.items import Items
+from caesura.qre.minterms import Alphabet, alphabet
+from caesura.qre.positions import Positions, positions
+from caesura.qre.query import Atom, Combine, Iter, MapCollect, Or, Partition, Pipe, Query, Split, Window, walk
+from caesura.qre.regex import EMPTY, Choice, Empty, Letter, Regex, Sequence, Star, any_of, letters, seq
+from caesura.qre.types import Opaque, Record, to_arrow
+from caesura.qre.witness import apart, drawn, parses, refusal
+
+
+def check(query: Query) -> None:
+    """Refuses a query that is not well typed; its items must be known."""
+    assert query.items is not None
+    if isinstance(query, Pipe):
+        _check_pipe(query)
+        return
+    body = query.body if isinstance(query, Partition) else query
+    _refuse_inner(query, body)
+    value_type(query)
+    letters_of = alphabet(query.items, _predicates(body))
+    for node in walk(body):
+        if isinstance(node, Atom):
+            _check_predicate(query, node, letters_of)
+    _Checker(query, letters_of).all(body)
+
+
+def _check_pipe(query: Pipe) -> None:
+    assert query.items is not None
+    check(query.first)
+    made = value_type(query.first)
+    fields = dict(made.fields) if isinstance(made, Record) else {"value": made}
+    columns = [(name, to_arrow(t)) for name, t in fields.items()]
+    missing = [name for name, t in columns if t is None]
+    if missing or isinstance(made, Opaque):
+        raise PlanError(
+            f"the values before >> are {made}, which cannot be items: '{(missing or ['value'])[0]}' is no column.",
+            remedy="Apply an operation that gives scalars or a record of them, or promise a type with returns=.",
+            place=query.place,
+        )
+    import pyarrow as pa
+
+    onward = Items(pa.schema(columns), time=query.items.time)
+    object.__setattr__(query, "second", query.second.on(onward))
+
+
+def _refuse_inner(root: Query, body: Query) -> None:
+    for node in walk(body):
+        if isinstance(node, (Pipe, Partition)):
+            what = ">>" if isinstance(node, Pipe) else "partition"
+            raise refusal(
+                root,
+                node,
+                f"'{what}' stands inside another query; its domain is not regular, so it has no rate.",
+                remedy=f"Use {what} only at the top of a query; inside one, map_collect partitions by key.",
+            )
+
+
+def _predicates(query: Query) -> list[Expr]:
+    found: list[Expr] = []
+    for node in walk(query):
+        if isinstance(node, Atom):
+            found.append(node.predicate)
+        if isinstance(node, MapCollect):
+            found += [node.sync, ~node.sync.coalesce(False), *(x.predicate for x in letters(node.over))]
+    return found
+
+
+def _check_predicate(root: Query, node: Atom, letters_of: Alphabet) -> None:
+    if letters_of.mask(node.predicate) == 0:
+        raise refusal(
+            root,
+            node,
+            f"the predicate '{node.predicate}' can never be true of these items.",
+            remedy="Correct the condition; the column's values, or the tag's, exclude it.",
+        )
+
+
+class _Checker:
+    """The checks of one query over one alphabet."""
+
+    def __init__(self, root: Query, letters_of: Alphabet) -> None:
+        self.root = root
+        self.letters = letters_of
+        self._sure = letters_of.certain
+        self._doubts = self._sure != (1 << len(letters_of.minterms)) - 1
+        self._autos: dict[tuple[int, bool], Positions] = {}
+
+    def auto(self, rate: Regex, doubtful: bool = True) -> Positions:
+        key = (id(rate), doubtful)
+        if key not in self._autos:
+            keep = -1 if doubtful else self._sure
+            at = self.letters.predicates
+            masks = self.letters._masks
+
+            def mask(name: object) -> int:
+                if name not in masks:
+                    self.letters.mask(self.letters.exprs[at[name]])  # type: ignore[index]
+                return masks[name] & keep  # type: ignore[index]
+
+            self._autos[key] = positions(rate, mask)
+        return self._autos[key]
+
+    def all(self, body: Query) -> None:
+        """Everything inside a query that has a rate."""
+        todo = [body]
+        for node in walk(body):
+            if isinstance(node, Combine):
+                todo += node.parts[1:]
+            elif isinstance(node, MapCollect):
+                todo.append(node.body)
+        for one in todo:
+            self.unambiguous(one)
+        for node in walk(body):
+            if isinstance(node, Combine) and len(node.parts) > 1:
+                self._equivalent(node)
+            elif isinstance(node, MapCollect):
+                self._well_formed(node)
+
+    def unambiguous(self, query: Query) -> None:
+        for node in walk(query):
+            self._no_empty_twice(node)
+        if ambiguous_word(self.auto(query.rate)) is not None:
+            self._blame(query)
+
+    def _no_empty_twice(self, node: Query) -> None:
+        if isinstance(node, (Iter, Window)) and node.body.rate.nullable:
+            raise refusal(
+                self.root,
+                node,
+                "the body of this iteration matches the empty stream, so every stream would have "
+                "endlessly many parses: nothing ever ends.",
+                remedy="Iterate something that reads at least one item, for example iter1 instead of iter inside.",
+            )
+        if isinstance(node, Or):
+            empty = [p for p in node.parts if p.rate.nullable]
+            if len(empty) > 1:
+                raise refusal(
+                    self.root,
+                    node,
+                    "the empty stream matches two parts of this or_:\n"
+                    f"  1. {empty[0]}\n  2. {empty[1]}",
+                    remedy="Let one part at most match the empty stream.",
+                )
+
+    def _blame(self, query: Query) -> None:
+        """Finds the smallest part that is ambiguous, and refuses it."""
+        parts = query.children() if isinstance(query, (Split, Or, Iter, Window)) else ()
+        if isinstance(query, Combine):
+            parts = query.parts[:1]
+        for part in parts:
+            if ambiguous_word(self.auto(part.rate)) is not None:
+                self._blame(part)
+        word = ambiguous_word(self.auto(query.rate, doubtful=False)) if self._doubts else None
+        if self._doubts and word is None:
+            word = ambiguous_word(self.auto(query.rate))
+            assert word is not None
+            raise self._undecided(query, "it may be ambiguous", word)
+        word = word or ambiguous_word(self.auto(query.rate))
+        assert word is not None
+        told = parses(query, word, lambda r: self.auto(r))
+        count = f"{len(word)} item" + ("s" if len(word) != 1 else "")
+        raise refusal(
+            self.root,
+            query,
+            f"{apart(query)}. The shortest stream with two parses has {count}:\n"
+            f"{drawn(word, self.letters)}\n{told}",
+            remedy=_REMEDIES.get(type(query).__name__, "Rewrite it so that every stream parses in one way only."),
+        )
+
+    def _undecided(self, node: Query, what: str, word: list[int]) -> PlanError:
+        doubtful = [c for c in word if not self._sure >> c & 1]
+        truth = self.letters.minterms[doubtful[0]].truth
+        named = " and ".join(
+            f"({e})" if truth >> i & 1 else f"not ({e})" for i, e in enumerate(self.letters.exprs)
+        )
+        return refusal(
+            self.root,
+            node,
+            f"cannot decide whether this query is well typed: {what} if an item can satisfy {named}.",
+            remedy="Test columns against constants, or install z3-solver, which decides arithmetic between columns.",
+        )
+
+    def _equivalent(self, node: Combine) -> None:
+        first = node.parts[0]
+        for other in node.parts[1:]:
+            if first.rate == other.rate:
+                continue
+            a, b = self.auto(first.rate), self.auto(other.rate)
+            for here, there, (p, q) in ((first, other, (a, b)), (other, first, (b, a))):
+                word = missing_word(p, q)
+                if word is None:
+                    continue
+                if self._doubts and any(not self._sure >> c & 1 for c in word):
+                    raise self._undecided(node, "its rates differ", word)
+                raise refusal(
+                    self.root,
+                    node,
+                    "the parts of this combine have different rates. This stream matches one part only:\n"
+                    f"{drawn(word, self.letters)}\n  matches:       {here}\n  does not match: {there}",
+                    remedy="Combine queries that are defined on the same streams; pad the other with match(...).",
+                )
+
+    def _well_formed(self, node: MapCollect) -> None:
+        synced = Letter(node.sync)
+        keyed = Letter(~node.sync.coalesce(False))
+        over, body = self.auto(node.over), self.auto(node.body.rate)
+        if not self._spread(node, synced, keyed):
+            raise refusal(
+                self.root,
+                node,
+                "the rate of this map_collect depends on keyed items.",
+                remedy="Say with every= which synchronisation items bring the map out, as a regex over them alone.",
+            )
+        only = common_word(body, self.auto(Star(synced)))
+        if only is not None:
+            raise refusal(
+                self.root,
+                node,
+                "the body of this map_collect matches a stream without any keyed item:\n"
+                f"{drawn(only, self.letters)}",
+                remedy="Let the body read at least one keyed item; a key appears in the map once it has been seen.",
+            )
+        outside = missing_word(body, over)
+        if outside is not None:
+            raise refusal(
+                self.root,
+                node,
+                "the body of this map_collect matches a stream at which no map is collected:\n"
+                f"{drawn(outside, self.letters)}",
+                remedy="Let the body end with the synchronisation item that brings the map out.",
+            )
+
+    def _spread(self, node: MapCollect, synced: Letter, keyed: Letter) -> bool:
+        """Whether the rate equals s[(not S)* S / S] for some s over S alone."""
+        try:
+            bare = _erased(node.over, synced, keyed)
+        except PlanError:
+            return False
+        again = _put_back(bare, seq(Star(keyed), synced))
+        if again == node.over:
+            return True
+        a, b = self.auto(node.over), self.auto(again)
+        if ambiguous_word(b) is not None:
+            raise refusal(
+                self.root,
+                node,
+                "cannot decide whether the rate of this map_collect depends on keyed items.",
+                remedy="Say with every= which synchronisation items bring the map out, as a regex over them alone.",
+            )
+        return missing_word(a, b) is None and missing_word(b, a) is None
+
+
+_REMEDIES = {
+    "Or": "Make the parts exclude each other: add the negation of the one to the other's predicates.",
+    "Split": "Let the border be recognisable: for example, exclude the next part's first item from what may be "
+    "repeated before it.",
+    "Iter": "Let every piece show where it begins or ends, for example by an item that occurs nowhere else in it.",
+}
+
+
+def _erased(r: Regex, synced: Letter, keyed: Letter) -> Regex:
+    """The rate with every keyed item taken out."""
+    match r:
+        case Letter():
+            if r == synced:
+                return r
+            if r == keyed or r.predicate.key == (~synced.predicate).key:
+                return EMPTY
+            raise PlanError("a letter that is neither", remedy="")
+        case Sequence(parts=parts):
+            return seq(*(_erased(p, synced, keyed) for p in parts))
+        case Choice(parts=parts):
+            some = [_erased(p, synced, keyed) for p in parts]
+            return any_of(*dict.fromkeys(some))
+        case Star(body=body):
+            inner = _erased(body, synced, keyed)
+            return EMPTY if isinstance(inner, Empty) else inner if isinstance(inner, Star) else Star(inner)
+    return r
+
+
+def _put_back(r: Regex, unit: Regex) -> Regex:
+    match r:
+        case Letter():
+            return unit
+        case Sequence(parts=parts):
+            return Sequence(tuple(_put_back(p, unit) for p in parts))
+        case Choice(parts=parts):
+            return Choice(tuple(_put_back(p, unit) for p in parts))
+        case Star(body=body):
+            return Star(_put_back(body, unit))
+    return r

@@ -1,0 +1,134 @@
+"""The type of a query's value, from its parts' types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from caesura.errors import CaesuraError, PlanError
+from caesura.expr import Constant, Expr, type_of
+from caesura.qre.items import Items
+from caesura.qre.operations import ExprOp, Operation, RecordOp, Types
+from caesura.qre.query import Atom, Combine, Iter, MapCollect, Or, Partition, Pipe, Query, Split, Value, Window
+from caesura.qre.types import FLOAT, INT, UNIT, Approx, MapOf, Record, Scalar, ValueType, joined, of_arrow, widened
+
+
+def value_type(query: Query) -> ValueType:
+    """The type of a query over known items; refuses operations that do not fit their arguments."""
+    known = query.__dict__.get("_value_type")
+    if known is None:
+        try:
+            known = _infer(query)
+        except CaesuraError as error:
+            raise error.at(_step(query), query.place) from None
+        object.__setattr__(query, "_value_type", known)
+    return known  # type: ignore[no-any-return]
+
+
+def _step(query: Query) -> str:
+    names = {"Combine": "combine", "MapCollect": "map_collect", "Window": "wnd", "Or": "or_"}
+    kind = type(query).__name__
+    return names.get(kind, kind.lower())
+
+
+def _infer(query: Query) -> ValueType:
+    match query:
+        case Atom(op=None):
+            return _items(query).record
+        case Atom(op=op):
+            assert op is not None
+            return atom_type(op, _items(query))
+        case Value(op=op):
+            return op.type({})
+        case Split() | Combine():
+            return query.op.type(part_types(query))
+        case Iter(body=body, init=init, op=op):
+            return accumulator(init, op, value_type(body))
+        case Or(parts=parts):
+            got = value_type(parts[0])
+            for other in parts[1:]:
+                got = joined(got, value_type(other), "or_")
+            return got
+        case MapCollect(body=body, by=by):
+            return MapOf(key_type(query, by), value_type(body))
+        case Window(body=body, fold=fold):
+            return accumulator(fold.init, fold.step, value_type(body))
+        case Partition(body=body):
+            return value_type(body)
+        case Pipe(second=second):
+            return value_type(second)
+    raise PlanError(f"{query!r} is no query.", remedy="Build it with the functions of caesura.qre.")
+
+
+def part_types(query: Split | Combine) -> dict[str, ValueType]:
+    """The names that a node's operation may read."""
+    return {name: value_type(p) for name, p in zip(query.names, query.parts, strict=True)}
+
+
+def key_type(query: Query, by: tuple[tuple[str, Expr], ...]) -> ValueType:
+    """The type of a key: a scalar, or a record of several."""
+    items = _items(query)
+    types = [(name, Scalar(widened(type_of(e, items.schema, time=items.time)))) for name, e in by]
+    return types[0][1] if len(types) == 1 else Record(tuple(types))
+
+
+def atom_type(op: Operation, items: Items) -> ValueType:
+    """The type of an operation on an item; its expressions read the item's own columns."""
+    match op:
+        case ExprOp(expr=expr):
+            return of_arrow(type_of(expr, items.schema, time=items.time))
+        case RecordOp(fields=fields):
+            return Record(tuple((name, atom_type(inner, items)) for name, inner in fields))
+    return op.type({"item": items.record})
+
+
+def accumulator(init: Operation, op: Operation, x: ValueType) -> ValueType:
+    """The type of a fold's value: the least that holds the start and every step."""
+    got = init.type({})
+    if isinstance(x, Approx):
+        got = _never_negative(got, init)
+    for _ in range(8):
+        after = _together(got, op.type(_arguments(got, x)))
+        if after == got:
+            return got
+        got = after
+    raise PlanError(
+        f"the step '{op}' gives another type every time: {got} is not the last.",
+        remedy="Let the step return the type of its first argument.",
+    )
+
+
+def _arguments(acc: ValueType, x: ValueType) -> Types:
+    return {"acc": acc, "x": x}
+
+
+def _together(a: ValueType, b: ValueType) -> ValueType:
+    if isinstance(a, Record) and isinstance(b, Record) and [n for n, _ in a.fields] == [n for n, _ in b.fields]:
+        pairs = zip(a.fields, b.fields, strict=True)
+        return Record(tuple((n, _together(t, u)) for (n, t), (_, u) in pairs))
+    if isinstance(b, Approx) and a in (INT, FLOAT, Scalar(pa.null())):
+        return b
+    return joined(a, b, "a fold's step")
+
+
+def _never_negative(t: ValueType, init: Operation) -> ValueType:
+    """Exact numbers that start at zero or above count as bounds without error."""
+    if isinstance(t, Record) and isinstance(init, RecordOp):
+        inner = dict(init.fields)
+        return replace(t, fields=tuple((n, _never_negative(f, inner[n])) for n, f in t.fields))
+    if isinstance(init, ExprOp) and isinstance(init.expr, Constant) and t in (INT, FLOAT):
+        return Approx(0.0, True) if init.expr.value >= 0 else t
+    return t
+
+
+def _items(query: Query) -> Items:
+    if query.items is None:
+        raise PlanError(
+            "the items of this query are not known yet.",
+            remedy="Give atom(..., items=qre.items(schema)), or call query.on(qre.items(schema)).",
+        )
+    return query.items
+
+
+__all__ = ["UNIT", "accumulator", "atom_type", "key_type", "part_types", "value_type"]

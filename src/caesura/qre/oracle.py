@@ -1,0 +1,180 @@
+"""What a query means, by trying all splits: slow, obvious, and the referee of every evaluator.
+
+>>> import pyarrow as pa
+>>> from caesura.expr import col
+>>> from caesura.qre.build import atom, iter_, split
+>>> from caesura.qre.folds import count
+>>> from caesura.qre.items import items
+>>> a = atom(col("k") == 1, items=items(pa.schema([("k", pa.int64())])))
+>>> b = atom(col("k") == 2, items=a.items)
+>>> query = split(iter_(a, count()), b, op=col("_0"))
+>>> denote(query, pa.record_batch({"k": [1, 1, 2]}))
+[undefined, undefined, 2]
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.expr import Expr, evaluate
+from caesura.kernels.hashing import I64
+from caesura.qre.inference import part_types, value_type
+from caesura.qre.operations import ExprOp, Operation, RecordOp
+from caesura.qre.query import Atom, Combine, Iter, MapCollect, Or, Partition, Pipe, Query, Split, Value, Window
+from caesura.qre.types import Record
+
+
+class _Undefined:
+    def __repr__(self) -> str:
+        return "undefined"
+
+
+UNDEFINED = _Undefined()
+Word = tuple[int, ...]
+
+
+def denote(query: Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
+    """The value of every prefix but the empty one."""
+    if isinstance(query, Pipe):
+        return _piped(query, denote(query.first, batch, le, re))
+    meaning = _Meaning(batch, le, re)
+    rows = tuple(range(batch.num_rows))
+    if isinstance(query, Partition):
+        return [_own(meaning, query, rows[: i + 1]) for i in range(len(rows))]
+    return [meaning.of(query, rows[: i + 1]) for i in range(len(rows))]
+
+
+def _piped(query: Pipe, values: list[Any]) -> list[Any]:
+    assert query.second.items is not None
+    schema = query.second.items.schema
+    given = [v for v in values if v is not UNDEFINED]
+    rows = [v if isinstance(value_type(query.first), Record) else {"value": v} for v in given]
+    after = iter(denote(query.second, pa.RecordBatch.from_pylist(rows, schema)))
+    return [v if v is UNDEFINED else next(after) for v in values]
+
+
+def _own(meaning: _Meaning, query: Partition, word: Word) -> Any:
+    key = meaning.key(query.by, word[-1])
+    return meaning.of(query.body, tuple(i for i in word if meaning.key(query.by, i) == key))
+
+
+class _Meaning:
+    """The denotation over one batch of items; every (query, word) is worked out once."""
+
+    def __init__(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> None:
+        self.rows = [batch.slice(i, 1) for i in range(batch.num_rows)]
+        self.le, self.re = le, re
+        self.known: dict[Any, Any] = {}
+
+    def of(self, query: Query, word: Word) -> Any:
+        key = (id(query), word)
+        if key not in self.known:
+            self.known[key] = self._denote(query, word)
+        return self.known[key]
+
+    def _denote(self, query: Query, word: Word) -> Any:
+        match query:
+            case Atom():
+                if len(word) != 1 or self.read(query.predicate, word[0], query) is not True:
+                    return UNDEFINED
+                return self._value(query.op, word[0], query)
+            case Value(op=op):
+                return UNDEFINED if word else op.closure({})({})
+            case Split():
+                return self._split(query, word)
+            case Combine():
+                values = [self.of(p, word) for p in query.parts]
+                if UNDEFINED in values:
+                    return UNDEFINED
+                return query.op.closure(part_types(query))(dict(zip(query.names, values, strict=True)))
+            case Iter(body=body, init=init, op=op):
+                pieces = self._pieces(body, word)
+                return UNDEFINED if pieces is None else self._folded(query, init, op, pieces)
+            case Window(body=body, fold=fold, size=size):
+                pieces = self._pieces(body, word)
+                return UNDEFINED if not pieces else self._folded(query, fold.init, fold.step, pieces[-size:])
+            case Or(parts=parts):
+                return next((v for p in parts if (v := self.of(p, word)) is not UNDEFINED), UNDEFINED)
+            case MapCollect():
+                return self._collected(query, word)
+        raise AssertionError(query)
+
+    def _split(self, query: Split, word: Word) -> Any:
+        run = query.op.closure(part_types(query))
+        for values in self._divided(query.parts, word):
+            return run(dict(zip(query.names, values, strict=True)))
+        return UNDEFINED
+
+    def _divided(self, parts: tuple[Query, ...], word: Word) -> list[list[Any]]:
+        if not parts:
+            return [] if word else [[]]
+        found = []
+        for i in range(len(word) + 1):
+            first = self.of(parts[0], word[:i])
+            if first is not UNDEFINED:
+                found += [[first, *rest] for rest in self._divided(parts[1:], word[i:])]
+        return found
+
+    def _pieces(self, body: Query, word: Word) -> list[Any] | None:
+        key = ("pieces", id(body), word)
+        if key not in self.known:
+            self.known[key] = self._cut(body, word)
+        return self.known[key]  # type: ignore[no-any-return]
+
+    def _cut(self, body: Query, word: Word) -> list[Any] | None:
+        if not word:
+            return []
+        for i in range(len(word)):
+            last = self.of(body, word[i:])
+            before = None if last is UNDEFINED else self._pieces(body, word[:i])
+            if before is not None:
+                return [*before, last]
+        return None
+
+    def _folded(self, query: Query, init: Operation, op: Operation, pieces: list[Any]) -> Any:
+        body = query.children()[0]
+        run = op.closure({"acc": value_type(query), "x": value_type(body)})
+        return reduce(lambda acc, x: run({"acc": acc, "x": x}), pieces, init.closure({})({}))
+
+    def _collected(self, query: MapCollect, word: Word) -> Any:
+        from caesura.qre.build import match
+
+        shape = self.known.setdefault(("rate", id(query)), match(query.over, items=query.items))
+        if self.of(shape, word) is UNDEFINED:
+            return UNDEFINED
+        synced = {i for i in word if self.read(query.sync, i, query) is True}
+        keys = {self.key(query.by, i) for i in word if i not in synced}
+        out = {}
+        for key in keys:
+            own = tuple(i for i in word if i in synced or self.key(query.by, i) == key)
+            value = self.of(query.body, own)
+            if value is not UNDEFINED:
+                out[key] = value
+        return out
+
+    def key(self, by: tuple[tuple[str, Expr], ...], row: int) -> Any:
+        """The key of an item."""
+        parts = tuple(self.read(e, row, None) for _, e in by)
+        if None in parts:
+            raise StreamError("an item has a null key.", remedy="Leave such items out with where(...).")
+        return parts[0] if len(parts) == 1 else parts
+
+    def read(self, expr: Expr, row: int, query: Query | None) -> Any:
+        """An expression's value on one item."""
+        ends = [None if t is None else t[row : row + 1] for t in (self.le, self.re)]
+        return evaluate(expr, self.rows[row], *ends)[0].as_py()
+
+    def _value(self, op: Operation | None, row: int, query: Query) -> Any:
+        match op:
+            case None:
+                return self.rows[row].to_pylist()[0]
+            case ExprOp(expr=expr):
+                return self.read(expr, row, query)
+            case RecordOp(fields=fields):
+                return {name: self._value(inner, row, query) for name, inner in fields}
+        item = self.rows[row].to_pylist()[0]
+        return op.closure({"item": value_type(query)})({"item": item})

@@ -1,0 +1,97 @@
+"""The embedded host with several buckets: real exchanges, real packets, one process.
+
+It runs a plan as the Spark host does, epoch by epoch, so that all but Spark itself is tested here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import pyarrow as pa
+
+from caesura.events import Item, Page
+from caesura.io.source import Source
+from caesura.plan import Node, Raw
+from caesura.plan.cut import Stages, cut
+from caesura.runtime.fragment import OUT, Fragment
+from caesura.runtime.mapper import LATE, Mapper
+from caesura.runtime.packet import Packet
+
+
+class Cluster:
+    """A plan in n buckets; `epoch` takes raw rows of some sources and gives what follows."""
+
+    def __init__(
+        self,
+        outputs: Mapping[str, Node],
+        buckets: int,
+        *,
+        speculate: Literal["arrival", "watermark"] = "arrival",
+    ) -> None:
+        self.stages: Stages = cut(outputs)
+        self.buckets = buckets
+        self.mappers = {s.fingerprint: Mapper(self.stages, _source(s), buckets) for s in self.stages.sources}
+        self.fragments = [
+            [Fragment(self.stages, n, b, buckets, speculate=speculate) for b in range(buckets)]
+            for n in range(1, len(self.stages.stages))
+        ]
+        self.items: dict[str, list[Item]] = {name: [] for name in outputs}
+        self.late: dict[str, list[pa.RecordBatch]] = {}
+        self._chunks = 0
+
+    def epoch(self, raws: Iterable[tuple[Source, Raw]], *, closes: bool = False) -> None:
+        """Takes raw rows as one micro-batch; ``closes`` says that no row follows in any source."""
+        packets: list[Packet] = []
+        for source, raw in raws:
+            self._chunks += 1
+            packets += self.mappers[source.fingerprint].map(raw, (self._chunks,))
+        if closes:
+            packets += self._closing()
+        for fragments in self.fragments:
+            packets = self._stage(fragments, [Packet.from_row(p.to_row()) for p in packets])
+        self._collect(packets)
+
+    def _closing(self) -> list[Packet]:
+        packets: list[Packet] = []
+        for mapper in self.mappers.values():
+            self._chunks += 1
+            empty = pa.RecordBatch.from_pylist([], mapper.source.reader.schema)
+            packets += mapper.map(Raw(0, 0, empty), (self._chunks,), closes=True)
+        return packets
+
+    def _stage(self, fragments: list[Fragment], packets: list[Packet]) -> list[Packet]:
+        number = fragments[0].stage.number
+        out = [p for p in packets if p.stage != number]
+        for fragment in fragments:
+            mine = [p for p in packets if p.stage == number and p.bucket == fragment.bucket]
+            if mine:
+                out += fragment.step(mine)
+        return out
+
+    def _collect(self, packets: list[Packet]) -> None:
+        for packet in packets:
+            if packet.label == LATE:
+                rows = [item.payload for item in packet.items if isinstance(item, Page)]
+                self.late.setdefault(packet.header["source"], []).extend(rows)
+            elif packet.label.startswith(OUT):
+                self.items[packet.label[len(OUT) :]] += packet.items
+
+    def run(self, *, every: int = 1) -> None:
+        """Reads every source to its end, some batches per epoch."""
+        readers = [(_source(s), s.read({})) for s in self.stages.sources]
+        while readers:
+            batch: list[tuple[Source, Raw]] = []
+            for source, raws in list(readers):
+                for _ in range(every):
+                    raw = next(raws, None)
+                    if raw is None:
+                        readers.remove((source, raws))
+                        break
+                    batch.append((source, raw))
+            self.epoch(batch, closes=not readers)
+
+
+def _source(node: Node) -> Source:
+    assert isinstance(node, Source)
+    return node

@@ -1,0 +1,243 @@
+"""A stage of a plan in one bucket: packets in, packets out, and state that can be saved.
+
+`step` is a pure function of the state and the set of packets: the inbox is put in order first, and
+nothing asks for the time, for chance or for Python's hash.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+from caesura.events import Item, Page
+from caesura.events.rows import Chunks
+from caesura.io.source import Source
+from caesura.ops.input import Input
+from caesura.plan import Counters, Node
+from caesura.plan.cut import Exchange, Stages, rebuilt
+from caesura.punctuation import Alignment, Intent, Pattern, Punctuation
+from caesura.runtime.gate import Chunk, Gate
+from caesura.runtime.graph import mergeable
+from caesura.runtime.mapper import _root, late_packet, route
+from caesura.runtime.packet import Packet
+from caesura.runtime.query import Query
+
+OUT = "out:"
+
+
+class Fragment:
+    """One bucket of one stage."""
+
+    def __init__(
+        self,
+        stages: Stages,
+        number: int,
+        bucket: int,
+        buckets: int,
+        *,
+        speculate: Literal["arrival", "watermark"] = "arrival",
+    ) -> None:
+        self.stages, self.stage = stages, stages.stages[number]
+        self.bucket, self.buckets = bucket, buckets
+        self._grafted: dict[str, Node] = {}
+        self.gates: dict[str, Gate] = {}
+        self.alignments: dict[str, Alignment] = {}
+        self._paths: dict[str, list[tuple[Node, int]]] = {}
+        self._sources: dict[str, Source] = {}
+        for arrival in self.stage.arrivals:
+            self._open(arrival)
+        outputs = {d.label: self._graft(d.producer) for d in self.stage.departures}
+        outputs.update({OUT + name: self._graft(node) for name, node in self.stage.outputs.items()})
+        self.query = Query(outputs, speculate=speculate, unused=[a.label for a in self.stage.arrivals])
+
+    def _open(self, arrival: Exchange) -> None:
+        if arrival.source_stage > 0:
+            self.alignments[arrival.label] = Alignment(range(self.buckets))
+            return
+        source = _root(arrival.producer, self.stages)
+        assert isinstance(source, Source)
+        self._sources[arrival.label] = source
+        self.gates[arrival.label] = Gate(source, arrival.producer)
+        self._paths[arrival.label] = _path(arrival.producer, source)
+
+    def _graft(self, node: Node) -> Node:
+        """The stage's own steps, with an input fed by hand where an exchange arrives."""
+        if node.fingerprint in self._grafted:
+            return self._grafted[node.fingerprint]
+        if not any(node.fingerprint == own.fingerprint for own in self.stage.nodes):
+            arrival = next(a for a in self.stage.arrivals if a.producer.fingerprint == node.fingerprint)
+            return self._input(arrival)
+        inputs = tuple(self._graft_input(node, port) for port in range(len(node.inputs)))
+        made = self._grafted[node.fingerprint] = rebuilt(node, inputs)
+        return made
+
+    def _graft_input(self, node: Node, port: int) -> Node:
+        child = node.inputs[port]
+        if any(child.fingerprint == own.fingerprint for own in self.stage.nodes):
+            return self._graft(child)
+        arrivals = [a for a in self.stage.arrivals if a.producer.fingerprint == child.fingerprint]
+        if not arrivals:
+            return child  # a table that every bucket holds
+        keyed = [a for a in arrivals if a.keys is not None and set(a.keys) <= set(node.keys(port))]
+        return self._input(keyed[0] if keyed else arrivals[0])
+
+    def _input(self, arrival: Exchange) -> Node:
+        node = arrival.producer
+        return Input(
+            label=arrival.label,
+            payload=node.schema,
+            time_type=node.time,
+            known=node.properties,
+            name=node.name,
+            place=node.place,
+        )
+
+    def step(self, inbox: Iterable[Packet]) -> Iterator[Packet]:
+        """Takes the packets of an epoch and gives those that follow from them."""
+        packets = sorted(inbox, key=lambda p: (p.label, p.origin, p.seq))
+        for label, gate in self.gates.items():
+            yield from self._through_gate(label, gate, [p for p in packets if p.label == label])
+        for label, alignment in self.alignments.items():
+            self._align(label, alignment, [p for p in packets if p.label == label])
+        self.query.run()
+        for departure in self.stage.departures:
+            yield from self._send(departure, merged(self.query.take(departure.label)))
+        for name in self.stage.outputs:
+            items = merged(self.query.take(OUT + name))
+            if items:
+                packet = Packet(0, OUT + name, 0, str(self.bucket), 0, {}, tuple(items))
+                yield from packet.split()
+
+    def _through_gate(self, label: str, gate: Gate, packets: list[Packet]) -> Iterator[Packet]:
+        """Chunks in the order of their lane, then how far the source has come."""
+        if not packets:
+            return
+        chunks: dict[tuple[Any, ...], tuple[Chunk, list[Page]]] = {}
+        last: tuple[Any, ...] = ()
+        for packet in packets:
+            if packet.header:
+                chunk = Chunk.from_json(packet.header)
+                last = (chunk.lane, *chunk.order)
+                chunks[last] = (chunk, [])
+            chunks[last][1].extend(item for item in packet.items if isinstance(item, Page))
+        closes = False
+        items: list[Item] = []
+        for place in sorted(chunks):
+            chunk, pages = chunks[place]
+            items += gate.take(chunk, pages)
+            closes = closes or chunk.closes
+        items += gate.settle(closes=closes)
+        for item in merged(items):
+            fed = self._carried(label, item)
+            if fed is not None:
+                self.query.feed(label, fed)
+        late = gate.drain_late()
+        if late is not None and self._reports(label):
+            yield late_packet(late, self._sources[label], f"{self.stage.number}:{self.bucket}")
+
+    def _reports(self, label: str) -> bool:
+        """Of several ways from one source, the first tells what was late."""
+        source = self._sources[label]
+        same = [
+            e.label
+            for stage in self.stages.stages
+            for e in stage.arrivals
+            if e.source_stage == 0 and _root(e.producer, self.stages) is source
+        ]
+        return same[0] == label
+
+    def _carried(self, label: str, item: Item) -> Item | None:
+        """Punctuation of a source as it is behind the steps that stage 0 ran."""
+        if isinstance(item, Page):
+            return item
+        pattern: Pattern | None = item.pattern
+        for node, port in self._paths[label]:
+            if pattern is None:
+                return None
+            pattern = node.carry(port, pattern)
+        return None if pattern is None else Punctuation(pattern, item.intent)
+
+    def _align(self, label: str, alignment: Alignment, packets: list[Packet]) -> None:
+        """Pages of all origins first, then what all origins together promise."""
+        told: list[tuple[int, Punctuation]] = []
+        for packet in packets:
+            for item in packet.items:
+                if isinstance(item, Page):
+                    self.query.feed(label, item)
+                else:
+                    told.append((int(packet.origin), item))
+        for origin, item in told:
+            if item.intent is Intent.DEFINITE:
+                for pattern in alignment.add(origin, item.pattern):
+                    self.query.feed(label, Punctuation(pattern, Intent.DEFINITE))
+
+    def _send(self, exchange: Exchange, items: list[Item]) -> Iterator[Packet]:
+        boxes: list[list[Item]] = [[] for _ in range(self.buckets)]
+        for item in items:
+            if not isinstance(item, Page):
+                for box in boxes:
+                    box.append(item)
+                continue
+            for bucket, rows in enumerate(route(item, exchange, self.buckets)):
+                if rows is not None and len(rows):
+                    boxes[bucket].append(rows)
+        for bucket, box in enumerate(boxes):
+            if box:
+                where = (exchange.target_stage, exchange.label, bucket, str(self.bucket))
+                yield from Packet(*where, 0, {}, tuple(box)).split()
+
+    def counters(self) -> dict[str, Counters]:
+        """What each step of the stage has done and holds here."""
+        return self.query.counters()
+
+    def snapshot(self) -> Chunks:
+        """The chunks of state that changed since the last snapshot."""
+        chunks: Chunks = {f"query/{name}": data for name, data in self.query.snapshot().items()}
+        for label, gate in self.gates.items():
+            chunks.update({f"gate/{label}/{name}": data for name, data in gate.snapshot().items()})
+        aligned = {label: a.to_json() for label, a in self.alignments.items()}
+        chunks["aligned"] = json.dumps(aligned).encode()
+        return chunks
+
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        """Takes the state that these chunks hold."""
+        self.query.restore(_under("query/", chunks))
+        for label, gate in self.gates.items():
+            gate.restore(_under(f"gate/{label}/", chunks))
+        aligned = json.loads(chunks["aligned"])
+        self.alignments = {label: Alignment.from_json(a) for label, a in aligned.items()}
+
+
+def _under(prefix: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name[len(prefix) :]: data for name, data in chunks.items() if name.startswith(prefix)}
+
+
+def _path(producer: Node, source: Source) -> list[tuple[Node, int]]:
+    """The steps from a source to a producer, each with the port that the stream enters by."""
+    steps: list[tuple[Node, int]] = []
+    node = producer
+    while node is not source:
+        port = next(i for i, child in enumerate(node.inputs) if _leads(child, source))
+        steps.append((node, port))
+        node = node.inputs[port]
+    return steps[::-1]
+
+
+def _leads(node: Node, source: Node) -> bool:
+    return node is source or any(_leads(child, source) for child in node.inputs)
+
+
+def merged(items: list[Item]) -> list[Item]:
+    """Items of one step without the punctuations that a later one covers."""
+    kept: list[Item] = []
+    later: list[Punctuation] = []
+    for item in reversed(items):
+        if not isinstance(item, Page):
+            if any(mergeable(item, after) for after in later):
+                continue
+            later.append(item)
+        kept.append(item)
+    return kept[::-1]
+
+

@@ -1,0 +1,140 @@
+"""The gate of a source inside a bucket: lateness across chunks, matching of retracts, punctuation.
+
+Stage 0 reads chunks of a lane in parallel, so it knows only what came before a row in its own chunk.
+Each chunk says how far its rows reach (``top``), to every bucket; the gates put the chunks in order
+and hold each against what came before it. So all buckets agree, and agree with one that reads alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events import Item, Page
+from caesura.io.ingress import Rules, SourceIngress
+from caesura.io.lanes import behind
+from caesura.io.matching import Origin
+from caesura.io.source import Source
+from caesura.kernels.hashing import I64
+from caesura.plan import Node
+from caesura.punctuation import MIN_TIME, Pattern
+
+SYNC, PRIOR = "_sync", "_prior"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a lane that lie behind each other, as stage 0 read them."""
+
+    lane: int
+    order: tuple[Any, ...]
+    """Chunks of a lane come in this order."""
+    offset: int
+    top: int
+    rows: int
+    """How many rows the chunk had before any was filtered out."""
+    says: tuple[Pattern, ...] = ()
+    """Punctuation found behind the chunk."""
+    closes: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        own = {"lane": self.lane, "order": list(self.order), "offset": self.offset, "top": self.top}
+        says = [p.to_json() for p in self.says]
+        return {**own, "rows": self.rows, "says": says, "closes": self.closes}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Chunk:
+        says = tuple(Pattern.from_json(p) for p in data["says"])
+        order = tuple(data["order"])
+        return Chunk(data["lane"], order, data["offset"], data["top"], data["rows"], says, data["closes"])
+
+
+class Gate(SourceIngress):
+    """A source's ingress in one bucket; its rows come shaped, filtered and looked up."""
+
+    def __init__(self, source: Source, producer: Node) -> None:
+        rules = Rules(
+            producer.schema,
+            source.time,
+            source.shape,
+            source.policy,
+            source.late,
+            source.reader.lanes,
+            source.limit,
+            source.declares == ("*",),
+        )
+        super().__init__(rules)
+
+    def take(self, chunk: Chunk, pages: Iterable[Page]) -> list[Item]:
+        """What enters because a chunk came, with those of its rows that belong to this bucket."""
+        return self._finished(self._taken(chunk, pages))
+
+    def _taken(self, chunk: Chunk, pages: Iterable[Page]) -> Iterator[Item]:
+        lane = self.lanes[chunk.lane]
+        lane.seen, lane.idle = self.clock, False
+        lane.next = max(lane.next, chunk.offset + chunk.rows)
+        carried = behind(lane.top, self.lanes.lag)
+        for page in pages:
+            yield from self._admit(chunk, page, carried)
+        self.lanes.advance(lane, chunk.top)
+        self.since += chunk.rows
+        for pattern in chunk.says:
+            yield from self._say(lane, pattern, lane.next)
+
+    def settle(self, *, closes: bool) -> list[Item]:
+        """How far the source has come, once all chunks of a step are in."""
+        return self.close() if closes else self._finished(self._advance(now=True))
+
+    def _admit(self, chunk: Chunk, page: Page, carried: int) -> Iterator[Item]:
+        lane = self.lanes[chunk.lane]
+        page, sync, prior = _unhide(page, self.rules.schema)
+        bounds = np.full(1, carried, np.int64)
+        if prior is not None and self.lanes.lag is not None:
+            tops = np.maximum(prior, max(lane.top, MIN_TIME + self.lanes.lag))
+            bounds = tops - self.lanes.lag
+        offsets = np.full(len(page), -1, np.int64)
+        if sync is not None:
+            late = sync < np.maximum(bounds, max(lane.said, self.bound))
+            self._refuse_late(lane, page, np.flatnonzero(late), bounds, max(lane.said, self.bound), offsets)
+            page = page.filter(~late)
+            bounds = np.full(1, MIN_TIME, np.int64)
+            offsets = offsets[: len(page)]
+        if len(page) == 0:
+            return
+        kept = self._on_time(lane, page, bounds, offsets)
+        if kept is None:
+            return
+        page, starts, rows = kept
+        if self.matcher is None:
+            yield page if starts is None else Page(starts, page.re, page.payload, page.re_new)
+            return
+        least = np.minimum(np.maximum(bounds if rows is None or len(bounds) == 1 else bounds[rows], lane.said), self.lanes.others(lane))
+        origin = Origin(lane.number, offsets if rows is None else offsets[rows])
+        limits = np.broadcast_to(np.maximum(least, self.bound), len(page))
+        entered = self.matcher.match(page, page.le if starts is None else starts, limits, origin)
+        if entered is not None:
+            yield entered
+
+
+def hide(page: Page, sync: I64, prior: I64) -> Page:
+    """A page with its rows' own sync time and the latest time before them as hidden columns."""
+    payload = page.payload.append_column(SYNC, pa.array(sync)).append_column(PRIOR, pa.array(prior))
+    return page.with_payload(payload)
+
+
+def hidden(schema: pa.Schema) -> pa.Schema:
+    """A schema with the hidden columns behind it."""
+    return schema.append(pa.field(SYNC, pa.int64())).append(pa.field(PRIOR, pa.int64()))
+
+
+def _unhide(page: Page, schema: pa.Schema) -> tuple[Page, I64 | None, I64 | None]:
+    names = page.schema.names
+    sync = page.payload.column(SYNC).to_numpy() if SYNC in names else None
+    prior = page.payload.column(PRIOR).to_numpy() if PRIOR in names else None
+    if sync is None and prior is None:
+        return page, None, None
+    return page.with_payload(page.payload.select(schema.names)), sync, prior

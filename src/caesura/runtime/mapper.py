@@ -1,0 +1,224 @@
+"""Stage 0: reads raw rows, runs the row-wise steps in front of the first exchange, routes to buckets.
+
+It keeps nothing between calls: what a row's lateness depends on beyond its own chunk is settled at
+the gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events import Page
+from caesura.events.columns import empty_rows
+from caesura.events.identity import identity
+from caesura.expr import col
+from caesura.io.in_data import find_marks
+from caesura.io.late import LateTable
+from caesura.io.shape import REASONS, Shaped
+from caesura.io.source import Source
+from caesura.kernels.hashing import I64
+from caesura.ops.input import Input
+from caesura.ops.select import Select
+from caesura.plan import Node, Raw
+from caesura.plan.cut import Exchange, Stages, rebuilt
+from caesura.punctuation import MIN_TIME
+from caesura.runtime.gate import PRIOR, SYNC, Chunk, hidden, hide
+from caesura.runtime.packet import Packet
+from caesura.runtime.query import Query
+
+BUCKET_SALT = np.uint64(0x9E3779B97F4A7C15)
+LATE = "late"
+
+
+class Mapper:
+    """Stage 0 of a plan, for one source."""
+
+    def __init__(self, stages: Stages, source: Source, buckets: int) -> None:
+        self.source = source
+        self.buckets = buckets
+        self.departures = [d for d in stages.stages[0].departures if _root(d.producer, stages) is source]
+        self._grafted: dict[str, Node] = {}
+        self._lag = source.policy.lags(source.time)[0]
+        self._local = source.shape.insert_only and source.late == "reject" and self._lag is not None
+        outputs = {d.label: self._graft(d.producer, stages) for d in self.departures}
+        self._query = Query(outputs)
+        self._query.run()
+        self._late = LateTable(source.schema, source.time, limit=1 << 40)
+
+    def _graft(self, node: Node, stages: Stages) -> Node:
+        """The steps above the source, fed by hand, with the hidden columns carried along."""
+        if node.fingerprint in self._grafted:
+            return self._grafted[node.fingerprint]
+        if node is self.source:
+            made: Node = Input(
+                label="raw", payload=hidden(node.schema), time_type=node.time, known=node.properties
+            )
+        elif not _streams(node, stages):
+            made = node
+        else:
+            made = rebuilt(node, tuple(self._graft(child, stages) for child in node.inputs))
+            if isinstance(node, Select):
+                more = tuple((name, col(name)) for name in (SYNC, PRIOR))
+                made = Select(inputs=made.inputs, columns=(*node.columns, *more), place=node.place)
+        self._grafted[node.fingerprint] = made
+        return made
+
+    def map(self, raw: Raw, order: tuple[Any, ...], *, closes: bool = False) -> Iterator[Packet]:
+        """The packets that a chunk of raw rows makes: rows for some buckets, tidings for all."""
+        marks = find_marks(raw, self.source.policy.column, self.source.schema)
+        for reason, position in marks.unreadable:
+            self._late.note(reason, lane=raw.lane, offset=raw.offset + position)
+        shaped = self.source.shape.cut(marks.batch, self.source.schema)
+        begin = 0
+        cuts = [*marks.patterns, (len(shaped.le), None)]
+        for number, (position, pattern) in enumerate(cuts):
+            part = _part(shaped, begin, position)
+            says = () if pattern is None else (pattern,)
+            last = closes and number == len(cuts) - 1
+            place = (*order, number)
+            yield from self._chunk(raw, part, marks.offsets[begin:position], place, says, last)
+            begin = position
+        late = self._late.drain()
+        if late is not None:
+            yield self._late_packet(late, raw, order)
+
+    def _chunk(
+        self,
+        raw: Raw,
+        shaped: Shaped,
+        offsets: I64,
+        order: tuple[Any, ...],
+        says: tuple[Any, ...],
+        closes: bool,
+    ) -> Iterator[Packet]:
+        top = int(shaped.advance[_sound(shaped)].max(initial=MIN_TIME)) if len(shaped.le) else MIN_TIME
+        chunk = Chunk(raw.lane, order, raw.offset, top, len(shaped.le), says, closes)
+        for item in self._events(raw.lane, shaped, offsets):
+            self._query.feed("raw", item)
+        self._query.run()
+        for departure in self.departures:
+            pages = [p for p in self._query.take(departure.label) if isinstance(p, Page)]
+            spread: list[list[Page]] = [[] for _ in range(self.buckets)]
+            for page in pages:
+                for bucket, rows in enumerate(route(page, departure, self.buckets)):
+                    if rows is not None and len(rows):
+                        spread[bucket].append(self._bared(rows))
+            for bucket, some in enumerate(spread):
+                where = (departure.target_stage, departure.label, bucket)
+                yield Packet(*where, self.source.fingerprint, 0, chunk.to_json(), tuple(some))
+
+    def _events(self, lane: int, shaped: Shaped, offsets: I64) -> Iterator[Page]:
+        """The sound rows, with what hides behind them; rows late within the chunk stay here."""
+        if len(shaped.le) == 0:
+            return
+        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        sound = _sound(shaped)
+        if not sound.all():
+            assert shaped.flaw is not None
+            bad = np.flatnonzero(~sound)
+            reasons = pa.array(REASONS).take(pa.array(shaped.flaw[bad]))
+            self._late.add(page.take(bad), reasons, lane=lane, offsets=offsets[bad])
+        rows = np.flatnonzero(sound)
+        page = page if len(rows) == len(page) else page.take(rows)
+        advance = shaped.advance[rows]
+        prior = np.empty(len(page), np.int64)
+        if len(page):
+            prior[0] = MIN_TIME
+            np.maximum.accumulate(advance[:-1], out=prior[1:])
+        if self._local and len(page):
+            page, prior = self._drop_late(lane, page, prior, offsets[rows])
+        if len(page):
+            yield hide(page, page.sync, prior)
+
+    def _drop_late(self, lane: int, page: Page, prior: I64, offsets: I64) -> tuple[Page, I64]:
+        """Rows below the bound of their own chunk are late wherever the chunk comes."""
+        assert self._lag is not None
+        bound = np.where(prior <= MIN_TIME + self._lag, MIN_TIME, prior - self._lag)
+        late = page.sync < bound
+        if not late.any():
+            return page, np.full(len(page), MIN_TIME, np.int64)
+        gone = np.flatnonzero(late)
+        texts = [f"time {s} is below its lane's bound {b}" for s, b in self._shown(page.sync[gone], bound[gone])]
+        self._late.add(page.take(gone), pa.array(texts), lane=lane, offsets=offsets[gone])
+        kept = np.flatnonzero(~late)
+        return page.take(kept), np.full(len(kept), MIN_TIME, np.int64)
+
+    def _shown(self, sync: I64, bound: I64) -> Iterator[tuple[str, str]]:
+        from caesura.io.clock import from_ticks
+
+        time = self.source.time
+        some = (from_ticks(values, time).cast(pa.string()).to_pylist() for values in (sync, bound))
+        return zip(*some, strict=True)
+
+    def _bared(self, page: Page) -> Page:
+        """Leaves the hidden columns at home when they say nothing."""
+        payload = page.payload
+        drop = []
+        if (payload.column(SYNC).to_numpy() == page.sync).all():
+            drop.append(SYNC)
+        if (payload.column(PRIOR).to_numpy() == MIN_TIME).all() or self._lag is None:
+            drop.append(PRIOR)
+        kept = [n for n in payload.schema.names if n not in drop]
+        return page.with_payload(payload.select(kept) if kept else empty_rows(len(page)))
+
+    def _late_packet(self, late: pa.Table, raw: Raw, order: tuple[Any, ...]) -> Packet:
+        return late_packet(late, self.source, f"{raw.lane}:{order}")
+
+
+def late_packet(late: pa.Table, source: Source, origin: str) -> Packet:
+    """Refused rows on their way to the late table."""
+    batch = late.combine_chunks().to_batches()[0]
+    nothing = np.zeros(len(batch), np.int64)
+    header = {"source": source.step}
+    return Packet(0, LATE, 0, origin, 0, header, (Page(nothing, nothing, batch),))
+
+
+def _sound(shaped: Shaped) -> Any:
+    return np.ones(len(shaped.le), np.bool_) if shaped.flaw is None else shaped.flaw == 0
+
+
+def _part(shaped: Shaped, begin: int, end: int) -> Shaped:
+    if begin == 0 and end == len(shaped.le):
+        return shaped
+    some = slice(begin, end)
+    return Shaped(
+        shaped.le[some],
+        shaped.re[some],
+        None if shaped.re_new is None else shaped.re_new[some],
+        shaped.payload.slice(begin, end - begin),
+        None if shaped.flaw is None else shaped.flaw[some],
+        shaped.advance[some],
+    )
+
+
+def _streams(node: Node, stages: Stages) -> bool:
+    """Whether a step has a streaming source behind it."""
+    return any(source is node for source in stages.sources) or any(_streams(c, stages) for c in node.inputs)
+
+
+def _root(node: Node, stages: Stages) -> Node | None:
+    """The streaming source behind a step of stage 0."""
+    if any(source is node for source in stages.sources):
+        return node
+    found = (_root(child, stages) for child in node.inputs)
+    return next((root for root in found if root is not None), None)
+
+
+def route(page: Page, exchange: Exchange, buckets: int) -> list[Page | None]:
+    """A page's rows by bucket."""
+    if buckets == 1:
+        return [page]
+    if exchange.keys == ():
+        return [page, *([None] * (buckets - 1))]
+    names = [n for n in page.schema.names if n not in (SYNC, PRIOR)] if exchange.keys is None else exchange.keys
+    h1, _ = identity([page.payload.column(name) for name in names], len(page))
+    bucket = ((h1 * BUCKET_SALT) >> np.uint64(33)) % np.uint64(buckets)
+    out: list[Page | None] = []
+    for number in range(buckets):
+        rows = np.flatnonzero(bucket == number)
+        out.append(page if len(rows) == len(page) else page.take(rows) if len(rows) else None)
+    return out

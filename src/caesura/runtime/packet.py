@@ -1,0 +1,125 @@
+"""What one origin sends to one bucket in one epoch: pages, punctuation, and a header, as bytes.
+
+>>> page = Page.of(pa.record_batch({"id": [7]}), le=[1], re=[2])
+>>> sent = Packet(1, "in", 0, "a", 0, {"n": 1}, (page, cti(5)))
+>>> back = Packet.from_row(sent.to_row())
+>>> back.header, [str(i) for i in back.items if not isinstance(i, Page)], back.items[0].rows()
+({'n': 1}, ['definite: time < 5'], [(1, 2, None, (7,))])
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import empty_rows
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.punctuation import Punctuation
+
+MOST_BYTES = 16 << 20
+Row = tuple[int, str, int, str, int, bytes]
+"""(stage, label, bucket, origin, sequence, bytes)."""
+
+
+@dataclass(frozen=True)
+class Packet:
+    """Items for one port of one bucket; stage 0 is the way out."""
+
+    stage: int
+    label: str
+    bucket: int
+    origin: str
+    seq: int
+    header: dict[str, Any] = field(default_factory=dict)
+    items: tuple[Item, ...] = ()
+
+    def to_row(self) -> Row:
+        """The packet as a row of plain values."""
+        return self.stage, self.label, self.bucket, self.origin, self.seq, encode(self.header, self.items)
+
+    @staticmethod
+    def from_row(row: Row) -> Packet:
+        header, items = decode(row[5])
+        return Packet(row[0], row[1], row[2], row[3], row[4], header, items)
+
+    def split(self) -> Iterator[Packet]:
+        """The packet in parts that each fit into one row; the header goes with the first."""
+        pieces: list[Item] = []
+        size = 0
+        header, seq = self.header, self.seq
+        for item in (part for whole in self.items for part in _parts(whole)):
+            weight = item.nbytes if isinstance(item, Page) else 200
+            if pieces and size + weight > MOST_BYTES:
+                yield Packet(self.stage, self.label, self.bucket, self.origin, seq, header, tuple(pieces))
+                pieces, size, header, seq = [], 0, {}, seq + 1
+            pieces.append(item)
+            size += weight
+        yield Packet(self.stage, self.label, self.bucket, self.origin, seq, header, tuple(pieces))
+
+
+def _parts(item: Item) -> Iterator[Item]:
+    if not isinstance(item, Page) or item.nbytes <= MOST_BYTES:
+        yield item
+        return
+    step = max(1, len(item) * MOST_BYTES // (item.nbytes + 1))
+    for start in range(0, len(item), step):
+        yield item.slice(start, min(step, len(item) - start))
+
+
+def encode(header: dict[str, Any], items: tuple[Item, ...]) -> bytes:
+    """A header and items as bytes: lengths, JSON, then each page in Arrow's stream format."""
+    bodies: list[bytes] = []
+    plan: list[Any] = []
+    for item in items:
+        if isinstance(item, Page):
+            body = _page_bytes(item)
+            bodies.append(body)
+            plan.append([len(body), len(item), item.settled])
+        else:
+            plan.append(item.to_json())
+    head = json.dumps({"h": header, "i": plan}).encode()
+    return b"".join([len(head).to_bytes(4, "little"), head, *bodies])
+
+
+def decode(data: bytes) -> tuple[dict[str, Any], tuple[Item, ...]]:
+    """What `encode` took."""
+    view = memoryview(data)
+    at = 4 + int.from_bytes(view[:4], "little")
+    head = json.loads(bytes(view[4:at]))
+    items: list[Item] = []
+    for part in head["i"]:
+        if isinstance(part, list):
+            items.append(_page_from(view[at : at + part[0]], part[1], part[2]))
+            at += part[0]
+        else:
+            items.append(Punctuation.from_json(part))
+    return head["h"], tuple(items)
+
+
+def _page_bytes(page: Page) -> bytes:
+    names, columns = ["_le", "_re"], [pa.array(page.le), pa.array(page.re)]
+    if page.re_new is not None:
+        names.append("_new")
+        columns.append(pa.array(page.re_new))
+    batch = pa.RecordBatch.from_arrays([*columns, *page.payload.columns], [*names, *page.schema.names])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _page_from(data: memoryview, rows: int, settled: bool) -> Page:
+    batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+    own = 3 if "_new" in batch.schema.names[:3] else 2
+    le, re = (batch.column(i).to_numpy() for i in (0, 1))
+    new = batch.column(2).to_numpy() if own == 3 else None
+    payload = batch.select(list(range(own, batch.num_columns)))
+    if payload.num_columns == 0:
+        payload = empty_rows(rows)
+    return Page(np.asarray(le), np.asarray(re), payload, new, settled)

@@ -1,0 +1,223 @@
+"""Raw streams for tests of the ingress, and a slow, obvious ingress to hold against the fast one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from caesura.events import Item
+from caesura.io import Policy, Source, delay, from_arrow
+from caesura.io.ingress import SourceIngress
+from caesura.plan import Raw
+from caesura.punctuation import INFINITY, MIN_TIME
+
+SCHEMA = pa.schema(
+    [("kind", pa.string()), ("LE", pa.int64()), ("RE", pa.int64()), ("RE_new", pa.int64()), ("id", pa.int64())]
+)
+
+
+class Change(NamedTuple):
+    """A row of the full physical form; None is no end."""
+
+    kind: str
+    le: int
+    re: int | None
+    new: int | None
+    id: int
+
+
+class Placed(NamedTuple):
+    """A row with its lane and offset."""
+
+    lane: int
+    offset: int
+    row: Change
+
+
+def batch(rows: Iterable[Change]) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) or [()] * 5
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def source(policy: Policy | None = None, late: str = "reject") -> Source:
+    """A source in the full physical form; its rows are given to its ingress by hand."""
+    return from_arrow(
+        pa.Table.from_batches([], SCHEMA),
+        time="LE",
+        end="RE",
+        kind="kind",
+        new_end="RE_new",
+        punctuate=policy,
+        late=late,
+    )
+
+
+def raws(rows: Sequence[Placed], cuts: Iterable[int]) -> list[Raw]:
+    """Rows cut into batches: at the given places, and where the lane changes."""
+    ends = set(cuts) | {i for i in range(1, len(rows)) if rows[i].lane != rows[i - 1].lane} | {len(rows)}
+    out, start = [], 0
+    for end in sorted(e for e in ends if 0 < e <= len(rows)):
+        part = rows[start:end]
+        out.append(Raw(part[0].lane, part[0].offset, batch(p.row for p in part)))
+        start = end
+    return out
+
+
+def with_lanes(node: Source, lanes: int) -> SourceIngress:
+    """The ingress of a source, as if its reader had so many lanes."""
+    node.reader.lanes = lanes
+    return node.operator()
+
+
+def feed(ingress: SourceIngress, some: Iterable[Raw]) -> list[Item]:
+    return [item for raw in some for item in ingress.raw(raw)]
+
+
+def late_rows(ingress: SourceIngress) -> list[tuple[int, int, str]]:
+    table = ingress.drain_late()
+    if table is None:
+        return []
+    rows = [(r["lane"], r["offset"], r["reason"]) for r in table.to_pylist()]
+    assert len(rows) == len(set(rows))
+    return sorted(rows)
+
+
+def obvious(rows: Sequence[Placed], lanes: int, lag: int, late: str) -> tuple[Counter, list]:
+    """The history and the late rows, one row at a time."""
+    tops, there, waiting, refused = [MIN_TIME] * lanes, Counter(), [], []
+
+    def bound(lane: int) -> int:
+        return tops[lane] - lag if tops[lane] > MIN_TIME else MIN_TIME
+
+    def take(lane: int, row: Change) -> bool:
+        mine = sorted(v for v in there if v[:3] == (row.id, row.le, row.re) and there[v] > 0)
+        if not mine:
+            return False
+        begin = mine[0][3]
+        there[mine[0]] -= 1
+        if row.new > begin:
+            there[(row.id, row.le, row.new, begin)] += 1
+            release((row.id, row.le, row.new))
+        return True
+
+    def release(version: tuple) -> None:
+        for held in waiting:
+            place = held.row
+            if (place.id, place.le, place.re) == version and min(place.re, place.new) >= stream:
+                waiting.remove(held)
+                assert take(held.lane, place)
+                return
+
+    for lane, offset, raw in rows:
+        row = raw._replace(re=INFINITY if raw.re is None else raw.re)
+        if row.kind == "-":
+            row = row._replace(new=INFINITY if row.new is None else row.new)
+        flaw = _flaw(row)
+        if flaw:
+            refused.append((lane, offset, flaw))
+            continue
+        stream = min(map(bound, range(lanes)))
+        limit = bound(lane)
+        tops[lane] = max(tops[lane], row.le)
+        sync = row.le if row.kind == "+" else min(row.re, row.new)
+        begin = row.le
+        if sync < limit:
+            if late == "reject" or row.kind == "-" or row.re <= limit:
+                refused.append((lane, offset, f"time {sync} is below its lane's bound {limit}"))
+                continue
+            begin = limit
+        if row.kind == "+":
+            there[(row.id, row.le, row.re, begin)] += 1
+            release((row.id, row.le, row.re))
+        elif not take(lane, row):
+            waiting.append(Placed(lane, offset, row))
+    refused += [(p.lane, p.offset, "retract matches no event") for p in waiting]
+    history: Counter = Counter()
+    for (id_, _, end, begin), n in there.items():
+        history[(begin, end, (id_,))] += n
+    return +history, sorted(refused)
+
+
+def _flaw(row: Change) -> str:
+    if row.kind not in ("+", "-"):
+        return "is of no known kind"
+    if row.re <= row.le:
+        return "ends at or before its start"
+    if row.kind == "-" and row.new == row.re:
+        return "a retract that changes nothing"
+    return "its new end is before its start" if row.kind == "-" and row.new < row.le else ""
+
+
+ticks = st.integers(0, 12)
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> Change:
+    """Any row, sensible or not, from so small a domain that rows meet."""
+    kind = draw(st.sampled_from("+++--?" if draw(st.integers(0, 9)) == 0 else "++-"))
+    le = draw(ticks)
+    length = st.sampled_from([1, 2, 5, 0, None, 3])
+    end, new = draw(length), draw(st.sampled_from([0, 1, 2, 5, None, -1]))
+    return Change(
+        kind,
+        le,
+        None if end is None else le + end,
+        None if kind == "+" or new is None else le + new,
+        draw(st.integers(0, 1)),
+    )
+
+
+@st.composite
+def garbled(draw: st.DrawFn, lanes: int = 1) -> list[Placed]:
+    """Any rows in any lanes; later rows tend to have later times."""
+    offsets = [0] * lanes
+    out = []
+    for step, row in enumerate(draw(st.lists(changes(), max_size=24))):
+        lane = draw(st.integers(0, lanes - 1))
+        shift = step // 2
+        moved = row._replace(
+            le=row.le + shift,
+            re=None if row.re is None else row.re + shift,
+            new=None if row.new is None else row.new + shift,
+        )
+        out.append(Placed(lane, offsets[lane], moved))
+        offsets[lane] += 1
+    return out
+
+
+@st.composite
+def lawful(draw: st.DrawFn) -> list[list[Change]]:
+    """Two lanes of events that differ; each retract in its event's lane behind it, or alone in either lane."""
+    out: list[list[Change]] = [[], []]
+    for id_ in range(draw(st.integers(0, 10))):
+        le, lane = draw(ticks) + id_, draw(st.integers(0, 1))
+        end = draw(st.sampled_from([None, le + 4, le + 9]))
+        out[lane].append(Change("+", le, end, None, id_))
+        new = draw(st.sampled_from([le, le + 2, le + 5]))
+        if draw(st.booleans()):
+            other = draw(st.integers(0, 1))
+            out[other].insert(draw(st.integers(0, len(out[other]))), Change("-", le, end, new, id_))
+        elif draw(st.booleans()):
+            out[lane] += [Change("-", le, end, new + 1, id_), Change("-", le, new + 1, new, id_)]
+    return out
+
+
+__all__ = [
+    "Change",
+    "Placed",
+    "batch",
+    "delay",
+    "feed",
+    "garbled",
+    "late_rows",
+    "lawful",
+    "obvious",
+    "raws",
+    "source",
+    "with_lanes",
+]
