@@ -16,7 +16,13 @@ from caesura.plan import Raw
 from caesura.punctuation import INFINITY, MIN_TIME
 
 SCHEMA = pa.schema(
-    [("kind", pa.string()), ("LE", pa.int64()), ("RE", pa.int64()), ("RE_new", pa.int64()), ("id", pa.int64())]
+    [
+        ("kind", pa.string()),
+        ("LE", pa.int64()),
+        ("RE", pa.int64()),
+        ("RE_new", pa.int64()),
+        ("id", pa.int64()),
+    ]
 )
 
 
@@ -192,7 +198,7 @@ def garbled(draw: st.DrawFn, lanes: int = 1) -> list[Placed]:
 
 @st.composite
 def lawful(draw: st.DrawFn) -> list[list[Change]]:
-    """Two lanes of events that differ; each retract in its event's lane behind it, or alone in either lane."""
+    """Two lanes of events that differ; each retract behind its event, or alone in either lane."""
     out: list[list[Change]] = [[], []]
     for id_ in range(draw(st.integers(0, 10))):
         le, lane = draw(ticks) + id_, draw(st.integers(0, 1))

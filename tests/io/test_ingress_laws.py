@@ -86,7 +86,9 @@ def test_an_ingress_restored_at_any_point_continues_exactly(rows, stop, lag, lat
 @settings(max_examples=40, deadline=None)
 def test_the_compiled_kernels_do_what_their_twins_do(rows, at, lag, late):
     compiled = outcome(source(delay(lag), late), rows, at, lanes=2)
-    kernels = [k for m in (match_kernels, row_kernels, hashing) for k in vars(m).values() if isinstance(k, Kernel)]
+    kernels = [
+        k for m in (match_kernels, row_kernels, hashing) for k in vars(m).values() if isinstance(k, Kernel)
+    ]
     saved = [k._run for k in kernels]
     try:
         for k in kernels:

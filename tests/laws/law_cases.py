@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+import law_regressions as kept
+
 from caesura.expr import col
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
+from caesura.ops.chop import Chop
+from caesura.ops.clip import Clip
+from caesura.ops.deliver import Deliver
 from caesura.ops.join import How, Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
@@ -152,6 +157,7 @@ def join(how: How, *, left: InputSpec = LEFT, right: InputSpec = RIGHT, name: st
             inputs=(left, right),
             liveness=slowest,
             state_bound=held(8),
+            regressions=() if "expr" in more else kept.JOIN,
         )
     )
 
@@ -190,6 +196,7 @@ def totals(name: str, spec: InputSpec, group: tuple[str, ...]) -> None:
             build=lambda a: Totals(inputs=(a,), group=group, aggregates=MADE),
             oracle=lambda a, **_: oracles.totals(a, group, AGGREGATES),
             inputs=(spec,),
+            regressions=kept.TOTALS if spec is INTS else (),
         )
     )
 
@@ -218,6 +225,7 @@ def tumbling(name: str, spec: InputSpec, group: tuple[str, ...], *, size: int = 
             liveness=begun,
             state_bound=held(30) if group else None,
             linger=size,
+            regressions=kept.TUMBLING if spec in (INTS, FLOATS) else (),
         )
     )
 
@@ -275,5 +283,42 @@ register(
         ),
         oracle=lambda a, b, **_: windowed(oracles.join(a, b, on=[("id", "other")], how="full")),
         inputs=(FINITE, FINITE_RIGHT),
+    )
+)
+register(
+    LawCase(
+        "chop",
+        build=lambda a: Chop(inputs=(a,), period=4),
+        oracle=lambda a, patterns: oracles.chop(a, 4, oracles.horizon(patterns[0])),
+        inputs=(READINGS,),
+        liveness=slowest,
+        state_bound=held(1),
+    )
+)
+
+
+def clip(on: tuple[tuple[str, str], ...]) -> None:
+    """One case of clip."""
+    register(
+        LawCase(
+            f"clip-{len(on)}-keys",
+            build=lambda a, b: Clip(inputs=(a, b), on=on, how="semi"),
+            oracle=lambda a, b, **_: oracles.clip(a, b, on=on),
+            inputs=(LEFT, RIGHT),
+            liveness=slowest,
+            state_bound=held(4),
+        )
+    )
+
+
+clip((("id", "other"),))
+clip(())
+register(
+    LawCase(
+        "output final",
+        build=lambda a: Deliver(inputs=(a,), mode="final"),
+        oracle=lambda a, **_: a,
+        inputs=(READINGS,),
+        liveness=slowest,
     )
 )

@@ -41,6 +41,8 @@ def stream_time(t: pa.DataType) -> pa.DataType:
 
 def to_ticks(column: pa.Array, missing: int) -> tuple[I64, Mask | None]:
     """A time column as ticks, ``missing`` where it is null or beyond all ticks; and which rows those are."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), missing, np.int64), np.ones(len(column), np.bool_)
     raw = words(column)
     valid = validity(column)
     factor = _factor(column.type)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
@@ -106,6 +107,22 @@ class FileReader:
                 for raw in in_lane([batch], max(0, skip - offset), self.batch_size):
                     yield Raw(0, offset + raw.offset, raw.batch)
                 offset += batch.num_rows
+
+    @property
+    def folder(self) -> Path:
+        """Where to look for files: the path itself."""
+        return self.path.resolve()
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return self.format.endings
+
+    def read_file(self, uri: str) -> Iterator[Raw]:
+        """The rows of one file, offsets counted from its own first row."""
+        offset = 0
+        for batch in self._batches(Path(unquote(urlparse(uri).path))):
+            yield Raw(0, offset, batch)
+            offset += batch.num_rows
 
     def _batches(self, file: Path) -> Iterator[pa.RecordBatch]:
         if self.format.rows is None and file.stat().st_size == 0:

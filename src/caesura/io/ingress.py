@@ -144,7 +144,6 @@ class SourceIngress(Ingress):
         if len(shaped.le) == 0:
             return
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
-        self.since += len(page)
         matching = self.matcher is not None and (page.re_new is not None or self.matcher.held.live > 0)
         late = self.lanes.late(lane, page, shaped.advance, max(lane.said, self.bound))
         bounds = self.lanes.bounds(lane, shaped.advance) if late or matching else NOTHING
@@ -156,6 +155,7 @@ class SourceIngress(Ingress):
             if kept is None:
                 return
             page, starts, rows = kept
+        self.since += len(page)
         entered: Page | None = _moved(page, starts)
         if self.matcher is not None:
             if rows is not None:

@@ -152,9 +152,9 @@ def find_version(slots: I64, versions: Matrix, a: int, b: int) -> int:
     best = -1
     while slots[at] != FREE:
         row = slots[at] & LOW
-        if versions[row, K2] == b and versions[row, K1] == a and versions[row, COUNT] > 0:
-            if best < 0 or versions[row, BEGIN] < versions[best, BEGIN]:
-                best = row
+        there = versions[row, K2] == b and versions[row, K1] == a and versions[row, COUNT] > 0
+        if there and (best < 0 or versions[row, BEGIN] < versions[best, BEGIN]):
+            best = row
         at = (at + 1) & mask
     return best
 

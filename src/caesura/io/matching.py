@@ -170,7 +170,7 @@ class Matcher:
         bound: int | I64 = cti
         if promises is not None and promises.size and self.live.payload.columns:
             bound = np.maximum(promises.effective_cti(self.live.payload.all()), cti)
-        over = self.live.get("re") < bound
+        over = (self.live.get("re") < bound) | (bound == INFINITY)
         over &= self.live.alive
         self.live.kill(np.flatnonzero(over))
         if self.live.live < self.live.size:

@@ -37,6 +37,8 @@ def in_lane(batches: Iterable[pa.RecordBatch], skip: int, size: int = BATCH) -> 
 class TableReader:
     """A table in memory; it can be read again and again."""
 
+    in_memory = True
+
     lanes = 1
     punctuates = False
 

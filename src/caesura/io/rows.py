@@ -29,6 +29,8 @@ LIVE_BATCH = 1024  # rows of an iterator that wait for each other
 class RowsReader:
     """An iterable of Python rows. A sequence can be read again; an iterator once."""
 
+    in_memory = True
+
     lanes = 1
 
     def __init__(

@@ -134,7 +134,8 @@ class Shape:
         for column in self.columns:
             if column not in schema.names:
                 raise PlanError(f"there is no column '{column}'.", remedy=closest(column, schema.names))
-        times = [column for column in (self.time, self.end, self.new_end) if column is not None]
+        ends = [column for column in (self.end, self.new_end) if column is not None]
+        times = [self.time, *(c for c in ends if not pa.types.is_null(schema.field(c).type))]
         for column in times:
             check_time(column, schema.field(column).type)
         if self.kind is not None and plain_type(schema.field(self.kind).type) != pa.string():

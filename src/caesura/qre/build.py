@@ -26,7 +26,19 @@ from caesura.qre.query import (
     Value,
     Window,
 )
-from caesura.qre.regex import ANYTHING, Choice, Empty, Letter, Regex, Sequence, Star, as_regex, plus, seq, star
+from caesura.qre.regex import (
+    ANYTHING,
+    Choice,
+    Empty,
+    Letter,
+    Regex,
+    Sequence,
+    Star,
+    as_regex,
+    plus,
+    seq,
+    star,
+)
 
 UNIT_OP = RecordOp(())
 
@@ -129,9 +141,9 @@ def iter_n(body: Query, times: int, init: Any, op: Any = None) -> Query:
     if times < 0:
         raise PlanError(f"iter_n cannot run {times} times.", remedy="Give a count of 0 or more.")
     fold = init if isinstance(init, Fold) else custom(init, op)
-    inner: Query = Value(op=fold.init)
+    inner: Query = Value(op=fold.init, items=body.items)
     for _ in range(times):
-        inner = Split(parts=(inner, body), names=("acc", "x"), op=fold.step)
+        inner = Split(parts=(inner, body), names=("acc", "x"), op=fold.step, items=body.items)
     inner = _made(inner)
     return inner if fold.finish is None else _finished(inner, fold)
 

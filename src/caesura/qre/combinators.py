@@ -211,7 +211,7 @@ class MapCollectMachine(Machine):
             if key is None:
                 raise null_key(row, page)
             after, _ = self.body.next(threads.get(key, shared), page, row)
-            return (rate, shared, {**threads, key: after} if key not in threads else _set(threads, key, after)), None
+            return (rate, shared, _with(threads, key, after, shared)), None
         shared, _ = self.body.next(shared, page, row)
         kept: dict[Any, Any] = {}
         found: dict[Any, Any] = {}
@@ -224,8 +224,12 @@ class MapCollectMachine(Machine):
         return (rate, shared, kept), None if out is None else (found, out[1])
 
 
-def _set(threads: dict[Any, Any], key: Any, state: Any) -> dict[Any, Any]:
-    """Writes in place: a map-collect's threads belong to one state only."""
+def _with(threads: dict[Any, Any], key: Any, state: Any, shared: Any) -> dict[Any, Any]:
+    """Threads belong to one state only, so they are written in place; the empty ones are shared."""
+    if key not in threads and state == shared:
+        return threads
+    if not threads:
+        return {key: state}
     threads[key] = state
     return threads
 

@@ -93,11 +93,12 @@ class Fragment:
             place=node.place,
         )
 
-    def step(self, inbox: Iterable[Packet]) -> Iterator[Packet]:
-        """Takes the packets of an epoch and gives those that follow from them."""
+    def step(self, inbox: Iterable[Packet], *, closes: bool = False) -> Iterator[Packet]:
+        """Takes the packets of an epoch and gives those that follow; ``closes`` says no epoch follows."""
         packets = sorted(inbox, key=lambda p: (p.label, p.origin, p.seq))
         for label, gate in self.gates.items():
-            yield from self._through_gate(label, gate, [p for p in packets if p.label == label])
+            mine = [p for p in packets if p.label == label]
+            yield from self._through_gate(label, gate, mine, closes)
         for label, alignment in self.alignments.items():
             self._align(label, alignment, [p for p in packets if p.label == label])
         self.query.run()
@@ -109,9 +110,11 @@ class Fragment:
                 packet = Packet(0, OUT + name, 0, str(self.bucket), 0, {}, tuple(items))
                 yield from packet.split()
 
-    def _through_gate(self, label: str, gate: Gate, packets: list[Packet]) -> Iterator[Packet]:
+    def _through_gate(
+        self, label: str, gate: Gate, packets: list[Packet], closes: bool
+    ) -> Iterator[Packet]:
         """Chunks in the order of their lane, then how far the source has come."""
-        if not packets:
+        if not packets and not closes:
             return
         chunks: dict[tuple[Any, ...], tuple[Chunk, list[Page]]] = {}
         last: tuple[Any, ...] = ()
@@ -121,7 +124,6 @@ class Fragment:
                 last = (chunk.lane, *chunk.order)
                 chunks[last] = (chunk, [])
             chunks[last][1].extend(item for item in packet.items if isinstance(item, Page))
-        closes = False
         items: list[Item] = []
         for place in sorted(chunks):
             chunk, pages = chunks[place]

@@ -1,0 +1,1 @@
+"""Approximation as plug-in data structures."""

@@ -1,0 +1,17 @@
+"""The Spark host: the only room that imports pyspark."""
+
+from caesura.spark.running import SparkQuery, run_batch, start, to_spark
+from caesura.spark.session import session
+from caesura.spark.sinks import CallbackSink, ConsoleSink, MemorySink, ParquetSink
+
+__all__ = [
+    "CallbackSink",
+    "ConsoleSink",
+    "MemorySink",
+    "ParquetSink",
+    "SparkQuery",
+    "run_batch",
+    "session",
+    "start",
+    "to_spark",
+]

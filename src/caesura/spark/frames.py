@@ -1,0 +1,91 @@
+"""Any Spark DataFrame as a source: its rows hop into workers as Arrow batches and become packets.
+
+With ``lane`` and ``offset`` columns (a Kafka partition and its offset) lateness is exact: each lane's
+rows are judged in order. Without them the rows of an epoch count as one lane in the order that Spark
+hands them over, which a re-run may change; explain says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.io.source import Source
+from caesura.plan import Raw
+from caesura.spark import worker
+from caesura.spark.worker import PACKETS, Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FrameReader:
+    """Reads a DataFrame; only the Spark host can."""
+
+    punctuates = False
+    in_memory = False
+
+    def __init__(self, frame: DataFrame, *, lane: str | None, offset: str | None, lanes: int) -> None:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        self.frame = frame
+        self.lane, self.offset = lane, offset
+        own = {c for c in (lane, offset) if c is not None}
+        self.schema = pa.schema([f for f in to_arrow_schema(frame.schema) if f.name not in own])
+        self.lanes = lanes
+        self.key = f"frame:{id(frame)}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers get everything but the frame itself."""
+        return {**self.__dict__, "frame": None}
+
+    @property
+    def streaming(self) -> bool:
+        return bool(self.frame.isStreaming)
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        raise StreamError(
+            "a Spark DataFrame can be read by the Spark host only.",
+            remedy="Use start(spark, ...), to_spark(spark) or run_batch(spark); preview takes files and tables.",
+        )
+
+    def describe(self) -> str:
+        ordered = "" if self.lane else "; no lane and offset columns: lateness follows Spark's row order"
+        return f"DataFrame({', '.join(self.schema.names)}){ordered}"
+
+    def packets(self, job: Job, source: Source) -> DataFrame:
+        """The frame's rows as packets."""
+        fingerprint, schema = source.fingerprint, self.schema
+        lane, offset = self.lane, self.offset
+        wanted = [*self.schema.names, *(c for c in (lane, offset) if c is not None)]
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            part = context.partitionId() if context is not None else 0
+            for number, batch in enumerate(batches):
+                if batch.num_rows:
+                    for raw, order in _chunks(batch, schema, lane, offset, (part, number)):
+                        yield worker.packets_of(job, fingerprint, raw, order)
+
+        return self.frame.select(*wanted).mapInArrow(read, PACKETS)
+
+
+def _chunks(
+    batch: pa.RecordBatch, schema: pa.Schema, lane: str | None, offset: str | None, place: tuple[int, int]
+) -> Iterator[tuple[Raw, tuple[Any, ...]]]:
+    rows = batch.select(schema.names)
+    if lane is None:
+        yield Raw(0, 0, rows), place
+        return
+    lanes = batch.column(lane).to_numpy()
+    first = batch.column(offset).to_numpy() if offset is not None else None
+    for number in sorted(set(lanes.tolist())):
+        mine = pa.array((lanes == number).nonzero()[0])
+        start = 0 if first is None else int(first[mine[0].as_py()])
+        order = (start,) if first is not None else place
+        yield Raw(int(number), start, rows.take(mine)), order

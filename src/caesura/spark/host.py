@@ -1,0 +1,129 @@
+"""A plan as one Structured Streaming query: a chain of stages over packets, one action per epoch."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.io.files import FileReader
+from caesura.io.source import Source
+from caesura.plan import Node
+from caesura.plan.cut import cut
+from caesura.spark import worker
+from caesura.spark.frames import FrameReader
+from caesura.spark.session import check_session
+from caesura.spark.worker import PACKETS, Job, Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Speculate = Literal["arrival", "watermark"]
+
+
+def make_job(
+    outputs: Mapping[str, Node], buckets: int, *, speculate: Speculate, closes: bool, name: str = ""
+) -> Job:
+    """A plan, cut for a number of buckets."""
+    stages = cut(outputs)
+    return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes)
+
+
+def packets(spark: SparkSession, job: Job, *, streaming: bool, files_per_epoch: int | None) -> DataFrame:
+    """The packets that leave the last stage."""
+    check_session(spark)
+    frames = [_source(spark, job, _checked(s), streaming, files_per_epoch) for s in job.stages.sources]
+    frame = frames[0]
+    for more in frames[1:]:
+        frame = frame.unionAll(more)
+    for stage in job.stages.stages[1:]:
+        frame = _stage(frame, job, stage.number)
+    return frame
+
+
+def _checked(node: Node) -> Source:
+    assert isinstance(node, Source)
+    return node
+
+
+def _source(
+    spark: SparkSession, job: Job, source: Source, streaming: bool, files_per_epoch: int | None
+) -> DataFrame:
+    """Stage 0 for one source: a frame of packets."""
+    reader = source.reader
+    if isinstance(reader, FrameReader):
+        return reader.packets(job, source)
+    if isinstance(reader, FileReader):
+        return _files(spark, job, source, reader, streaming, files_per_epoch)
+    if streaming:
+        raise PlanError(
+            f"'{source.step}' lies in memory, so a streaming query has nothing to wait for.",
+            remedy="Use run_batch(spark), or write it to files and read those.",
+            step=source.step,
+            place=source.place,
+        )
+    return _memory(spark, job, source)
+
+
+def _files(
+    spark: SparkSession, job: Job, source: Source, reader: FileReader, streaming: bool, most: int | None
+) -> DataFrame:
+    """Spark's file source says which files are new; workers read their columns."""
+    entry = (spark.readStream if streaming else spark.read).format("binaryFile")
+    entry = entry.option("recursiveFileLookup", "true")
+    if streaming and most is not None:
+        entry = entry.option("maxFilesPerTrigger", most)
+    listing = entry.load(str(reader.folder)).select("path")
+    fingerprint, suffix = source.fingerprint, reader.suffixes
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        chunks = worker.mapper(job, fingerprint).source.reader
+        assert isinstance(chunks, FileReader)
+        for batch in batches:
+            for path in sorted(batch.column(0).to_pylist()):
+                if not path.endswith(suffix):
+                    continue
+                for number, raw in enumerate(chunks.read_file(path)):
+                    yield worker.packets_of(job, fingerprint, raw, (path, number))
+
+    return listing.mapInArrow(read, PACKETS)
+
+
+def _memory(spark: SparkSession, job: Job, source: Source) -> DataFrame:
+    fingerprint = source.fingerprint
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            for number, raw in enumerate(job.source(fingerprint).read({})):
+                yield worker.packets_of(job, fingerprint, raw, (number,))
+
+    return spark.range(0, 1, 1, 1).mapInArrow(read, PACKETS)
+
+
+def _stage(frame: DataFrame, job: Job, number: int) -> DataFrame:
+    """One stateful stage: the packets of each bucket through its fragment."""
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+    class Bucket(StatefulProcessor):
+        """A bucket of a stage at work."""
+
+        def init(self, handle: Any) -> None:
+            self.store = Store(handle)
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
+            try:
+                yield from worker.run_bucket(job, number, rows, self.store)
+            except Exception as error:
+                raise worker.failed(error) from error
+
+        def close(self) -> None:
+            return None
+
+    return frame.groupBy("key").transformWithStateInPandas(
+        statefulProcessor=Bucket(), outputStructType=PACKETS, outputMode="Append", timeMode="None"
+    )
+
+

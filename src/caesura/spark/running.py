@@ -1,0 +1,167 @@
+"""Starting a plan on Spark, as a stream or as one batch, and watching it run."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from caesura import errors
+from caesura.api.running import Output, Result, delivered
+from caesura.errors import CaesuraError, StreamError
+from caesura.plan import Node
+from caesura.spark.frames import FrameReader
+from caesura.spark.host import make_job, packets
+from caesura.spark.session import check_session
+from caesura.spark.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+Speculate = Literal["arrival", "watermark"]
+Trigger = Literal["continuous", "available"] | str
+
+
+class SparkQuery:
+    """A running query."""
+
+    def __init__(self, query: StreamingQuery, sink: Sink) -> None:
+        self.query = query
+        self.sink = sink
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits for the end; True when it has come. A failure in a worker is raised as ours."""
+        try:
+            return bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
+        except Exception as error:
+            raise ours(error) from None
+
+    def _forever(self) -> bool:
+        self.query.awaitTermination()
+        return True
+
+    def drain(self) -> None:
+        """Waits until everything that is there has been processed."""
+        try:
+            self.query.processAllAvailable()
+        except Exception as error:
+            raise ours(error) from None
+
+    def stop(self) -> None:
+        """Stops after the current epoch."""
+        self.query.stop()
+
+    @property
+    def active(self) -> bool:
+        return bool(self.query.isActive)
+
+    def progress(self) -> dict[str, Any]:
+        """The last epoch in figures: rows, durations, state."""
+        last = self.query.lastProgress
+        return {} if last is None else dict(last)
+
+
+def start(
+    outputs: Mapping[str, Node],
+    spark: SparkSession,
+    *,
+    sink: Sink | str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    output: Output = "changes",
+    speculate: Speculate | None = None,
+    trigger: Trigger = "continuous",
+    files_per_epoch: int | None = None,
+) -> SparkQuery:
+    """Starts a plan as one streaming query."""
+    buckets = check_session(spark)
+    target = as_sink(sink)
+    chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
+    nodes = {name: delivered(node, output) for name, node in outputs.items()}
+    name = Path(str(checkpoint)).name if checkpoint else ""
+    job = make_job(nodes, buckets, speculate=chosen, closes=False, name=name)
+    frame = packets(spark, job, streaming=True, files_per_epoch=files_per_epoch)
+    target.open(nodes, buckets)
+
+    def epoch(batch: DataFrame, number: int) -> None:
+        target.write(number, batch)
+
+    place = str(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
+    writer = frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place)
+    if trigger == "available":
+        writer = writer.trigger(availableNow=True)
+    elif trigger != "continuous":
+        writer = writer.trigger(processingTime=trigger)
+    return SparkQuery(writer.start(), target)
+
+
+def run_batch(
+    node: Node, spark: SparkSession, *, output: Output = "changes", speculate: Speculate | None = None
+) -> Result:
+    """Runs a plan over all there is now, as one epoch that is also the last."""
+    buckets = check_session(spark)
+    chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
+    nodes = {"out": delivered(node, output)}
+    job = make_job(nodes, buckets, speculate=chosen, closes=True)
+    frame = packets(spark, job, streaming=False, files_per_epoch=None)
+    sink = MemorySink()
+    sink.open(nodes, buckets)
+    try:
+        sink.write(0, frame)
+    except Exception as error:
+        raise ours(error) from None
+    return Result(sink.items(), node, sink.late(), {})
+
+
+def to_spark(
+    node: Node, spark: SparkSession, *, output: Output = "changes", speculate: Speculate | None = None
+) -> DataFrame:
+    """A plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from caesura.io.sink import row_schema
+    from caesura.spark.decode import decoder
+
+    buckets = check_session(spark)
+    chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
+    last = delivered(node, output)
+    streaming = _streaming(node)
+    job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming)
+    frame = packets(spark, job, streaming=streaming, files_per_epoch=None)
+    schema = from_arrow_schema(row_schema(node.schema, node.time))
+    return frame.filter("stage = 0").mapInArrow(decoder(node.schema, node.time), schema)
+
+
+def _streaming(node: Node) -> bool:
+    reader = getattr(node, "reader", None)
+    if isinstance(reader, FrameReader):
+        return reader.streaming
+    return any(_streaming(child) for child in node.inputs)
+
+
+def as_sink(sink: Sink | str | Path | None) -> Sink:
+    """A sink by name or path: 'memory', 'console', or a folder for Parquet files."""
+    if sink is None or sink == "memory":
+        return MemorySink()
+    if sink == "console":
+        return ConsoleSink()
+    if isinstance(sink, (str, Path)):
+        return ParquetSink(str(sink))
+    return sink
+
+
+def ours(error: Exception) -> Exception:
+    """The diagnostic that a worker raised, out of the JVM's trace; the trace stays as its cause."""
+    found = re.search(r"CAESURA<<(\w+)\|(.*?)>>", str(error), re.DOTALL)
+    if found is None:
+        return StreamError(
+            f"the query failed in Spark: {str(error).strip().splitlines()[0]}",
+            remedy="The whole trace is in this error's cause; `caesura doctor` checks the installation.",
+        )
+    kind = getattr(errors, found.group(1), StreamError)
+    problem, _, remedy = found.group(2).partition("\n")
+    made: CaesuraError = kind(problem, remedy=remedy)
+    made.__cause__ = error
+    return made

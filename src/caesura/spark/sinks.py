@@ -1,0 +1,198 @@
+"""Where an epoch's output goes; every sink is idempotent by epoch.
+
+An epoch is evaluated once: by collecting its packets (memory, callback, console), or by writing files
+in the workers and collecting what was written (Parquet). A re-run of an epoch replaces what the first
+run left.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from caesura.events import Item, Page, draw
+from caesura.io.sink import rows_table
+from caesura.plan import Node
+from caesura.punctuation import Alignment, Intent, Punctuation
+from caesura.runtime.fragment import OUT
+from caesura.runtime.mapper import LATE
+from caesura.runtime.packet import Packet, decode
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass
+class Epoch:
+    """What came out of one epoch."""
+
+    number: int
+    items: dict[str, list[Item]]
+    late: dict[str, list[pa.RecordBatch]]
+
+
+class Sink(Protocol):
+    """Takes the packets of an epoch."""
+
+    def open(self, outputs: Mapping[str, Node], buckets: int) -> None: ...
+    def write(self, epoch: int, packets: DataFrame) -> None: ...
+
+
+@dataclass
+class Aligner:
+    """Puts the buckets' outputs together: pages first, then what all buckets promise."""
+
+    buckets: int
+    alignments: dict[str, Alignment] = field(default_factory=dict)
+
+    def epoch(self, number: int, packets: list[Packet]) -> Epoch:
+        items: dict[str, list[Item]] = {}
+        late: dict[str, list[pa.RecordBatch]] = {}
+        told: list[tuple[str, int, Punctuation]] = []
+        for packet in sorted(packets, key=lambda p: (p.label, p.origin, p.seq)):
+            if packet.label == LATE:
+                rows = [i.payload for i in packet.items if isinstance(i, Page)]
+                late.setdefault(packet.header["source"], []).extend(rows)
+                continue
+            name = packet.label.removeprefix(OUT)
+            for item in packet.items:
+                if isinstance(item, Page):
+                    items.setdefault(name, []).append(item)
+                else:
+                    told.append((name, int(packet.origin), item))
+        for name, origin, item in told:
+            if item.intent is Intent.DEFINITE:
+                alignment = self.alignments.setdefault(name, Alignment(range(self.buckets)))
+                held = alignment.add(origin, item.pattern)
+                items.setdefault(name, []).extend(Punctuation(p, Intent.DEFINITE) for p in held)
+        return Epoch(number, items, late)
+
+
+class CallbackSink:
+    """Hands every epoch to a function on the driver."""
+
+    def __init__(self, function: Callable[[Epoch], object]) -> None:
+        self._function = function
+        self._last = -1
+
+    def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
+        self._aligner = Aligner(buckets)
+
+    def write(self, epoch: int, packets: DataFrame) -> None:
+        rows = packets.filter("stage = 0").collect()
+        if epoch <= self._last:
+            return
+        self._last = epoch
+        some = [Packet.from_row((r.stage, r.label, r.bucket, r.origin, r.seq, bytes(r.data))) for r in rows]
+        self._function(self._aligner.epoch(epoch, some))
+
+
+class MemorySink(CallbackSink):
+    """Keeps everything on the driver: for tests and notebooks."""
+
+    def __init__(self) -> None:
+        self.epochs: list[Epoch] = []
+        super().__init__(self.epochs.append)
+
+    def items(self, output: str = "out") -> list[Item]:
+        """The items of an output, epoch after epoch."""
+        return [item for epoch in self.epochs for item in epoch.items.get(output, [])]
+
+    def late(self) -> dict[str, pa.Table]:
+        """The late rows by source."""
+        found: dict[str, list[pa.RecordBatch]] = {}
+        for epoch in self.epochs:
+            for source, batches in epoch.late.items():
+                found.setdefault(source, []).extend(batches)
+        return {source: pa.Table.from_batches(batches) for source, batches in found.items()}
+
+
+class ConsoleSink(CallbackSink):
+    """Draws every epoch in the terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(self._show)
+
+    def _show(self, epoch: Epoch) -> None:
+        import sys
+
+        for name, items in epoch.items.items():
+            if items:
+                sys.stdout.write(f"epoch {epoch.number}, {name}\n{draw(items)}\n")
+
+
+@dataclass
+class ParquetSink:
+    """Writes Parquet files in the workers, one per epoch, bucket and output; the driver commits.
+
+    ``<path>/<output>/epoch-000007-1.parquet`` holds kind, LE, RE, RE_new and the payload;
+    ``<path>/_commits/000007.json`` names the epoch's files and appears when all are complete.
+    """
+
+    path: str
+
+    def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
+        self._tables = {name: (node.schema, node.time) for name, node in outputs.items()}
+        folder = Path(self.path)
+        for name in [*outputs, "_commits", "_late"]:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
+    def write(self, epoch: int, packets: DataFrame) -> None:
+        path, tables = self.path, self._tables
+
+        def save(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            part = TaskContext.get().partitionId()
+            for line in _save(path, tables, epoch, part, batches):
+                yield pa.RecordBatch.from_pylist([line], WRITTEN)
+
+        done = packets.filter("stage = 0").mapInArrow(save, "output string, file string, rows long").collect()
+        files = [{"output": r.output, "file": r.file, "rows": r.rows} for r in done]
+        _commit(Path(self.path) / "_commits" / f"{epoch:06d}.json", {"epoch": epoch, "files": files})
+
+
+WRITTEN = pa.schema([("output", pa.string()), ("file", pa.string()), ("rows", pa.int64())])
+
+
+def _save(
+    path: str, tables: dict[str, Any], epoch: int, part: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[dict[str, Any]]:
+    """Writes one worker's share of an epoch."""
+    items: dict[str, list[Item]] = {}
+    late: dict[str, list[pa.RecordBatch]] = {}
+    for batch in batches:
+        for label, data in zip(batch.column("label").to_pylist(), batch.column("data").to_pylist(), strict=True):
+            header, some = decode(data)
+            if label == LATE:
+                rows = [i.payload for i in some if isinstance(i, Page)]
+                late.setdefault(header["source"], []).extend(rows)
+            else:
+                items.setdefault(label.removeprefix(OUT), []).extend(some)
+    name = f"epoch-{epoch:06d}-{part}.parquet"
+    for output, some in items.items():
+        schema, time = tables[output]
+        table = rows_table([i for i in some if isinstance(i, Page)], schema, time)
+        if table.num_rows:
+            yield _written(Path(path) / output / name, output, table)
+    for source, rows in late.items():
+        yield _written(Path(path) / "_late" / f"{source}-{name}", "_late", pa.Table.from_batches(rows))
+
+
+def _written(file: Path, output: str, table: pa.Table) -> dict[str, Any]:
+    partial = file.with_name("." + file.name)
+    pq.write_table(table, partial)
+    partial.rename(file)
+    return {"output": output, "file": str(file.name), "rows": table.num_rows}
+
+
+def _commit(file: Path, content: dict[str, Any]) -> None:
+    partial = file.with_suffix(".tmp")
+    partial.write_text(json.dumps(content))
+    partial.rename(file)

@@ -1,0 +1,155 @@
+"""What runs in Spark's Python workers: stage 0 on chunks, and one fragment per bucket and stage.
+
+Live fragments stay in the worker between epochs. A fragment is used again only if its stamp equals
+the one that the state store holds: a retried task, or a bucket that went to another worker and came
+back, finds another stamp and restores from the store.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from caesura.errors import CaesuraError
+from caesura.io.source import Source
+from caesura.plan import Raw
+from caesura.plan.cut import Stages
+from caesura.runtime.fragment import Fragment
+from caesura.runtime.mapper import Mapper
+from caesura.runtime.packet import Packet
+from caesura.spark.buckets import bucket_keys
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PACKETS = "key int, stage int, label string, bucket int, origin string, seq long, data binary"
+COLUMNS = ["key", "stage", "label", "bucket", "origin", "seq", "data"]
+ARROW = pa.schema(
+    [
+        ("key", pa.int32()),
+        ("stage", pa.int32()),
+        ("label", pa.string()),
+        ("bucket", pa.int32()),
+        ("origin", pa.string()),
+        ("seq", pa.int64()),
+        ("data", pa.binary()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan on its way to the workers."""
+
+    name: str
+    stages: Stages
+    buckets: int
+    speculate: Literal["arrival", "watermark"]
+    closes: bool
+    """Whether the input of an epoch is all there ever is."""
+
+    def key(self, bucket: int) -> int:
+        return bucket_keys(self.buckets)[bucket]
+
+    def source(self, fingerprint: str) -> Source:
+        found = next(s for s in self.stages.sources if s.fingerprint == fingerprint)
+        assert isinstance(found, Source)
+        return found
+
+
+_MAPPERS: dict[tuple[str, str], Mapper] = {}
+_LIVE: dict[tuple[str, int, int], tuple[str, Fragment]] = {}
+
+
+def mapper(job: Job, fingerprint: str) -> Mapper:
+    """Stage 0 for a source, made once per worker."""
+    place = (job.name, fingerprint)
+    if place not in _MAPPERS:
+        _MAPPERS[place] = Mapper(job.stages, job.source(fingerprint), job.buckets)
+    return _MAPPERS[place]
+
+
+def packets_of(job: Job, fingerprint: str, raw: Raw, order: tuple[Any, ...]) -> pa.RecordBatch:
+    """The packets that a chunk makes, as a batch of rows for Spark."""
+    keys = bucket_keys(job.buckets)
+    rows = [p for whole in mapper(job, fingerprint).map(raw, order) for p in whole.split()]
+    return as_batch(rows, keys)
+
+
+def as_batch(packets: list[Packet], keys: list[int]) -> pa.RecordBatch:
+    """Packets as rows; each goes to the partition of its bucket."""
+    columns = list(zip(*((keys[p.bucket], *p.to_row()) for p in packets), strict=True)) or [[]] * 7
+    return pa.RecordBatch.from_arrays(
+        [pa.array(c, f.type) for c, f in zip(columns, ARROW, strict=True)], schema=ARROW
+    )
+
+
+def run_bucket(job: Job, stage: int, rows: Iterator[pd.DataFrame], store: Store) -> Iterator[pd.DataFrame]:
+    """One epoch of one bucket: its packets through its fragment; others are passed on."""
+    import pandas as pd
+
+    mine: list[Packet] = []
+    for frame in rows:
+        others = frame[frame["stage"] != stage]
+        if len(others):
+            yield others[COLUMNS]
+        for row in frame[frame["stage"] == stage].itertuples(index=False):
+            mine.append(Packet.from_row((row.stage, row.label, row.bucket, row.origin, row.seq, row.data)))
+    if not mine:
+        return
+    bucket = mine[0].bucket
+    fragment = _fragment(job, stage, bucket, store)
+    out = list(fragment.step(mine, closes=job.closes))
+    stamp = uuid.uuid4().hex
+    store.write(fragment.snapshot(), stamp)
+    _LIVE[job.name, stage, bucket] = (stamp, fragment)
+    keys = bucket_keys(job.buckets)
+    if out:
+        table = [(keys[p.bucket] if p.stage else keys[bucket], *p.to_row()) for p in out]
+        yield pd.DataFrame(table, columns=COLUMNS).astype({"key": "int32", "stage": "int32", "bucket": "int32"})
+
+
+def _fragment(job: Job, stage: int, bucket: int, store: Store) -> Fragment:
+    held = store.stamp()
+    live = _LIVE.get((job.name, stage, bucket))
+    if live is not None and live[0] == held:
+        return live[1]
+    fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate)
+    if held is not None:
+        fragment.restore(store.read())
+    return fragment
+
+
+class Store:
+    """The chunks of one bucket in Spark's state store."""
+
+    def __init__(self, handle: Any) -> None:
+        self._chunks = handle.getMapState("chunks", "name string", "data binary")
+        self._stamp = handle.getValueState("stamp", "stamp string")
+
+    def stamp(self) -> str | None:
+        held = self._stamp.get()
+        return None if held is None else str(held[0])
+
+    def read(self) -> dict[str, bytes]:
+        return {str(k[0]): bytes(v[0]) for k, v in self._chunks.iterator()}
+
+    def write(self, chunks: dict[str, bytes | None], stamp: str) -> None:
+        for name, data in chunks.items():
+            if data is None:
+                if self._chunks.containsKey((name,)):
+                    self._chunks.removeKey((name,))
+            else:
+                self._chunks.updateValue((name,), (data,))
+        self._stamp.update((stamp,))
+
+
+def failed(error: Exception) -> Exception:
+    """An error of ours as one line that survives the way through the JVM."""
+    if isinstance(error, CaesuraError):
+        return RuntimeError(f"CAESURA<<{type(error).__name__}|{error}>>")
+    return error

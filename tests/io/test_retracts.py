@@ -1,0 +1,99 @@
+"""Retracts past the ingress always follow their insert; what never matches goes to the late table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from io_streams import Change, batch, source
+
+from caesura.events import Page, draw
+from caesura.io import at_end, delay, from_rows
+from caesura.plan import Raw
+from caesura.punctuation import Pattern
+
+
+def through(*rows, policy=None, late="reject", marks=()):
+    ingress = source(policy or at_end(), late).operator()
+    items = list(ingress.raw(Raw(0, 0, batch([Change(*row) for row in rows]), tuple(marks))))
+    return ingress, items
+
+
+def drawn(items):
+    return [" ".join(line.split()) for line in draw(items).splitlines()[1:]]
+
+
+def test_chained_retracts_match_the_current_version():
+    _, items = through(("+", 1, None, None, 7), ("-", 1, None, 10, 7), ("-", 1, 10, 5, 7))
+    assert drawn(items) == ["1 inf | 7 | +", "1 inf->10 | 7 | -", "1 10->5 | 7 | -"]
+
+
+def test_a_retract_before_its_insert_is_released_right_behind_it():
+    _, items = through(("-", 1, 9, 5, 7), ("+", 2, 9, None, 8), ("+", 1, 9, None, 7), ("+", 3, 9, None, 9))
+    assert drawn(items) == ["2 9 | 8 | +", "1 9 | 7 | +", "1 9->5 | 7 | -", "3 9 | 9 | +"]
+
+
+def test_a_chain_that_came_backwards_is_released_in_order():
+    _, items = through(("-", 1, 10, 5, 7), ("-", 1, None, 10, 7), ("+", 1, None, None, 7))
+    assert drawn(items) == ["1 inf | 7 | +", "1 inf->10 | 7 | -", "1 10->5 | 7 | -"]
+
+
+def test_equal_events_are_retracted_one_by_one():
+    ingress, items = through(*[("+", 1, 9, None, 7)] * 2, *[("-", 1, 9, 1, 7)] * 3)
+    assert drawn(items) == ["1 9 | 7 | +"] * 2 + ["1 9 | 7 | -"] * 2
+    ingress.close()
+    assert ingress.drain_late().column("reason").to_pylist() == ["retract matches no event"]
+
+
+def test_a_retract_that_waits_too_long_is_late():
+    ingress, _ = through(("-", 1, 9, 5, 7), ("+", 6, 9, None, 8), policy=delay(0))
+    [row] = ingress.drain_late().to_pylist()
+    assert (row["reason"], row["offset"], row["kind"], row["LE"], row["RE"], row["RE_new"], row["id"]) == (
+        "retract matches no event", 0, "-", 1, 9, 5, 7)  # fmt: skip
+
+
+def test_a_promise_on_a_column_ends_the_wait_and_frees_the_state():
+    ingress, _ = through(("+", 1, 9, None, 8), ("-", 1, 9, 5, 7), marks=[(2, Pattern(id=[7, 8]))])
+    assert ingress.drain_late().column("reason").to_pylist() == ["retract matches no event"]
+    # the source in memory says that it has no punctuation, so only time frees versions
+    assert ingress.measure().state_rows == 1
+    rows = [{"t": 1, "e": 9, "k": "+", "n": None, "id": 8}, Pattern(id=8)]
+    node = from_rows(rows, time="t", end="e", kind="k", new_end="n")
+    ingress = node.operator()
+    for raw in node.read({}):
+        ingress.raw(raw)
+    assert ingress.measure().state_rows == 0
+
+
+def test_versions_are_forgotten_once_the_cti_is_past_their_end():
+    ingress, _ = through(("+", 1, 9, None, 7), ("+", 1, 30, None, 8), ("+", 20, 25, None, 9), policy=delay(5))
+    assert ingress.measure().state_rows == 2
+
+
+def test_a_retract_of_an_adjusted_event_finds_it():
+    _, items = through(
+        ("+", 20, 50, None, 1), ("+", 2, 40, None, 7), ("-", 2, 40, 30, 7), policy=delay(5), late="adjust"
+    )
+    assert drawn(items) == [
+        "20 50 | 1 | +",
+        "15 40 | 7 | +",
+        "15 40->30 | 7 | -",
+        "-- definite: time < 15 --",
+    ]
+
+
+def test_an_end_edge_ends_the_event_that_its_start_began():
+    rows = [{"t": 1, "end": None, "edge": "start", "id": 7}, {"t": 1, "end": 5, "edge": "end", "id": 7}]
+    node = from_rows(rows, time="t", end="end", kind="edge", punctuate=delay(2))
+    ingress = node.operator()
+    items = [item for raw in node.read({}) for item in ingress.raw(raw)]
+    assert drawn(items) == ["1 inf | 7 | +", "1 inf->5 | 7 | -", "-- definite: time < 3 --"]
+
+
+def test_rows_without_payload_columns_match_too():
+    schema = pa.schema([("t", pa.int64()), ("end", pa.int64()), ("edge", pa.string())])
+    rows = [(1, 5, "end"), (1, None, "start"), (2, 6, "end")]
+    node = from_rows(rows, schema, time="t", end="end", kind="edge")
+    ingress = node.operator()
+    [page] = [i for raw in node.read({}) for i in ingress.raw(raw) if isinstance(i, Page)]
+    assert len(page) == 2 and page.retracts.tolist() == [False, True]
+    ingress.close()
+    assert ingress.drain_late().num_rows == 1

@@ -1,0 +1,118 @@
+"""Random small queries and words, for holding evaluators against each other."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import CaesuraError
+from caesura.expr import Expr, col, lit, when
+from caesura.qre import build as q
+from caesura.qre import folds
+from caesura.qre.items import Items, items
+from caesura.qre.query import Query
+
+SCHEMA = pa.schema([("k", pa.int64()), ("key", pa.int64()), ("v", pa.int64()), ("f", pa.float64())])
+ITEMS = items(SCHEMA)
+PREDICATES = [
+    col("k") == 0,
+    col("k") == 1,
+    col("k") == 2,
+    col("k") != 2,
+    col("k") < 2,
+    col("v") > 2,
+    (col("k") == 0) & (col("v") > 2),
+    (col("k") == 0) & (col("v") <= 2),
+    lit(True),
+]
+VALUES: list[Any] = [col("v"), col("f"), col("v") * 2 + col("k"), col("f") / col("v")]
+
+
+def word(rng: random.Random, length: int) -> pa.RecordBatch:
+    """A word of items, nulls among them."""
+    rows = [
+        {
+            "k": rng.choice([0, 0, 1, 1, 2]),
+            "key": rng.randrange(3),
+            "v": rng.choice([0, 1, 2, 3, 4, 5, None]),
+            "f": rng.choice([0.5, 1.0, -2.0, 8.0, None]),
+        }
+        for _ in range(length)
+    ]
+    return pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+
+def well_typed(rng: random.Random, depth: int, *, windows: bool = True, maps: bool = False) -> Query:
+    """A well-typed query with a scalar value."""
+    while True:
+        try:
+            return scalar(rng, depth, ITEMS, windows=windows, maps=maps)
+        except CaesuraError:
+            continue
+
+
+def scalar(rng: random.Random, depth: int, of: Items, **options: bool) -> Query:
+    """A query that may be refused; its value is a number."""
+    again = lambda: scalar(rng, depth - 1, of, **options)  # noqa: E731
+    kind = rng.choice(["atom"] if depth == 0 else KINDS)
+    match kind:
+        case "atom":
+            return q.atom(rng.choice(PREDICATES), rng.choice(VALUES), items=of)
+        case "split":
+            return q.split(*(again() for _ in range(rng.choice([2, 2, 3]))), op=_join(rng))
+        case "iter":
+            return q.iter_(again(), _fold(rng))
+        case "iter_op":
+            return q.iter_(again(), 1, col("acc") * 2 - col("x"))
+        case "iter1":
+            return q.iter1(again(), _fold(rng))
+        case "or":
+            return q.or_(again(), again())
+        case "combine":
+            body = again()
+            return q.combine(body, rng.choice([q.apply(body, col("_0") + 1), again()]), op=_join(rng))
+        case "apply":
+            return q.apply(again(), when(col("_0") > 2, col("_0") - 1).otherwise(0))
+        case "last":
+            return q.iter_last(again())
+        case "twice":
+            return q.iter_n(again(), rng.choice([0, 1, 2]), folds.sum_())
+    if options.get("windows") and kind == "wnd":
+        return q.wnd(again(), rng.choice([1, 2, 3]), _fold(rng))
+    if options.get("maps") and kind == "maps":
+        return _collected(rng, depth, of, options)
+    return again()
+
+
+KINDS = ["split", "split", "iter", "iter_op", "iter1", "or", "combine", "apply", "last", "twice", "wnd", "maps"]
+
+
+def _collected(rng: random.Random, depth: int, of: Items, options: dict[str, bool]) -> Query:
+    sync = col("k") == 2
+    keyed = q.atom(col("k") != 2, rng.choice(VALUES), items=of)
+    end = q.match(sync, items=of)
+    body = q.split(q.iter1(keyed, _fold(rng)), end, op=col("_0"))
+    if rng.random() < 0.5:
+        idle = q.match(q.star(q.seq(q.star(col("k") != 2), sync)), items=of)
+        body = q.split(idle, body, op=col("_1"))
+    pick = rng.choice([q.rel().count(), q.rel().max(), q.rel().sum(), q.rel().filter(col("value") > 1).count()])
+    every = rng.choice([None, q.letter(sync), q.seq(sync, sync)])
+    return q.apply(q.map_collect(sync, "key", body, every=every), pick)
+
+
+def _fold(rng: random.Random) -> folds.Fold:
+    return rng.choice([folds.sum_, folds.count, folds.min_, folds.max_, folds.avg, folds.stddev])()
+
+
+def _join(rng: random.Random) -> Expr:
+    return rng.choice(
+        [
+            col("_0") + col("_1"),
+            col("_1"),
+            col("_0").coalesce(0) * 2,
+            col("_0") - col("_1"),
+            col("_0").greatest(col("_1")),
+        ]
+    )
