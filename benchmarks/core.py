@@ -329,7 +329,7 @@ def flat_memory(report: Report, events: int) -> None:
     schema = ads(10)[0].schema
     reader = pa.RecordBatchReader.from_batches(schema, batches(one, rounds))
     _, campaigns = ads(10)
-    from caesura.api.running import query_of
+    from caesura.runtime.running import query_of
 
     query = query_of(y1_stream(reader, campaigns).node, "final", None, None)
     process = psutil.Process(os.getpid())

@@ -3,16 +3,26 @@
 >>> import caesura as cz
 >>> from caesura import col
 >>> readings = cz.from_rows(
-...     [{"ts": 3, "seg": 1, "mph": 62.0}, {"ts": 8, "seg": 1, "mph": 48.0}, {"ts": 12, "seg": 1, "mph": 20.0}],
+...     [{"ts": 3, "seg": 1, "mph": 62.0}, {"ts": 8, "seg": 1, "mph": 48.0}, {"ts": 12, "seg": 1, "mph": 9.0}],
 ...     time="ts",
 ... )
 >>> print(readings.group_by("seg").tumbling(10).agg(mph=cz.avg("mph"), n=cz.count()).run())
  LE  RE | seg mph  n |
   0  10 | 1   55.0 2 | +
- 10  20 | 1   20.0 1 | +
+ 10  20 | 1   9.0  1 | +
 """
 
-from caesura.api import Result, Stream, from_arrow, from_pandas, from_rows, input_stream, read
+from caesura.api import (
+    Result,
+    Stream,
+    from_arrow,
+    from_pandas,
+    from_rows,
+    from_spark,
+    input_stream,
+    read,
+    session,
+)
 from caesura.errors import CaesuraError, DataError, ExprError, PatternError, PlanError, StreamError
 from caesura.events import History, draw, parse
 from caesura.expr import Expr, col, end, functions, lit, start, udf, when
@@ -47,6 +57,7 @@ __all__ = [
     "from_arrow",
     "from_pandas",
     "from_rows",
+    "from_spark",
     "functions",
     "heartbeat",
     "imported",
@@ -57,6 +68,7 @@ __all__ = [
     "min",
     "parse",
     "read",
+    "session",
     "start",
     "sum",
     "udf",

@@ -165,7 +165,7 @@ ticks = st.integers(0, 12)
 @st.composite
 def changes(draw: st.DrawFn) -> Change:
     """Any row, sensible or not, from so small a domain that rows meet."""
-    kind = draw(st.sampled_from("+++--?" if draw(st.integers(0, 9)) == 0 else "++-"))
+    kind = draw(st.sampled_from("++--?"))
     le = draw(ticks)
     length = st.sampled_from([1, 2, 5, 0, None, 3])
     end, new = draw(length), draw(st.sampled_from([0, 1, 2, 5, None, -1]))
@@ -179,19 +179,29 @@ def changes(draw: st.DrawFn) -> Change:
 
 
 @st.composite
+def chains(draw: st.DrawFn) -> list[Change]:
+    """An event and up to two retracts, each of the version before it."""
+    le, id_ = draw(ticks), draw(st.integers(0, 1))
+    end = draw(st.sampled_from([None, le + 3]))
+    out = [Change("+", le, end, None, id_)]
+    for _ in range(draw(st.integers(0, 2))):
+        new = le + draw(st.sampled_from([1, 2, 5, 0]))
+        out.append(Change("-", le, end, new, id_))
+        end = new
+    return out
+
+
+@st.composite
 def garbled(draw: st.DrawFn, lanes: int = 1) -> list[Placed]:
-    """Any rows in any lanes; later rows tend to have later times."""
-    offsets = [0] * lanes
-    out = []
-    for step, row in enumerate(draw(st.lists(changes(), max_size=24))):
+    """Rows in any lanes and in any order, most of which belong to some event, and some to none."""
+    parts = draw(st.lists(st.one_of(chains(), chains(), st.lists(changes(), max_size=2)), max_size=10))
+    rows = [row for part in parts for row in part]
+    jitter = draw(st.lists(st.integers(0, 6), min_size=len(rows), max_size=len(rows)))
+    order = sorted(range(len(rows)), key=lambda i: i + jitter[i])
+    offsets, out = [0] * lanes, []
+    for i in order:
         lane = draw(st.integers(0, lanes - 1))
-        shift = step // 2
-        moved = row._replace(
-            le=row.le + shift,
-            re=None if row.re is None else row.re + shift,
-            new=None if row.new is None else row.new + shift,
-        )
-        out.append(Placed(lane, offsets[lane], moved))
+        out.append(Placed(lane, offsets[lane], rows[i]))
         offsets[lane] += 1
     return out
 

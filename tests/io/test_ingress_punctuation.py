@@ -220,6 +220,16 @@ def test_late_rows_are_all_counted_and_kept_up_to_a_limit():
     assert ingress.drain_late() is None
 
 
+def test_late_rows_keep_columns_that_are_called_like_ours():
+    rows = [{"t": 9, "kind": "a", "reason": "b"}, {"t": 1, "kind": "c", "reason": "d"}]
+    node = from_rows(rows, time="t", punctuate=delay(0))
+    ingress = node.operator()
+    for raw in node.read({}):
+        ingress.raw(raw)
+    [row] = ingress.drain_late().to_pylist()
+    assert (row["kind"], row["kind_"], row["reason_"], row["lane"]) == ("+", "c", "d", 0)
+
+
 def test_late_rows_show_timestamps_when_time_is_one():
     table = pa.table({"t": pa.array([90, 3], pa.timestamp("s", "UTC")), "id": [1, 2]})
     ingress = from_arrow(table, time="t", punctuate=delay("10s")).operator()

@@ -158,5 +158,5 @@ def test_properties_follow_from_the_shape():
 
 
 def test_a_payload_column_with_the_engines_name_is_refused():
-    with pytest.raises(PlanError, match="may not be called 'kind'"):
-        from_rows([{"t": 1, "kind": 2}], time="t")
+    with pytest.raises(PlanError, match="may not be called 'LE'"):
+        from_rows([{"t": 1, "LE": 2}], time="t")

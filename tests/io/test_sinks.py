@@ -37,6 +37,21 @@ def test_rows_of_a_stream_with_timestamps_have_timestamps():
     assert table.column("LE").to_pylist()[0].microsecond == 10
 
 
+def test_a_payload_column_with_a_name_that_is_taken_gets_another():
+    [page] = parse("""
+     LE  RE | kind id |
+     10  12 | a    3  | +
+    """)
+    assert rows_table([page], page.schema, pa.int64()).schema.names == [
+        "kind",
+        "LE",
+        "RE",
+        "RE_new",
+        "kind_",
+        "id",
+    ]
+
+
 def test_no_pages_make_an_empty_table():
     assert rows_table([cti(5)], SCHEMA, pa.int64()).schema.names == ["kind", "LE", "RE", "RE_new", "id"]
 

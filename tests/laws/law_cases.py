@@ -157,7 +157,7 @@ def join(how: How, *, left: InputSpec = LEFT, right: InputSpec = RIGHT, name: st
             inputs=(left, right),
             liveness=slowest,
             state_bound=held(8),
-            regressions=() if "expr" in more else kept.JOIN,
+            regressions=kept.JOIN if (left, right) == (LEFT, RIGHT) else (),
         )
     )
 
@@ -319,6 +319,5 @@ register(
         build=lambda a: Deliver(inputs=(a,), mode="final"),
         oracle=lambda a, **_: a,
         inputs=(READINGS,),
-        liveness=slowest,
     )
 )

@@ -86,7 +86,20 @@ def scalar(rng: random.Random, depth: int, of: Items, **options: bool) -> Query:
     return again()
 
 
-KINDS = ["split", "split", "iter", "iter_op", "iter1", "or", "combine", "apply", "last", "twice", "wnd", "maps"]
+KINDS = [
+    "split",
+    "split",
+    "iter",
+    "iter_op",
+    "iter1",
+    "or",
+    "combine",
+    "apply",
+    "last",
+    "twice",
+    "wnd",
+    "maps",
+]
 
 
 def _collected(rng: random.Random, depth: int, of: Items, options: dict[str, bool]) -> Query:
@@ -97,7 +110,9 @@ def _collected(rng: random.Random, depth: int, of: Items, options: dict[str, boo
     if rng.random() < 0.5:
         idle = q.match(q.star(q.seq(q.star(col("k") != 2), sync)), items=of)
         body = q.split(idle, body, op=col("_1"))
-    pick = rng.choice([q.rel().count(), q.rel().max(), q.rel().sum(), q.rel().filter(col("value") > 1).count()])
+    pick = rng.choice(
+        [q.rel().count(), q.rel().max(), q.rel().sum(), q.rel().filter(col("value") > 1).count()]
+    )
     every = rng.choice([None, q.letter(sync), q.seq(sync, sync)])
     return q.apply(q.map_collect(sync, "key", body, every=every), pick)
 

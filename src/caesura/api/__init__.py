@@ -1,9 +1,9 @@
 """What users type. Thin: it only builds plans, and hands them to a host."""
 
 from caesura.api.grouped import Grouped, Windowed
-from caesura.api.running import Result
-from caesura.api.sources import from_arrow, from_pandas, from_rows, input_stream, read
+from caesura.api.sources import from_arrow, from_pandas, from_rows, from_spark, input_stream, read, session
 from caesura.api.stream import Stream
+from caesura.runtime.running import Result
 
 __all__ = [
     "Grouped",
@@ -13,6 +13,8 @@ __all__ = [
     "from_arrow",
     "from_pandas",
     "from_rows",
+    "from_spark",
     "input_stream",
     "read",
+    "session",
 ]

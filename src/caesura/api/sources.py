@@ -16,6 +16,7 @@ from caesura.plan import TICKS, Properties
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class read:  # noqa: N801  (users write cz.read.parquet)
@@ -70,8 +71,33 @@ def from_rows(rows: Iterable[Any], schema: pa.Schema | None = None, **events: Un
     return Stream(io.from_rows(rows, schema, **events))
 
 
+def from_spark(
+    frame: DataFrame,
+    *,
+    lane: str | None = None,
+    offset: str | None = None,
+    lanes: int = 1,
+    **events: Unpack[Events],
+) -> Stream:
+    """A stream of a Spark DataFrame's rows, streaming or not.
+
+    ``lane`` and ``offset`` name the columns that keep order, such as Kafka's partition and offset;
+    ``lanes`` says how many lanes there are.
+    """
+    from caesura.spark.frames import read_frame
+
+    return Stream(read_frame(frame, lane=lane, offset=offset, lanes=lanes, events=events))
+
+
+def session(
+    name: str = "caesura", *, master: str = "local[*]", buckets: int | None = None, **settings: Any
+) -> SparkSession:
+    """A SparkSession with everything set as Caesura needs it."""
+    from caesura.spark import session as made
+
+    return made(name, master=master, buckets=buckets, **settings)
+
+
 def input_stream(label: str, schema: pa.Schema, *, time: pa.DataType = TICKS, **known: bool) -> Stream:
     """A stream that is fed by hand, for tests and for queries that are pushed to."""
-    return Stream(
-        Input(label=label, payload=schema, time_type=time, known=Properties(**known))  # type: ignore[arg-type]
-    )
+    return Stream(Input(label=label, payload=schema, time_type=time, known=Properties(**known)))

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from caesura.api.grouped import Grouped, Windowed
-from caesura.api.running import Output, Result, preview, run
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.expr import Expr, as_column, as_expr, col, name_of
 from caesura.ops.aggregate.functions import Aggregate
@@ -31,9 +30,16 @@ from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Duration, Node, here, ticks
 from caesura.plan.explain import explain
+from caesura.runtime.running import Output, Result, preview, run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
     from caesura.runtime import Schedule
+    from caesura.spark import SparkQuery
+    from caesura.spark.sinks import Sink
 
 On = str | Sequence[str] | dict[str, str]
 
@@ -182,9 +188,9 @@ class Stream:
         """Windows of one size laid end to end, over all events."""
         return Grouped(self.node, ()).tumbling(size, offset=offset)
 
-    def totals(self, **aggregates: Aggregate) -> Stream:
+    def totals(self, *, name: str = "", **aggregates: Aggregate) -> Stream:
         """One row over all events, whatever their lifetimes."""
-        return Grouped(self.node, ()).totals(**aggregates)
+        return Grouped(self.node, ()).totals(name=name, **aggregates)
 
     # Looking and running.
 
@@ -201,6 +207,49 @@ class Stream:
     ) -> Result:
         """Runs in this process until every source is at its end, and gives what came out."""
         return run(self.node, output=output, speculate=speculate, schedule=schedule)
+
+    # On Spark.
+
+    def start(
+        self,
+        spark: SparkSession,
+        *,
+        sink: Sink | str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        output: Output = "changes",
+        speculate: Literal["arrival", "watermark"] | None = None,
+        trigger: str = "continuous",
+        files_per_epoch: int | None = None,
+    ) -> SparkQuery:
+        """Starts the plan on Spark as one streaming query.
+
+        ``sink`` is 'memory', 'console', a folder for Parquet files, or a sink of `caesura.spark`;
+        ``trigger`` is 'continuous', 'available' (all there is now, then stop) or a time like '10 seconds'.
+        """
+        from caesura.spark import start
+
+        return start(
+            {"out": self.node},
+            spark,
+            sink=sink,
+            checkpoint=checkpoint,
+            output=output,
+            speculate=speculate,
+            trigger=trigger,
+            files_per_epoch=files_per_epoch,
+        )
+
+    def run_batch(self, spark: SparkSession, *, output: Output = "changes") -> Result:
+        """Runs the plan on Spark over all there is now, as one epoch."""
+        from caesura.spark import run_batch
+
+        return run_batch(self.node, spark, output=output)
+
+    def to_spark(self, spark: SparkSession, *, output: Output = "changes") -> DataFrame:
+        """The plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns."""
+        from caesura.spark import to_spark
+
+        return to_spark(self.node, spark, output=output)
 
     def preview(self, rows: int = 20) -> Result:
         """Runs in this process until some rows have come out."""

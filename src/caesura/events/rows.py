@@ -126,7 +126,8 @@ class RowState:
     @property
     def nbytes(self) -> int:
         """Bytes held, without spare capacity."""
-        return self.payload.nbytes + self.size * (1 + sum(d.itemsize for d in self.dtypes.values()))
+        widths = sum(int(d.itemsize) for d in self.dtypes.values())
+        return int(self.payload.nbytes + self.size * (1 + widths))
 
     def snapshot(self) -> Chunks:
         """What changed since the last snapshot, as chunks; None for a chunk that is gone."""

@@ -19,7 +19,7 @@ RESERVED = ("time", "LE", "RE", "RE_new")
 
 def is_bytes(t: pa.DataType) -> bool:
     """Whether values have no fixed width."""
-    return (
+    return bool(
         pa.types.is_string(t)
         or pa.types.is_large_string(t)
         or pa.types.is_binary(t)
@@ -32,7 +32,8 @@ def word_type(t: pa.DataType) -> np.dtype[np.generic] | None:
     if pa.types.is_boolean(t):
         return np.dtype(np.uint8)
     if pa.types.is_integer(t) or pa.types.is_floating(t):
-        return np.dtype(t.to_pandas_dtype())
+        dtype: np.dtype[np.generic] = np.dtype(t.to_pandas_dtype())
+        return dtype
     if pa.types.is_date32(t) or pa.types.is_time32(t):
         return np.dtype(np.int32)
     if pa.types.is_date64(t) or pa.types.is_time64(t) or pa.types.is_timestamp(t) or pa.types.is_duration(t):

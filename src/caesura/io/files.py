@@ -108,6 +108,12 @@ class FileReader:
                     yield Raw(0, offset + raw.offset, raw.batch)
                 offset += batch.num_rows
 
+    def narrowed(self, columns: Sequence[str]) -> FileReader:
+        """The same files, of which only these columns are read."""
+        return FileReader(
+            self.path, self.format, schema=self.schema, columns=columns, batch_size=self.batch_size
+        )
+
     @property
     def folder(self) -> Path:
         """Where to look for files: the path itself."""

@@ -37,6 +37,23 @@ def lifetimes(page: Page, time: pa.DataType) -> list[pa.Array]:
     ]
 
 
+def beside(schema: pa.Schema, taken: tuple[str, ...]) -> list[pa.Field]:
+    """Payload columns beside columns of the engine: a name that is taken gets an underscore.
+
+    >>> [field.name for field in beside(pa.schema([("kind", pa.string())]), ("kind",))]
+    ['kind_']
+    """
+    names = [*taken]
+    fields = []
+    for field in schema:
+        name = field.name
+        while name in names or (name != field.name and name in schema.names):
+            name += "_"
+        names.append(name)
+        fields.append(field.with_name(name))
+    return fields
+
+
 def _missing(mask: Mask) -> Mask | None:
     return mask if mask.any() else None
 
@@ -52,7 +69,9 @@ class LateTable:
         self.dropped = 0
         texts = [("reason", pa.string()), ("kind", pa.string())]
         ticks = [("LE", time), ("RE", time), ("RE_new", time)]
-        self.rows = RowState({"lane": np.int64, "offset": np.int64}, pa.schema([*texts, *ticks, *schema]))
+        names = ("reason", "lane", "offset", "kind", "LE", "RE", "RE_new")
+        columns = pa.schema([*texts, *ticks, *beside(schema, names)])
+        self.rows = RowState({"lane": np.int64, "offset": np.int64}, columns)
 
     def add(self, page: Page, reason: str | pa.Array, *, lane: int | I64, offsets: I64) -> None:
         """Takes refused rows; one reason for all, or one each."""

@@ -94,12 +94,12 @@ def read_json(
 
 def from_arrow(data: Any, *, batch_size: int = BATCH, **events: Unpack[Events]) -> Source:
     """Reads an Arrow table or batch, or, once, an Arrow stream."""
-    return _source(lambda: arrow_reader(data, batch_size=batch_size), events)
+    return source_of(lambda: arrow_reader(data, batch_size=batch_size), events)
 
 
 def from_pandas(frame: pd.DataFrame, *, batch_size: int = BATCH, **events: Unpack[Events]) -> Source:
     """Reads a pandas frame, without its index."""
-    return _source(lambda: pandas_reader(frame, batch_size=batch_size), events)
+    return source_of(lambda: pandas_reader(frame, batch_size=batch_size), events)
 
 
 def from_rows(
@@ -110,7 +110,7 @@ def from_rows(
     **events: Unpack[Events],
 ) -> Source:
     """Reads dicts, tuples or dataclasses, with punctuation between them where there is any."""
-    return _source(lambda: RowsReader(rows, schema, batch_size=batch_size), events)
+    return source_of(lambda: RowsReader(rows, schema, batch_size=batch_size), events)
 
 
 def _files(
@@ -126,12 +126,12 @@ def _files(
         read = [events["time"], events.get("end"), events.get("kind"), events.get("new_end")]
         read.append(None if policy is None else policy.column)
         columns = [*columns, *(column for column in read if column is not None)]
-    return _source(
+    return source_of(
         lambda: FileReader(path, format_, schema=schema, columns=columns, batch_size=batch_size), events
     )
 
 
-def _source(make: Callable[[], Reader], events: Events) -> Source:
+def source_of(make: Callable[[], Reader], events: Events) -> Source:
     name, place = events.get("name", ""), here()
     try:
         reader = make()

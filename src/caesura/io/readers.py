@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -46,7 +46,12 @@ class TableReader:
         self.table = table
         self.batch_size = batch_size
         self._source = table if source is None else source  # kept, so that its id stays its own
-        self.key = f"{type(self._source).__name__}@{id(self._source)}"
+        columns = ",".join(table.schema.names)
+        self.key = f"{type(self._source).__name__}@{id(self._source)}:{columns}"
+
+    def narrowed(self, columns: Sequence[str]) -> TableReader:
+        """The same table with these columns only."""
+        return TableReader(self.table.select(columns), batch_size=self.batch_size, source=self._source)
 
     @property
     def schema(self) -> pa.Schema:

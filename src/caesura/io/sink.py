@@ -28,13 +28,14 @@ import pyarrow as pa
 
 from caesura.errors import DataError, PlanError
 from caesura.events import Item, Page
-from caesura.io.late import lifetimes
+from caesura.io.late import beside, lifetimes
 
 
 def row_schema(schema: pa.Schema, time: pa.DataType) -> pa.Schema:
-    """The columns of output rows."""
+    """The columns of output rows; a payload column called 'kind' becomes 'kind_'."""
     ends = [("LE", time), ("RE", time), ("RE_new", time)]
-    return pa.schema([("kind", pa.string()), *ends, *schema])
+    payload = beside(schema, ("kind", "LE", "RE", "RE_new"))
+    return pa.schema([("kind", pa.string()), *ends, *payload])
 
 
 def rows_table(items: Iterable[Item], schema: pa.Schema, time: pa.DataType) -> pa.Table:

@@ -11,7 +11,7 @@ rows, time 'ts' (point); gives time: 5 behind the latest event of the slowest la
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -120,6 +120,15 @@ class Source(SourceNode):
         if self.policy.gives == "any" or self.reader.punctuates:
             return ("*",)
         return ("time",) if self.policy.gives == "time" else ()
+
+    def narrowed(self, wanted: set[str]) -> Source:
+        """The same source, read without the columns that nobody wants."""
+        narrow = getattr(self.reader, "narrowed", None)
+        if narrow is None or not self.shape.insert_only:
+            return self  # a retract names its event by all columns
+        own = {*self.shape.columns, *([self.policy.column] if self.policy.column else [])}
+        keep = [name for name in self.reader.schema.names if name in own or name in wanted]
+        return replace(self, reader=narrow(keep))
 
     @property
     def is_table(self) -> bool:

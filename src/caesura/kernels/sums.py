@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64
 
@@ -18,4 +16,3 @@ def add_weights(at: I64, weights: I64, total: I64) -> None:
     """Adds each weight to its place."""
     for i in range(len(at)):
         total[at[i]] += weights[i]
-

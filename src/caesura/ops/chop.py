@@ -51,6 +51,9 @@ class Chop(Node):
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return None if pattern.time_bound is None else pattern
 
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        return wanted
+
     def operator(self) -> Operator:
         return Chopper(self)
 

@@ -113,7 +113,7 @@ class Clipper(Operator):
         touched = np.unique(at)
         self.starts.touch(touched)
         self.starts.keep(touched, self.starts.get("n")[touched] > 0)
-        owner, row = self.left.chains.gather(np.unique(key[some]))
+        _, row = self.left.chains.gather(np.unique(key[some]))
         return self._relay(np.unique(row[self.left.rows.alive[row]]))
 
     def _relay(self, rows: I64) -> Page:
@@ -173,7 +173,7 @@ class Clipper(Operator):
             if own and port == side:
                 columns = dict(zip(payload.schema.names, payload.columns, strict=True))
             bounds.append(self.promises[port].effective_cti(columns=columns))
-        return np.broadcast_to(np.minimum(*bounds), payload.num_rows)
+        return np.broadcast_to(np.minimum(bounds[0], bounds[1]), payload.num_rows)
 
     def states(self) -> dict[str, RowState]:
         return {"left": self.left.rows, "sent": self.left.sent, "starts": self.starts}

@@ -225,7 +225,7 @@ class LayersOperator(Operator):
 
     def _send(self, touched: I64, page: Page, example: I64, group: I64, le: I64, re: I64) -> Page:
         """The change from what was sent for these payloads to these intervals."""
-        owner, row = self._chains[1].gather(touched)
+        _, row = self._chains[1].gather(touched)
         row = row[self.sent.alive[row]]
         source = example[group]
         fresh = page.payload.take(pa.array(source))

@@ -112,6 +112,9 @@ class Lifetime(Node):
             case "points_at_end":
                 return re, np.where(endless, INFINITY, re + np.where(endless, 0, 1))
 
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        return wanted
+
     def operator(self) -> Operator:
         return Mover(self)
 

@@ -18,7 +18,7 @@ from caesura.errors import PlanError
 from caesura.events.columns import empty_rows
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.expr import Expr, compile_expr, is_column, shifted_column, type_of
+from caesura.expr import Expr, attributes, compile_expr, is_column, shifted_column, type_of
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import Node, Operator, Properties, definite
 from caesura.punctuation import Image, Pattern, SchemaMapping
@@ -63,6 +63,9 @@ class Select(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return self.mapping.down(pattern)
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        return set().union(*(attributes(expr) for _, expr in self.columns))
 
     def operator(self) -> Operator:
         return Project(self)

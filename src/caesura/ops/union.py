@@ -34,9 +34,10 @@ class Union(Node):
 
     def _check(self, first: Node, other: Node, number: int) -> None:
         if first.schema.names != other.schema.names or first.schema.types != other.schema.types:
+            got, wanted = _signature(other.schema), _signature(first.schema)
             raise PlanError(
-                f"stream {number} has the columns {_signature(other.schema)}; wanted {_signature(first.schema)}.",
-                remedy="Bring both to the same columns with select, in the same order, with casts where needed.",
+                f"stream {number} has the columns {got}; wanted {wanted}.",
+                remedy="Bring both to the same columns, in the same order, with select and cast.",
             )
         if first.time != other.time:
             raise PlanError(

@@ -17,7 +17,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.expr import Expr, compile_predicate, type_of
+from caesura.expr import Expr, attributes, compile_predicate, type_of
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import Node, Operator, Properties, definite
 from caesura.punctuation import Pattern
@@ -48,6 +48,9 @@ class Where(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return pattern
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        return wanted | attributes(self.predicate)
 
     def operator(self) -> Operator:
         return Filter(self)

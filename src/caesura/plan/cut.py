@@ -251,7 +251,6 @@ def _image(node: Node, port: int, name: str) -> str | None:
     return image.attributes[0] if image is not None and len(image.attributes) == 1 else None
 
 
-
 def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same step on other inputs."""
     return dataclasses.replace(node, inputs=inputs)

@@ -89,6 +89,14 @@ class Node:
         """The input columns whose equal values must meet in one place; empty when any place will do."""
         return ()
 
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        """The columns of an input that are read when these output columns are wanted; all by default."""
+        return set(self.inputs[port].schema.names)
+
+    def narrowed(self, wanted: set[str]) -> Node:
+        """A source without the columns that nobody wants, where that can be had."""
+        return self
+
     def looks_up(self, port: int) -> bool:
         """Whether the input on this port may be a table that every bucket holds."""
         return False
@@ -128,7 +136,8 @@ def canonical(value: Any) -> str:
         return "(" + ",".join(canonical(v) for v in value) + ")"
     if isinstance(value, dict):
         return "{" + ",".join(f"{k}:{canonical(v)}" for k, v in value.items()) + "}"
-    if callable(value) or type(value).__repr__ is object.__repr__:
+    plain: object = type(value).__repr__
+    if callable(value) or plain is object.__repr__:
         return f"{type(value).__name__}@{id(value)}"
     return repr(value)
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from caesura.errors import PlanError
-from caesura.expr import Expr, as_column, col, lit, name_of, when
+from caesura.expr import Expr, as_column, col, lit, name_of, rename, when
 from caesura.qre.folds import Fold, custom
 from caesura.qre.items import Items
-from caesura.qre.operations import ACC, X, ExprOp, Operation, RecordOp, constant, operation
+from caesura.qre.operations import ACC, ExprOp, Operation, RecordOp, X, constant, operation
 from caesura.qre.query import (
     Atom,
     Combine,
@@ -71,7 +71,9 @@ def value(given: Any) -> Query:
     return Value(op=constant(given))
 
 
-def _parts(parts: tuple[Query, ...], named: Mapping[str, Query], what: str) -> tuple[tuple[Query, ...], tuple[str, ...]]:
+def _parts(
+    parts: tuple[Query, ...], named: Mapping[str, Query], what: str
+) -> tuple[tuple[Query, ...], tuple[str, ...]]:
     names = tuple(f"_{i}" for i in range(len(parts))) + tuple(named)
     every = (*parts, *named.values())
     for name, one in zip(names, every, strict=True):
@@ -119,7 +121,9 @@ def iter_(body: Query, init: Any, op: Any = None) -> Query:
         inner = _made(Iter(body=body, init=init.init, op=init.step, fold=init))
         return inner if init.finish is None else _finished(inner, init)
     if op is None:
-        raise PlanError("iter has a starting value but no step.", remedy="Give op=, or a fold such as qre.sum().")
+        raise PlanError(
+            "iter has a starting value but no step.", remedy="Give op=, or a fold such as qre.sum()."
+        )
     return _made(Iter(body=body, init=constant(init), op=operation(op)))
 
 
@@ -131,7 +135,9 @@ def _finished(inner: Query, fold: Fold) -> Query:
 def iter1(body: Query, init: Any, op: Any = None) -> Query:
     """At least once: split(iter(f, init, op), f, op)."""
     fold = init if isinstance(init, Fold) else custom(init, op)
-    begun = _made(Iter(body=body, init=fold.init, op=fold.step, fold=fold if isinstance(init, Fold) else None))
+    begun = _made(
+        Iter(body=body, init=fold.init, op=fold.step, fold=fold if isinstance(init, Fold) else None)
+    )
     inner = _made(Split(parts=(begun, body), names=("acc", "x"), op=fold.step))
     return inner if fold.finish is None else _finished(inner, fold)
 
@@ -213,12 +219,16 @@ def _matching(r: Regex, items: Items | None) -> Query:
             return Or(parts=tuple(_matching(p, items) for p in parts), items=items)
         case Sequence(parts=parts):
             names = tuple(f"_{i}" for i in range(len(parts)))
-            return Split(parts=tuple(_matching(p, items) for p in parts), names=names, op=UNIT_OP, items=items)
+            return Split(
+                parts=tuple(_matching(p, items) for p in parts), names=names, op=UNIT_OP, items=items
+            )
         case Star(body=body):
             return Iter(body=_matching(body, items), init=UNIT_OP, op=UNIT_OP, items=items)
         case Empty():
             return Value(op=UNIT_OP, items=items)
-    raise PlanError(f"{r!r} is no regex.", remedy="Build one from predicates with seq, any_of, star and plus.")
+    raise PlanError(
+        f"{r!r} is no regex.", remedy="Build one from predicates with seq, any_of, star and plus."
+    )
 
 
 def _after(skipped: Regex, last: Query) -> Query:
@@ -241,25 +251,28 @@ def iter_last(body: Query) -> Query:
     return _after(Star(body.rate), body)
 
 
-def wnd(body: Query, size: int, init: Any, op: Any = None) -> Query:
-    """The fold over the last ``size`` pieces (or all, while there are fewer), at every piece."""
+def wnd(body: Query, size: int, init: Any, op: Any = None, *, first: Query | None = None) -> Query:
+    """The fold over the last ``size`` pieces (or all, while there are fewer), at every piece.
+
+    With ``first``, the first piece is read by that query and the others by the body.
+    """
     if size < 1:
         raise PlanError(f"a window of {size} pieces holds nothing.", remedy="Give a size of 1 or more.")
     fold = init if isinstance(init, Fold) else custom(init, op)
-    inner = _made(Window(body=body, size=size, fold=fold))
+    inner = _made(Window(body=body, size=size, fold=fold, first=first))
     return inner if fold.finish is None else _finished(inner, fold)
 
 
 def wnd_count(body: Query, size: int, predicate: Expr, *, epsilon: float | None = None) -> Query:
     """How many of the last ``size`` pieces have a value (named ``x``) that satisfies the predicate."""
+    one = when(rename(predicate, {"x": "_0"}), 1).otherwise(0)
+    hit = apply(body, one)
     if epsilon is not None:
         from caesura.qre.sketches import event_count
 
-        return wnd(body, size, event_count(predicate, size, epsilon))
-    one = when(predicate, 1).otherwise(0)
-    base = custom(0, ACC + one, combine=col("a") + col("b"))
-    fold = Fold("count_if", base.init, base.step, None, base.combine, operation(ACC - one))
-    return wnd(body, size, fold)
+        return wnd(hit, size, event_count(size, epsilon))
+    add = custom(0, ACC + X, combine=col("a") + col("b"))
+    return wnd(hit, size, Fold("count_if", add.init, add.step, None, add.combine, operation(ACC - X)))
 
 
 def partition(body: Query, by: Any) -> Query:

@@ -30,11 +30,17 @@ def check(query: Query) -> None:
     body = query.body if isinstance(query, Partition) else query
     _refuse_inner(query, body)
     value_type(query)
-    letters_of = alphabet(query.items, _predicates(body))
+    letters = letters_of(body)
     for node in walk(body):
         if isinstance(node, Atom):
-            _check_predicate(query, node, letters_of)
-    _Checker(query, letters_of).all(body)
+            _check_predicate(query, node, letters)
+    _Checker(query, letters).all(body)
+
+
+def letters_of(query: Query) -> Alphabet:
+    """The letters that the predicates of a query distinguish."""
+    assert query.items is not None
+    return alphabet(query.items, _predicates(query))
 
 
 def _check_pipe(query: Pipe) -> None:
@@ -78,8 +84,8 @@ def _predicates(query: Query) -> list[Expr]:
     return found
 
 
-def _check_predicate(root: Query, node: Atom, letters_of: Alphabet) -> None:
-    if letters_of.mask(node.predicate) == 0:
+def _check_predicate(root: Query, node: Atom, alphabet_: Alphabet) -> None:
+    if alphabet_.mask(node.predicate) == 0:
         raise refusal(
             root,
             node,
@@ -91,11 +97,11 @@ def _check_predicate(root: Query, node: Atom, letters_of: Alphabet) -> None:
 class _Checker:
     """The checks of one query over one alphabet."""
 
-    def __init__(self, root: Query, letters_of: Alphabet) -> None:
+    def __init__(self, root: Query, alphabet_: Alphabet) -> None:
         self.root = root
-        self.letters = letters_of
-        self._sure = letters_of.certain
-        self._doubts = self._sure != (1 << len(letters_of.minterms)) - 1
+        self.letters = alphabet_
+        self._sure = alphabet_.certain
+        self._doubts = self._sure != (1 << len(alphabet_.minterms)) - 1
         self._autos: dict[tuple[int, bool], Positions] = {}
 
     def auto(self, rate: Regex, doubtful: bool = True) -> Positions:
@@ -150,8 +156,7 @@ class _Checker:
                 raise refusal(
                     self.root,
                     node,
-                    "the empty stream matches two parts of this or_:\n"
-                    f"  1. {empty[0]}\n  2. {empty[1]}",
+                    f"the empty stream matches two parts of this or_:\n  1. {empty[0]}\n  2. {empty[1]}",
                     remedy="Let one part at most match the empty stream.",
                 )
 
@@ -177,7 +182,9 @@ class _Checker:
             query,
             f"{apart(query)}. The shortest stream with two parses has {count}:\n"
             f"{drawn(word, self.letters)}\n{told}",
-            remedy=_REMEDIES.get(type(query).__name__, "Rewrite it so that every stream parses in one way only."),
+            remedy=_REMEDIES.get(
+                type(query).__name__, "Rewrite it so that every stream parses in one way only."
+            ),
         )
 
     def _undecided(self, node: Query, what: str, word: list[int]) -> PlanError:

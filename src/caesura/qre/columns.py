@@ -117,5 +117,6 @@ def null_key(row: int, page: PageColumns) -> StreamError:
     """What to say of a keyed item without key."""
     item = page.batch.slice(row, 1).to_pylist()[0]
     return StreamError(
-        f"a keyed item has a null key: {item}.", remedy="Leave items without key out with where(...is_not_null())."
+        f"a keyed item has a null key: {item}.",
+        remedy="Leave items without key out with where(...is_not_null()).",
     )

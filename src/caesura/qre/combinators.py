@@ -16,7 +16,19 @@ from caesura.kernels.hashing import I64
 from caesura.qre.columns import PageColumns, Reader, null_key
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.oracle import UNDEFINED
-from caesura.qre.query import Atom, Combine, Iter, MapCollect, Or, Partition, Pipe, Query, Split, Value, Window
+from caesura.qre.query import (
+    Atom,
+    Combine,
+    Iter,
+    MapCollect,
+    Or,
+    Partition,
+    Pipe,
+    Query,
+    Split,
+    Value,
+    Window,
+)
 from caesura.qre.types import Record
 from caesura.qre.windows import SlidingWindow, sliding
 
@@ -129,21 +141,33 @@ class WindowMachine(Machine):
 
     def __init__(self, node: Window) -> None:
         self.body = machine(node.body)
+        self.first = None if node.first is None else machine(node.first)
         self.window: SlidingWindow = sliding(node)
-        self.idle = self.body.idle
+        self.idle = (self.body.idle, None if self.first is None else self.first.idle)
 
     def start(self, state: Any, stack: Stack) -> Made:
-        state, _ = self.body.start(state, (self.window.empty, stack))
-        return state, None
+        body, first = state
+        begun = (self.window.empty, stack)
+        if self.first is None:
+            return (self.body.start(body, begun)[0], None), None
+        first, out = self.first.start(first, begun)
+        return self._slid(body, first, out)
 
     def next(self, state: Any, page: PageColumns, row: int) -> Made:
-        state, out = self.body.next(state, page, row)
+        body, first = state
+        body, out = self.body.next(body, page, row)
+        if self.first is not None:
+            first, opened = self.first.next(first, page, row)
+            out = opened if out is None else out
+        return self._slid(body, first, out)
+
+    def _slid(self, body: Any, first: Any, out: Stack) -> Made:
         if out is None:
-            return state, None
+            return (body, first), None
         x, (held, rest) = out
         held = self.window.insert(held, x)
-        state, _ = self.body.start(state, (held, rest))
-        return state, (self.window.value(held), rest)
+        body, _ = self.body.start(body, (held, rest))
+        return (body, first), (self.window.value(held), rest)
 
 
 class OrMachine(Machine):
@@ -295,7 +319,9 @@ class Twin:
         return out
 
     def _piped(self, values: list[Any]) -> list[Any]:
-        assert isinstance(self.query, Pipe) and self.second is not None and self.query.second.items is not None
+        assert (
+            isinstance(self.query, Pipe) and self.second is not None and self.query.second.items is not None
+        )
         plain = not isinstance(value_type(self.query.first), Record)
         rows = [{"value": v} if plain else v for v in values if v is not UNDEFINED]
         batch = pa.RecordBatch.from_pylist(rows, self.query.second.items.schema)

@@ -5,7 +5,7 @@ for sliding windows, how two partial results are combined (over ``a`` and ``b``)
 out again. Nulls are left out, as SQL's aggregates do.
 
 >>> str(avg().step)
-'{n: acc.n + CASE WHEN x IS NULL THEN 0 ELSE 1 END, s: acc.s + COALESCE(x, 0)}'
+'{n: acc.n + CASE WHEN x IS NULL THEN 0 ELSE 1 END, s: acc.s + coalesce(x, 0)}'
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, col, lit, when
-from caesura.qre.operations import ACC, X, ExprOp, Operation, constant, operation
+from caesura.qre.operations import ACC, ExprOp, Operation, X, constant, operation
 
 __all__ = [
     "Fold",
@@ -51,7 +51,11 @@ class Fold:
     @property
     def key(self) -> Any:
         parts = (self.init, self.step, self.finish)
-        return (self.name, *(None if p is None else p.key for p in parts), getattr(self.structure, "key", None))
+        return (
+            self.name,
+            *(None if p is None else p.key for p in parts),
+            getattr(self.structure, "key", None),
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -118,7 +122,9 @@ def stddev() -> Fold:
     both = {
         "n": total,
         "mean": when(total > 0, A.field("mean") + shift * weight).otherwise(0.0),
-        "m2": when(total > 0, A.field("m2") + B.field("m2") + shift * shift * A.field("n") * weight).otherwise(0.0),
+        "m2": when(
+            total > 0, A.field("m2") + B.field("m2") + shift * shift * A.field("n") * weight
+        ).otherwise(0.0),
     }
     start = constant({"n": 0, "mean": 0.0, "m2": 0.0})
     return Fold("stddev", start, operation(step), ExprOp((m2 / n).sqrt()), operation(both))
@@ -175,4 +181,3 @@ def interpolated_avg(t: str = "t", v: str = "v") -> Fold:
 
 def _unless_null(then: Expr, otherwise: Expr) -> Expr:
     return when(X.is_null(), otherwise).otherwise(then)
-

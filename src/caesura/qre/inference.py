@@ -10,8 +10,32 @@ from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Constant, Expr, type_of
 from caesura.qre.items import Items
 from caesura.qre.operations import ExprOp, Operation, RecordOp, Types
-from caesura.qre.query import Atom, Combine, Iter, MapCollect, Or, Partition, Pipe, Query, Split, Value, Window
-from caesura.qre.types import FLOAT, INT, UNIT, Approx, MapOf, Record, Scalar, ValueType, joined, of_arrow, widened
+from caesura.qre.query import (
+    Atom,
+    Combine,
+    Iter,
+    MapCollect,
+    Or,
+    Partition,
+    Pipe,
+    Query,
+    Split,
+    Value,
+    Window,
+)
+from caesura.qre.types import (
+    FLOAT,
+    INT,
+    UNIT,
+    Approx,
+    MapOf,
+    Record,
+    Scalar,
+    ValueType,
+    joined,
+    of_arrow,
+    widened,
+)
 
 
 def value_type(query: Query) -> ValueType:
@@ -104,7 +128,11 @@ def _arguments(acc: ValueType, x: ValueType) -> Types:
 
 
 def _together(a: ValueType, b: ValueType) -> ValueType:
-    if isinstance(a, Record) and isinstance(b, Record) and [n for n, _ in a.fields] == [n for n, _ in b.fields]:
+    if (
+        isinstance(a, Record)
+        and isinstance(b, Record)
+        and [n for n, _ in a.fields] == [n for n, _ in b.fields]
+    ):
         pairs = zip(a.fields, b.fields, strict=True)
         return Record(tuple((n, _together(t, u)) for (n, t), (_, u) in pairs))
     if isinstance(b, Approx) and a in (INT, FLOAT, Scalar(pa.null())):

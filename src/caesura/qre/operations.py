@@ -220,7 +220,11 @@ def _carried(expr: Expr, parts: list[tuple[Expr, Approx | None]], some: list[App
         return Approx(epsilon, some[0].nonnegative)
     if name in ("negate", "abs"):
         return Approx(epsilon, name == "abs")
-    reason = "adding values of either sign can cancel" if name == "add" else f"'{name}' can enlarge it without limit"
+    reason = (
+        "adding values of either sign can cancel"
+        if name == "add"
+        else f"'{name}' can enlarge it without limit"
+    )
     raise _void(expr, reason)
 
 

@@ -24,7 +24,19 @@ from caesura.expr import Expr, evaluate
 from caesura.kernels.hashing import I64
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.operations import ExprOp, Operation, RecordOp
-from caesura.qre.query import Atom, Combine, Iter, MapCollect, Or, Partition, Pipe, Query, Split, Value, Window
+from caesura.qre.query import (
+    Atom,
+    Combine,
+    Iter,
+    MapCollect,
+    Or,
+    Partition,
+    Pipe,
+    Query,
+    Split,
+    Value,
+    Window,
+)
 from caesura.qre.types import Record
 
 
@@ -94,8 +106,8 @@ class _Meaning:
             case Iter(body=body, init=init, op=op):
                 pieces = self._pieces(body, word)
                 return UNDEFINED if pieces is None else self._folded(query, init, op, pieces)
-            case Window(body=body, fold=fold, size=size):
-                pieces = self._pieces(body, word)
+            case Window(fold=fold, size=size):
+                pieces = self._window(query, word)
                 return UNDEFINED if not pieces else self._folded(query, fold.init, fold.step, pieces[-size:])
             case Or(parts=parts):
                 return next((v for p in parts if (v := self.of(p, word)) is not UNDEFINED), UNDEFINED)
@@ -133,6 +145,15 @@ class _Meaning:
             before = None if last is UNDEFINED else self._pieces(body, word[:i])
             if before is not None:
                 return [*before, last]
+        return None
+
+    def _window(self, query: Window, word: Word) -> list[Any] | None:
+        if query.first is None:
+            return self._pieces(query.body, word)
+        for i in range(len(word) + 1):
+            first, rest = self.of(query.first, word[:i]), self._pieces(query.body, word[i:])
+            if first is not UNDEFINED and rest is not None:
+                return [first, *rest]
         return None
 
     def _folded(self, query: Query, init: Operation, op: Operation, pieces: list[Any]) -> Any:

@@ -181,21 +181,22 @@ class MapCollect(Query):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Window(Query):
-    """The body on consecutive pieces, the last ``size`` values folded."""
+    """The body on consecutive pieces, the last ``size`` values folded; the first piece may be another query's."""
 
     body: Query
     size: int
     fold: Fold
+    first: Query | None = None
 
     def children(self) -> tuple[Query, ...]:
-        return (self.body,)
+        return (self.body,) if self.first is None else (self.body, self.first)
 
     def with_children(self, parts: tuple[Query, ...]) -> Query:
-        return replace(self, body=parts[0])
+        return replace(self, body=parts[0], first=parts[1] if len(parts) > 1 else None)
 
     @cached_property
     def rate(self) -> Regex:
-        return plus(self.body.rate)
+        return plus(self.body.rate) if self.first is None else seq(self.first.rate, Star(self.body.rate))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -264,7 +265,8 @@ def key_of(query: Query) -> Any:
             by = tuple((n, e.key) for n, e in query.by)
             return ("map_collect", query.sync.key, by, key_of(query.body), query.over)
         case Window():
-            return ("wnd", key_of(query.body), query.size, query.fold.key)
+            first = None if query.first is None else key_of(query.first)
+            return ("wnd", key_of(query.body), query.size, query.fold.key, first)
         case Partition():
             return ("partition", key_of(query.body), tuple((n, e.key) for n, e in query.by))
     return (type(query).__name__, tuple(key_of(p) for p in query.children()))

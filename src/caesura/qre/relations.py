@@ -128,7 +128,9 @@ class RelOp(Operation):
                 remedy="Approximate values that are never negative, or compute them exactly.",
             )
         if isinstance(got, (Record, RelOf, MapOf)):
-            raise PlanError(f"{self} aggregates {got}.", remedy="Give the number to aggregate: .max(col(...)).")
+            raise PlanError(
+                f"{self} aggregates {got}.", remedy="Give the number to aggregate: .max(col(...))."
+            )
         return got
 
     def closure(self, types: Types) -> Closure:
@@ -146,7 +148,12 @@ class RelOp(Operation):
 
     @property
     def key(self) -> Any:
-        return (self.verb, self.name, tuple(s.key for s in self.sources), None if self.op is None else self.op.key)
+        return (
+            self.verb,
+            self.name,
+            tuple(s.key for s in self.sources),
+            None if self.op is None else self.op.key,
+        )
 
     def __str__(self) -> str:
         if self.verb == "rel":
@@ -170,7 +177,9 @@ def elements(t: ValueType, verb: str) -> dict[str, ValueType]:
             return dict(fields)
         case RelOf(element=element):
             return {"value": element}
-    raise PlanError(f"'{verb}' works on relations and maps; this is {t}.", remedy="Apply it to a map_collect.")
+    raise PlanError(
+        f"'{verb}' works on relations and maps; this is {t}.", remedy="Apply it to a map_collect."
+    )
 
 
 def _element(t: ValueType) -> ValueType:

@@ -147,7 +147,9 @@ def joined(a: ValueType, b: ValueType, where: str) -> ValueType:
             return a if pa.types.is_null(b.type) else FLOAT
     if isinstance(a, Approx) and isinstance(b, Approx):
         return Approx(max(a.epsilon, b.epsilon), a.nonnegative and b.nonnegative)
-    raise PlanError(f"{where} gives {a} on one side and {b} on the other.", remedy="Make the two types the same.")
+    raise PlanError(
+        f"{where} gives {a} on one side and {b} on the other.", remedy="Make the two types the same."
+    )
 
 
 def type_of_value(value: Any) -> ValueType:

@@ -1,13 +1,13 @@
 """Refusals that show what is wrong: the part underlined, a shortest stream, its two parses.
 
-    step 'split' (flow.py:12): the parts of this split do not concatenate unambiguously. The shortest ...
-      split(iter(...), atom(k = 2), iter(...), ...)
-      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-      k
-      2
-      2
-      parse 1: ε · 1 · 2
-      parse 2: 1 · 2 · ε
+step 'split' (flow.py:12): the parts of this split do not concatenate unambiguously. The shortest ...
+  split(iter(...), atom(k = 2), iter(...), ...)
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  k
+  2
+  2
+  parse 1: ε · 1 · 2
+  parse 2: 1 · 2 · ε
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def drawn(word: list[int], letters: Alphabet) -> str:
     rows = [[_cell(letters.minterms[c].row.get(n)) for n in names] for c in word]
     table = [["item", *names], *([str(i + 1), *row] for i, row in enumerate(rows))]
     width = [max(len(r[i]) for r in table) for i in range(len(table[0]))]
-    return "\n".join("  " + "  ".join(v.ljust(w) for v, w in zip(r, width, strict=True)).rstrip() for r in table)
+    return "\n".join(
+        "  " + "  ".join(v.ljust(w) for v, w in zip(r, width, strict=True)).rstrip() for r in table
+    )
 
 
 def _cell(value: object) -> str:

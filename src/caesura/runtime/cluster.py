@@ -14,6 +14,7 @@ from caesura.events import Item, Page
 from caesura.io.source import Source
 from caesura.plan import Node, Raw
 from caesura.plan.cut import Stages, cut
+from caesura.plan.prune import prune
 from caesura.runtime.fragment import OUT, Fragment
 from caesura.runtime.mapper import LATE, Mapper
 from caesura.runtime.packet import Packet
@@ -29,7 +30,7 @@ class Cluster:
         *,
         speculate: Literal["arrival", "watermark"] = "arrival",
     ) -> None:
-        self.stages: Stages = cut(outputs)
+        self.stages: Stages = cut(prune(outputs))
         self.buckets = buckets
         self.mappers = {s.fingerprint: Mapper(self.stages, _source(s), buckets) for s in self.stages.sources}
         self.fragments = [

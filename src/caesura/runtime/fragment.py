@@ -110,9 +110,7 @@ class Fragment:
                 packet = Packet(0, OUT + name, 0, str(self.bucket), 0, {}, tuple(items))
                 yield from packet.split()
 
-    def _through_gate(
-        self, label: str, gate: Gate, packets: list[Packet], closes: bool
-    ) -> Iterator[Packet]:
+    def _through_gate(self, label: str, gate: Gate, packets: list[Packet], closes: bool) -> Iterator[Packet]:
         """Chunks in the order of their lane, then how far the source has come."""
         if not packets and not closes:
             return
@@ -241,5 +239,3 @@ def merged(items: list[Item]) -> list[Item]:
             later.append(item)
         kept.append(item)
     return kept[::-1]
-
-

@@ -112,7 +112,10 @@ class Gate(SourceIngress):
         if self.matcher is None:
             yield page if starts is None else Page(starts, page.re, page.payload, page.re_new)
             return
-        least = np.minimum(np.maximum(bounds if rows is None or len(bounds) == 1 else bounds[rows], lane.said), self.lanes.others(lane))
+        least = np.minimum(
+            np.maximum(bounds if rows is None or len(bounds) == 1 else bounds[rows], lane.said),
+            self.lanes.others(lane),
+        )
         origin = Origin(lane.number, offsets if rows is None else offsets[rows])
         limits = np.broadcast_to(np.maximum(least, self.bound), len(page))
         entered = self.matcher.match(page, page.le if starts is None else starts, limits, origin)

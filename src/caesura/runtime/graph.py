@@ -6,14 +6,17 @@ Law: whatever order the schedule picks, the history that comes out is the same.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.plan import Node, Operator
 from caesura.punctuation import INFINITY, Intent, Punctuation
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -80,10 +83,10 @@ class Cell:
         """Takes the messages from below, and passes on what the operator sends further up."""
         for edge in self.outputs:
             while edge.up:
-                self._upward(edge.up.popleft())
+                self.upward(edge.up.popleft())
 
-    def _upward(self, message: Punctuation) -> None:
-        for port, further in self._guarded(self.operator.control, message):
+    def upward(self, message: Punctuation) -> None:
+        for port, further in self.guarded(self.operator.control, message):
             self.inputs[port].up.append(further)
 
     def work(self, port: int) -> None:
@@ -97,11 +100,12 @@ class Cell:
         if isinstance(item, Page):
             counters.pages_in += 1
             counters.rows_in += len(item)
-            return self._guarded(self.operator.page, port, item)
+            return self.guarded(self.operator.page, port, item)
         counters.told_in = item
-        return self._guarded(self.operator.punctuation, port, item)
+        return self.guarded(self.operator.punctuation, port, item)
 
-    def _guarded(self, call, *args):  # type: ignore[no-untyped-def]
+    def guarded(self, call: Callable[..., Iterable[T]], *args: object) -> list[T]:
+        """Calls the operator; an error that it raises names the step and the user's line."""
         try:
             return list(call(*args))
         except CaesuraError as error:

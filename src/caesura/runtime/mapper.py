@@ -142,7 +142,9 @@ class Mapper:
         if not late.any():
             return page, np.full(len(page), MIN_TIME, np.int64)
         gone = np.flatnonzero(late)
-        texts = [f"time {s} is below its lane's bound {b}" for s, b in self._shown(page.sync[gone], bound[gone])]
+        texts = [
+            f"time {s} is below its lane's bound {b}" for s, b in self._shown(page.sync[gone], bound[gone])
+        ]
         self._late.add(page.take(gone), pa.array(texts), lane=lane, offsets=offsets[gone])
         kept = np.flatnonzero(~late)
         return page.take(kept), np.full(len(kept), MIN_TIME, np.int64)
@@ -214,7 +216,9 @@ def route(page: Page, exchange: Exchange, buckets: int) -> list[Page | None]:
         return [page]
     if exchange.keys == ():
         return [page, *([None] * (buckets - 1))]
-    names = [n for n in page.schema.names if n not in (SYNC, PRIOR)] if exchange.keys is None else exchange.keys
+    names = (
+        [n for n in page.schema.names if n not in (SYNC, PRIOR)] if exchange.keys is None else exchange.keys
+    )
     h1, _ = identity([page.payload.column(name) for name in names], len(page))
     bucket = ((h1 * BUCKET_SALT) >> np.uint64(33)) % np.uint64(buckets)
     out: list[Page | None] = []

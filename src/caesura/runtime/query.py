@@ -90,7 +90,7 @@ class Query:
     def send_up(self, output: str, message: Punctuation) -> None:
         """Speaks to the operator behind an output, as its consumer."""
         cell = self._cells[self.outputs[output].fingerprint]
-        cell._upward(message)
+        cell.upward(message)
         self._hear()
 
     def run(self) -> None:
@@ -196,11 +196,11 @@ class _Reader:
         raw = next(self._raw, None)
         if raw is None:
             self.done = True
-            self.cell.send(self.cell._guarded(self.ingress.close))
+            self.cell.send(self.cell.guarded(self.ingress.close))
             return
         self.offsets[raw.lane] = raw.offset + raw.batch.num_rows
         self.ingress.counters.rows_in += raw.batch.num_rows
-        self.cell.send(self.cell._guarded(self.ingress.raw, raw))
+        self.cell.send(self.cell.guarded(self.ingress.raw, raw))
 
     def _beat(self) -> None:
         period = self.node.heartbeat
@@ -209,4 +209,4 @@ class _Reader:
         now = time.time_ns() // 1000
         if now >= self._next_beat:
             self._next_beat = now + period
-            self.cell.send(self.cell._guarded(self.ingress.beat, now))
+            self.cell.send(self.cell.guarded(self.ingress.beat, now))

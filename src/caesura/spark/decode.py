@@ -12,7 +12,9 @@ from caesura.runtime.fragment import OUT
 from caesura.runtime.packet import decode
 
 
-def decoder(schema: pa.Schema, time: pa.DataType) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def decoder(
+    schema: pa.Schema, time: pa.DataType
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function over batches of packets that gives the rows of the output."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.io.read import Events, source_of
 from caesura.io.source import Source
 from caesura.plan import Raw
 from caesura.spark import worker
@@ -49,7 +50,7 @@ class FrameReader:
     def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
         raise StreamError(
             "a Spark DataFrame can be read by the Spark host only.",
-            remedy="Use start(spark, ...), to_spark(spark) or run_batch(spark); preview takes files and tables.",
+            remedy="Use start(spark, ...), to_spark(spark) or run_batch(spark); preview reads files, tables.",
         )
 
     def describe(self) -> str:
@@ -89,3 +90,10 @@ def _chunks(
         start = 0 if first is None else int(first[mine[0].as_py()])
         order = (start,) if first is not None else place
         yield Raw(int(number), start, rows.take(mine)), order
+
+
+def read_frame(
+    frame: DataFrame, *, lane: str | None, offset: str | None, lanes: int, events: Events
+) -> Source:
+    """A source that reads a DataFrame."""
+    return source_of(lambda: FrameReader(frame, lane=lane, offset=offset, lanes=lanes), events)

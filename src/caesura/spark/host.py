@@ -13,6 +13,7 @@ from caesura.io.files import FileReader
 from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import cut
+from caesura.plan.prune import prune
 from caesura.spark import worker
 from caesura.spark.frames import FrameReader
 from caesura.spark.session import check_session
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Speculate = Literal["arrival", "watermark"]
+LISTING = "path string, modificationTime timestamp, length long, content binary"
 
 
 def make_job(
     outputs: Mapping[str, Node], buckets: int, *, speculate: Speculate, closes: bool, name: str = ""
 ) -> Job:
     """A plan, cut for a number of buckets."""
-    stages = cut(outputs)
+    stages = cut(prune(outputs))
     return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes)
 
 
@@ -73,7 +75,7 @@ def _files(
 ) -> DataFrame:
     """Spark's file source says which files are new; workers read their columns."""
     entry = (spark.readStream if streaming else spark.read).format("binaryFile")
-    entry = entry.option("recursiveFileLookup", "true")
+    entry = entry.schema(LISTING).option("recursiveFileLookup", "true")
     if streaming and most is not None:
         entry = entry.option("maxFilesPerTrigger", most)
     listing = entry.load(str(reader.folder)).select("path")
@@ -125,5 +127,3 @@ def _stage(frame: DataFrame, job: Job, number: int) -> DataFrame:
     return frame.groupBy("key").transformWithStateInPandas(
         statefulProcessor=Bucket(), outputStructType=PACKETS, outputMode="Append", timeMode="None"
     )
-
-

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from caesura import errors
-from caesura.api.running import Output, Result, delivered
 from caesura.errors import CaesuraError, StreamError
 from caesura.plan import Node
+from caesura.runtime.running import Output, Result, delivered
 from caesura.spark.frames import FrameReader
 from caesura.spark.host import make_job, packets
 from caesura.spark.session import check_session
@@ -19,7 +19,7 @@ from caesura.spark.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 Speculate = Literal["arrival", "watermark"]
 Trigger = Literal["continuous", "available"] | str
@@ -32,11 +32,11 @@ class SparkQuery:
         self.query = query
         self.sink = sink
 
-    def wait(self, seconds: float | None = None) -> bool:
+    def wait(self, seconds: int | None = None) -> bool:
         """Waits for the end; True when it has come. A failure in a worker is raised as ours."""
         try:
             return bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
             raise ours(error) from None
 
     def _forever(self) -> bool:
@@ -47,7 +47,7 @@ class SparkQuery:
         """Waits until everything that is there has been processed."""
         try:
             self.query.processAllAvailable()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
             raise ours(error) from None
 
     def stop(self) -> None:
@@ -110,7 +110,7 @@ def run_batch(
     sink.open(nodes, buckets)
     try:
         sink.write(0, frame)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
         raise ours(error) from None
     return Result(sink.items(), node, sink.late(), {})
 

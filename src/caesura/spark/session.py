@@ -67,4 +67,4 @@ def check_session(spark: SparkSession) -> int:
             f"the session's state store is {spark.conf.get(STORE, 'not set')}.",
             remedy=f"Set it before the query starts: spark.conf.set('{STORE}', '{ROCKSDB}').",
         )
-    return int(spark.conf.get("spark.sql.shuffle.partitions", "200"))
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)

@@ -149,7 +149,8 @@ class ParquetSink:
         def save(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             from pyspark import TaskContext
 
-            part = TaskContext.get().partitionId()
+            context = TaskContext.get()
+            part = context.partitionId() if context is not None else 0
             for line in _save(path, tables, epoch, part, batches):
                 yield pa.RecordBatch.from_pylist([line], WRITTEN)
 
@@ -168,7 +169,9 @@ def _save(
     items: dict[str, list[Item]] = {}
     late: dict[str, list[pa.RecordBatch]] = {}
     for batch in batches:
-        for label, data in zip(batch.column("label").to_pylist(), batch.column("data").to_pylist(), strict=True):
+        for label, data in zip(
+            batch.column("label").to_pylist(), batch.column("data").to_pylist(), strict=True
+        ):
             header, some = decode(data)
             if label == LATE:
                 rows = [i.payload for i in some if isinstance(i, Page)]
@@ -176,9 +179,9 @@ def _save(
             else:
                 items.setdefault(label.removeprefix(OUT), []).extend(some)
     name = f"epoch-{epoch:06d}-{part}.parquet"
-    for output, some in items.items():
+    for output, came in items.items():
         schema, time = tables[output]
-        table = rows_table([i for i in some if isinstance(i, Page)], schema, time)
+        table = rows_table([i for i in came if isinstance(i, Page)], schema, time)
         if table.num_rows:
             yield _written(Path(path) / output / name, output, table)
     for source, rows in late.items():

@@ -82,7 +82,8 @@ def packets_of(job: Job, fingerprint: str, raw: Raw, order: tuple[Any, ...]) -> 
 
 def as_batch(packets: list[Packet], keys: list[int]) -> pa.RecordBatch:
     """Packets as rows; each goes to the partition of its bucket."""
-    columns = list(zip(*((keys[p.bucket], *p.to_row()) for p in packets), strict=True)) or [[]] * 7
+    rows = [(keys[p.bucket], *p.to_row()) for p in packets]
+    columns = [[row[i] for row in rows] for i in range(len(ARROW))]
     return pa.RecordBatch.from_arrays(
         [pa.array(c, f.type) for c, f in zip(columns, ARROW, strict=True)], schema=ARROW
     )
@@ -98,7 +99,8 @@ def run_bucket(job: Job, stage: int, rows: Iterator[pd.DataFrame], store: Store)
         if len(others):
             yield others[COLUMNS]
         for row in frame[frame["stage"] == stage].itertuples(index=False):
-            mine.append(Packet.from_row((row.stage, row.label, row.bucket, row.origin, row.seq, row.data)))
+            cells: Any = row
+            mine.append(Packet.from_row(tuple(cells[1:])))
     if not mine:
         return
     bucket = mine[0].bucket
@@ -110,7 +112,9 @@ def run_bucket(job: Job, stage: int, rows: Iterator[pd.DataFrame], store: Store)
     keys = bucket_keys(job.buckets)
     if out:
         table = [(keys[p.bucket] if p.stage else keys[bucket], *p.to_row()) for p in out]
-        yield pd.DataFrame(table, columns=COLUMNS).astype({"key": "int32", "stage": "int32", "bucket": "int32"})
+        yield pd.DataFrame(table, columns=COLUMNS).astype(
+            {"key": "int32", "stage": "int32", "bucket": "int32"}
+        )
 
 
 def _fragment(job: Job, stage: int, bucket: int, store: Store) -> Fragment:

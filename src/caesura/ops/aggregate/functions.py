@@ -14,7 +14,7 @@ from typing import Literal
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import Expr, as_column, is_column, type_of
+from caesura.expr import Expr, as_column, attributes, is_column, type_of
 
 Kind = Literal["count", "sum", "min", "max", "avg"]
 
@@ -64,6 +64,11 @@ def max(value: str | Expr) -> Aggregate:
 def avg(value: str | Expr) -> Aggregate:
     """The mean of the values that are not null, as a double."""
     return Aggregate("avg", as_column(value))
+
+
+def read_by(aggregates: tuple[tuple[str, Aggregate], ...]) -> set[str]:
+    """The columns that aggregates read."""
+    return set().union(*(attributes(a.value) for _, a in aggregates if a.value is not None))
 
 
 def result_type(aggregate: Aggregate, schema: pa.Schema, time: pa.DataType) -> pa.DataType:

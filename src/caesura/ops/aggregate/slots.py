@@ -16,9 +16,9 @@ from caesura.events.rows import RowState
 from caesura.expr import Expr, compile_expr, type_of
 from caesura.kernels.hashing import I64, U64
 from caesura.kernels.keys import KeyTable
+from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.extremes import Bag, Grows, has_words
 from caesura.ops.aggregate.functions import Aggregate, result_type
-from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum
 
 

@@ -24,7 +24,7 @@ from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.extremes import Bag
-from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.aggregate.functions import Aggregate, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.tumbling import aggregate_schema
@@ -56,6 +56,9 @@ class Totals(Node):
 
     def keys(self, port: int) -> tuple[str, ...]:
         return self.group
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        return {*self.group, *read_by(self.aggregates)}
 
     def operator(self) -> Operator:
         return TotalsOperator(self)

@@ -24,10 +24,10 @@ from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, mix_int
-from caesura.ops.endless import Endless
-from caesura.ops.aggregate.functions import Aggregate, result_type
+from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
+from caesura.ops.endless import Endless
 from caesura.plan import Node, Operator, Properties, definite, shown
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
@@ -69,6 +69,9 @@ class Tumbling(Node):
 
     def keys(self, port: int) -> tuple[str, ...]:
         return self.group
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        return {*self.group, *read_by(self.aggregates)}
 
     def operator(self) -> Operator:
         return TumblingOperator(self)
@@ -132,7 +135,7 @@ class TumblingOperator(Operator):
         """The last window of a lifetime with this end; without end, the last that the CTI has reached."""
         endless = ends == INFINITY
         if not endless.any():
-            return self._window(ends - 1)  # type: ignore[no-any-return]
+            return self._window(ends - 1)
         return np.where(endless, self._reached(bound), self._window(np.where(endless, 0, ends - 1)))
 
     def _reached(self, bound: int | I64) -> Any:

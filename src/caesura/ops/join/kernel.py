@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from caesura.events.page import KEPT
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64

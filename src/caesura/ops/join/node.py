@@ -9,7 +9,7 @@ from typing import Literal
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import Expr, reads_time, type_of
+from caesura.expr import Expr, attributes, reads_time, type_of
 from caesura.plan import Node, Operator, Properties
 from caesura.punctuation import Image, Pattern, SchemaMapping
 
@@ -137,6 +137,11 @@ class Join(Node):
 
     def keys(self, port: int) -> tuple[str, ...]:
         return tuple(pair[port] for pair in self.on)
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        read = wanted if self.residual is None else wanted | attributes(self.residual)
+        keys = {pair[port] for pair in self.on}
+        return keys | {name for name in self.inputs[port].schema.names if name in read}
 
     def looks_up(self, port: int) -> bool:
         return self.how == "inner"

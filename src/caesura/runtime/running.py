@@ -11,7 +11,9 @@ from caesura.events import History, Item, Page, draw, pages
 from caesura.io.sink import rows_table
 from caesura.ops.deliver import Deliver
 from caesura.plan import Counters, Node
-from caesura.runtime import Query, Schedule
+from caesura.plan.prune import prune
+from caesura.runtime.query import Query
+from caesura.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +47,8 @@ class Result:
 
     def to_pandas(self) -> pd.DataFrame:
         """The history as a pandas frame."""
-        return self.table().to_pandas()
+        frame: pd.DataFrame = self.table().to_pandas()
+        return frame
 
     def __str__(self) -> str:
         return draw([History.from_rows(self.history.rows(), self.node.schema).page], schema=self.node.schema)
@@ -70,7 +73,7 @@ def query_of(
 ) -> Query:
     """A query with one output; who takes final rows only need not be told guesses."""
     chosen = speculate or ("watermark" if output == "final" else "arrival")
-    return Query({"out": delivered(node, output)}, speculate=chosen, schedule=schedule)
+    return Query(prune({"out": delivered(node, output)}), speculate=chosen, schedule=schedule)
 
 
 def run(

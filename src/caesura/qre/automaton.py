@@ -1,0 +1,276 @@
+"""The whole automaton of a query, made small: unread slots and known values go, registers are given out.
+
+>>> import pyarrow as pa
+>>> from caesura.expr import col
+>>> from caesura.qre.build import atom, iter_, split
+>>> from caesura.qre.folds import sum_
+>>> from caesura.qre.items import items
+>>> of = items(pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.int64(), False)]))
+>>> query = split(iter_(atom(col("k") == 1, col("v"), items=of), sum_()), atom(col("k") == 2, items=of), op=col("_0"))
+>>> auto = automaton(query)
+>>> len(auto.masks), len(auto.states), auto.registers
+(2, 3, {'s2': 'i', 's8': 'i'})
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from caesura.qre import ir
+from caesura.qre.checking import letters_of
+from caesura.qre.fragments import STORE, Assign, Builder, Fragment, Ring
+from caesura.qre.inference import value_type
+from caesura.qre.inputs import Inputs
+from caesura.qre.ir import Term
+from caesura.qre.lowering import NotCompiled, Word, leaves
+from caesura.qre.minterms import Alphabet
+from caesura.qre.positions import bits
+from caesura.qre.query import Query
+from caesura.qre.types import ValueType
+
+START = -1
+"""The position before the first item."""
+MOST_STATES = 300
+
+
+@dataclass
+class Move:
+    """What one thread does on one item."""
+
+    source: int
+    target: int
+    put: Assign
+
+
+@dataclass
+class State:
+    """A set of positions where threads may stand together, and what each letter does."""
+
+    positions: frozenset[int]
+    moves: dict[int, tuple[int, list[Move]]] = field(default_factory=dict)
+    """Per letter the next state's number and the moves."""
+    resting: bool = False
+    """Whether its future is that of the start, and nothing is held."""
+
+
+@dataclass
+class Automaton:
+    """A query as kernels run it."""
+
+    type: ValueType
+    alphabet: Alphabet
+    inputs: Inputs
+    masks: dict[int, int]
+    moves: dict[int, list[Move]]
+    """Per position (and START) where a thread may go."""
+    last: dict[int, list[Word]]
+    """Per accepting position the scalars of the value."""
+    rings: list[Ring]
+    kinds: dict[str, str]
+    states: list[State] = field(default_factory=list)
+    """The deterministic form; empty when it would be large."""
+    shared: dict[str, bool] = field(default_factory=dict)
+    """Per slot whether one register serves all positions."""
+    registers: dict[str, str] = field(default_factory=dict)
+    """Kinds of registers by name."""
+    need: dict[int, set[str]] = field(default_factory=dict)
+
+    def register(self, position: int, slot: str) -> str:
+        """The register of a slot while a thread stands at a position."""
+        return slot if self.shared.get(slot) else f"{slot}@{position}"
+
+
+def automaton(query: Query) -> Automaton:
+    """Compiles a query without maps; raises `NotCompiled` where only the twin will do."""
+    assert query.items is not None
+    inputs = Inputs(query.items)
+    letters = letters_of(query)
+    builder = Builder(inputs, letters.mask)
+    fragment = builder.build(query)
+    last = {p: leaves(v) for p, v in fragment.last.items()}
+    moves: dict[int, list[Move]] = {START: [Move(START, q, put) for q, put in fragment.first.items()]}
+    for (p, q), put in fragment.follow.items():
+        moves.setdefault(p, []).append(Move(p, q, put))
+    auto = Automaton(
+        value_type(query), letters, inputs, fragment.masks, moves, last, builder.rings, builder.kinds
+    )
+    _trim(auto, fragment)
+    _fold_constants(auto)
+    _find_needs(auto)
+    _determinise(auto)
+    _allot(auto)
+    return auto
+
+
+def _trim(auto: Automaton, fragment: Fragment) -> None:
+    """Drops positions from which no word ends, as products may have."""
+    before: dict[int, set[int]] = {}
+    for p, some in auto.moves.items():
+        for m in some:
+            before.setdefault(m.target, set()).add(p)
+    useful, todo = set(auto.last), list(auto.last)
+    while todo:
+        for p in before.get(todo.pop(), ()):
+            if p not in useful:
+                useful.add(p)
+                todo.append(p)
+    useful.add(START)
+    auto.masks = {p: m for p, m in auto.masks.items() if p in useful}
+    auto.moves = {p: [m for m in some if m.target in useful] for p, some in auto.moves.items() if p in useful}
+
+
+def _fold_constants(auto: Automaton) -> None:
+    """Finds slots that hold one known value at a position, and writes the value where they are read."""
+    value: dict[tuple[int, str], Term | None] = {}
+    changed = True
+    while changed:
+        changed = False
+        for p, some in auto.moves.items():
+            for move in some:
+                changed |= _flow(auto, value, p, move)
+
+    def reading(p: int) -> dict[str, Term]:
+        return {s: t for (at, s), t in value.items() if at == p and t is not None}
+
+    for p, some in auto.moves.items():
+        known = reading(p)
+        for move in some:
+            put = {s: ir.substitute(t, lambda x: known.get(x.payload)) for s, t in move.put.items()}
+            there = reading(move.target)
+            move.put = {s: t for s, t in put.items() if s not in there}
+    for p, words in auto.last.items():
+        known = reading(p)
+        auto.last[p] = [
+            Word(
+                ir.substitute(w.term, lambda x: known.get(x.payload)),
+                ir.substitute(w.there, lambda x: known.get(x.payload)),
+                w.text,
+            )
+            for w in words
+        ]
+
+
+def _flow(auto: Automaton, value: dict[tuple[int, str], Term | None], p: int, move: Move) -> bool:
+    """One move's share: a slot is known at its target if every move there gives it the same constant."""
+    changed = False
+    q = move.target
+    held = {s for (at, s) in value if at == p}
+    for s in {*held, *move.put}:
+        if s.startswith(STORE):
+            continue
+        if s in move.put:
+            got: Term | None = ir.substitute(move.put[s], lambda x: value.get((p, x.payload)))
+            got = got if got is not None and got.op == "const" else None
+        else:
+            got = value[p, s]
+        if (q, s) not in value:
+            value[q, s] = got
+            changed = True
+        elif value[q, s] is not None and value[q, s] != got:
+            value[q, s] = None
+            changed = True
+    return changed
+
+
+def _find_needs(auto: Automaton) -> None:
+    """Which slots a thread at each position may still read."""
+    need: dict[int, set[str]] = {p: set() for p in [*auto.masks, START]}
+    for p, words in auto.last.items():
+        if p in need:
+            need[p] |= {s for w in words for t in (w.term, w.there) for s in ir.slots(t)}
+    changed = True
+    while changed:
+        changed = False
+        for p, some in auto.moves.items():
+            for move in some:
+                more = _reads(move, need[move.target])
+                if not more <= need[p]:
+                    need[p] |= more
+                    changed = True
+    auto.need = need
+    for some in auto.moves.values():
+        for move in some:
+            kept = need[move.target]
+            move.put = {s: t for s, t in move.put.items() if s in kept or s.startswith(STORE)}
+
+
+def _reads(move: Move, wanted: set[str]) -> set[str]:
+    out: set[str] = set()
+    for s in wanted:
+        out |= set(ir.slots(move.put[s])) if s in move.put else {s}
+    for s, t in move.put.items():
+        if s.startswith(STORE):
+            out |= set(ir.slots(t))
+    return out
+
+
+def _determinise(auto: Automaton) -> None:
+    """The sets of positions that words lead to, as far as they are few."""
+    numbers: dict[frozenset[int], int] = {frozenset([START]): 0}
+    states = [State(frozenset([START]))]
+    by_letter = {p: _sorted(auto, some) for p, some in auto.moves.items()}
+    for state in states:
+        letters = {c for p in state.positions for c in by_letter.get(p, {})}
+        for c in sorted(letters):
+            moves = [m for p in state.positions for m in by_letter.get(p, {}).get(c, [])]
+            target = frozenset(m.target for m in moves)
+            if target not in numbers:
+                if len(states) > MOST_STATES:
+                    auto.states = []
+                    return
+                numbers[target] = len(states)
+                states.append(State(target))
+            state.moves[c] = (numbers[target], moves)
+    start = states[0]
+    for state in states[1:]:
+        state.resting = _shape(state) == _shape(start)
+    auto.states = states
+
+
+def _sorted(auto: Automaton, moves: list[Move]) -> dict[int, list[Move]]:
+    out: dict[int, list[Move]] = {}
+    for m in moves:
+        for c in bits(auto.masks[m.target]):
+            out.setdefault(c, []).append(m)
+    return out
+
+
+def _shape(state: State) -> object:
+    """What a state does next; equal shapes that read no slot have equal futures."""
+    return {
+        c: (to, frozenset((m.target, frozenset(m.put.items())) for m in moves))
+        for c, (to, moves) in state.moves.items()
+    }
+
+
+def _allot(auto: Automaton) -> None:
+    """One register per slot where only one thread at a time holds it, else one per position."""
+    crowded: set[str] = set()
+    if auto.states:
+        for state in auto.states:
+            seen: set[str] = set()
+            for p in state.positions:
+                crowded |= seen & auto.need[p]
+                seen |= auto.need[p]
+    else:
+        crowded = {s for p in auto.need for s in auto.need[p]}
+    for ring in auto.rings:
+        if ring.slots & crowded:
+            raise NotCompiled("a sliding window in which several parses are open at once")
+    slots = sorted({s for need in auto.need.values() for s in need})
+    auto.shared = {s: s not in crowded for s in slots}
+    for p, need in auto.need.items():
+        for s in sorted(need):
+            auto.registers[auto.register(p, s)] = auto.kinds[s]
+    for state in auto.states:
+        carried = any(
+            s not in m.put for _, moves in state.moves.values() for m in moves for s in auto.need[m.target]
+        )
+        reads = any(
+            True
+            for _, moves in state.moves.values()
+            for m in moves
+            for t in m.put.values()
+            for _ in ir.slots(t)
+        )
+        state.resting = state.resting and not carried and not reads

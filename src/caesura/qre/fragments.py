@@ -1,0 +1,318 @@
+"""From a query to threads: positions, what a thread holds at each, and what a step does to it.
+
+A thread stands at the atom occurrence that it read last and holds named slots: accumulators of the
+iterations it is in, values of the parts it has behind it. Going from one position to the next assigns
+some slots from the old ones and the item; the others are carried. Typing guarantees that at most one
+thread stands at a position. `combine` runs its parts in step: its positions are pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from caesura.expr import Expr
+from caesura.qre import ir
+from caesura.qre.inference import value_type
+from caesura.qre.inputs import Inputs
+from caesura.qre.ir import Term
+from caesura.qre.lowering import NotCompiled, Value, Word, fitted, flattened, leaves, lowered, rebuilt
+from caesura.qre.query import Atom, Combine, Iter, Or, Query, Split, Window
+from caesura.qre.query import Value as Empty
+from caesura.qre.types import INT, TEXT, ValueType
+from caesura.qre.windows import exact
+
+Assign = dict[str, Term]
+MOST_POSITIONS = 4000
+
+
+STORE = "ring:"
+"""The name of what a step writes into a ring, instead of a slot."""
+
+
+@dataclass
+class Ring:
+    """A sliding window's memory: the last ``size`` values, per key; single bits where they are 0 or 1."""
+
+    name: str
+    size: int
+    bits: bool
+    slots: frozenset[str] = frozenset()
+    """What a thread holds while it is in the window; one thread at a time may."""
+
+
+@dataclass
+class Fragment:
+    """A piece of the automaton, with nothing said about what was held before it."""
+
+    masks: dict[int, int] = field(default_factory=dict)
+    """Per position the letters it reads."""
+    first: dict[int, Assign] = field(default_factory=dict)
+    follow: dict[tuple[int, int], Assign] = field(default_factory=dict)
+    last: dict[int, Value] = field(default_factory=dict)
+    empty: Value | None = None
+
+
+class Builder:
+    """Builds fragments bottom up; slots and positions get fresh names at every occurrence."""
+
+    def __init__(self, inputs: Inputs, mask: Callable[[Expr], int]) -> None:
+        self.inputs = inputs
+        self.mask = mask
+        self._slots = count()
+        self._positions = count()
+        self.kinds: dict[str, str] = {}
+        self.rings: list[Ring] = []
+
+    def build(self, query: Query) -> Fragment:
+        match query:
+            case Atom():
+                return self._atom(query)
+            case Empty(op=op):
+                return Fragment(empty=fitted(lowered(op, {}), value_type(query)))
+            case Split():
+                return self._split(query)
+            case Iter():
+                return self._iter(query)
+            case Or():
+                return self._or(query)
+            case Combine():
+                return self._combine(query)
+            case Window():
+                return self._window(query)
+        raise NotCompiled(f"'{type(query).__name__}' inside a query")
+
+    def held(self, t: ValueType) -> tuple[list[str], Value]:
+        """Fresh slots for a value of a type: their names, and the value that reads them."""
+        names: list[str] = []
+        read: list[Word] = []
+        for _, kind, leaf in flattened(t):
+            name = f"s{next(self._slots)}"
+            names += [name, name + "?"]
+            self.kinds[name], self.kinds[name + "?"] = kind, "i"
+            read.append(Word(ir.slot(name, kind), ir.slot(name + "?", "i"), leaf == TEXT))
+        return names, rebuilt(t, read)
+
+    def keep(self, names: list[str], value: Value, t: ValueType) -> Assign:
+        """The assignment that puts a value into slots."""
+        out: Assign = {}
+        for i, word in enumerate(leaves(fitted(value, t))):
+            if self.kinds[names[2 * i]] == "i" and word.term.kind == "f":
+                raise NotCompiled("a value that changes its kind")
+            out[names[2 * i]], out[names[2 * i + 1]] = word.term, word.there
+        return {name: term for name, term in out.items() if term != ir.slot(name, term.kind)}
+
+    def _atom(self, query: Atom) -> Fragment:
+        here = next(self._positions)
+        t = value_type(query)
+        names, read = self.held(t)
+        put = self.keep(names, self.inputs.value(query.op), t)
+        return Fragment({here: self.mask(query.predicate)}, {here: put}, {}, {here: read})
+
+    def _split(self, query: Split) -> Fragment:
+        types = [value_type(p) for p in query.parts]
+        done = self.build(query.parts[0])
+        lasts: dict[int, list[Value]] = {p: [v] for p, v in done.last.items()}
+        begun: list[Value] | None = None if done.empty is None else [done.empty]
+        for number, part in enumerate(query.parts[1:], 1):
+            added = self.build(part)
+            groups = [self.held(t) for t in types[:number]]
+            enter = self._entering(groups, types)
+            done.masks |= added.masks
+            done.follow |= added.follow
+            for q, put in added.first.items():
+                for p, values in lasts.items():
+                    done.follow[p, q] = {**enter(values), **put}
+                if begun is not None:
+                    done.first[q] = {**enter(begun), **put}
+            kept = [read for _, read in groups]
+            after = {p: [*kept, v] for p, v in added.last.items()}
+            if added.empty is not None:
+                after |= {p: [*values, added.empty] for p, values in lasts.items()}
+            whole = begun is not None and added.empty is not None
+            begun = [*begun, added.empty] if whole and begun is not None and added.empty is not None else None
+            lasts = after
+        return self._closed(query, done, lasts, begun)
+
+    def _entering(
+        self, groups: list[tuple[list[str], Value]], types: list[ValueType]
+    ) -> Callable[[list[Value]], Assign]:
+        def enter(values: list[Value]) -> Assign:
+            out: Assign = {}
+            for (names, _), value, t in zip(groups, values, types, strict=False):
+                out |= self.keep(names, value, t)
+            return out
+
+        return enter
+
+    def _closed(
+        self, query: Split | Combine, done: Fragment, lasts: dict[int, list[Value]], begun: list[Value] | None
+    ) -> Fragment:
+        t = value_type(query)
+
+        def joined(values: list[Value]) -> Value:
+            return fitted(lowered(query.op, dict(zip(query.names, values, strict=True))), t)
+
+        done.last = {p: joined(values) for p, values in lasts.items()}
+        done.empty = None if begun is None else joined(begun)
+        return done
+
+    def _iter(self, query: Iter) -> Fragment:
+        """Each value is folded in as soon as it is there, so that a thread holds the fold alone."""
+        t = value_type(query)
+        body = self.build(query.body)
+        names, acc = self.held(t)
+        ahead, folded = self.held(t)
+        start = fitted(lowered(query.init, {}), t)
+        again = {p: fitted(lowered(query.op, {"acc": acc, "x": v}), t) for p, v in body.last.items()}
+        put = self.keep(names, folded, t)
+        for p in again:
+            for q, first in body.first.items():
+                body.follow[p, q] = {**put, **first}
+        begin = self.keep(names, start, t)
+        body.first = {q: {**begin, **first} for q, first in body.first.items()}
+        for q, first in body.first.items():
+            first |= self._eager(ahead, again.get(q), first, t)
+        for (_, q), move in body.follow.items():
+            move |= self._eager(ahead, again.get(q), move, t)
+        body.last = dict.fromkeys(again, folded)
+        body.empty = start
+        return body
+
+    def _eager(self, names: list[str], value: Value | None, put: Assign, t: ValueType) -> Assign:
+        """A value over the slots that a move is about to fill, worked out by the move itself."""
+        if value is None:
+            return {}
+        now = [_moved(w, put) for w in leaves(value)]
+        return self.keep(names, rebuilt(t, now), t)
+
+    def _window(self, query: Window) -> Fragment:
+        """As an iteration; the oldest value is read from a ring and taken out of the fold again."""
+        t = value_type(query)
+        if query.fold.evict is None or not exact(t) or value_type(query.body) != INT:
+            raise NotCompiled(
+                f"a sliding window by '{query.fold}' that values cannot be taken out of exactly"
+            )
+        ring = Ring(f"r{len(self.rings)}", query.size, query.fold.name == "count_if")
+        self.rings.append(ring)
+        body = self.build(query.body)
+        names, acc = self.held(t)
+        (at, _), head = self.held(INT)
+        (much, _), held = self.held(INT)
+        assert isinstance(head, Word) and isinstance(held, Word)
+        ring.slots = frozenset([*names, at, much])
+        zero = {at: ir.const(0), much: ir.const(0)}
+        begin = {**self.keep(names, fitted(lowered(query.fold.init, {}), t), t), **zero}
+        start = self._begun(query)
+        values: dict[int, Value] = {}
+        for p, x in {**body.last, **start.last}.items():
+            values[p], put = self._slid(query, ring, acc, x, head.term, held.term)
+            put = {**self.keep(names, values[p], t), at: put[0], much: put[1], STORE + ring.name: put[2]}
+            for q, first in body.first.items():
+                body.follow[p, q] = {**put, **first}
+        opening = start.first if query.first is not None else body.first
+        body.first = {q: {**begin, **first} for q, first in opening.items()}
+        body.masks |= start.masks
+        body.follow |= start.follow
+        body.last, body.empty = values, None
+        return body
+
+    def _begun(self, query: Window) -> Fragment:
+        return Fragment() if query.first is None else self.build(query.first)
+
+    def _slid(
+        self, query: Window, ring: Ring, acc: Value, x: Value, head: Term, held: Term
+    ) -> tuple[Value, tuple[Term, Term, Term]]:
+        """The fold after a value, and (new head, new count, what to store)."""
+        assert isinstance(x, Word) and query.fold.evict is not None
+        if x.there != ir.TRUE:
+            if query.fold.name not in ("sum", "count", "count_if"):
+                raise NotCompiled("a sliding window over values that may be null")
+            x = Word(ir.select(x.there, x.term, ir.const(0)))
+        full = ir.eq(held, ir.const(query.size))
+        t = value_type(query)
+        after = fitted(lowered(query.fold.step, {"acc": acc, "x": x}), t)
+        oldest = Word(Term("ring", "i", (head,), ring.name))
+        less = fitted(lowered(query.fold.evict, {"acc": after, "x": oldest}), t)
+        pairs = zip(leaves(after), leaves(less), strict=True)
+        value = rebuilt(t, [Word(ir.select(full, b.term, a.term), a.there) for a, b in pairs])
+        onward = ir.select(ir.eq(head, ir.const(query.size - 1)), ir.const(0), ir.add(head, ir.const(1)))
+        count_ = ir.select(full, ir.const(query.size), ir.add(held, ir.const(1)))
+        return value, (onward, count_, Term("store", "i", (head, x.term), ring.name))
+
+    def _or(self, query: Or) -> Fragment:
+        t = value_type(query)
+        out = Fragment()
+        for part in query.parts:
+            one = self.build(part)
+            out.masks |= one.masks
+            out.first |= one.first
+            out.follow |= one.follow
+            out.last |= {p: fitted(v, t) for p, v in one.last.items()}
+            out.empty = fitted(one.empty, t) if one.empty is not None else out.empty
+        return out
+
+    def _combine(self, query: Combine) -> Fragment:
+        done = self.build(query.parts[0])
+        lasts: dict[int, list[Value]] = {p: [v] for p, v in done.last.items()}
+        begun: list[Value] | None = None if done.empty is None else [done.empty]
+        for part in query.parts[1:]:
+            other = self.build(part)
+            done, lasts = self._product(done, lasts, other)
+            begun = None if begun is None or other.empty is None else [*begun, other.empty]
+        return self._closed(query, done, lasts, begun)
+
+    def _product(
+        self, a: Fragment, lasts: dict[int, list[Value]], b: Fragment
+    ) -> tuple[Fragment, dict[int, list[Value]]]:
+        """The pairs of positions that two fragments reach in step."""
+        out = Fragment()
+        numbers: dict[tuple[int, int], int] = {}
+        todo: list[tuple[int, int]] = []
+        after_a, after_b = _followers(a), _followers(b)
+
+        def pair(p: int, q: int) -> int | None:
+            both = a.masks[p] & b.masks[q]
+            if not both:
+                return None
+            if (p, q) not in numbers:
+                numbers[p, q] = next(self._positions)
+                out.masks[numbers[p, q]] = both
+                todo.append((p, q))
+                if len(numbers) > MOST_POSITIONS:
+                    raise NotCompiled("a combine of more positions than a kernel takes")
+            return numbers[p, q]
+
+        for p, put_a in a.first.items():
+            for q, put_b in b.first.items():
+                at = pair(p, q)
+                if at is not None:
+                    out.first[at] = {**put_a, **put_b}
+        for p, q in todo:
+            for p2, put_a in after_a.get(p, []):
+                for q2, put_b in after_b.get(q, []):
+                    at = pair(p2, q2)
+                    if at is not None:
+                        out.follow[numbers[p, q], at] = {**put_a, **put_b}
+        both_last = {
+            at: [*lasts[p], b.last[q]] for (p, q), at in numbers.items() if p in lasts and q in b.last
+        }
+        return out, both_last
+
+
+def _moved(w: Word, put: Assign) -> Word:
+    def read(x: Term) -> Term | None:
+        return put.get(x.payload)
+
+    return Word(ir.substitute(w.term, read), ir.substitute(w.there, read), w.text)
+
+
+def _followers(f: Fragment) -> dict[int, list[tuple[int, Assign]]]:
+    out: dict[int, list[tuple[int, Assign]]] = {}
+    for (p, q), put in f.follow.items():
+        out.setdefault(p, []).append((q, put))
+    return out
+
+
+__all__ = ["STORE", "Assign", "Builder", "Fragment", "Ring"]

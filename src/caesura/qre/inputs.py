@@ -1,0 +1,150 @@
+"""The columns that a compiled query reads, and how terms name them.
+
+A simple expression over numeric columns is computed inside the kernel; any other is computed for the
+whole page before, and the kernel reads its column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import DataError
+from caesura.events.columns import words
+from caesura.expr import Alias, Apply, Case, Column, Constant, Expr, attributes, children, type_of
+from caesura.kernels.hashing import Mask
+from caesura.qre import ir
+from caesura.qre.columns import PageColumns
+from caesura.qre.ir import TRUE, Term
+from caesura.qre.items import Items
+from caesura.qre.lowering import NotCompiled, Value, Word, kind_of, term_of
+from caesura.qre.operations import ExprOp, Operation, RecordOp
+from caesura.qre.scalar import wide
+from caesura.qre.texts import Texts
+from caesura.qre.types import Scalar, widened
+
+_NARROW_SAFE = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "not"}
+_TOTAL = _NARROW_SAFE | {"add", "subtract", "multiply", "negate", "abs"}
+Array = np.ndarray[Any, Any]
+
+
+class Inputs:
+    """Numbers for what a query reads; one place per value, null flag or mask."""
+
+    def __init__(self, items: Items) -> None:
+        self.items = items
+        self.texts = Texts()
+        self.specs: list[tuple[str, Expr]] = []
+        """('value' | 'there' | 'mask' | 'text', expression) per column."""
+        self._known: dict[Hashable, int] = {}
+
+    def _number(self, what: str, expr: Expr) -> int:
+        key = (what, expr.key)
+        if key not in self._known:
+            self._known[key] = len(self.specs)
+            self.specs.append((what, expr))
+        return self._known[key]
+
+    def value(self, op: Operation | None) -> Value:
+        """An atom's value as terms over columns."""
+        match op:
+            case None:
+                return {f.name: self.word(Column(f.name)) for f in self.items.schema}
+            case ExprOp(expr=expr):
+                return self.word(expr)
+            case RecordOp(fields=fields):
+                return {name: self.value(inner) for name, inner in fields}
+        raise NotCompiled(f"the operation '{op}'")
+
+    def word(self, expr: Expr) -> Word:
+        """An expression over an item as a word."""
+        inline = self._inline(expr)
+        if inline is not None:
+            return inline
+        t = widened(type_of(expr, self.items.schema, time=self.items.time))
+        kind = kind_of(Scalar(t))
+        text = pa.types.is_string(t)
+        at = self._number("text" if text else "value", expr)
+        there = TRUE if never_null(expr, self.items) else ir.item(self._number("there", expr), "i")
+        return Word(ir.item(at, kind), there, text)
+
+    def truth(self, predicate: Expr) -> Term:
+        """When a predicate is true of the item."""
+        inline = self._inline(predicate)
+        if inline is not None:
+            return ir.and_(inline.there, inline.term)
+        return ir.item(self._number("mask", predicate), "i")
+
+    def _inline(self, expr: Expr) -> Word | None:
+        names = attributes(expr)
+        fields = [self.items.schema.field(n) for n in names if n in self.items.schema.names]
+        if isinstance(expr, Column) or not all(_plain(f.type) for f in fields):
+            return None
+        narrow = any(widened(f.type) != f.type for f in fields)
+        if narrow and not _comparing(expr):
+            return None
+        try:
+            got = term_of(wide(expr), {f.name: self.word(Column(f.name)) for f in fields})
+        except (NotCompiled, KeyError):
+            return None
+        return got if isinstance(got, Word) else None
+
+    def arrays(self, page: PageColumns) -> list[Array]:
+        """The columns of one page, in order, each in its own width."""
+        return [self._array(what, expr, page) for what, expr in self.specs]
+
+    def _array(self, what: str, expr: Expr, page: PageColumns) -> Array:
+        if what == "mask":
+            return page.mask(expr)
+        column = page.column(expr)
+        if what == "there":
+            if column.null_count == 0:
+                return np.ones(len(column), np.bool_)
+            flags: Mask = column.is_valid().to_numpy(zero_copy_only=False)
+            return flags
+        if column.null_count and never_null(expr, self.items):
+            raise DataError(
+                f"the column '{expr}' has nulls, but its schema says that it has none.",
+                remedy="Declare the field nullable, or leave such rows out.",
+            )
+        if what == "text":
+            return self.texts.encode(column)
+        if pa.types.is_boolean(column.type):
+            return words(column).view(np.bool_)
+        return words(column)
+
+
+def _plain(t: pa.DataType) -> bool:
+    return pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_boolean(t)
+
+
+def _comparing(expr: Expr) -> bool:
+    """Whether no arithmetic on narrow columns happens, which would wrap at their width."""
+    if isinstance(expr, Apply) and expr.name not in _NARROW_SAFE:
+        return False
+    return isinstance(expr, (Column, Constant, Apply, Case, Alias)) and all(
+        _comparing(c) for c in children(expr)
+    )
+
+
+def never_null(expr: Expr, items: Items) -> bool:
+    """Whether an expression over an item can be seen to have a value always."""
+    match expr:
+        case Constant(value=value):
+            return value is not None
+        case Column(name=name):
+            return name in items.schema.names and not items.schema.field(name).nullable
+        case Alias(arg=arg):
+            return never_null(arg, items)
+        case Case(branches=branches, default=default):
+            return all(never_null(v, items) for _, v in branches) and never_null(default, items)
+        case Apply(name="is_null" | "is_not_null"):
+            return True
+        case Apply(name="coalesce", args=args):
+            return any(never_null(a, items) for a in args)
+        case Apply(name=name, args=args) if name in _TOTAL:
+            return all(never_null(a, items) for a in args)
+    return False

@@ -1,0 +1,108 @@
+"""What must hold of every raw stream: cuts and interleavings never show, promises are kept, replays agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from io_streams import Placed, delay, feed, garbled, late_rows, lawful, obvious, raws, source, with_lanes
+
+import caesura.io.match_kernels as match_kernels
+import caesura.io.matching as matching
+import caesura.io.row_kernels as row_kernels
+import caesura.kernels.hashing as hashing
+from caesura.events import History, violations
+from caesura.kernels import Kernel
+
+cuts = st.sets(st.integers(1, 24))
+lags = st.sampled_from([0, 2, 6])
+modes = st.sampled_from(["reject", "adjust"])
+
+
+@pytest.fixture(params=["plenty of room", "cramped"], autouse=True)
+def room(request, monkeypatch):
+    """The matcher with its own limits, and so cramped that it purges and indexes all the time."""
+    if request.param == "cramped":
+        monkeypatch.setattr(matching, "SLACK", 2)
+        monkeypatch.setattr(matching, "TAIL", 3)
+
+
+def outcome(node, rows, at, lanes=1):
+    ingress = with_lanes(node, lanes)
+    items = feed(ingress, raws(rows, at)) + ingress.close()
+    assert violations(items) == []
+    return History.of(items, node.schema).bag, late_rows(ingress), ingress
+
+
+@given(garbled(), cuts, lags, modes)
+@settings(max_examples=2500, deadline=None)
+def test_any_rows_in_any_cut_give_what_the_obvious_ingress_gives(rows, at, lag, late):
+    history, refused, _ = outcome(source(delay(lag), late), rows, at)
+    assert (history, refused) == obvious(rows, 1, lag, late)
+
+
+@given(garbled(lanes=2), cuts, lags, modes)
+@settings(max_examples=2500, deadline=None)
+def test_any_rows_of_two_lanes_in_any_cut_give_what_the_obvious_ingress_gives(rows, at, lag, late):
+    history, refused, _ = outcome(source(delay(lag), late), rows, at, lanes=2)
+    assert (history, refused) == obvious(rows, 2, lag, late)
+
+
+@given(lawful(), st.data(), cuts, lags)
+@settings(max_examples=2500, deadline=None)
+def test_any_interleaving_of_lanes_gives_the_same_history_and_late_rows(lanes, data, at, lag):
+    placed = [[Placed(n, i, row) for i, row in enumerate(rows)] for n, rows in enumerate(lanes)]
+    turns = data.draw(st.permutations([0] * len(lanes[0]) + [1] * len(lanes[1])))
+    left, right = iter(placed[0]), iter(placed[1])
+    mixed = [next(right if turn else left) for turn in turns]
+    first = outcome(source(delay(lag)), placed[0] + placed[1], (), lanes=2)
+    second = outcome(source(delay(lag)), mixed, at, lanes=2)
+    assert first[:2] == second[:2]
+
+
+@given(garbled(lanes=2), st.integers(0, 24), lags, modes)
+@settings(max_examples=800, deadline=None)
+def test_an_ingress_restored_at_any_point_continues_exactly(rows, stop, lag, late):
+    node = source(delay(lag, every=3), late)
+    whole, some = with_lanes(node, 2), with_lanes(node, 2)
+    before, after = raws(rows[:stop], range(24)), raws(rows[stop:], range(24))
+    chunks: dict[str, bytes | None] = {}
+    for raw in before:
+        feed(whole, [raw])
+        feed(some, [raw])
+        chunks |= some.snapshot()
+    again = with_lanes(node, 2)
+    again.restore({k: v for k, v in (chunks | some.snapshot()).items() if v is not None})
+    expected, got = feed(whole, after) + whole.close(), feed(again, after) + again.close()
+    assert [str(i) if not hasattr(i, "rows") else i.rows() for i in got] == [
+        str(i) if not hasattr(i, "rows") else i.rows() for i in expected
+    ]
+    assert late_rows(again) == late_rows(whole)
+    assert again.counters.extra == whole.counters.extra
+
+
+@given(garbled(lanes=2), cuts, lags, modes)
+@settings(max_examples=40, deadline=None)
+def test_the_compiled_kernels_do_what_their_twins_do(rows, at, lag, late):
+    compiled = outcome(source(delay(lag), late), rows, at, lanes=2)
+    kernels = [
+        k for m in (match_kernels, row_kernels, hashing) for k in vars(m).values() if isinstance(k, Kernel)
+    ]
+    saved = [k._run for k in kernels]
+    try:
+        for k in kernels:
+            k._run = k.twin
+        with np.errstate(over="ignore"):
+            twins = outcome(source(delay(lag), late), rows, at, lanes=2)
+    finally:
+        for k, run in zip(kernels, saved, strict=True):
+            k._run = run
+    assert compiled[:2] == twins[:2]
+
+
+@given(garbled(), cuts)
+@settings(max_examples=800, deadline=None)
+def test_after_the_last_punctuation_no_state_is_left(rows, at):
+    *_, ingress = outcome(source(delay(2)), rows, at)
+    assert ingress.measure().state_rows == 0
