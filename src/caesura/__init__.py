@@ -2,10 +2,8 @@
 
 >>> import caesura as cz
 >>> from caesura import col
->>> readings = cz.from_rows(
-...     [{"ts": 3, "seg": 1, "mph": 62.0}, {"ts": 8, "seg": 1, "mph": 48.0}, {"ts": 12, "seg": 1, "mph": 9.0}],
-...     time="ts",
-... )
+>>> rows = [{"ts": t, "seg": 1, "mph": v} for t, v in ((3, 62.0), (8, 48.0), (12, 9.0))]
+>>> readings = cz.from_rows(rows, time="ts")
 >>> print(readings.group_by("seg").tumbling(10).agg(mph=cz.avg("mph"), n=cz.count()).run())
  LE  RE | seg mph  n |
   0  10 | 1   55.0 2 | +

@@ -28,6 +28,8 @@ from caesura.events.item import Item
 from caesura.events.page import KEPT, Page
 from caesura.punctuation import (
     INFINITY,
+    NOT_NULL,
+    NULL,
     Intent,
     Pattern,
     Punctuation,
@@ -187,12 +189,16 @@ _COMPARE: dict[str, Callable[[Any], Values]] = {"<": lt, "<=": le, ">": gt, ">="
 
 
 def _condition(text: str) -> tuple[str, Values]:
-    found = re.fullmatch(r"(\w+)\s*(<=|>=|<|>|=|in)\s*(.+)", text)
+    found = re.fullmatch(r"(\w+)\s*(<=|>=|<|>|=|in|is)\s*(.+)", text)
     if not found:
         raise DataError(
             f"cannot read the condition {text!r}.", remedy="Write 'attribute < value', for example."
         )
     name, how, what = found.groups()
+    if how == "is":
+        return name, NULL if what == "null" else NOT_NULL
+    if what.endswith(" or null"):
+        return name, _condition(f"{name} {how} {what[: -len(' or null')]}")[1].union(NULL)
     if what.startswith("{"):
         return name, one_of([_literal(v) for v in what.strip("{}").split(",")])
     if what[0] in "[(" and ".." in what:

@@ -69,7 +69,7 @@ class History:
     @cached_property
     def bag(self) -> Counter[Row]:
         """The rows with their multiplicities, in a form where NaN equals NaN and -0.0 equals 0.0."""
-        return Counter((le, re, tuple(map(_comparable, row))) for le, re, row in self.rows())
+        return Counter((le, re, tuple(map(comparable, row))) for le, re, row in self.rows())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, History) and self.bag == other.bag
@@ -111,11 +111,12 @@ class History:
         return draw([History.from_rows(self.rows(), self.schema).page])
 
 
-def _comparable(value: object) -> object:
+def comparable(value: object) -> object:
+    """A value in a form where NaN equals NaN and -0.0 equals 0.0."""
     if isinstance(value, float):
         return "NaN" if value != value else value + 0.0
     if isinstance(value, dict):
-        return tuple((k, _comparable(v)) for k, v in value.items())
+        return tuple((k, comparable(v)) for k, v in value.items())
     return value
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa  # noqa: F401  (the example above)
 
+from caesura.events.history import comparable
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.punctuation import Intent, Promises
@@ -57,7 +58,7 @@ def violations(items: Iterable[Item]) -> list[Violation]:
 
 def _fold_row(live: Counter[tuple[object, ...]], row: tuple[int, int, int | None, tuple[object, ...]]) -> str:
     le, re, new, payload = row
-    key = tuple(str(v) for v in payload)
+    key = tuple(map(comparable, payload))
     if re <= le or (new is not None and new < le):
         return "ends before it starts"
     if new is None:

@@ -28,6 +28,8 @@ from caesura.kernels.hashing import I64, Mask
 
 Chunks: TypeAlias = dict[str, bytes | None]
 RUN_BYTES = 4 << 20
+NUMBER = "\x00number"
+MARK = "\x00field:"
 SMALL = 4096
 
 
@@ -149,7 +151,7 @@ class RowState:
         dead = np.unique(np.concatenate(self._killed)) if self._killed else rows[:0]
         dead = dead[~self.alive[dead]]
         if len(dead):
-            self._add(chunks, prefix + f"{len(self._runs):06d}x", _ipc(pa.record_batch({"_row": dead})))
+            self._add(chunks, prefix + f"{len(self._runs):06d}x", _ipc(pa.record_batch({NUMBER: dead})))
         self._written += len(rows)
         self._saved = self.size
         self._touched, self._killed = [], []
@@ -171,7 +173,7 @@ class RowState:
         columns += [_to_arrow(grown.view[rows]) for grown in self.fields.values()]
         if self.payload.columns:
             columns += self.payload.take(rows).columns
-        names = ["_row", *(f"_{n}" for n in self.fields), *self.schema.names]
+        names = [NUMBER, *(MARK + n for n in self.fields), *self.schema.names]
         return _ipc(pa.RecordBatch.from_arrays(columns, names=names))
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
@@ -186,7 +188,7 @@ class RowState:
             batch = pa.ipc.open_stream(chunks[name]).read_next_batch()
             numbers = batch.column(0).to_numpy()
             if name.endswith("x"):
-                last[numbers] = -1
+                last[numbers[numbers < len(last)]] = -1
                 continue
             if numbers[-1] >= len(last):
                 last = np.append(last, np.full(numbers[-1] + 1 - len(last), -1, np.int64))
@@ -199,7 +201,7 @@ class RowState:
     def _load(self, batches: list[pa.RecordBatch], last: I64) -> None:
         rows = pa.array(np.maximum(last, 0))
         table = pa.Table.from_batches(batches).take(rows).combine_chunks()
-        fields = {n: _to_numpy(table.column(f"_{n}"), d) for n, d in self.dtypes.items()}
+        fields = {n: _to_numpy(table.column(MARK + n), d) for n, d in self.dtypes.items()}
         payload = table.select(self.schema.names).to_batches()[0] if len(self.schema) else None
         self.append(fields, payload)
         dead = np.flatnonzero(last < 0)

@@ -1,8 +1,7 @@
 """Time columns as ticks: integers as they are, timestamps and dates as microseconds.
 
->>> ticks_, bad = to_ticks(pa.array([1, None, 3], pa.timestamp("ms")), 0)
->>> ticks_.tolist(), bad.tolist()
-([1000, 0, 3000], [False, True, False])
+>>> to_ticks(pa.array([1, None, 3], pa.timestamp("ms")), -1).tolist()
+[1000, -1, 3000]
 >>> from_ticks(np.array([1_000_000]), pa.timestamp("us")).to_pylist()
 [datetime.datetime(1970, 1, 1, 0, 0, 1)]
 """
@@ -39,31 +38,26 @@ def stream_time(t: pa.DataType) -> pa.DataType:
     return pa.timestamp("us") if pa.types.is_date(t) else TICKS
 
 
-def to_ticks(column: pa.Array, missing: int) -> tuple[I64, Mask | None]:
-    """A time column as ticks, ``missing`` where it is null or beyond all ticks; and which rows those are."""
-    if pa.types.is_null(column.type):
-        return np.full(len(column), missing, np.int64), np.ones(len(column), np.bool_)
-    raw = words(column)
-    valid = validity(column)
-    factor = _factor(column.type)
-    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-        whole = np.floor_divide(raw, 1000)
-        bad = None
-    elif raw.dtype == np.uint64:
+def to_ticks(column: pa.Array, missing: int) -> I64:
+    """A time column as ticks; ``missing`` where it is null or beyond all ticks."""
+    kind = column.type
+    if pa.types.is_null(kind):
+        return np.full(len(column), missing, np.int64)
+    if pa.types.is_int64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "us"):
+        plain = column.view(pa.int64())
+        ticks: I64 = words(plain.fill_null(missing) if plain.null_count else plain)
+        return ticks
+    raw, most = words(column), INFINITY // _factor(kind)
+    bad: Mask = np.zeros(len(raw), np.bool_)
+    if raw.dtype == np.uint64:
         bad = raw > np.uint64(INFINITY)
-        whole = raw.astype(np.int64)
-    else:
-        whole = raw.astype(np.int64, copy=False)
-        bad = None
-    if factor > 1:
-        most = INFINITY // factor
-        bad = (whole > most) | (whole < -most)
-        whole = whole * factor
-    if len(valid):
-        bad = ~valid if bad is None else bad | ~valid
-    if bad is None or not bad.any():
-        return whole, None
-    return np.where(bad, missing, whole), bad
+    whole = raw.astype(np.int64)
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        whole = np.floor_divide(whole, 1000)
+    bad |= (whole > most) | (whole < -most)
+    if column.null_count:
+        bad |= ~validity(column)
+    return np.where(bad, missing, whole * _factor(kind))
 
 
 def _factor(t: pa.DataType) -> int:

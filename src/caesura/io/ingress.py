@@ -146,8 +146,8 @@ class SourceIngress(Ingress):
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
         matching = self.matcher is not None and (page.re_new is not None or self.matcher.held.live > 0)
         late = self.lanes.late(lane, page, shaped.advance, max(lane.said, self.bound))
-        bounds = self.lanes.bounds(lane, shaped.advance) if late or matching else NOTHING
-        limits = self._limits(lane, bounds) if matching else NOTHING
+        bounds = self.lanes.bounds(lane, shaped.advance) if late else NOTHING
+        limits = self._limits(lane, shaped.advance) if matching else NOTHING
         self.lanes.advance(lane, int(shaped.advance.max()))
         starts, rows = None, None
         if late or self.lanes.promises(lane):
@@ -165,10 +165,12 @@ class SourceIngress(Ingress):
         if entered is not None:
             yield entered
 
-    def _limits(self, lane: Lane, bounds: I64) -> I64:
+    def _limits(self, lane: Lane, times: I64) -> I64:
         """How far the stream has come before each row."""
-        least = np.minimum(np.maximum(bounds, lane.said), self.lanes.others(lane))
-        return np.maximum(least, self.bound)
+        others = self.lanes.others(lane)
+        return self.lanes.bounds(
+            lane, times, max(self.bound, min(lane.said, others)), max(self.bound, others)
+        )
 
     def _refuse_flawed(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
         assert shaped.flaw is not None

@@ -73,10 +73,10 @@ class Lanes:
         live = [self.bound(lane) for lane in self.lanes.values() if not lane.idle]
         return min(live, default=MIN_TIME)
 
-    def bounds(self, lane: Lane, times: I64) -> I64:
-        """The lag's bound at each row, from the rows before it; MIN_TIME without a lag."""
+    def bounds(self, lane: Lane, times: I64, low: int = MIN_TIME, high: int = INFINITY) -> I64:
+        """The lag's bound at each row, from the rows before it, but at least ``low`` and at most ``high``."""
         out = np.empty(len(times), np.int64)
-        lane_bounds(frozen(times), lane.top, -1 if self.lag is None else self.lag, out)
+        lane_bounds(frozen(times), lane.top, -1 if self.lag is None else self.lag, low, high, out)
         return out
 
     def late(self, lane: Lane, page: Page, times: I64, floor: int) -> int:

@@ -38,6 +38,7 @@ ROW, WHAT, CTI = 0, 1, 2
 """Columns of an event: its row, the version it brings (a retract j as -1 - j), the bound before it."""
 
 Matrix = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
 
 
 @kernel
@@ -121,7 +122,7 @@ def look_up(slots: I64, k1: I64, k2: I64, alive: Mask, table: Matrix, picked: I6
 
 @kernel
 def index_versions(
-    slots: I64, k1: I64, k2: I64, counts: I64, begin: I64, alive: Mask, first: int, gone: I64
+    slots: I64, k1: I64, k2: I64, counts: I32, begin: I64, alive: Mask, first: int, gone: I64
 ) -> int:
     """Indexes the versions from ``first`` on; one that equals another adds to its count, and goes."""
     mask = len(slots) - 1

@@ -49,7 +49,7 @@ from caesura.punctuation import INFINITY, MIN_TIME, Promises
 SLACK = 32_768  # versions that may be stale before the first purge
 TAIL = 131_072  # versions that are looked through for each page with retracts, rather than indexed
 KEY = {"k1": np.int64, "k2": np.int64}
-VERSION = {**KEY, "re": np.int64, "count": np.int64}
+VERSION = {**KEY, "re": np.int64, "count": np.int32}
 RETRACT = dict.fromkeys(("k1", "k2", "n1", "n2", "sync", "le", "re", "new", "lane", "offset"), np.int64)
 NOTHING = np.zeros(0, np.int64)
 
@@ -98,8 +98,8 @@ class Matcher:
 
     def _add_versions(self, page: Page, starts: I64) -> int:
         k1, k2, ends = _keys(page.ids, page.le, page.re, page.re_new)
-        counts = np.ones(len(page), np.int64)
-        fields = {"k1": k1, "k2": k2, "re": ends, "count": counts, "begin": starts}
+        counts = np.ones(len(page), np.int32)
+        fields: dict[str, Any] = {"k1": k1, "k2": k2, "re": ends, "count": counts, "begin": starts}
         return self.live.append(fields, page.payload)
 
     def named_by(self, retracts: Matrix, sure: I64) -> I64:

@@ -32,31 +32,34 @@ def frozen(values: Any) -> Any:
     return view
 
 
-def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[U8, I64, I8]:
-    """Words as bytes one behind the other, where each ends, and the code it stands for."""
+def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[I64, U8, I64, I8]:
+    """Which word begins with each byte (-1: none), the words' bytes, where each ends, and its code."""
     words = [word.encode() for word in (*inserts, *retracts)]
-    ends = np.cumsum([len(word) for word in words])
+    first = np.full(256, -1, np.int64)
+    first[[word[0] for word in words]] = np.arange(len(words))
+    ends = np.cumsum([0, *(len(word) for word in words)])
     codes = np.array([INSERT] * len(inserts) + [RETRACT] * len(retracts), np.int8)
-    return np.frombuffer(b"".join(words), np.uint8), ends, codes
+    return first, np.frombuffer(b"".join(words), np.uint8), ends, codes
 
 
 @kernel
-def kind_codes(offsets: I64, data: U8, valid: Mask, words: U8, ends: I64, codes: I8, out: I8) -> None:
+def kind_codes(
+    offsets: I64, data: U8, valid: Mask, first: I64, words: U8, ends: I64, codes: I8, out: I8
+) -> None:
     """The code of each text; UNKNOWN for null and for words that are not there."""
     for i in range(len(out)):
         out[i] = UNKNOWN
-        if len(valid) > 0 and not valid[i]:
-            continue
-        begin = 0
         size = offsets[i + 1] - offsets[i]
-        for w in range(len(ends)):
-            same = ends[w] - begin == size
-            for j in range(size if same else 0):
-                same = same and data[offsets[i] + j] == words[begin + j]
-            if same:
-                out[i] = codes[w]
-                break
-            begin = ends[w]
+        if size == 0 or (len(valid) > 0 and not valid[i]):
+            continue
+        word = first[data[offsets[i]]]
+        if word < 0 or ends[word + 1] - ends[word] != size:
+            continue
+        same = True
+        for j in range(1, size):
+            same = same and data[offsets[i] + j] == words[ends[word] + j]
+        if same:
+            out[i] = codes[word]
 
 
 @kernel
@@ -92,20 +95,21 @@ def count_late(le: I64, re: I64, re_new: I64, advance: I64, top: int, lag: int, 
     """
     late = 0
     inserts = len(re_new) == 0
-    bound = max(floor, top - lag) if lag >= 0 and top > MIN_TIME + lag else floor
+    top = max(top, MIN_TIME + lag) if lag >= 0 else MIN_TIME
+    bound = max(floor, top - lag) if lag >= 0 else floor
     for i in range(len(le)):
         sync = le[i] if inserts or re_new[i] == KEPT else min(re[i], re_new[i])
         late += sync < bound
-        if advance[i] > top:
-            top = advance[i]
-            if lag >= 0 and top > MIN_TIME + lag:
-                bound = max(bound, top - lag)
+        if lag >= 0:
+            top = max(top, advance[i])
+            bound = max(bound, top - lag)
     return late
 
 
 @kernel
-def lane_bounds(advance: I64, top: int, lag: int, out: I64) -> None:
-    """The running maximum before each row, minus the lag; the start of time if there is none (< 0)."""
+def lane_bounds(advance: I64, top: int, lag: int, low: int, high: int, out: I64) -> None:
+    """The running maximum before each row, minus the lag (none if below zero), from ``low`` to ``high``."""
     for i in range(len(advance)):
-        out[i] = top - lag if lag >= 0 and top > MIN_TIME + lag else MIN_TIME
+        bound = top - lag if lag >= 0 and top > MIN_TIME + lag else MIN_TIME
+        out[i] = max(low, min(high, bound))
         top = max(top, advance[i])

@@ -157,21 +157,16 @@ class Shape:
 
     def cut(self, batch: pa.RecordBatch, schema: pa.Schema) -> Shaped:
         """A batch as rows with lifetimes and the payload of ``schema``; never raises for a row."""
-        le, no_time = to_ticks(batch.column(self.time), MIN_TIME)
+        le = to_ticks(batch.column(self.time), MIN_TIME)
         payload = as_payload(batch, schema)
         if self.form == "point":
-            return self._points(le, no_time, payload)
+            return _points(le, payload)
         assert self.end is not None
-        re, _ = to_ticks(batch.column(self.end), INFINITY)
+        re = to_ticks(batch.column(self.end), INFINITY)
         if self.form == "interval":
-            flaw = _flaws(len(le), (EMPTY, re <= le), (NO_TIME, _outside(le, no_time)))
+            flaw = _flaws(len(le), (EMPTY, re <= le), (NO_TIME, le == MIN_TIME))
             return Shaped(le, re, None, payload, flaw, le)
         return self._changes(batch, le, re, payload)
-
-    def _points(self, le: I64, no_time: Mask | None, payload: pa.RecordBatch) -> Shaped:
-        sound = no_time is None and len(le) and le.min() > MIN_TIME and le.max() < INFINITY
-        flaw = None if sound else _flaws(len(le), (NO_TIME, _outside(le, no_time) | (le == INFINITY)))
-        return Shaped(le, le + 1, None, payload, flaw, le)
 
     def _changes(self, batch: pa.RecordBatch, le: I64, end: I64, payload: pa.RecordBatch) -> Shaped:
         """Rows of a shape with a kind: inserts and retracts."""
@@ -181,7 +176,7 @@ class Shape:
         re = np.full(len(le), INFINITY, np.int64) if edge else end
         new = end if edge else le
         if self.new_end is not None:
-            new, _ = to_ticks(batch.column(self.new_end), INFINITY)
+            new = to_ticks(batch.column(self.new_end), INFINITY)
         re_new, flaw = np.empty(len(le), np.int64), np.empty(len(le), np.int8)
         bad = find_flaws(codes, frozen(le), frozen(re), frozen(new), re_new, flaw, edge)
         # An end edge happens at its end, so that is how far it says time has come.
@@ -208,10 +203,11 @@ def _codes(column: pa.Array, form: str) -> I8:
     return out
 
 
-def _outside(le: I64, no_time: Mask | None) -> Mask:
-    """Rows without a time: null, beyond what ticks can hold, or the tick that stands for 'kept'."""
-    low: Mask = le == MIN_TIME
-    return low if no_time is None else low | no_time
+def _points(le: I64, payload: pa.RecordBatch) -> Shaped:
+    """Points; the first tick stands for none, and the last cannot end."""
+    sound = len(le) and le.min() > MIN_TIME and le.max() < INFINITY
+    flaw = None if sound else _flaws(len(le), (NO_TIME, (le == MIN_TIME) | (le == INFINITY)))
+    return Shaped(le, le + 1, None, payload, flaw, le)
 
 
 def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dtype[np.int8]] | None:

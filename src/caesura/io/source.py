@@ -23,7 +23,7 @@ from caesura.io.ingress import Lateness, Rules, SourceIngress
 from caesura.io.late import LIMIT
 from caesura.io.policy import Policy, at_end
 from caesura.io.shape import Shape
-from caesura.plan import Properties, Raw, SourceNode
+from caesura.plan import OWN, Holding, Need, Properties, Raw, SourceNode
 from caesura.punctuation import Pattern
 
 
@@ -113,6 +113,12 @@ class Source(SourceNode):
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         """An imported promise counts if it speaks of time alone."""
         return pattern if set(pattern.attributes) <= {"time"} else None
+
+    def holds(self) -> tuple[Holding, ...]:
+        """Versions that a retract may still name."""
+        if self.shape.insert_only:
+            return ()
+        return (Holding("events that may be retracted", OWN, (Need(OWN, tuple(self.schema.names)),)),)
 
     @property
     def declares(self) -> tuple[str, ...]:

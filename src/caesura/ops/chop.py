@@ -24,7 +24,7 @@ from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.endless import Endless
-from caesura.plan import Node, Operator, Properties, definite, shown
+from caesura.plan import Holding, Need, Node, Operator, Properties, definite, shown
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 MOST_PIECES = 50_000_000
@@ -50,6 +50,9 @@ class Chop(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return None if pattern.time_bound is None else pattern
+
+    def holds(self) -> tuple[Holding, ...]:
+        return (Holding("events", 0, (Need(0, tuple(self.schema.names)),), until="forever", endless=True),)
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return wanted

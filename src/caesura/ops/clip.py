@@ -29,7 +29,7 @@ from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import Side
-from caesura.plan import Operator, Properties, aligned
+from caesura.plan import Holding, Need, Operator, Properties, aligned
 from caesura.punctuation import INFINITY, Alignment, Pattern
 
 
@@ -41,6 +41,12 @@ class Clip(Join):
 
     def derive(self, *inputs: Properties) -> Properties:
         return Properties(points=inputs[0].points, max_duration=inputs[0].max_duration)
+
+    def holds(self) -> tuple[Holding, ...]:
+        """A clipped row goes when neither its end nor a start before it can change."""
+        own = Need(0, tuple(self.inputs[0].schema.names))
+        left, right = (Need(port, self.keys(port)) for port in (0, 1))
+        return Holding("left rows", 0, (own, right), each=2), Holding("starts", 1, (left, right), until="start")
 
     def looks_up(self, port: int) -> bool:
         return False

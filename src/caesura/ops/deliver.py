@@ -23,7 +23,7 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
 from caesura.ops.join.kernel import GONE
 from caesura.ops.join.side import Side
-from caesura.plan import Node, Operator, Properties, definite
+from caesura.plan import Holding, Need, Node, Operator, Properties, definite
 from caesura.punctuation import INFINITY, Pattern, lt
 
 Mode = Literal["final", "marked"]
@@ -48,6 +48,12 @@ class Deliver(Node):
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return None if pattern.time_bound is None else pattern
 
+    def holds(self) -> tuple[Holding, ...]:
+        """A row waits for its end, unless its end is fixed."""
+        until: Literal["start", "end"] = "start" if self.inputs[0].properties.fixed_ends else "end"
+        need = Need(0, tuple(self.schema.names))
+        return (Holding("rows that are not final", 0, (need,), until=until, holds_back=self.mode == "final"),)
+
     def operator(self) -> Operator:
         return Hold(self)
 
@@ -61,7 +67,9 @@ class Hold(Operator):
         known = node.inputs[0].properties
         self._fixed = known.fixed_ends
         names = list(node.schema.names)
-        self.side = Side(0, node.schema, names, by_value=not known.insert_only, preserved=False)
+        self.side = Side(
+            0, node.schema, names, by_value=not known.insert_only, preserved=False, nulls_match=True
+        )
         self.edges = RowState({"row": np.int64})
         self._table = KeyTable()
         self._by_value = not known.insert_only

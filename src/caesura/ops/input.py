@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.plan import TICKS, Node, Operator, Properties, definite
+from caesura.plan import TICKS, Holding, Node, Operator, Properties, definite
 from caesura.punctuation import Pattern, Punctuation
 
 
@@ -41,6 +41,9 @@ class Input(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return pattern
+
+    def holds(self) -> tuple[Holding, ...]:
+        return ()
 
     def operator(self) -> Operator:
         return PassOn()

@@ -35,7 +35,7 @@ from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.union import Union
-from caesura.plan import Node, Operator, Properties, aligned
+from caesura.plan import Holding, Need, Node, Operator, Properties, aligned
 from caesura.punctuation import INFINITY, Alignment, Pattern
 
 Count = Literal["distinct", "bag", "set"]
@@ -71,6 +71,11 @@ class Layers(Node):
 
     def keys(self, port: int) -> tuple[str, ...]:
         return tuple(self.schema.names)
+
+    def holds(self) -> tuple[Holding, ...]:
+        needs = tuple(Need(port, self.keys(port)) for port in range(len(self.inputs)))
+        words = ("left rows", "right rows") if len(self.inputs) > 1 else ("rows",)
+        return tuple(Holding(what, port, needs, each=2) for port, what in enumerate(words))
 
     def operator(self) -> Operator:
         return LayersOperator(self)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.plan import Node, Operator, Properties, aligned, both
+from caesura.plan import Holding, Node, Operator, Properties, aligned, both
 from caesura.punctuation import Alignment, Pattern
 
 
@@ -53,6 +53,9 @@ class Union(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return pattern
+
+    def holds(self) -> tuple[Holding, ...]:
+        return ()
 
     def operator(self) -> Operator:
         return Merge(len(self.inputs))

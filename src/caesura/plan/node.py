@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.events.types import check_schema
+from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
 from caesura.plan.place import here
 from caesura.plan.properties import Properties
@@ -84,6 +85,10 @@ class Node:
         Where several inputs must agree, this is one input's share.
         """
         raise NotImplementedError
+
+    def holds(self) -> tuple[Holding, ...] | None:
+        """The state the step keeps and what frees it, for contracts; None where it does not say."""
+        return () if self.row_wise else None
 
     def keys(self, port: int) -> tuple[str, ...]:
         """The input columns whose equal values must meet in one place; empty when any place will do."""

@@ -82,9 +82,14 @@ class Operator:
         """Takes a punctuation; one that says nothing new ends here."""
         if item.intent is not Intent.DEFINITE:
             return self.signal(port, item)
-        if not self.promises[port].add(item.pattern):
+        known = self.promises[port]
+        before = known.cti
+        if not known.add(item.pattern):
             return ()
-        return self.definite(port, item.pattern)
+        items = list(self.definite(port, item.pattern))
+        if known.cti > before and item.pattern != Pattern.before(known.cti):
+            items += self.definite(port, Pattern.before(known.cti))  # several together speak of all
+        return items
 
     def states(self) -> Mapping[str, RowState]:
         """The row states that make up this operator's memory."""

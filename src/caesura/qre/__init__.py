@@ -1,1 +1,96 @@
-"""StreamQRE."""
+"""StreamQRE: quantitative regular expressions over streams, type-checked and compiled.
+
+A query reads a stream as a regular expression would, and computes a value on the way. It is refused
+when it is built if a stream could be read in two ways.
+
+>>> import pyarrow as pa
+>>> from caesura import qre
+>>> from caesura.expr import col
+>>> items = qre.items(pa.schema([("kind", pa.string()), ("v", pa.float64())]))
+>>> begin, end = (qre.match(col("kind") == k, items=items) for k in ("B", "E"))
+>>> episode = qre.split(begin, qre.iter(qre.atom(col("kind") == "M", col("v"), items=items), qre.avg()), end, op=col("_1"))
+>>> qre.evaluate(episode, pa.record_batch({"kind": ["B", "M", "M", "E"], "v": [None, 1.0, 4.0, None]}))
+[undefined, undefined, undefined, 2.5]
+"""
+
+from caesura.qre.build import (
+    apply,
+    atom,
+    combine,
+    iter1,
+    iter_last,
+    iter_n,
+    map_collect,
+    match,
+    or_,
+    part,
+    partition,
+)
+from caesura.qre.build import filter_ as filter
+from caesura.qre.build import iter_ as iter
+from caesura.qre.build import map_ as map
+from caesura.qre.build import split, value, wnd, wnd_count
+from caesura.qre.checking import check
+
+# from caesura.qre.evaluation import Evaluator, evaluate, explain
+from caesura.qre.folds import Fold, avg, count, custom, discounted, interpolated_avg, linreg, stddev
+from caesura.qre.folds import max_ as max
+from caesura.qre.folds import min_ as min
+from caesura.qre.folds import sum_ as sum
+from caesura.qre.items import TICK, Items, items, tagged
+from caesura.qre.operations import function
+from caesura.qre.oracle import UNDEFINED, denote
+from caesura.qre.query import Query
+from caesura.qre.regex import Regex, any_of, letter, plus, seq, star
+from caesura.qre.relations import rel
+
+__all__ = [
+    "TICK",
+    "UNDEFINED",
+    "Evaluator",
+    "Fold",
+    "Items",
+    "Query",
+    "Regex",
+    "any_of",
+    "apply",
+    "atom",
+    "avg",
+    "check",
+    "combine",
+    "count",
+    "custom",
+    "denote",
+    "discounted",
+    "evaluate",
+    "explain",
+    "filter",
+    "function",
+    "interpolated_avg",
+    "items",
+    "iter",
+    "iter1",
+    "iter_last",
+    "iter_n",
+    "letter",
+    "linreg",
+    "map",
+    "map_collect",
+    "match",
+    "max",
+    "min",
+    "or_",
+    "part",
+    "partition",
+    "plus",
+    "rel",
+    "seq",
+    "split",
+    "star",
+    "stddev",
+    "sum",
+    "tagged",
+    "value",
+    "wnd",
+    "wnd_count",
+]

@@ -9,7 +9,7 @@
 >>> query = split(iter_(atom(col("k") == 1, col("v"), items=of), sum_()), atom(col("k") == 2, items=of), op=col("_0"))
 >>> auto = automaton(query)
 >>> len(auto.masks), len(auto.states), auto.registers
-(2, 3, {'s2': 'i', 's8': 'i'})
+(2, 3, {'s2': 'i', 's5': 'i'})
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Move:
     source: int
     target: int
     put: Assign
+    answer: list[Word] = field(default_factory=list)
+    """The scalars of the value if the move accepts."""
 
 
 @dataclass
@@ -87,6 +89,8 @@ def automaton(query: Query) -> Automaton:
     letters = letters_of(query)
     builder = Builder(inputs, letters.mask)
     fragment = builder.build(query)
+    for predicate in letters.exprs:
+        inputs.truth(predicate)
     last = {p: leaves(v) for p, v in fragment.last.items()}
     moves: dict[int, list[Move]] = {START: [Move(START, q, put) for q, put in fragment.first.items()]}
     for (p, q), put in fragment.follow.items():
@@ -122,12 +126,14 @@ def _trim(auto: Automaton, fragment: Fragment) -> None:
 def _fold_constants(auto: Automaton) -> None:
     """Finds slots that hold one known value at a position, and writes the value where they are read."""
     value: dict[tuple[int, str], Term | None] = {}
+    reached = {START}
     changed = True
     while changed:
         changed = False
-        for p, some in auto.moves.items():
-            for move in some:
-                changed |= _flow(auto, value, p, move)
+        for p in [p for p in auto.moves if p in reached]:
+            for move in auto.moves[p]:
+                changed |= _flow(value, p, move) or move.target not in reached
+                reached.add(move.target)
 
     def reading(p: int) -> dict[str, Term]:
         return {s: t for (at, s), t in value.items() if at == p and t is not None}
@@ -150,7 +156,7 @@ def _fold_constants(auto: Automaton) -> None:
         ]
 
 
-def _flow(auto: Automaton, value: dict[tuple[int, str], Term | None], p: int, move: Move) -> bool:
+def _flow(value: dict[tuple[int, str], Term | None], p: int, move: Move) -> bool:
     """One move's share: a slot is known at its target if every move there gives it the same constant."""
     changed = False
     q = move.target
@@ -175,9 +181,10 @@ def _flow(auto: Automaton, value: dict[tuple[int, str], Term | None], p: int, mo
 def _find_needs(auto: Automaton) -> None:
     """Which slots a thread at each position may still read."""
     need: dict[int, set[str]] = {p: set() for p in [*auto.masks, START]}
-    for p, words in auto.last.items():
-        if p in need:
-            need[p] |= {s for w in words for t in (w.term, w.there) for s in ir.slots(t)}
+    for p, some in auto.moves.items():
+        for move in some:
+            for w in answer(auto, move):
+                need[p] |= {s for t in (w.term, w.there) for s in ir.slots(t)}
     changed = True
     while changed:
         changed = False
@@ -190,8 +197,19 @@ def _find_needs(auto: Automaton) -> None:
     auto.need = need
     for some in auto.moves.values():
         for move in some:
+            move.answer = answer(auto, move)
             kept = need[move.target]
             move.put = {s: t for s, t in move.put.items() if s in kept or s.startswith(STORE)}
+
+
+def answer(auto: Automaton, move: Move) -> list[Word]:
+    """The value after a move that accepts, in terms of what its thread held before; else nothing."""
+
+    def before(x: Term) -> Term | None:
+        return move.put.get(x.payload)
+
+    words = auto.last.get(move.target, [])
+    return [Word(ir.substitute(w.term, before), ir.substitute(w.there, before), w.text) for w in words]
 
 
 def _reads(move: Move, wanted: set[str]) -> set[str]:

@@ -275,9 +275,12 @@ def wnd_count(body: Query, size: int, predicate: Expr, *, epsilon: float | None 
     return wnd(hit, size, Fold("count_if", add.init, add.step, None, add.combine, operation(ACC - X)))
 
 
-def partition(body: Query, by: Any) -> Query:
-    """The body once per key, answering whenever the key's own items match. Only at the top of a query."""
-    return _made(Partition(body=body, by=keys_of(by)))
+def partition(body: Query, by: Any, *, only: Expr | None = None) -> Query:
+    """The body once per key, answering whenever the key's own items match. Only at the top of a query.
+
+    A key whose items can never match again begins anew. Items for which ``only`` is not true are not seen.
+    """
+    return _made(Partition(body=body, by=keys_of(by), only=only))
 
 
 __all__ = [

@@ -1,19 +1,21 @@
 """Moves as three-address code, for the kernel that runs every query from tables.
 
 Values live in two scratch arrays, one of whole numbers and one of doubles: constants first, then the
-key's registers, then the item's columns, then what is computed.
+key's registers as they were, then the item's columns, then what is computed. `put` writes a register;
+what was read before stays as it was, so several threads may move at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from caesura.kernels.hashing import I64
-from caesura.qre.automaton import START, Automaton, Move
+from caesura.qre.automaton import Automaton, Move
 from caesura.qre.fragments import STORE
 from caesura.qre.ir import Term
+from caesura.qre.lowering import flattened
 
 OPS = (
     "copy_i",
@@ -45,6 +47,8 @@ OPS = (
     "exp",
     "ring",
     "store",
+    "put_i",
+    "put_f",
 )
 CODE = {name: number for number, name in enumerate(OPS)}
 
@@ -61,16 +65,13 @@ class Tables:
     columns_f: list[int]
     code: I64
     """Rows of (op, target, a, b, c)."""
-    moves: I64
-    """Rows of (target position, first instruction, one past the last)."""
-    index: I64
-    """index[position, letter] and the entry behind it: a range of moves."""
-    outputs: I64
-    """Per position (first instruction, one past the last), or (-1, -1): not accepting."""
-    out_places: I64
-    """Per scalar of the value (place, kind: 0 whole, 1 double, place of its flag)."""
+    steps: I64
+    """Per state and letter: (next state or -1, first instruction, one past the last, whether it answers)."""
+    resting: I64
+    """Per state 1 if it is as good as the start, 2 if nothing can follow, else 0."""
+    out_place: int
+    out_kinds: str
     scratch: int
-    positions: list[int] = field(default_factory=list)
 
 
 class _Coder:
@@ -99,17 +100,17 @@ class _Coder:
     def register(self, position: int, slot: str, kind: str) -> int:
         return len(self.consts[kind]) + self.registers[kind].index(self.auto.register(position, slot))
 
-    def place(self, term: Term, position: int, fresh: dict[Term, int]) -> int:
+    def place(self, term: Term, fresh: dict[Term, int]) -> int:
         """Where a term's value lies; emits what computes it."""
         if term.op == "const":
             return self.consts[term.kind][term.payload]
-        if term.op == "slot":
-            return self.register(position, term.payload, term.kind)
+        if term.op == "at":
+            return self.register(*term.payload, term.kind)
         if term.op == "item":
             base = len(self.consts[term.kind]) + len(self.registers[term.kind])
             return base + self.columns[term.kind][term.payload]
         if term not in fresh:
-            args = [self.place(a, position, fresh) for a in term.args]
+            args = [self.place(a, fresh) for a in term.args]
             fresh[term] = self.first + len(fresh)
             self.most = max(self.most, fresh[term] + 1)
             self.emit(_opcode(term), fresh[term], args, self._ring(term))
@@ -121,41 +122,55 @@ class _Coder:
 
     def emit(self, op: str, target: int, args: list[int], ring: int = 0) -> None:
         a, b, c = [*args, 0, 0, 0][:3]
-        if op in ("ring", "store"):
+        if op == "ring":
             c = ring
+        if op == "store":
+            a, c = args[0] & 0xFFFFFFFF, args[0] >> 32
         self.code.append((CODE[op], target, a, b, c))
 
-    def move(self, move: Move) -> tuple[int, int]:
-        """The instructions of a move: compute everything, then write registers."""
+    def step(self, moves: list[Move], accepted: int | None) -> tuple[int, int]:
+        """The instructions of several threads' moves and of the answer: compute everything, then write."""
         begin = len(self.code)
         fresh: dict[Term, int] = {}
         writes: list[tuple[str, int, int]] = []
-        need = self.auto.need[move.target]
-        for slot in sorted(need | set(move.put)):
-            if slot.startswith(STORE):
-                self.place(move.put[slot], move.source, fresh)
-                continue
-            kind = self.auto.kinds[slot]
-            term = move.put.get(slot, Term("slot", kind, payload=slot))  # type: ignore[arg-type]
-            source = self.place(term, move.source, fresh)
-            target = self.register(move.target, slot, kind)
-            if source != target:
-                safe = self.first + len(fresh)
-                fresh[Term("copy", kind, payload=slot)] = safe  # type: ignore[arg-type]
-                self.most = max(self.most, safe + 1)
-                self.emit(f"copy_{kind}", safe, [source])
-                writes.append((f"copy_{kind}", target, safe))
+        for move in moves:
+            writes += self._moved(move, fresh)
+            if move.target == accepted:
+                self._answered(move, fresh)
         for op, target, source in writes:
             self.emit(op, target, [source])
         return begin, len(self.code)
 
-    def output(self, position: int) -> tuple[int, int]:
-        begin = len(self.code)
-        fresh: dict[Term, int] = {}
-        for i, word in enumerate(self.auto.last[position]):
-            self.emit(f"copy_{word.term.kind}", self.out + 2 * i, [self.place(word.term, position, fresh)])
-            self.emit("copy_i", self.out + 2 * i + 1, [self.place(word.there, position, fresh)])
-        return begin, len(self.code)
+    def _moved(self, move: Move, fresh: dict[Term, int]) -> list[tuple[str, int, int]]:
+        writes: list[tuple[str, int, int]] = []
+        for slot in sorted(self.auto.need[move.target]):
+            kind = self.auto.kinds[slot]
+            term = move.put.get(slot, Term("slot", kind, payload=slot))  # type: ignore[arg-type]
+            source = self.place(_at(term, move.source), fresh)
+            target = self.register(move.target, slot, kind)
+            if source != target:
+                writes.append((f"put_{kind}", target - len(self.consts[kind]), source))
+        for slot, term in move.put.items():
+            if slot.startswith(STORE):
+                head, x = (self.place(_at(a, move.source), fresh) for a in term.args)
+                writes.append(("store", head, x + (self._ring(term) << 32)))
+        return writes
+
+    def _answered(self, move: Move, fresh: dict[Term, int]) -> None:
+        """The value after a move, in terms of what was before it."""
+        for i, word in enumerate(move.answer):
+            for j, term in enumerate((word.term, word.there)):
+                now = _at(term, move.source)
+                self.emit(f"copy_{now.kind}", self.out + 2 * i + j, [self.place(now, fresh)])
+
+
+def _at(term: Term, position: int) -> Term:
+    """A term whose slots are those of one position."""
+    if term.op == "slot":
+        return Term("at", term.kind, payload=(position, term.payload))
+    if not term.args:
+        return term
+    return Term(term.op, term.kind, tuple(_at(a, position) for a in term.args), term.payload)
 
 
 def _opcode(term: Term) -> str:
@@ -167,29 +182,26 @@ def _opcode(term: Term) -> str:
 
 def _all_terms(auto: Automaton) -> list[Term]:
     terms = [t for some in auto.moves.values() for m in some for t in m.put.values()]
-    return terms + [t for words in auto.last.values() for w in words for t in (w.term, w.there)]
+    return terms + [
+        t for some in auto.moves.values() for m in some for w in m.answer for t in (w.term, w.there)
+    ]
 
 
 def tables(auto: Automaton) -> Tables:
     """The automaton as arrays."""
     coder = _Coder(auto)
-    order = sorted(auto.masks)
-    number = {p: i for i, p in enumerate(order)} | {START: len(order)}
     letters = len(auto.alphabet.minterms)
-    index = np.zeros((len(order) + 1, letters + 1), np.int64)
-    moves: list[tuple[int, int, int]] = []
-    for p in [*order, START]:
-        coded = [(auto.masks[m.target], number[m.target], *coder.move(m)) for m in auto.moves.get(p, [])]
-        for c in range(letters):
-            index[number[p], c] = len(moves)
-            moves += [(t, a, b) for mask, t, a, b in coded if mask >> c & 1]
-        index[number[p], letters] = len(moves)
-    outputs = np.full((len(order), 2), -1, np.int64)
-    for p in auto.last:
-        if p in number:
-            outputs[number[p]] = coder.output(p)
-    kinds = next(([w.term.kind for w in words] for words in auto.last.values()), [])
-    places = [(coder.out + 2 * i, int(k == "f"), coder.out + 2 * i + 1) for i, k in enumerate(kinds)]
+    steps = np.zeros((len(auto.states), letters, 4), np.int64)
+    steps[:, :, 0] = -1
+    coded: dict[tuple[int, ...], tuple[int, int]] = {}
+    for number, state in enumerate(auto.states):
+        for c, (to, some) in state.moves.items():
+            accepted = next((p for p in auto.states[to].positions if p in auto.last), None)
+            key = tuple(id(m) for m in some)
+            if key not in coded:
+                coded[key] = coder.step(some, accepted)
+            steps[number, c] = (to, *coded[key], int(accepted is not None))
+    kinds = "".join(kind for _, kind, _ in flattened(auto.type))
     return Tables(
         np.array(list(coder.consts["i"]), np.int64),
         np.array(list(coder.consts["f"]), np.float64),
@@ -198,10 +210,9 @@ def tables(auto: Automaton) -> Tables:
         list(coder.columns["i"]),
         list(coder.columns["f"]),
         np.array(coder.code, np.int64).reshape(-1, 5),
-        np.array(moves, np.int64).reshape(-1, 3),
-        index,
-        outputs,
-        np.array(places, np.int64).reshape(-1, 3),
+        steps,
+        np.array([1 if s.resting else 0 if s.moves else 2 for s in auto.states], np.int64),
+        coder.out,
+        kinds,
         coder.most + 1,
-        order,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from caesura.errors import StreamError
@@ -23,7 +22,7 @@ from caesura.qre.query import Atom
 class PageColumns:
     """One page as a query reads it; each predicate and value is computed when first asked for."""
 
-    def __init__(self, reader: Reader, batch: pa.RecordBatch, le: I64, re: I64) -> None:
+    def __init__(self, reader: Reader, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> None:
         self.reader = reader
         self.batch = batch
         self.le, self.re = le, re
@@ -108,9 +107,8 @@ class Reader:
         return self._expressions[expr.key]
 
     def page(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> PageColumns:
-        """A page of items; without lifetimes they are points at their numbers."""
-        starts = np.arange(batch.num_rows) if le is None else le
-        return PageColumns(self, batch, starts, starts + 1 if re is None else re)
+        """A page of items."""
+        return PageColumns(self, batch, le, re)
 
 
 def null_key(row: int, page: PageColumns) -> StreamError:

@@ -190,7 +190,8 @@ class Builder:
     def _window(self, query: Window) -> Fragment:
         """As an iteration; the oldest value is read from a ring and taken out of the fold again."""
         t = value_type(query)
-        if query.fold.evict is None or not exact(t) or value_type(query.body) != INT:
+        counted = query.fold.name == "count"
+        if query.fold.evict is None or not exact(t) or not (counted or value_type(query.body) == INT):
             raise NotCompiled(
                 f"a sliding window by '{query.fold}' that values cannot be taken out of exactly"
             )
@@ -225,6 +226,7 @@ class Builder:
         self, query: Window, ring: Ring, acc: Value, x: Value, head: Term, held: Term
     ) -> tuple[Value, tuple[Term, Term, Term]]:
         """The fold after a value, and (new head, new count, what to store)."""
+        x = Word(ir.const(0)) if query.fold.name == "count" else x
         assert isinstance(x, Word) and query.fold.evict is not None
         if x.there != ir.TRUE:
             if query.fold.name not in ("sum", "count", "count_if"):

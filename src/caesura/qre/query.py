@@ -223,6 +223,8 @@ class Partition(Query):
 
     body: Query
     by: tuple[tuple[str, Expr], ...]
+    only: Expr | None = None
+    """Items for which it is not true are not seen."""
 
     def children(self) -> tuple[Query, ...]:
         return (self.body,)
@@ -268,5 +270,6 @@ def key_of(query: Query) -> Any:
             first = None if query.first is None else key_of(query.first)
             return ("wnd", key_of(query.body), query.size, query.fold.key, first)
         case Partition():
-            return ("partition", key_of(query.body), tuple((n, e.key) for n, e in query.by))
+            only = None if query.only is None else query.only.key
+            return ("partition", key_of(query.body), tuple((n, e.key) for n, e in query.by), only)
     return (type(query).__name__, tuple(key_of(p) for p in query.children()))

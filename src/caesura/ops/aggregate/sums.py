@@ -37,21 +37,24 @@ class Accumulator(Protocol):
 
 @kernel
 def add_wide(at: I64, weights: I64, low: U64, high: I64, t_low: U64, t_high: I64) -> None:
-    """Adds 128-bit integers, times a weight of 1 or -1, to 128-bit totals."""
+    """Adds 128-bit integers, as often as their weight says, to 128-bit totals."""
     for i in range(len(at)):
         s = at[i]
         a = low[i]
         b = high[i]
-        if weights[i] < 0:
+        times = weights[i]
+        if times < 0:
+            times = -times
             a = ~a + np.uint64(1)
             b = ~b
             if a == np.uint64(0):
                 b += 1
-        before = t_low[s]
-        t_low[s] = before + a
-        t_high[s] += b
-        if t_low[s] < before:
-            t_high[s] += 1
+        for _ in range(times):
+            before = t_low[s]
+            t_low[s] = before + a
+            t_high[s] += b
+            if t_low[s] < before:
+                t_high[s] += 1
 
 
 class Stateless:

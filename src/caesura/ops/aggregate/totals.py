@@ -28,7 +28,7 @@ from caesura.ops.aggregate.functions import Aggregate, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.tumbling import aggregate_schema
-from caesura.plan import Node, Operator, Properties, definite
+from caesura.plan import Holding, Need, Node, Operator, Properties, definite
 from caesura.punctuation import INFINITY, Pattern, lt
 
 
@@ -59,6 +59,12 @@ class Totals(Node):
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return {*self.group, *read_by(self.aggregates)}
+
+    def holds(self) -> tuple[Holding, ...]:
+        """A group stays until nothing of it can come at any time."""
+        need = (Need(0, self.group),)
+        each = 4 + len(self.aggregates)
+        return (Holding("open groups", 0, need, until="forever", holds_back=True, each=each),)
 
     def operator(self) -> Operator:
         return TotalsOperator(self)

@@ -28,7 +28,7 @@ from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.endless import Endless
-from caesura.plan import Node, Operator, Properties, definite, shown
+from caesura.plan import Holding, Need, Node, Operator, Properties, definite, shown
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
 MOST_PIECES = 50_000_000
@@ -72,6 +72,11 @@ class Tumbling(Node):
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return {*self.group, *read_by(self.aggregates)}
+
+    def holds(self) -> tuple[Holding, ...]:
+        need = (Need(0, self.group),)
+        windows = Holding("open windows", 0, need, "start", size=self.size, each=2 + len(self.aggregates))
+        return windows, Holding("events", 0, need, until="forever", endless=True)
 
     def operator(self) -> Operator:
         return TumblingOperator(self)
@@ -136,7 +141,8 @@ class TumblingOperator(Operator):
         endless = ends == INFINITY
         if not endless.any():
             return self._window(ends - 1)
-        return np.where(endless, self._reached(bound), self._window(np.where(endless, 0, ends - 1)))
+        reached: I64 = np.where(endless, self._reached(bound), self._window(np.where(endless, 0, ends - 1)))
+        return reached
 
     def _reached(self, bound: int | I64) -> Any:
         """The last window that starts before the bound."""
@@ -210,7 +216,7 @@ class TumblingOperator(Operator):
         return [self.sent.change(touched, le, le + self.node.size, payload, present)]
 
     def _start(self, at: I64) -> I64:
-        return self.slots.rows.get("w")[at] * self.node.size + self.node.offset  # type: ignore[no-any-return]
+        return self.slots.rows.get("w")[at] * self.node.size + self.node.offset
 
     def _payload(self, at: I64) -> pa.RecordBatch:
         keys = self.slots.rows.payload.take(at).columns if self._keys else []

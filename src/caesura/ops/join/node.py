@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, attributes, reads_time, type_of
-from caesura.plan import Node, Operator, Properties
+from caesura.plan import Holding, Need, Node, Operator, Properties
 from caesura.punctuation import Image, Pattern, SchemaMapping
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -134,6 +134,19 @@ class Join(Node):
         if padded and any(pattern[a].contains(None) for a in own):
             return None
         return self.mappings[port].down(pattern)
+
+    def holds(self) -> tuple[Holding, ...]:
+        """A row goes when nothing it could meet can come; a preserved row, when it cannot change either."""
+        held = []
+        for port, word in enumerate(("left rows", "right rows")):
+            needs = {Need(1 - port, self.keys(1 - port))}
+            if self.preserved[1 - port]:
+                needs.add(Need(port, self.keys(port)))
+            elif self.preserved[port]:
+                needs.add(Need(port, tuple(self.inputs[port].schema.names)))
+            order = tuple(sorted(needs, key=lambda need: need.port))
+            held.append(Holding(word, port, order, each=2 if self.preserved[port] else 1))
+        return tuple(held)
 
     def keys(self, port: int) -> tuple[str, ...]:
         return tuple(pair[port] for pair in self.on)

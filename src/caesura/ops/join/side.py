@@ -27,8 +27,16 @@ class Side:
     """Stored rows of one input."""
 
     def __init__(
-        self, number: int, schema: pa.Schema, keys: list[str], *, by_value: bool, preserved: bool
+        self,
+        number: int,
+        schema: pa.Schema,
+        keys: list[str],
+        *,
+        by_value: bool,
+        preserved: bool,
+        nulls_match: bool = False,
     ) -> None:
+        self.nulls_match = nulls_match
         self.number = number
         self.schema = schema
         self.key_places = [schema.get_field_index(name) for name in keys]
@@ -47,7 +55,7 @@ class Side:
         columns = [payload.column(i) for i in self.key_places]
         h1, h2 = identity(columns, payload.num_rows)
         for column in columns:
-            if column.null_count:
+            if column.null_count and not self.nulls_match:
                 h1[~column.is_valid().to_numpy(zero_copy_only=False)] ^= SIDE_SALT[self.number]
         return h1, h2
 

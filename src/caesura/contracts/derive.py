@@ -1,0 +1,139 @@
+"""The contract of an operator on given input schemes, derived from its rule; or what stays for ever.
+
+>>> from caesura.contracts.thesis import join
+>>> s = Scheme.parse("{[[a:-, b:+]]}"), Scheme.parse("{[[b:+, c:-]]}")
+>>> print(derive(join(["a", "b"], ["b", "c"], on=["b"]), s).contract)
+<In1={[[a:-, b:+]]}, In2={[[b:+, c:-]]}, Out={[[a:-, b:+, c:-]]}>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+from caesura.contracts.contract import Contract
+from caesura.contracts.rules import Rule
+from caesura.contracts.scheme import NONE, Scheme, minimal
+from caesura.contracts.template import Template
+from caesura.plan import OWN, Holding, Need
+from caesura.punctuation import TIME
+
+Ends = Literal["bounded", "finite", "never"]
+"""What is known of lifetimes: a longest one, that each ends, or nothing."""
+Lack = Literal["no punctuation", "lifetimes", "time only", "unsaid"]
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """State that no punctuation frees: which, what it lacks, and on which input."""
+
+    hold: Holding
+    need: Need
+    lack: Lack
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A contract, and the guarantees that it cannot give."""
+
+    contract: Contract
+    unmet: tuple[Unmet, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether all state goes and all output comes."""
+        return not self.unmet
+
+
+def derive(rule: Rule, schemes: Sequence[Scheme], ends: Sequence[Ends] = (), own: Scheme = NONE) -> Derived:
+    """What an operator offers when its inputs obey these schemes; `own` is what a source gives."""
+    lifetimes: tuple[Ends, ...] = tuple(ends) or ("never",) * len(schemes)
+    unmet = tuple(
+        lack for hold in rule.holds for lack in _lacks(hold, schemes, lifetimes, own) if lack is not None
+    )
+    out = own if not rule.inputs or own != NONE else Scheme.of(*leaving(rule, schemes))
+    if any(u.hold.holds_back for u in unmet):
+        out = Scheme.of(*(t for t in out if t[TIME] == "-"))
+    contract = Contract(
+        tuple(schemes),
+        (out,),
+        feedback_in=(rule.feedback_in,),
+        feedback_out=rule.feedback_out,
+        drops=tuple(_dropped(rule, schemes)),
+    )
+    return Derived(contract, unmet)
+
+
+def leaving(rule: Rule, schemes: Sequence[Scheme]) -> list[Template]:
+    """The templates of the output: one share of every input, together."""
+    shares = []
+    for port, scheme in enumerate(schemes):
+        passed = (rule.share(port, template) for template in scheme)
+        shares.append(minimal(t for t in passed if t is not None))
+    joined = []
+    for first, *others in product(*shares):
+        whole = first
+        for share in others:
+            whole = whole.both(share)
+        joined.append(Template.of(rule.output, dict(whole.marked)))
+    return minimal(joined)
+
+
+def _dropped(rule: Rule, schemes: Sequence[Scheme]) -> list[Scheme]:
+    return [
+        Scheme.of(*(t for t in scheme if rule.share(port, t) is None)) for port, scheme in enumerate(schemes)
+    ]
+
+
+def _lacks(hold: Holding, schemes: Sequence[Scheme], ends: Sequence[Ends], own: Scheme) -> list[Unmet | None]:
+    lives: Ends = ends[hold.rows_of] if hold.rows_of < len(ends) else "never"
+    if hold.endless and lives != "never":
+        return []
+    return [_lack(hold, need, own if need.port == OWN else schemes[need.port], lives) for need in hold.needs]
+
+
+def _lack(hold: Holding, need: Need, scheme: Scheme, lives: Ends) -> Unmet | None:
+    seen = [t for t in scheme if t.payload <= set(need.columns)]
+    if any(frees(template, hold, lives) for template in seen):
+        return None
+    if not seen:
+        return Unmet(hold, need, "no punctuation")
+    return Unmet(hold, need, "time only" if hold.until == "forever" and not hold.endless else "lifetimes")
+
+
+def frees(template: Template, hold: Holding, lives: Ends) -> bool:
+    """Whether promises of this form reach past what is held."""
+    if template[TIME] == "-":
+        return True
+    if hold.until == "forever":
+        return False
+    return hold.until == "start" or lives != "never"
+
+
+def realizable(rule: Rule, contract: Contract) -> str:
+    """Why no form of the operator can keep the contract; empty where one can.
+
+    Its state must go, and each output template must follow from what its inputs say: alone, together, or
+    with fewer words (`a = 5` once `a <= 7` has come).
+    """
+    derived = derive(rule, contract.ins)
+    if derived.unmet:
+        lack = derived.unmet[0]
+        return (
+            f"{lack.hold.what} never go: input {lack.need.port + 1} promises nothing on "
+            f"{' or '.join(lack.need.columns) or 'all of it'}"
+        )
+    passed = leaving(rule, contract.ins)
+    everything = passed + [t for p, s in enumerate(contract.ins) for t in _passing(rule, p, s)]
+    for template in contract.outs[0]:
+        used = [t for t in everything if t.implies(template)]
+        said = {name for t in used for name in t.marked}
+        if not any(t.implies(template) for t in passed) or said != set(template.marked):
+            return f"{template} does not follow from {', '.join(map(str, contract.ins))}"
+    return ""
+
+
+def _passing(rule: Rule, port: int, scheme: Scheme) -> list[Template]:
+    return [t for t in (rule.share(port, template) for template in scheme) if t is not None]

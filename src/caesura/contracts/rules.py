@@ -1,0 +1,105 @@
+"""What a step does with punctuation, and what it keeps: the rules that contracts are derived from.
+
+A step's own `carry` is asked with sample patterns, one per template, so that what is offered is what the
+physical step does. Steps that need more say than `carry` and `holds` register a rule of their own.
+
+>>> import pyarrow as pa
+>>> from caesura.ops.input import Input
+>>> from caesura.ops.layers import Layers
+>>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]))
+>>> rule = rule_of(Layers(inputs=(clicks,), count="distinct"))
+>>> rule.inputs, rule.share(0, Template.over(["time", "id"], time="+")).marked
+((('time', 'id'),), {'time': '+'})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from caesura.contracts.scheme import NONE, Scheme
+from caesura.contracts.template import Template, template_of
+from caesura.errors import PlanError
+from caesura.plan import Holding, Node
+from caesura.plan.explain import sample
+from caesura.punctuation import NULL, TIME, Pattern, Values, lt
+
+Names = tuple[str, ...]
+Share = Callable[[int, Template], Template | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An operator as contracts see it."""
+
+    inputs: tuple[Names, ...]
+    output: Names
+    share: Share
+    """One input's template, as its share of what leaves; None where it does not pass."""
+    holds: tuple[Holding, ...]
+    unsaid: bool = False
+    """Whether the step does not say what it keeps."""
+    feedback_in: Scheme = NONE
+    """The feedback that it takes from its consumer."""
+    feedback_out: tuple[Scheme, ...] = ()
+    """The feedback that it sends, per input."""
+
+
+_rules: dict[type[Node], Callable[[Node], Rule]] = {}
+
+
+def register(kind: type[Node], rule: Callable[[Node], Rule]) -> None:
+    """Lets a kind of step say its own rule instead of `carry` and `holds`."""
+    if kind in _rules:
+        raise PlanError(f"'{kind.__name__}' has a contract rule already.", remedy="Register it once.")
+    _rules[kind] = rule
+
+
+def rule_of(node: Node) -> Rule:
+    """The rule of a step: its registered one, or the one that `carry` and `holds` give."""
+    for kind in type(node).__mro__:
+        if kind in _rules:
+            return _rules[kind](node)
+    holds = node.holds()
+    return Rule(
+        inputs=tuple(attributes(child.schema) for child in node.inputs),
+        output=attributes(node.schema),
+        share=lambda port, template: carried(node, port, template),
+        holds=holds or (),
+        unsaid=holds is None,
+    )
+
+
+def attributes(schema: pa.Schema) -> Names:
+    """The attributes of a stream: time, then its payload."""
+    return (TIME, *schema.names)
+
+
+def carried(node: Node, port: int, template: Template) -> Template | None:
+    """What a step makes of one input's template, by its own rule.
+
+    The sample allows null in every column: a step that stops null (a join that pads with it) would leave
+    those rows without punctuation for ever.
+    """
+    if not template.marked:
+        return Template.of(attributes(node.schema), {})
+    out = node.carry(port, _pattern(node.inputs[port].schema, template))
+    if out is None or out.is_empty:
+        return None
+    return template_of(Pattern.of({n: _plain(v) for n, v in out.items()}), attributes(node.schema))
+
+
+def _pattern(schema: pa.Schema, template: Template) -> Pattern:
+    points = sample(schema, tuple(template.marked))
+    constraints: dict[str, Values] = {}
+    for name, values in points.items():
+        if name != TIME:
+            values = (lt(values.point) if template[name] == "+" else values).union(NULL)
+        constraints[name] = values
+    return Pattern.of(constraints)
+
+
+def _plain(values: Values) -> Values:
+    return Values(values.low, values.cuts, False, values.kind) if values.cuts else values

@@ -1,0 +1,191 @@
+"""A punctuation template: per attribute "up to here" (+), "these values" (#), or nothing (-).
+
+The thesis' section 5.3.1. A template speaks of every attribute of its schema; in our streams `time` is
+one of them. It promises that the whole domain is covered in time: a mark `+` moves on without end, and a
+mark `#` comes for each value, null too.
+
+>>> t = Template.parse("[[a:+, b:#, c:-]]")
+>>> from caesura.punctuation import Pattern, le, lt
+>>> [t.conforms(p) for p in (Pattern(a=le("11:30"), b=26), Pattern(b=26), Pattern(a="11:30", b=lt(26)))]
+[True, False, False]
+>>> print(t)
+[[a:+, b:#, c:-]]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, cast
+
+from caesura.errors import CaesuraError, closest
+from caesura.punctuation import NULL, TIME, Pattern, Values
+
+Mark = Literal["+", "#", "-"]
+MARKS: tuple[Mark, ...] = ("+", "#", "-")
+
+
+class ContractError(CaesuraError):
+    """A template, scheme or contract that says nothing sound."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """The form of some punctuation: one mark per attribute, in the schema's order."""
+
+    marks: tuple[tuple[str, Mark], ...]
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.marks]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ContractError(f"a template names '{twice}' twice.", remedy="Give each attribute one mark.")
+        for name, mark in self.marks:
+            if mark not in MARKS:
+                raise ContractError(
+                    f"'{name}' has the mark '{mark}'.", remedy="Write + (up to), # (values) or - (anything)."
+                )
+            if name == TIME and mark == "#":
+                raise ContractError(
+                    f"'{TIME}' is marked '#', but no source closes instants one by one.",
+                    remedy=f"Write {TIME}:+ for progress of time.",
+                )
+
+    @staticmethod
+    def over(names: Iterable[str], **marked: str) -> Template:
+        """A template over these attributes; those not given are '-'.
+
+        >>> print(Template.over(["time", "id"], id="#"))
+        [[time:-, id:#]]
+        """
+        return Template.of(names, marked)
+
+    @staticmethod
+    def of(names: Iterable[str], marked: Mapping[str, str]) -> Template:
+        """A template over these attributes, from a mapping of marks."""
+        known = tuple(names)
+        for name in marked:
+            if name not in known:
+                raise ContractError(
+                    f"a template marks '{name}', which is not there.", remedy=closest(name, known)
+                )
+        return Template(tuple((name, cast(Mark, marked.get(name, "-"))) for name in known))
+
+    @staticmethod
+    def parse(text: str, names: Iterable[str] | None = None) -> Template:
+        """Reads the thesis' syntax; over given names, in any order, the missing ones are '-'."""
+        inner = _BRACKETS.fullmatch(text.strip())
+        if inner is None:
+            raise ContractError(f"'{text}' is no template.", remedy="Write one like [[a:+, b:#, c:-]].")
+        marks: list[tuple[str, Mark]] = []
+        for part in inner.group(1).split(","):
+            found = _DESCRIPTOR.fullmatch(part.strip())
+            if found is None:
+                raise ContractError(
+                    f"'{part.strip()}' in the template '{text}' is no descriptor.",
+                    remedy="Write an attribute, a colon, and one of + # -.",
+                )
+            marks.append((found.group(1), cast(Mark, found.group(2))))
+        read = Template(tuple(marks))
+        return read if names is None else Template.of(names, dict(marks))
+
+    def __str__(self) -> str:
+        return f"[[{', '.join(f'{name}:{mark}' for name, mark in self.marks)}]]"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The attributes of the schema."""
+        return tuple(name for name, _ in self.marks)
+
+    @cached_property
+    def marked(self) -> Mapping[str, Mark]:
+        """The attributes that it constrains, with their marks."""
+        return {name: mark for name, mark in self.marks if mark != "-"}
+
+    @cached_property
+    def payload(self) -> frozenset[str]:
+        """The constrained attributes besides time."""
+        return frozenset(self.marked) - {TIME}
+
+    def __getitem__(self, name: str) -> Mark:
+        return self.marked.get(name, "-")
+
+    @property
+    def in_words(self) -> str:
+        """What a source that gives it promises, for messages."""
+        if not self.marked:
+            return "its end"
+        how = {"+": "progress on", "#": "values of"}
+        return " with ".join(f"{how[mark]} '{name}'" for name, mark in self.marked.items())
+
+    def conforms(self, pattern: Pattern) -> bool:
+        """Whether a punctuation has this form."""
+        for name in pattern.attributes:
+            if name not in self.names:
+                raise ContractError(
+                    f"the punctuation '{pattern}' names '{name}', which is not in {self}.",
+                    remedy=closest(name, self.names),
+                )
+        return all(_has_form(pattern[name], mark, name in pattern) for name, mark in self.marks)
+
+    def implies(self, other: Template) -> bool:
+        """Whether a punctuation of this form says at least as much as one of the other.
+
+        >>> Template.parse("[[a:+, b:-]]").implies(Template.parse("[[a:+, b:#]]"))
+        True
+        """
+        return all(_gives(mark, other[name]) for name, mark in self.marked.items())
+
+    def both(self, other: Template) -> Template:
+        """The form of what two punctuations say together; `<= 5` and `= 3` say `= 3`."""
+        names = [*self.names, *(n for n in other.names if n not in self.names)]
+        return Template(tuple((n, _joined(self[n], other[n])) for n in names))
+
+    def over_names(self, names: Iterable[str]) -> Template | None:
+        """The same marks over another schema; None where one would be lost."""
+        known = tuple(names)
+        return Template.of(known, dict(self.marked)) if set(self.marked) <= set(known) else None
+
+
+_BRACKETS = re.compile(r"\[\[?([^\[\]]*)\]\]?")
+_DESCRIPTOR = re.compile(r"(.+?)\s*:\s*([+#-])")
+
+
+def template_of(pattern: Pattern, names: Iterable[str]) -> Template | None:
+    """The template that a punctuation conforms to; None for ranges such as 3 <= a < 7.
+
+    >>> print(template_of(Pattern(time=Values(True, ((5, 0),), False, "int"), id=4), ["time", "id"]))
+    [[time:+, id:#]]
+    """
+    marked: dict[str, str] = {}
+    for name, values in pattern.items():
+        mark = next((m for m in MARKS if m != "-" and _has_form(values, m, True)), None)
+        if mark is None or (name == TIME and mark == "#"):
+            return None
+        marked[name] = mark
+    return Template.of(names, marked)
+
+
+def _has_form(values: Values, mark: Mark, named: bool) -> bool:
+    if mark == "-" or not named:
+        return mark == "-" and not named
+    if mark == "+":
+        return values.low and len(values.cuts) == 1
+    if values == NULL:
+        return True
+    finite = values.kind == "int"
+    return bool(values.cuts) and all(
+        i.is_point or (finite and i.lo is not None and i.hi is not None) for i in values.intervals
+    )
+
+
+def _gives(have: Mark, want: Mark) -> bool:
+    return have == want or (have == "+" and want == "#")
+
+
+def _joined(a: Mark, b: Mark) -> Mark:
+    if "-" in (a, b):
+        return b if a == "-" else a
+    return "+" if a == b == "+" else "#"

@@ -1,0 +1,343 @@
+"""Specialised kernels: the automaton written out as Python source and compiled for one query.
+
+Predicates are decided in a tree of comparisons, states are branches, registers are array cells. The
+source is kept in a cache folder, so that the machine code survives the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caesura.kernels import interpreted
+from caesura.kernels.hashing import I64
+from caesura.qre.automaton import Automaton, Move, State
+from caesura.qre.bytecode import Tables
+from caesura.qre.fragments import STORE
+from caesura.qre.ir import Term
+
+if TYPE_CHECKING:
+    from caesura.qre.stage import Stage
+
+MOST_BRANCHES = 4000
+Array = np.ndarray[Any, Any]
+
+
+class Writer:
+    """Lines of source with indentation."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+
+    def put(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    def block(self, head: str) -> None:
+        self.put(head)
+        self.depth += 1
+
+
+class Source:
+    """Writes the loop of one automaton."""
+
+    def __init__(self, auto: Automaton, t: Tables, keyed: bool, only: Term | None = None) -> None:
+        self.auto, self.t, self.keyed, self.only = auto, t, keyed, only
+        self.w = Writer()
+
+    def text(self) -> str:
+        """The whole source of the kernel function."""
+        w = self.w
+        w.put("n = 0")
+        self._hoist()
+        w.block("for i in range(lo, hi):")
+        if self.only is not None:
+            w.block(f"if not {self.term(self.only, 0)}:")
+            w.put("continue")
+            w.depth -= 1
+        if self.keyed:
+            w.put("k = slots[i - lo]")
+            w.put("s = ri[k, 0]")
+        else:
+            w.block("if s < 0:")
+            w.put("continue")
+            w.depth -= 1
+        self._decide(list(range(len(self.auto.alphabet.minterms))), 0)
+        w.depth -= 1
+        self._unhoist()
+        w.put("return n")
+        names = ", ".join(f"c{j}" for j in range(len(self.auto.inputs.specs)))
+        head = f"def run(lo, hi, slots, ri, rf, rings, out_row, out_i, out_f, left{', ' + names if names else ''}):"
+        return "\n".join(["from math import exp, fmod, sqrt", "", "", head, *w.lines, ""])
+
+    # Registers.
+
+    def _names(self) -> list[tuple[str, str]]:
+        t = self.t
+        whole = [(f"i{j}", f"ri[{{}}, {j + 1}]") for j in range(len(t.registers_i))]
+        return whole + [(f"f{j}", f"rf[{{}}, {j}]") for j in range(len(t.registers_f))]
+
+    def _hoist(self) -> None:
+        if self.keyed:
+            return
+        self.w.put("s = ri[0, 0]")
+        for local, cell in self._names():
+            self.w.put(f"{local} = {cell.format(0)}")
+
+    def _unhoist(self) -> None:
+        if self.keyed:
+            return
+        self.w.put("ri[0, 0] = s")
+        for local, cell in self._names():
+            self.w.put(f"{cell.format(0)} = {local}")
+
+    def register(self, position: int, slot: str) -> str:
+        name, kind = self.auto.register(position, slot), self.auto.kinds[slot]
+        place = (self.t.registers_i if kind == "i" else self.t.registers_f).index(name)
+        if not self.keyed:
+            return f"{kind}{place}"
+        return f"ri[k, {place + 1}]" if kind == "i" else f"rf[k, {place}]"
+
+    def term(self, t: Term, position: int) -> str:
+        """A term as Python source."""
+        match t.op:
+            case "const":
+                return _number(t.payload)
+            case "slot":
+                return self.register(position, t.payload)
+            case "item":
+                return f"c{t.payload}[i]"
+        counted = t.op in ("add", "sub", "mul", "neg", "abs", "i2f", "rem", "store")
+        a = [self.whole(x, position) if counted else self.term(x, position) for x in t.args]
+        ring = [r.name for r in self.auto.rings].index(t.payload) if t.op in ("ring", "store") else 0
+        where = f"rings[{ring}, {'k' if self.keyed else 0}, {a[0]}]"
+        if t.op == "ring":
+            return f"int({where})"
+        if t.op == "store":
+            return f"{where} = {a[1]}"
+        if t.op in ("eq", "lt") and t.args[0].kind == "f":
+            return _float_compare(t.op, a, t.args)
+        return _FORMS[t.op + ("_i" if t.op == "rem" and t.kind == "i" else "")].format(*a)
+
+    def whole(self, t: Term, position: int) -> str:
+        """A term as a number, where truth values and narrow columns will not do."""
+        text = self.term(t, position)
+        return f"int({text})" if t.kind == "i" and t.op in _TRUTHS else text
+
+    # Control.
+
+    def _decide(self, candidates: list[int], predicate: int) -> None:
+        """A tree over the predicates; each leaf is one letter."""
+        minterms = self.auto.alphabet.minterms
+        while len(candidates) > 1:
+            yes = [c for c in candidates if minterms[c].truth >> predicate & 1]
+            no = [c for c in candidates if c not in yes]
+            if yes and no:
+                break
+            predicate += 1
+        if len({self._behaviour(c) for c in candidates}) == 1:
+            self._letter(candidates[0])
+            return
+        test = self.term(self.auto.inputs.truth(self.auto.alphabet.exprs[predicate]), 0)
+        self.w.block(f"if {test}:")
+        self._decide(yes, predicate + 1)
+        self.w.depth -= 1
+        self.w.block("else:")
+        self._decide(no, predicate + 1)
+        self.w.depth -= 1
+
+    def _behaviour(self, letter: int) -> Any:
+        return tuple(
+            (state.moves[letter][0], tuple(id(m) for m in state.moves[letter][1]))
+            if letter in state.moves
+            else None
+            for state in self.auto.states
+        )
+
+    def _letter(self, letter: int) -> None:
+        """What each state does on a letter; a state that has no move leaves the language."""
+        w = self.w
+        able = [(n, s) for n, s in enumerate(self.auto.states) if letter in s.moves]
+        for place, (number, state) in enumerate(able):
+            w.block(f"{'el' if place else ''}if s == {number}:")
+            self._step(number, state, letter)
+            w.depth -= 1
+        if not able:
+            self._leave()
+        elif len(able) < len(self.auto.states):
+            w.block("else:")
+            self._leave()
+            w.depth -= 1
+
+    def _leave(self) -> None:
+        self.w.put("left[0] += 1")
+        self._go("0" if self.keyed else "-1")
+
+    def _go(self, state: str) -> None:
+        self.w.put(f"ri[k, 0] = {state}" if self.keyed else f"s = {state}")
+
+    def _step(self, number: int, state: State, letter: int) -> None:
+        to, moves = state.moves[letter]
+        before = len(self.w.lines)
+        writes: list[tuple[str, str]] = []
+        for move in moves:
+            self._move(move, writes)
+            self._answer(move)
+        for place, (_, source) in enumerate(writes):
+            if len(writes) > 1:
+                self.w.put(f"t{place} = {source}")
+        for place, (target, source) in enumerate(writes):
+            self.w.put(f"{target} = {source if len(writes) == 1 else f't{place}'}")
+        self._stores(moves)
+        after = self.t.resting[to]
+        final = 0 if after == 1 or (after == 2 and self.keyed) else to
+        if final != number:
+            self._go(str(final))
+        if len(self.w.lines) == before:
+            self.w.put("pass")
+
+    def _move(self, move: Move, writes: list[tuple[str, str]]) -> None:
+        for slot in sorted(self.auto.need[move.target]):
+            target = self.register(move.target, slot)
+            kind = self.auto.kinds[slot]
+            term = move.put.get(slot, Term("slot", kind, payload=slot))  # type: ignore[arg-type]
+            source = self.whole(term, move.source)
+            if source != target:
+                writes.append((target, source))
+        for slot, term in move.put.items():
+            if slot.startswith(STORE):
+                head = self.term(term.args[0], move.source)
+                self.w.put(f"h_{term.payload} = {head}")
+                self.w.put(f"x_{term.payload} = {self.whole(term.args[1], move.source)}")
+
+    def _stores(self, moves: list[Move]) -> None:
+        for move in moves:
+            for slot, term in move.put.items():
+                if slot.startswith(STORE):
+                    ring = [r.name for r in self.auto.rings].index(term.payload)
+                    row = "k" if self.keyed else "0"
+                    self.w.put(f"rings[{ring}, {row}, h_{term.payload}] = x_{term.payload}")
+
+    def _answer(self, move: Move) -> None:
+        """Writes the value, from what the thread held before the move."""
+        if move.target not in self.auto.last:
+            return
+        self.w.put("out_row[n] = i")
+        for j, word in enumerate(move.answer):
+            into = "out_f" if word.term.kind == "f" else "out_i"
+            self.w.put(f"{into}[{2 * j}, n] = {self.term(word.term, move.source)}")
+            self.w.put(f"out_i[{2 * j + 1}, n] = {self.term(word.there, move.source)}")
+        self.w.put("n += 1")
+
+
+_TRUTHS = ("eq", "lt", "not", "and", "or", "item", "select")
+_FORMS = {
+    "i2f": "float({0})",
+    "add": "({0} + {1})",
+    "sub": "({0} - {1})",
+    "mul": "({0} * {1})",
+    "div": "({0} / {1} if {1} != 0.0 else 0.0)",
+    "rem": "(fmod({0}, {1}) if {1} != 0.0 else 0.0)",
+    "rem_i": "((abs({0}) % abs({1}) if {0} >= 0 else -(abs({0}) % abs({1}))) if {1} != 0 else 0)",
+    "neg": "(-{0})",
+    "abs": "abs({0})",
+    "sqrt": "(sqrt({0}) if {0} >= 0.0 else float('nan'))",
+    "exp": "exp({0})",
+    "eq": "({0} == {1})",
+    "lt": "({0} < {1})",
+    "not": "(not {0})",
+    "and": "({0} and {1})",
+    "or": "({0} or {1})",
+    "select": "({1} if {0} else {2})",
+}
+
+
+def _number(value: float | int) -> str:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return f"float('{value}')"
+    return repr(value)
+
+
+def _float_compare(op: str, a: list[str], terms: tuple[Term, ...]) -> str:
+    """NaN equals itself and is above every number; a constant is a number."""
+    x, y = a
+    if op == "eq":
+        plain = any(t.op == "const" for t in terms)
+        return f"({x} == {y})" if plain else f"({x} == {y} or ({x} != {x} and {y} != {y}))"
+    if terms[1].op == "const":
+        return f"({x} < {y})"
+    if terms[0].op == "const":
+        return f"(not {y} <= {x})"
+    return f"({x} < {y} or ({y} != {y} and {x} == {x}))"
+
+
+class Generated:
+    """A specialised kernel, ready to run."""
+
+    def __init__(self, auto: Automaton, t: Tables, keyed: bool, function: Any) -> None:
+        self.auto, self.t, self.keyed = auto, t, keyed
+        self.function = function
+
+    def run(
+        self, stage: Stage, slots: I64, arrays: list[Array], lo: int, hi: int
+    ) -> tuple[I64, Array, Array]:
+        """Feeds rows lo to hi."""
+        out_row, out_i, out_f = stage.buffers(2 * len(self.t.out_kinds))
+        n = self.function(
+            lo, hi, slots, stage.ri, stage.rf, stage.rings, out_row, out_i, out_f, stage.left, *arrays
+        )
+        return out_row[:n].copy(), out_i[:, :n].copy(), out_f[:, :n].copy()
+
+
+def generated(auto: Automaton, t: Tables, keyed: bool = True, only: Term | None = None) -> Generated | None:
+    """The specialised kernel of an automaton; None when its source would be too long."""
+    branches = sum(len(s.moves) for s in auto.states)
+    if branches > MOST_BRANCHES:
+        return None
+    source = Source(auto, t, keyed, only).text()
+    return Generated(auto, t, keyed, compiled(source))
+
+
+_READY: dict[str, Any] = {}
+
+
+def compiled(source: str) -> Any:
+    """The function of a generated source, made once per process."""
+    if interpreted():
+        return _made(source)
+    if source not in _READY:
+        _READY[source] = _made(source)
+    return _READY[source]
+
+
+def _made(source: str) -> Any:
+    """Machine code kept on disk, or plain Python if kernels are off."""
+    if interpreted():
+        scope: dict[str, Any] = {}
+        exec(source, scope)
+        return scope["run"]
+    import numba
+
+    name = "qre_" + hashlib.sha256(source.encode()).hexdigest()[:20]
+    folder = Path(os.environ.get("CAESURA_CACHE", str(Path.home() / ".cache" / "caesura"))) / "kernels"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.py"
+    if not path.exists():
+        fresh = path.with_suffix(f".{os.getpid()}.tmp")
+        fresh.write_text(source)
+        fresh.replace(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return numba.njit(cache=True, nogil=True, error_model="numpy")(module.run)
+
+
+__all__ = ["Generated", "Source", "compiled", "generated"]

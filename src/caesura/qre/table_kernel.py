@@ -1,0 +1,165 @@
+"""The kernel that runs any compiled query from its tables: letter, state, moves, registers.
+
+One row of registers per key; `registers_i[k, 0]` is the key's state, behind it lie its whole numbers,
+and its doubles lie in `registers_f`. The loop stops early when an answer would not fit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from caesura.kernels import kernel
+
+Array = Any
+
+
+@kernel
+def interpret(
+    code: Array, begin: int, end: int, si: Array, sf: Array, ri: Array, rf: Array, rings: Array, k: int
+) -> None:
+    """Runs instructions on the scratch arrays; puts go to the key's registers."""
+    for at in range(begin, end):
+        op = code[at, 0]
+        to = code[at, 1]
+        a = code[at, 2]
+        b = code[at, 3]
+        c = code[at, 4]
+        if op == 0:
+            si[to] = si[a]
+        elif op == 1:
+            sf[to] = sf[a]
+        elif op == 2:
+            sf[to] = float(si[a])
+        elif op == 3:
+            si[to] = si[a] + si[b]
+        elif op == 4:
+            si[to] = si[a] - si[b]
+        elif op == 5:
+            si[to] = si[a] * si[b]
+        elif op == 6:
+            if si[b] != 0:
+                rest = abs(si[a]) % abs(si[b])
+                si[to] = rest if si[a] >= 0 else -rest
+            else:
+                si[to] = 0
+        elif op == 7:
+            si[to] = -si[a]
+        elif op == 8:
+            si[to] = abs(si[a])
+        elif op == 9:
+            si[to] = 1 if si[a] == si[b] else 0
+        elif op == 10:
+            si[to] = 1 if si[a] < si[b] else 0
+        elif op == 11:
+            si[to] = 0 if si[a] != 0 else 1
+        elif op == 12:
+            si[to] = 1 if si[a] != 0 and si[b] != 0 else 0
+        elif op == 13:
+            si[to] = 1 if si[a] != 0 or si[b] != 0 else 0
+        elif op == 14:
+            si[to] = si[b] if si[a] != 0 else si[c]
+        elif op == 15:
+            sf[to] = sf[a] + sf[b]
+        elif op == 16:
+            sf[to] = sf[a] - sf[b]
+        elif op == 17:
+            sf[to] = sf[a] * sf[b]
+        elif op == 18:
+            sf[to] = sf[a] / sf[b] if sf[b] != 0.0 else 0.0
+        elif op == 19:
+            sf[to] = np.fmod(sf[a], sf[b]) if sf[b] != 0.0 else 0.0
+        elif op == 20:
+            sf[to] = -sf[a]
+        elif op == 21:
+            sf[to] = abs(sf[a])
+        elif op == 22:
+            si[to] = 1 if sf[a] == sf[b] or (sf[a] != sf[a] and sf[b] != sf[b]) else 0
+        elif op == 23:
+            si[to] = 1 if sf[a] < sf[b] or (sf[b] != sf[b] and sf[a] == sf[a]) else 0
+        elif op == 24:
+            sf[to] = sf[b] if si[a] != 0 else sf[c]
+        elif op == 25:
+            sf[to] = np.sqrt(sf[a]) if sf[a] >= 0.0 else np.nan
+        elif op == 26:
+            sf[to] = np.exp(sf[a])
+        elif op == 27:
+            si[to] = rings[c, k, si[a]]
+        elif op == 28:
+            rings[c, k, si[to]] = si[a]
+        elif op == 29:
+            ri[k, to + 1] = si[a]
+        else:
+            rf[k, to] = sf[a]
+
+
+@kernel
+def fill(nci: int, ncf: int, si: Array, sf: Array, ri: Array, rf: Array, k: int) -> None:
+    """Copies a key's registers into the scratch arrays, behind the constants."""
+    for j in range(ri.shape[1] - 1):
+        si[nci + j] = ri[k, 1 + j]
+    for j in range(rf.shape[1]):
+        sf[ncf + j] = rf[k, j]
+
+
+@kernel
+def run_tables(
+    size: int,
+    slots: Array,
+    letters: Array,
+    columns_i: Array,
+    columns_f: Array,
+    consts: Array,
+    code: Array,
+    steps: Array,
+    resting: Array,
+    ri: Array,
+    rf: Array,
+    rings: Array,
+    si: Array,
+    sf: Array,
+    out_place: int,
+    out_row: Array,
+    out_i: Array,
+    out_f: Array,
+    left: Array,
+    once: int,
+) -> int:
+    """Feeds rows, each to its key; gives how many answers were written.
+
+    A key that can never match again begins anew (`once` 0) or stays where it is (`once` 1); `left`
+    counts the items that led out of the language.
+    """
+    n = 0
+    nci = consts[0]
+    ncf = consts[1]
+    nri = ri.shape[1] - 1
+    nrf = rf.shape[1]
+    for i in range(size):
+        k = slots[i]
+        state = ri[k, 0]
+        letter = letters[i]
+        if state < 0 or letter < 0:
+            continue
+        after = steps[state, letter, 0]
+        if after < 0:
+            left[0] += 1
+            ri[k, 0] = -once
+            continue
+        fill(nci, ncf, si, sf, ri, rf, k)
+        for j in range(columns_i.shape[0]):
+            si[nci + nri + j] = columns_i[j, i]
+        for j in range(columns_f.shape[0]):
+            sf[ncf + nrf + j] = columns_f[j, i]
+        interpret(code, steps[state, letter, 1], steps[state, letter, 2], si, sf, ri, rf, rings, k)
+        if steps[state, letter, 3] == 1:
+            out_row[n] = i
+            for j in range(out_i.shape[0]):
+                out_i[j, n] = si[out_place + j]
+                out_f[j, n] = sf[out_place + j]
+            n += 1
+        ri[k, 0] = after
+        if resting[after] == 1 or (resting[after] == 2 and once == 0):
+            ri[k, 0] = 0
+    return n
