@@ -4,8 +4,8 @@
 >>> from caesura import col
 >>> speeds = cz.from_rows([{"ts": 3, "seg": 1, "mph": 62}, {"ts": 8, "seg": 1, "mph": 48}], time="ts")
 >>> print(speeds.where(col("mph") > 50).select("seg", kmh=col("mph") * 1.6).run())
- LE  RE | seg kmh               |
-  3  4  | 1   99.2              | +
+ LE  RE | seg kmh  |
+  3  4  | 1   99.2 | +
 """
 
 from __future__ import annotations

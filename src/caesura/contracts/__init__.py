@@ -1,1 +1,51 @@
-"""Contracts: know before a plan runs that its state stays bounded and its answers come out."""
+"""Contracts: know before a plan runs that its state stays bounded and its answers come out.
+
+>>> from caesura.contracts import Contract, Template
+>>> print(Template.parse("[[a:+, b:#, c:-]]"))
+[[a:+, b:#, c:-]]
+"""
+
+from caesura.contracts.accordance import Accordance, Link, accordance, consistent, reduce_tree
+from caesura.contracts.check import adequate, check, require_safe
+from caesura.contracts.contract import ANY_SCHEME, NONE, Contract, covered, match, mounted
+from caesura.contracts.derive import Derived, derive, realizable
+from caesura.contracts.forms import FORMS, GeneralForm
+from caesura.contracts.rules import Rule, register, rule_of
+from caesura.contracts.scheme import Scheme
+from caesura.contracts.template import ContractError, Template, template_of
+from caesura.contracts.verdict import Finding, Remedy, Verdict
+from caesura.contracts.watch import Watch, obeys
+
+__all__ = [
+    "ANY_SCHEME",
+    "FORMS",
+    "NONE",
+    "Accordance",
+    "Contract",
+    "ContractError",
+    "Derived",
+    "Finding",
+    "GeneralForm",
+    "Link",
+    "Remedy",
+    "Rule",
+    "Scheme",
+    "Template",
+    "Verdict",
+    "Watch",
+    "accordance",
+    "adequate",
+    "check",
+    "consistent",
+    "covered",
+    "derive",
+    "match",
+    "mounted",
+    "obeys",
+    "realizable",
+    "reduce_tree",
+    "register",
+    "require_safe",
+    "rule_of",
+    "template_of",
+]

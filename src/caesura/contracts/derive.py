@@ -47,12 +47,19 @@ class Derived:
         return not self.unmet
 
 
-def derive(rule: Rule, schemes: Sequence[Scheme], ends: Sequence[Ends] = (), own: Scheme = NONE) -> Derived:
-    """What an operator offers when its inputs obey these schemes; `own` is what a source gives."""
-    lifetimes: tuple[Ends, ...] = tuple(ends) or ("never",) * len(schemes)
-    unmet = tuple(
-        lack for hold in rule.holds for lack in _lacks(hold, schemes, lifetimes, own) if lack is not None
-    )
+def derive(
+    rule: Rule,
+    schemes: Sequence[Scheme],
+    ends: Sequence[Ends] = (),
+    own: Scheme = NONE,
+    few: frozenset[str] = frozenset(),
+) -> Derived:
+    """What an operator offers when its inputs obey these schemes; `own` is what a source gives.
+
+    `few` are columns of the first input with a bounded set of values; `ends` what is known of lifetimes.
+    """
+    lifetimes: list[Ends] = list(ends) or ["never" for _ in schemes]
+    unmet = tuple(lack for hold in rule.holds for lack in _lacks(hold, schemes, lifetimes, own, few))
     out = own if not rule.inputs or own != NONE else Scheme.of(*leaving(rule, schemes))
     if any(u.hold.holds_back for u in unmet):
         out = Scheme.of(*(t for t in out if t[TIME] == "-"))
@@ -87,11 +94,17 @@ def _dropped(rule: Rule, schemes: Sequence[Scheme]) -> list[Scheme]:
     ]
 
 
-def _lacks(hold: Holding, schemes: Sequence[Scheme], ends: Sequence[Ends], own: Scheme) -> list[Unmet | None]:
-    lives: Ends = ends[hold.rows_of] if hold.rows_of < len(ends) else "never"
+def _lacks(
+    hold: Holding, schemes: Sequence[Scheme], ends: Sequence[Ends], own: Scheme, few: frozenset[str]
+) -> list[Unmet]:
+    lives = ends[hold.rows_of]
+    if hold.one_per is not None and few.issuperset(hold.one_per):
+        lives = "finite" if lives == "never" else lives
     if hold.endless and lives != "never":
         return []
-    return [_lack(hold, need, own if need.port == OWN else schemes[need.port], lives) for need in hold.needs]
+    given = [(need, own if need.port == OWN else schemes[need.port]) for need in hold.needs]
+    found = (_lack(hold, need, scheme, lives) for need, scheme in given)
+    return [lack for lack in found if lack is not None]
 
 
 def _lack(hold: Holding, need: Need, scheme: Scheme, lives: Ends) -> Unmet | None:

@@ -128,9 +128,11 @@ class SourceIngress(Ingress):
         return self._finished(self._promise(pattern), self._advance(now=True))
 
     def close(self) -> list[Item]:
+        """The last time that the rows give, however they were cut, then everything."""
+        items = list(self._advance(now=True))
         if self.rules.policy.closes:
             self.bound = INFINITY
-        return self._finished(self._advance(now=True))
+        return [*items, *self._finished(self._advance(now=True))]
 
     def drain_late(self) -> pa.Table | None:
         return self.table.drain()
@@ -216,9 +218,7 @@ class SourceIngress(Ingress):
         some = page.take(late)
         bound = bounds[late] if len(bounds) else np.full(len(late), MIN_TIME)
         time = self.rules.time
-        behind = pc.binary_join_element_wise(
-            "time ", _texts(some.sync, time), " is below its lane's bound ", _texts(bound, time), ""
-        )
+        behind = below_bound(some.sync, bound, time)
         reasons = pc.if_else(
             pa.array(some.sync < bound), behind, f"came after definite: {Pattern.before(floor)}"
         )
@@ -347,3 +347,10 @@ def _texts(ticks: I64, time: pa.DataType) -> pa.Array:
     """Times as people read them."""
     column = from_ticks(ticks, time)
     return column.cast(pa.string()) if pa.types.is_integer(time) else pc.strftime(column, "%Y-%m-%d %H:%M:%S")
+
+
+def below_bound(sync: I64, bound: I64, time: pa.DataType) -> pa.Array:
+    """Why rows are late that lie below their lane's bound, in words."""
+    return pc.binary_join_element_wise(
+        "time ", _texts(sync, time), " is below its lane's bound ", _texts(bound, time), ""
+    )

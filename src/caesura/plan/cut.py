@@ -202,7 +202,7 @@ class _Cutter:
             return None
         names = []
         for key in deeper:
-            back = [n for n in node.schema.names if _image(user, port, n) == key]
+            back = [n for n in node.schema.names if image(user, port, n) == key]
             if not back:
                 return None
             names.append(back[0])
@@ -246,9 +246,10 @@ class _Cutter:
         stages[here].departures.append(made[label])
 
 
-def _image(node: Node, port: int, name: str) -> str | None:
-    image = node.carry(port, Pattern.of({name: None}))
-    return image.attributes[0] if image is not None and len(image.attributes) == 1 else None
+def image(node: Node, port: int, name: str) -> str | None:
+    """What an input's column is called behind a step; None where the step does not keep it."""
+    carried = node.carry(port, Pattern.of({name: None}))
+    return carried.attributes[0] if carried is not None and len(carried.attributes) == 1 else None
 
 
 def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:

@@ -40,6 +40,8 @@ class Holding:
     """Whether output punctuation on time waits for it."""
     size: int = 0
     """How many ticks past its events' ends it stays open, for example a window's size."""
+    one_per: tuple[str, ...] | None = None
+    """Columns such that, of events that never end, at most the last one per value stays; None for no such."""
     each: int = 1
     """How many rows of state one event may make."""
 

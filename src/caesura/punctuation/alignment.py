@@ -8,6 +8,14 @@ counted state until the last origin has given them.
 ((), (Pattern(time < 10),))
 >>> aligned.leave("b")
 (Pattern(time < 20),)
+
+Once all origins have promised everything, the furthest time that any of them has named comes first: what
+never ends is given up to it, and it must not depend on who closed last.
+
+>>> aligned = Alignment(["a", "b"])
+>>> closing = [("a", Pattern.before(20)), ("a", Pattern()), ("b", Pattern.before(10)), ("b", Pattern())]
+>>> [aligned.add(*said) for said in closing]
+[(), (), (Pattern(time < 10),), (Pattern(time < 20), Pattern(*))]
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ from caesura.errors import PatternError, closest
 from caesura.punctuation import kinds
 from caesura.punctuation.pattern import Pattern
 from caesura.punctuation.promises import Promises
-from caesura.punctuation.time import TIME
+from caesura.punctuation.time import INFINITY, MIN_TIME, TIME
 
 
 class Alignment:
@@ -28,6 +36,8 @@ class Alignment:
     def __init__(self, origins: Iterable[Hashable] = ()) -> None:
         self.held = Promises()
         self._given: dict[Hashable, Promises] = {origin: Promises() for origin in origins}
+        self._furthest = MIN_TIME
+        """The last time before all time that any origin has promised."""
 
     def __repr__(self) -> str:
         return f"Alignment(origins={list(self._given)}, held={self.held})"
@@ -56,6 +66,14 @@ class Alignment:
 
         A pattern comes whole even where part of it held before: `time < 20`, not `10 <= time < 20`.
         """
+        before = self.held.cti
+        fresh = self._add(origin, pattern)
+        cti = self.given(origin).cti
+        if cti < INFINITY:
+            self._furthest = max(self._furthest, cti)
+        return self._closing(before, fresh)
+
+    def _add(self, origin: Hashable, pattern: Pattern) -> tuple[Pattern, ...]:
         given = self.given(origin)
         timely = pattern.attributes in ((), (TIME,)) and pattern.time_bound is not None
         if not timely and self.held.covers(pattern):
@@ -82,18 +100,19 @@ class Alignment:
         self._given.pop(origin, None)
         if not self._given:
             return ()
+        before = self.held.cti
         if self._time_only():
-            return self._hold_time()
+            return self._closing(before, self._hold_time())
         first, *others = self._given.values()
         pieces = list(first.patterns())
         for given in others:
             pieces = _shared(pieces, given.patterns())
-        return self._hold(pieces)
+        return self._closing(before, self._hold(pieces))
 
     def to_json(self) -> dict[str, Any]:
         """The alignment as JSON-able data; origins are strings, numbers or tuples of them."""
         given = [[kinds.to_json(origin), promises.to_json()] for origin, promises in self._given.items()]
-        return {"held": self.held.to_json(), "given": given}
+        return {"held": self.held.to_json(), "given": given, "furthest": self._furthest}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Alignment:
@@ -102,6 +121,7 @@ class Alignment:
         alignment.held = Promises.from_json(data["held"])
         for origin, promises in data["given"]:
             alignment._given[kinds.from_json(origin)] = Promises.from_json(promises)
+        alignment._furthest = data["furthest"]
         return alignment
 
     def _time_only(self) -> bool:
@@ -110,6 +130,12 @@ class Alignment:
     def _hold_time(self) -> tuple[Pattern, ...]:
         t = min(given.cti for given in self._given.values())
         return (Pattern.before(t),) if self.held.advance(t) else ()
+
+    def _closing(self, before: int, fresh: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
+        """What holds now; where that is everything, the furthest time that was named comes first."""
+        if self.held.cti < INFINITY or before == INFINITY or self._furthest <= before:
+            return fresh
+        return (Pattern.before(self._furthest), *fresh)
 
     def _hold(self, pieces: list[Pattern]) -> tuple[Pattern, ...]:
         fresh = tuple(piece for piece in Promises(pieces).patterns() if self.held.add(piece))

@@ -8,11 +8,13 @@ when it is built if a stream could be read in two ways.
 >>> from caesura.expr import col
 >>> items = qre.items(pa.schema([("kind", pa.string()), ("v", pa.float64())]))
 >>> begin, end = (qre.match(col("kind") == k, items=items) for k in ("B", "E"))
->>> episode = qre.split(begin, qre.iter(qre.atom(col("kind") == "M", col("v"), items=items), qre.avg()), end, op=col("_1"))
+>>> measured = qre.iter(qre.atom(col("kind") == "M", col("v"), items=items), qre.avg())
+>>> episode = qre.split(begin, measured, end, op=col("_1"))
 >>> qre.evaluate(episode, pa.record_batch({"kind": ["B", "M", "M", "E"], "v": [None, 1.0, 4.0, None]}))
 [undefined, undefined, undefined, 2.5]
 """
 
+from caesura.expr import Column
 from caesura.qre.build import (
     apply,
     atom,
@@ -25,24 +27,32 @@ from caesura.qre.build import (
     or_,
     part,
     partition,
+    split,
+    value,
+    wnd,
+    wnd_count,
 )
 from caesura.qre.build import filter_ as filter
 from caesura.qre.build import iter_ as iter
 from caesura.qre.build import map_ as map
-from caesura.qre.build import split, value, wnd, wnd_count
 from caesura.qre.checking import check
-
-# from caesura.qre.evaluation import Evaluator, evaluate, explain
+from caesura.qre.evaluation import Evaluator, evaluate, explain
 from caesura.qre.folds import Fold, avg, count, custom, discounted, interpolated_avg, linreg, stddev
 from caesura.qre.folds import max_ as max
 from caesura.qre.folds import min_ as min
 from caesura.qre.folds import sum_ as sum
-from caesura.qre.items import TICK, Items, items, tagged
+from caesura.qre.items import TICK as TICK_COLUMN
+from caesura.qre.items import Items, items, tagged
+from caesura.qre.node import Over, over
 from caesura.qre.operations import function
 from caesura.qre.oracle import UNDEFINED, denote
 from caesura.qre.query import Query
 from caesura.qre.regex import Regex, any_of, letter, plus, seq, star
 from caesura.qre.relations import rel
+from caesura.qre.sketches import median, quantile
+
+TICK = Column(TICK_COLUMN)
+"""True for woven ticks, false for events."""
 
 __all__ = [
     "TICK",
@@ -50,6 +60,7 @@ __all__ = [
     "Evaluator",
     "Fold",
     "Items",
+    "Over",
     "Query",
     "Regex",
     "any_of",
@@ -78,11 +89,14 @@ __all__ = [
     "map_collect",
     "match",
     "max",
+    "median",
     "min",
     "or_",
+    "over",
     "part",
     "partition",
     "plus",
+    "quantile",
     "rel",
     "seq",
     "split",

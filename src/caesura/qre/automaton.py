@@ -6,10 +6,11 @@
 >>> from caesura.qre.folds import sum_
 >>> from caesura.qre.items import items
 >>> of = items(pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.int64(), False)]))
->>> query = split(iter_(atom(col("k") == 1, col("v"), items=of), sum_()), atom(col("k") == 2, items=of), op=col("_0"))
+>>> a, b = atom(col("k") == 1, col("v"), items=of), atom(col("k") == 2, items=of)
+>>> query = split(iter_(a, sum_()), b, op=col("_0"))
 >>> auto = automaton(query)
 >>> len(auto.masks), len(auto.states), auto.registers
-(2, 3, {'s2': 'i', 's5': 'i'})
+(2, 3, {'s2': 'i'})
 """
 
 from __future__ import annotations
@@ -139,21 +140,17 @@ def _fold_constants(auto: Automaton) -> None:
         return {s: t for (at, s), t in value.items() if at == p and t is not None}
 
     for p, some in auto.moves.items():
-        known = reading(p)
         for move in some:
-            put = {s: ir.substitute(t, lambda x: known.get(x.payload)) for s, t in move.put.items()}
+            put = {s: _reading(t, reading(p)) for s, t in move.put.items()}
             there = reading(move.target)
             move.put = {s: t for s, t in put.items() if s not in there}
     for p, words in auto.last.items():
         known = reading(p)
-        auto.last[p] = [
-            Word(
-                ir.substitute(w.term, lambda x: known.get(x.payload)),
-                ir.substitute(w.there, lambda x: known.get(x.payload)),
-                w.text,
-            )
-            for w in words
-        ]
+        auto.last[p] = [Word(_reading(w.term, known), _reading(w.there, known), w.text) for w in words]
+
+
+def _reading(t: Term, known: dict[str, Term]) -> Term:
+    return ir.substitute(t, lambda x: known.get(x.payload))
 
 
 def _flow(value: dict[tuple[int, str], Term | None], p: int, move: Move) -> bool:

@@ -61,7 +61,7 @@ def _made(query: Query) -> Query:
 
 
 def atom(predicate: Expr | None = None, op: Any = None, *, items: Items | None = None) -> Query:
-    """One item that satisfies the predicate (any item without one), and its value: the item itself by default."""
+    """One item that satisfies the predicate (any without one); its value is the item itself by default."""
     test = lit(True) if predicate is None else predicate
     return _made(Atom(predicate=test, op=None if op is None else operation(op), items=items))
 
@@ -93,7 +93,7 @@ def _joined(op: Any, names: tuple[str, ...], what: str) -> Operation:
     if any(n.startswith("_") for n in names):
         raise PlanError(
             f"{what} of unnamed parts has no operation.",
-            remedy="Name the parts to get a record of them, or give op=, for example op=col('_0') + col('_1').",
+            remedy="Name the parts to get a record of them, or give op=, as in op=col('_0') + col('_1').",
         )
     return RecordOp(tuple((n, ExprOp(col(n))) for n in names))
 
@@ -116,7 +116,7 @@ def apply(query: Query, op: Any) -> Query:
 
 
 def iter_(body: Query, init: Any, op: Any = None) -> Query:
-    """The body on consecutive pieces, any number of times; its values folded from ``init`` with ``op``, or by a fold."""
+    """The body any number of times; its values folded from ``init`` with ``op``, or by a fold."""
     if isinstance(init, Fold):
         inner = _made(Iter(body=body, init=init.init, op=init.step, fold=init))
         return inner if init.finish is None else _finished(inner, init)
@@ -270,7 +270,7 @@ def wnd_count(body: Query, size: int, predicate: Expr, *, epsilon: float | None 
     if epsilon is not None:
         from caesura.qre.sketches import event_count
 
-        return wnd(hit, size, event_count(size, epsilon))
+        return iter1(hit, event_count(size, epsilon))
     add = custom(0, ACC + X, combine=col("a") + col("b"))
     return wnd(hit, size, Fold("count_if", add.init, add.step, None, add.combine, operation(ACC - X)))
 

@@ -105,7 +105,8 @@ class _Coder:
         if term.op == "const":
             return self.consts[term.kind][term.payload]
         if term.op == "at":
-            return self.register(*term.payload, term.kind)
+            position, slot = term.payload
+            return self.register(position, slot, term.kind)
         if term.op == "item":
             base = len(self.consts[term.kind]) + len(self.registers[term.kind])
             return base + self.columns[term.kind][term.payload]

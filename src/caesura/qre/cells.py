@@ -90,13 +90,16 @@ class Column:
         return [v for v in _above(low, high, self.kind) if high is None or _precedes(v, high)]
 
 
+_SOME: dict[str, list[Any]] = {"integer": [0, 1, -1, 7], "float": [0.0, 1.0, -1.5], "string": ["", "a"]}
+
+
 def _precedes(v: Any, cut: Any) -> bool:
     return bool(v < cut[0] or (v == cut[0] and cut[1] == 1))
 
 
 def _below(high: Any, kind_: str) -> list[Any]:
     if high is None:
-        return {"integer": [0, 1, -1, 7], "float": [0.0, 1.0, -1.5], "string": ["", "a"]}.get(kind_, [None])
+        return _SOME.get(kind_, [None])
     at = high[0]
     if kind_ == "string":
         return [""] if at else [at]

@@ -7,6 +7,8 @@ see `caesura.qre.ambiguity` and `caesura.qre.counting`.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from caesura.errors import PlanError
 from caesura.expr import Expr
 from caesura.qre.ambiguity import ambiguous_word, common_word
@@ -52,8 +54,8 @@ def _check_pipe(query: Pipe) -> None:
     missing = [name for name, t in columns if t is None]
     if missing or isinstance(made, Opaque):
         raise PlanError(
-            f"the values before >> are {made}, which cannot be items: '{(missing or ['value'])[0]}' is no column.",
-            remedy="Apply an operation that gives scalars or a record of them, or promise a type with returns=.",
+            f"the values before >> are {made}; '{(missing or ['value'])[0]}' can be no column of items.",
+            remedy="Apply an operation that gives scalars or a record, or promise a type with returns=.",
             place=query.place,
         )
     import pyarrow as pa
@@ -111,10 +113,10 @@ class _Checker:
             at = self.letters.predicates
             masks = self.letters._masks
 
-            def mask(name: object) -> int:
+            def mask(name: Hashable) -> int:
                 if name not in masks:
-                    self.letters.mask(self.letters.exprs[at[name]])  # type: ignore[index]
-                return masks[name] & keep  # type: ignore[index]
+                    self.letters.mask(self.letters.exprs[at[name]])
+                return masks[name] & keep
 
             self._autos[key] = positions(rate, mask)
         return self._autos[key]
@@ -148,7 +150,7 @@ class _Checker:
                 node,
                 "the body of this iteration matches the empty stream, so every stream would have "
                 "endlessly many parses: nothing ever ends.",
-                remedy="Iterate something that reads at least one item, for example iter1 instead of iter inside.",
+                remedy="Iterate something that reads at least one item, as iter1 instead of iter inside.",
             )
         if isinstance(node, Or):
             empty = [p for p in node.parts if p.rate.nullable]
@@ -197,7 +199,7 @@ class _Checker:
             self.root,
             node,
             f"cannot decide whether this query is well typed: {what} if an item can satisfy {named}.",
-            remedy="Test columns against constants, or install z3-solver, which decides arithmetic between columns.",
+            remedy="Test columns against constants, or install z3-solver, which compares columns.",
         )
 
     def _equivalent(self, node: Combine) -> None:
@@ -217,7 +219,7 @@ class _Checker:
                     node,
                     "the parts of this combine have different rates. This stream matches one part only:\n"
                     f"{drawn(word, self.letters)}\n  matches:       {here}\n  does not match: {there}",
-                    remedy="Combine queries that are defined on the same streams; pad the other with match(...).",
+                    remedy="Combine queries that are defined on the same streams; pad one with match(...).",
                 )
 
     def _well_formed(self, node: MapCollect) -> None:
@@ -229,7 +231,7 @@ class _Checker:
                 self.root,
                 node,
                 "the rate of this map_collect depends on keyed items.",
-                remedy="Say with every= which synchronisation items bring the map out, as a regex over them alone.",
+                remedy="Say with every= which synchronisation items bring the map out, as a regex.",
             )
         only = common_word(body, self.auto(Star(synced)))
         if only is not None:
@@ -238,7 +240,7 @@ class _Checker:
                 node,
                 "the body of this map_collect matches a stream without any keyed item:\n"
                 f"{drawn(only, self.letters)}",
-                remedy="Let the body read at least one keyed item; a key appears in the map once it has been seen.",
+                remedy="Let the body read at least one keyed item: a map holds keys that were seen.",
             )
         outside = missing_word(body, over)
         if outside is not None:
@@ -265,16 +267,15 @@ class _Checker:
                 self.root,
                 node,
                 "cannot decide whether the rate of this map_collect depends on keyed items.",
-                remedy="Say with every= which synchronisation items bring the map out, as a regex over them alone.",
+                remedy="Say with every= which synchronisation items bring the map out, as a regex.",
             )
         return missing_word(a, b) is None and missing_word(b, a) is None
 
 
 _REMEDIES = {
     "Or": "Make the parts exclude each other: add the negation of the one to the other's predicates.",
-    "Split": "Let the border be recognisable: for example, exclude the next part's first item from what may be "
-    "repeated before it.",
-    "Iter": "Let every piece show where it begins or ends, for example by an item that occurs nowhere else in it.",
+    "Split": "Make the border visible: exclude the next part's first item from what repeats before it.",
+    "Iter": "Let every piece show where it begins or ends, by an item that occurs nowhere else in it.",
 }
 
 

@@ -164,7 +164,9 @@ class CollectStage(Stage):
                 maps,
             )
             n, m = int(self.meta[2]), int(self.meta[3])
-            outs.append((maps[:m, 0] + lo, maps[:m, 1], out_slot[:n], out_i[:, :n].copy(), out_f[:, :n].copy()))
+            outs.append(
+                (maps[:m, 0] + lo, maps[:m, 1], out_slot[:n], out_i[:, :n].copy(), out_f[:, :n].copy())
+            )
         return [self._with_keys(o) for o in outs]
 
     def _with_keys(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -208,7 +210,7 @@ class CollectStage(Stage):
 
 
 def _rate(node: MapCollect, again: bool) -> I64:
-    """Per state of the rate: (the next after a synchronisation item, 1 if a map comes then, 2 to begin anew)."""
+    """Per state: (the next after a synchronisation item, 1 if a map comes then, 2 to begin anew)."""
     letters = letters_of(node)
     auto = positions(node.over, lambda key: letters.mask(letters.exprs[letters.predicates[key]]))
     sync = next(bits(letters.mask(node.sync)))
@@ -229,4 +231,3 @@ def _rate(node: MapCollect, again: bool) -> I64:
     if len(states) > len(rows):
         raise NotCompiled("a rate of too many synchronisation items")
     return np.array(rows, np.int64)
-

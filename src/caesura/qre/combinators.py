@@ -302,17 +302,30 @@ class Twin:
         if self.first is not None and self.second is not None:
             return self._piped(self.first.run(batch, le, re))
         page = self.reader.page(batch, le, re)
-        keyed = isinstance(self.query, Partition)
-        keys = page.keys(self.query.by) if isinstance(self.query, Partition) else [()] * batch.num_rows
+        return self._keyed(self.query, page) if isinstance(self.query, Partition) else self._single(page)
+
+    def _single(self, page: PageColumns) -> list[Any]:
+        state = self.states.get((), self.begun)
         out = []
-        for row, key in enumerate(keys):
+        for row in range(page.batch.num_rows):
+            state, stack = self.machine.next(state, page, row)
+            out.append(UNDEFINED if stack is None else stack[0])
+        self.states[()] = state
+        return out
+
+    def _keyed(self, query: Partition, page: PageColumns) -> list[Any]:
+        """A key that can never match again, or is at its start, is let go and begins anew."""
+        out: list[Any] = []
+        seen = [True] * page.batch.num_rows if query.only is None else page.hits(query.only)
+        for row, key in enumerate(page.keys(query.by)):
+            if not seen[row]:
+                out.append(UNDEFINED)
+                continue
             if key is None:
                 raise null_key(row, page)
             state, stack = self.machine.next(self.states.get(key, self.begun), page, row)
-            if keyed and (state in (self.begun, self.machine.idle)):
+            if state == self.begun or state == self.machine.idle:
                 self.states.pop(key, None)
-                if state == self.machine.idle:
-                    self.states[key] = state
             else:
                 self.states[key] = state
             out.append(UNDEFINED if stack is None else stack[0])

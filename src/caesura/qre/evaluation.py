@@ -1,9 +1,298 @@
-"""Runs a query over a word of items."""
+"""A whole query at work on pages: compiled stages where they will do, the plain-Python twin elsewhere.
+
+>>> import pyarrow as pa
+>>> from caesura.expr import col
+>>> from caesura.qre.build import atom, iter_
+>>> from caesura.qre.folds import sum_
+>>> from caesura.qre.items import items
+>>> query = iter_(atom(items=items(pa.schema([("v", pa.int64())])), op=col("v")), sum_())
+>>> evaluate(query, pa.record_batch({"v": [1, 2, 3]}))
+[1, 3, 6]
+>>> explain(query)
+'kernel: 1 position, 2 states, 1 register'
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.kernels.hashing import I64
+from caesura.qre.collect import CollectStage, Maps, core
+from caesura.qre.combinators import Twin
+from caesura.qre.inference import part_types, value_type
+from caesura.qre.lowering import NotCompiled
+from caesura.qre.oracle import UNDEFINED
+from caesura.qre.outputs import as_rows, flat, output_schema
+from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, walk
+from caesura.qre.scalar import Closure
+from caesura.qre.sketch_stage import SketchStage, sketched
+from caesura.qre.stage import Stage
+from caesura.qre.types import MapOf, Record
+
+Kernel = Literal["auto", "table", "generated", "twin"]
 
 
 class Evaluator:
-    pass
+    """Runs a query page by page; the state is one value that can be saved."""
+
+    def __init__(self, query: Query, *, kernel: Kernel = "auto") -> None:
+        if query.items is None:
+            raise PlanError(
+                "the items of this query are not known.", remedy="Call query.on(qre.items(schema)) first."
+            )
+        self.query = query
+        self.kernel = kernel
+        self.schema = output_schema(query)
+        self.reason = ""
+        self.first: Evaluator | None = None
+        self.second: Evaluator | None = None
+        self.stage: Stage | SketchStage | None = None
+        self.twin: Twin | None = None
+        self.ops: list[Closure] = []
+        if isinstance(query, Pipe):
+            self.first, self.second = (
+                Evaluator(query.first, kernel=kernel),
+                Evaluator(query.second, kernel=kernel),
+            )
+            return
+        self._prepare()
+
+    def _prepare(self) -> None:
+        if self.kernel == "twin":
+            self.reason = "the twin was asked for"
+        else:
+            try:
+                self.stage = self._compiled()
+                return
+            except NotCompiled as verdict:
+                self.reason = f"{verdict} runs in Python only"
+        self.twin = Twin(self.query)
+
+    def _compiled(self) -> Stage | SketchStage:
+        if sketched(self.query) is not None:
+            return SketchStage(self.query)
+        inner = self.query
+        ops: list[Closure] = []
+        while isinstance(inner, Combine) and len(inner.parts) == 1 and _maps_inside(inner):
+            ops.append(inner.op.closure(part_types(inner)))
+            inner = inner.parts[0]
+        if core(inner) is not None:
+            stage = CollectStage(inner, kernel=self.kernel)
+            self.ops = ops[::-1]
+            self._names = [n for n, _ in stage.by]
+            self._applied = _applied(self.query)
+            return stage
+        return Stage(self.query, kernel=self.kernel)
+
+    # Running.
+
+    def run(
+        self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None
+    ) -> tuple[I64, pa.RecordBatch]:
+        """(row of the page, output row) for every answer, in order; a map is as many rows as it has keys."""
+        if self.first is not None and self.second is not None:
+            rows, items = self.first._values(batch, le, re)
+            after, out = self.second.run(items)
+            return rows[after], out
+        if isinstance(self.stage, SketchStage):
+            return self.stage.run(batch, le, re)
+        if isinstance(self.stage, CollectStage):
+            return self._collected(self.stage, batch, le, re)
+        if isinstance(self.stage, Stage):
+            answers = self.stage.run(batch, le, re)
+            return answers.rows, self._flat(answers.values, answers.rows, batch, le, re)
+        values = self._plain(batch, le, re)
+        return as_rows(self.query, values, batch, self.schema)
+
+    def values(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
+        """The value at each item, or UNDEFINED; for people and tests."""
+        if self.first is not None and self.second is not None:
+            rows, items = self.first._values(batch, le, re)
+            return _spread(rows, self.second.values(items), batch.num_rows)
+        if isinstance(self.stage, CollectStage):
+            maps = self.stage.collect(batch, le, re)
+            return _spread(maps.rows, self._applied_to(maps), batch.num_rows)
+        if isinstance(self.stage, SketchStage):
+            rows, out = self.stage.run(batch, le, re)
+            return _spread(rows, out.column(0).to_pylist(), batch.num_rows)
+        if isinstance(self.stage, Stage):
+            answers = self.stage.run(batch, le, re)
+            return _spread(answers.rows, answers.values.to_pylist(), batch.num_rows)
+        return self._plain(batch, le, re)
+
+    def _plain(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> list[Any]:
+        assert self.twin is not None
+        return self.twin.run(batch, le, re)
+
+    def _values(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> tuple[I64, pa.RecordBatch]:
+        """The answers as items of the next query: (row, item)."""
+        if isinstance(self.query, Partition) and isinstance(self.stage, Stage):
+            answers = self.stage.run(batch, le, re)
+            return answers.rows, flat(answers.values, value_type(self.query.body))
+        if isinstance(value_type(self.query), MapOf) or isinstance(self.query, Partition):
+            found = [(i, v) for i, v in enumerate(self.values(batch, le, re)) if v is not UNDEFINED]
+            plain = not isinstance(value_type(self.query), Record)
+            items = [{"value": v} if plain else v for _, v in found]
+            body = output_schema(self.query.body if isinstance(self.query, Partition) else self.query)
+            return np.array([i for i, _ in found], np.int64), pa.RecordBatch.from_pylist(items, body)
+        return self.run(batch, le, re)
+
+    def _flat(
+        self, values: pa.Array, rows: I64, batch: pa.RecordBatch, le: I64 | None, re: I64 | None
+    ) -> pa.RecordBatch:
+        out = flat(values, value_type(self.query))
+        if not isinstance(self.query, Partition) or not isinstance(self.stage, Stage):
+            return pa.RecordBatch.from_arrays(out.columns, schema=self.schema) if out.num_columns else out
+        page = self.stage.reader.page(batch, le, re)
+        keys = [page.column(e).take(pa.array(rows)) for _, e in self.query.by]
+        return pa.RecordBatch.from_arrays([*keys, *out.columns], schema=self.schema)
+
+    def _collected(
+        self, stage: CollectStage, batch: pa.RecordBatch, le: I64 | None, re: I64 | None
+    ) -> tuple[I64, pa.RecordBatch]:
+        maps = stage.collect(batch, le, re)
+        if self.ops:
+            values = _spread(maps.rows, self._applied_to(maps), batch.num_rows)
+            return as_rows(self.query, values, batch, self.schema)
+        sizes = np.diff(np.append(maps.starts, len(maps.values)))
+        out = flat(maps.values, self._map_type().value)
+        return np.repeat(maps.rows, sizes), pa.RecordBatch.from_arrays(
+            [*maps.keys.columns, *out.columns], schema=self.schema
+        )
+
+    def _map_type(self) -> MapOf:
+        t = value_type(self.query)
+        assert isinstance(t, MapOf)
+        return t
+
+    def _applied_to(self, maps: Maps) -> list[Any]:
+        """The maps as Python values, with the query's outer operations applied."""
+        ends = [*maps.starts.tolist(), len(maps.values)]
+        keys = [c.to_pylist() for c in maps.keys.columns]
+        named = keys[0] if len(keys) == 1 else list(zip(*keys, strict=True))
+        values = maps.values.to_pylist()
+        out: list[Any] = []
+        for begin, end in pairwise(ends):
+            value: Any = dict(zip(named[begin:end], values[begin:end], strict=True))
+            for name, op in zip(self._applied, self.ops, strict=True):
+                value = op({name: value})
+            out.append(value)
+        return out
+
+    # State.
+
+    def save(self) -> bytes:
+        """Everything that must survive a restart."""
+        if self.first is not None and self.second is not None:
+            return pickle.dumps((self.first.save(), self.second.save()))
+        sink = io.BytesIO()
+        pickle.dump(_state(self.stage if self.stage is not None else self.twin), sink)
+        return sink.getvalue()
+
+    def load(self, saved: bytes) -> None:
+        """Takes back what `save` gave."""
+        state = pickle.loads(saved)
+        if self.first is not None and self.second is not None:
+            self.first.load(state[0])
+            self.second.load(state[1])
+            return
+        if isinstance(self.stage, SketchStage):
+            self.stage.memory = state["memory"]
+            self.stage.pieces.load(state["pieces"])
+            return
+        texts = state.pop("texts", None)
+        if isinstance(self.stage, Stage) and texts is not None:
+            self.stage.auto.inputs.texts = texts
+        for name, value in state.items():
+            setattr(self.stage if self.stage is not None else self.twin, name, value)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of state."""
+        if self.first is not None and self.second is not None:
+            return self.first.nbytes + self.second.nbytes
+        return self.stage.nbytes if self.stage is not None else len(self.save())
+
+    @property
+    def keys(self) -> int:
+        """How many keys hold state."""
+        if self.first is not None and self.second is not None:
+            return self.first.keys + self.second.keys
+        return (
+            self.stage.keys.count if isinstance(self.stage, Stage) else len(getattr(self.twin, "states", ()))
+        )
+
+    @property
+    def left(self) -> int:
+        """How many items led out of the rate's language."""
+        if self.first is not None and self.second is not None:
+            return self.first.left + self.second.left
+        return int(self.stage.left[0]) if isinstance(self.stage, Stage) else 0
+
+    def explain(self) -> str:
+        """How the query runs, and why where it runs on the twin."""
+        if self.first is not None and self.second is not None:
+            return f"{self.first.explain()}\n>> {self.second.explain()}"
+        if isinstance(self.stage, SketchStage):
+            return f"kernel: {self.stage.what}"
+        if self.stage is None:
+            return f"twin: {self.reason}"
+        auto = self.stage.auto
+        parts = [_many(len(auto.masks), "position"), _many(len(auto.states), "state")]
+        parts.append(_many(len(auto.registers), "register"))
+        kind = "kernel per key" if self.stage.by else "kernel"
+        maps = ", maps collected" if isinstance(self.stage, CollectStage) else ""
+        applied = ", applied to maps in Python" if self.ops else ""
+        return f"{kind}: {', '.join(parts)}{maps}{applied}"
 
 
-def evaluate(): ...
-def explain(): ...
+_SAVED = ("ri", "rf", "rings", "keys", "left", "seen", "active", "meta", "key_store", "states", "memory")
+
+
+def _state(held: Any) -> dict[str, Any]:
+    state = {name: getattr(held, name) for name in _SAVED if hasattr(held, name)}
+    if isinstance(held, SketchStage):
+        return {"memory": held.memory, "pieces": held.pieces.save()}
+    if isinstance(held, Stage):
+        state["texts"] = held.auto.inputs.texts
+    return state
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def _maps_inside(query: Combine) -> bool:
+    return any(isinstance(node, MapCollect) for node in walk(query))
+
+
+def _applied(query: Query) -> list[str]:
+    names: list[str] = []
+    while isinstance(query, Combine) and len(query.parts) == 1:
+        names.append(query.names[0])
+        query = query.parts[0]
+    return names[::-1]
+
+
+def _spread(rows: I64, values: list[Any], count: int) -> list[Any]:
+    out: list[Any] = [UNDEFINED] * count
+    for row, value in zip(rows.tolist(), values, strict=True):
+        out[row] = value
+    return out
+
+
+def evaluate(query: Query, batch: pa.RecordBatch, *, kernel: Kernel = "auto") -> list[Any]:
+    """The value of every prefix of a word but the empty one."""
+    return Evaluator(query, kernel=kernel).values(batch)
+
+
+def explain(query: Query) -> str:
+    """How a query would run."""
+    return Evaluator(query).explain()

@@ -208,8 +208,8 @@ class Builder:
         start = self._begun(query)
         values: dict[int, Value] = {}
         for p, x in {**body.last, **start.last}.items():
-            values[p], put = self._slid(query, ring, acc, x, head.term, held.term)
-            put = {**self.keep(names, values[p], t), at: put[0], much: put[1], STORE + ring.name: put[2]}
+            values[p], (onward, more, stored) = self._slid(query, ring, acc, x, head.term, held.term)
+            put = {**self.keep(names, values[p], t), at: onward, much: more, STORE + ring.name: stored}
             for q, first in body.first.items():
                 body.follow[p, q] = {**put, **first}
         opening = start.first if query.first is not None else body.first

@@ -73,7 +73,8 @@ class Source:
         self._unhoist()
         w.put("return n")
         names = ", ".join(f"c{j}" for j in range(len(self.auto.inputs.specs)))
-        head = f"def run(lo, hi, slots, ri, rf, rings, out_row, out_i, out_f, left{', ' + names if names else ''}):"
+        tail = f", {names}" if names else ""
+        head = f"def run(lo, hi, slots, ri, rf, rings, out_row, out_i, out_f, left{tail}):"
         return "\n".join(["from math import exp, fmod, sqrt", "", "", head, *w.lines, ""])
 
     # Registers.

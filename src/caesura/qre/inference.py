@@ -40,14 +40,14 @@ from caesura.qre.types import (
 
 def value_type(query: Query) -> ValueType:
     """The type of a query over known items; refuses operations that do not fit their arguments."""
-    known = query.__dict__.get("_value_type")
+    known: ValueType | None = query.__dict__.get("_value_type")
     if known is None:
         try:
             known = _infer(query)
         except CaesuraError as error:
             raise error.at(_step(query), query.place) from None
         object.__setattr__(query, "_value_type", known)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def _step(query: Query) -> str:

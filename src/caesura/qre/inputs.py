@@ -118,7 +118,7 @@ class Inputs:
 
 
 def _plain(t: pa.DataType) -> bool:
-    return pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_boolean(t)
+    return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_boolean(t))
 
 
 def _comparing(expr: Expr) -> bool:

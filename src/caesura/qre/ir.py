@@ -37,7 +37,7 @@ class Term:
         if known is None:
             known = hash((self.op, self.kind, self.args, repr(self.payload)))
             object.__setattr__(self, "_hash", known)
-        return known  # type: ignore[no-any-return]
+        return int(known)
 
 
 def const(value: float | int | bool) -> Term:

@@ -129,7 +129,8 @@ def term_of(expr: Expr, env: Mapping[str, Value]) -> Value:
         case Member(arg=arg, values=values):
             return _member(arg, values, env)
         case Apply(name=name, args=args) if name in _WORDS:
-            return _WORDS[name](*(_word(a, env) for a in args))
+            made: Word = _WORDS[name](*(_word(a, env) for a in args))
+            return made
     raise NotCompiled(f"'{expr}'")
 
 

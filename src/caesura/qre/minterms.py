@@ -111,13 +111,13 @@ class Alphabet:
         named = {*yes.attributes, *no.attributes} if yes is not None and no is not None else set()
         if yes is None or no is None or len(named) > 1:
             return ("leaf", self.cells.opaque(expr), None, None)
-        name = next(iter(named), None)
-        if name is None:
+        if not named:
             return ("constant", True)
-        column = self.cells.column(name, self.items.schema.field(name))
-        column.cut(yes[name])
-        column.cut(no[name])
-        return ("leaf", column, yes[name], no[name])
+        (only,) = named
+        column = self.cells.column(only, self.items.schema.field(only))
+        column.cut(yes[only])
+        column.cut(no[only])
+        return ("leaf", column, yes[only], no[only])
 
     def _sets(self, formula: tuple[Any, ...]) -> tuple[Boxes, Boxes]:
         """The boxes where a formula is true, and where it is false; null is neither."""
@@ -218,7 +218,7 @@ class Alphabet:
         return row
 
     def _samples(self, box: Box) -> list[dict[str, Any]]:
-        """Some rows of a box: near the ends and in the middle of its cells, for columns it does not name too."""
+        """Some rows of a box: values of its cells, and plain ones for columns that it does not name."""
         base = self._row(box)
         rows = [base]
         rng = np.random.default_rng(7)
@@ -245,7 +245,7 @@ class Alphabet:
                 continue
             for i in np.flatnonzero(hits).tolist():
                 truth[i] |= 1 << number
-        return {t: row for t, row in zip(reversed(truth), reversed(rows), strict=True)}
+        return dict(zip(reversed(truth), reversed(rows), strict=True))
 
 
 def alphabet(of: Items, predicates: Sequence[Expr]) -> Alphabet:

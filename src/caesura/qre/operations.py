@@ -25,6 +25,7 @@ from caesura.expr import Apply, Case, Cast, Column, Constant, Expr, Field, as_ex
 from caesura.qre.scalar import Closure, Env, evaluator, typed
 from caesura.qre.types import Approx, Opaque, Record, Scalar, ValueType, fits, of_arrow, widened
 
+ANYTHING = Opaque()
 ACC = Column("acc")
 X = Column("x")
 Types = Mapping[str, ValueType]
@@ -102,7 +103,7 @@ class Function(Operation):
     """A Python function of the values, in the order of the parts. Only the twin can run it."""
 
     function: Callable[..., Any]
-    returns: ValueType = Opaque()
+    returns: ValueType = ANYTHING
 
     compiles = False
 
@@ -198,7 +199,7 @@ def travelling_bound(expr: Expr, types: Types) -> Approx | None:
             return travelling_bound(arg, types)
     parts = children(expr)
     if isinstance(expr, Case):
-        parts = tuple(value for _, value in expr.branches) + (expr.default,)
+        parts = (*(value for _, value in expr.branches), expr.default)
         if any(travelling_bound(c, types) for c, _ in expr.branches):
             raise _void(expr, "a choice by an approximate value may choose the wrong branch")
     bounds = [travelling_bound(p, types) for p in parts]

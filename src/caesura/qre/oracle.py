@@ -24,6 +24,7 @@ from caesura.expr import Expr, evaluate
 from caesura.kernels.hashing import I64
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.operations import ExprOp, Operation, RecordOp
+from caesura.qre.positions import bits, positions
 from caesura.qre.query import (
     Atom,
     Combine,
@@ -37,6 +38,7 @@ from caesura.qre.query import (
     Value,
     Window,
 )
+from caesura.qre.regex import letters
 from caesura.qre.types import Record
 
 
@@ -56,7 +58,7 @@ def denote(query: Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 |
     meaning = _Meaning(batch, le, re)
     rows = tuple(range(batch.num_rows))
     if isinstance(query, Partition):
-        return [_own(meaning, query, rows[: i + 1]) for i in range(len(rows))]
+        return _partitioned(meaning, query, rows)
     return [meaning.of(query, rows[: i + 1]) for i in range(len(rows))]
 
 
@@ -69,9 +71,19 @@ def _piped(query: Pipe, values: list[Any]) -> list[Any]:
     return [v if v is UNDEFINED else next(after) for v in values]
 
 
-def _own(meaning: _Meaning, query: Partition, word: Word) -> Any:
-    key = meaning.key(query.by, word[-1])
-    return meaning.of(query.body, tuple(i for i in word if meaning.key(query.by, i) == key))
+def _partitioned(meaning: _Meaning, query: Partition, rows: Word) -> list[Any]:
+    """Per key its own word, which begins anew once no longer word can match."""
+    lives: dict[Any, Word] = {}
+    out: list[Any] = []
+    for row in rows:
+        if query.only is not None and meaning.read(query.only, row, None) is not True:
+            out.append(UNDEFINED)
+            continue
+        key = meaning.key(query.by, row)
+        word = (*lives.get(key, ()), row)
+        out.append(meaning.of(query.body, word))
+        lives[key] = word if meaning.hopeful(query.body, word) else ()
+    return out
 
 
 class _Meaning:
@@ -114,6 +126,19 @@ class _Meaning:
             case MapCollect():
                 return self._collected(query, word)
         raise AssertionError(query)
+
+    def hopeful(self, query: Query, word: Word) -> bool:
+        """Whether some longer word matches: the rate's automaton over the items themselves as letters."""
+
+        def mask(key: Any) -> int:
+            test = next(x.predicate for x in letters(query.rate) if x.predicate.key == key)
+            return sum(1 << row for row in word if self.read(test, row, query) is True)
+
+        auto = positions(query.rate, mask)
+        live = auto.by_letter[-1].get(word[0], 0)
+        for row in word[1:]:
+            live = sum(1 << q for q in {q for p in bits(live) for q in bits(auto.by_letter[p].get(row, 0))})
+        return any(auto.follow[p] for p in bits(live))
 
     def _split(self, query: Split, word: Word) -> Any:
         run = query.op.closure(part_types(query))

@@ -42,6 +42,11 @@ class Query:
         """The words on which the query is defined."""
         raise NotImplementedError
 
+    @property
+    def key(self) -> str:
+        """Equal for queries that are known to compute the same, for plans that share steps."""
+        return repr(key_of(self))
+
     def __rshift__(self, other: Query) -> Query:
         return Pipe(first=self, second=other, items=self.items)
 
@@ -181,7 +186,7 @@ class MapCollect(Query):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Window(Query):
-    """The body on consecutive pieces, the last ``size`` values folded; the first piece may be another query's."""
+    """The body on consecutive pieces, the last ``size`` values folded; ``first`` may read the first piece."""
 
     body: Query
     size: int

@@ -44,7 +44,7 @@ class RelOp(Operation):
         return RelOp("filter", (self,), op=operation(predicate))
 
     def map(self, op: Any) -> RelOp:
-        """Each element's image; of a map, the operation sees key and value and gives the relation of images."""
+        """The relation of the elements' images; on a map, the operation sees key and value."""
         return RelOp("map", (self,), op=operation(op))
 
     def map_values(self, op: Any) -> RelOp:

@@ -66,7 +66,7 @@ def typed(expr: Expr, types: Mapping[str, ValueType]) -> ValueType:
     for name in attributes(expr):
         if isinstance(types.get(name), (MapOf, RelOf)):
             raise PlanError(
-                f"'{expr}' reads '{name}', which is a {types[name]}; an expression reads scalars and records.",
+                f"'{expr}' reads '{name}', a {types[name]}; an expression reads scalars and records.",
                 remedy=f"Use relation operations: rel('{name}').map(...), .filter(...), .sum(...), .count().",
             )
     return of_arrow(type_of(wide(expr), schema_of(types)))
@@ -112,7 +112,7 @@ def _plain(expr: Apply, schema: pa.Schema) -> bool:
 
 
 def _is_number(t: pa.DataType) -> bool:
-    return pa.types.is_integer(t) or pa.types.is_floating(t)
+    return bool(pa.types.is_integer(t) or pa.types.is_floating(t))
 
 
 def _field(record: Any, name: str) -> Any:

@@ -17,9 +17,9 @@ class _Unknown(Exception):  # noqa: N818 - a verdict
 
 
 def satisfying_row(literals: list[Expr], schema: pa.Schema) -> dict[str, Any] | Literal[False] | None:
-    """A row for which all literals are true (or, if negated, not true); False for none; None for don't know."""
+    """A row for which the literals are true (negated ones not true); False for none; None for unknown."""
     try:
-        import z3
+        import z3  # type: ignore[import-not-found]
     except ImportError:
         return None
     try:

@@ -63,6 +63,9 @@ class Stage:
         self.left = np.zeros(1, np.int64)
         self._special: Generated | None = None
         self._room: tuple[I64, Array, Array] | None = None
+        self.ri: I64 = np.zeros((0, 1), np.int64)
+        self.rf: Array = np.zeros((0, 0), np.float64)
+        self.rings: Array = np.zeros((0, 0, 0), np.int64)
         self._reserve(1)
         self.si = np.zeros(self.tables.scratch + 2, np.int64)
         self.sf = np.zeros(self.tables.scratch + 2, np.float64)
@@ -72,17 +75,17 @@ class Stage:
     def _reserve(self, rows: int) -> None:
         """Registers for this many keys, kept as they are; new keys stand at the start."""
         t = self.tables
-        old = getattr(self, "ri", None)
-        if old is not None and len(old) >= rows:
+        old = len(self.ri)
+        if old >= rows:
             return
-        size = rows if old is None else max(rows, 2 * len(old))
+        size = max(rows, 2 * old)
         ri = np.zeros((size, 1 + len(t.registers_i)), np.int64)
         rf = np.zeros((size, len(t.registers_f)), np.float64)
         rings = self.auto.rings
         shape = (len(rings), size if rings else 0, max((r.size for r in rings), default=0))
         held = np.zeros(shape, np.uint8 if rings and all(r.bits for r in rings) else np.int64)
-        if old is not None:
-            ri[: len(old)], rf[: len(old)] = old, self.rf
+        if old:
+            ri[:old], rf[:old] = self.ri, self.rf
             held[:, : self.rings.shape[1]] = self.rings
         self.ri, self.rf, self.rings = ri, rf, held
 

@@ -56,7 +56,7 @@ class TwoStacks(SlidingWindow):
         return front[1], back, folded, count - 1
 
     def _turned(self, back: Any) -> Any:
-        front = None
+        front: Any = None
         while back is not None:
             x, back = back
             one = self.step({"acc": self.init, "x": x})

@@ -10,13 +10,14 @@ from typing import Literal
 
 import pyarrow as pa
 
-from caesura.events import Item, Page
+from caesura.events import Item
 from caesura.io.source import Source
 from caesura.plan import Node, Raw
 from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune
-from caesura.runtime.fragment import OUT, Fragment
-from caesura.runtime.mapper import LATE, Mapper
+from caesura.runtime.aligner import Aligner
+from caesura.runtime.fragment import Fragment
+from caesura.runtime.mapper import Mapper
 from caesura.runtime.packet import Packet
 
 
@@ -39,7 +40,9 @@ class Cluster:
         ]
         self.items: dict[str, list[Item]] = {name: [] for name in outputs}
         self.late: dict[str, list[pa.RecordBatch]] = {}
+        self._aligner = Aligner(buckets)
         self._chunks = 0
+        self._epochs = 0
 
     def epoch(self, raws: Iterable[tuple[Source, Raw]], *, closes: bool = False) -> None:
         """Takes raw rows as one micro-batch; ``closes`` says that no row follows in any source."""
@@ -71,12 +74,12 @@ class Cluster:
         return out
 
     def _collect(self, packets: list[Packet]) -> None:
-        for packet in packets:
-            if packet.label == LATE:
-                rows = [item.payload for item in packet.items if isinstance(item, Page)]
-                self.late.setdefault(packet.header["source"], []).extend(rows)
-            elif packet.label.startswith(OUT):
-                self.items[packet.label[len(OUT) :]] += packet.items
+        epoch = self._aligner.epoch(self._epochs, packets)
+        self._epochs += 1
+        for name, items in epoch.items.items():
+            self.items[name] += items
+        for source, rows in epoch.late.items():
+            self.late.setdefault(source, []).extend(rows)
 
     def run(self, *, every: int = 1) -> None:
         """Reads every source to its end, some batches per epoch."""

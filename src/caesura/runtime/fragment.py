@@ -19,7 +19,7 @@ from caesura.plan.cut import Exchange, Stages, rebuilt
 from caesura.punctuation import Alignment, Intent, Pattern, Punctuation
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.graph import mergeable
-from caesura.runtime.mapper import _root, late_packet, route
+from caesura.runtime.mapper import late_packet, path, root_of, route, teller
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 
@@ -45,6 +45,7 @@ class Fragment:
         self.alignments: dict[str, Alignment] = {}
         self._paths: dict[str, list[tuple[Node, int]]] = {}
         self._sources: dict[str, Source] = {}
+        self._producers: dict[str, Node] = {}
         for arrival in self.stage.arrivals:
             self._open(arrival)
         outputs = {d.label: self._graft(d.producer) for d in self.stage.departures}
@@ -55,11 +56,11 @@ class Fragment:
         if arrival.source_stage > 0:
             self.alignments[arrival.label] = Alignment(range(self.buckets))
             return
-        source = _root(arrival.producer, self.stages)
+        source = root_of(arrival.producer, self.stages)
         assert isinstance(source, Source)
-        self._sources[arrival.label] = source
+        self._sources[arrival.label], self._producers[arrival.label] = source, arrival.producer
         self.gates[arrival.label] = Gate(source, arrival.producer)
-        self._paths[arrival.label] = _path(arrival.producer, source)
+        self._paths[arrival.label] = path(arrival.producer, source)
 
     def _graft(self, node: Node) -> Node:
         """The stage's own steps, with an input fed by hand where an exchange arrives."""
@@ -134,18 +135,11 @@ class Fragment:
                 self.query.feed(label, fed)
         late = gate.drain_late()
         if late is not None and self._reports(label):
-            yield late_packet(late, self._sources[label], f"{self.stage.number}:{self.bucket}")
+            source, producer = self._sources[label], self._producers[label]
+            yield late_packet(late, source, producer, f"{self.stage.number}:{self.bucket}")
 
     def _reports(self, label: str) -> bool:
-        """Of several ways from one source, the first tells what was late."""
-        source = self._sources[label]
-        same = [
-            e.label
-            for stage in self.stages.stages
-            for e in stage.arrivals
-            if e.source_stage == 0 and _root(e.producer, self.stages) is source
-        ]
-        return same[0] == label
+        return teller(self.stages, self._sources[label]).label == label
 
     def _carried(self, label: str, item: Item) -> Item | None:
         """Punctuation of a source as it is behind the steps that stage 0 ran."""
@@ -211,21 +205,6 @@ class Fragment:
 
 def _under(prefix: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name[len(prefix) :]: data for name, data in chunks.items() if name.startswith(prefix)}
-
-
-def _path(producer: Node, source: Source) -> list[tuple[Node, int]]:
-    """The steps from a source to a producer, each with the port that the stream enters by."""
-    steps: list[tuple[Node, int]] = []
-    node = producer
-    while node is not source:
-        port = next(i for i, child in enumerate(node.inputs) if _leads(child, source))
-        steps.append((node, port))
-        node = node.inputs[port]
-    return steps[::-1]
-
-
-def _leads(node: Node, source: Node) -> bool:
-    return node is source or any(_leads(child, source) for child in node.inputs)
 
 
 def merged(items: list[Item]) -> list[Item]:

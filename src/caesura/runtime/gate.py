@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from caesura.events import Item, Page
 from caesura.io.ingress import Rules, SourceIngress
-from caesura.io.lanes import behind
+from caesura.io.lanes import Lane, behind
 from caesura.io.matching import Origin
 from caesura.io.source import Source
 from caesura.kernels.hashing import I64
@@ -40,17 +40,21 @@ class Chunk:
     says: tuple[Pattern, ...] = ()
     """Punctuation found behind the chunk."""
     closes: bool = False
+    together: bool = False
+    """Whether the chunks of a step have no order among them; none of their rows is late by another's."""
 
     def to_json(self) -> dict[str, Any]:
         own = {"lane": self.lane, "order": list(self.order), "offset": self.offset, "top": self.top}
         says = [p.to_json() for p in self.says]
-        return {**own, "rows": self.rows, "says": says, "closes": self.closes}
+        flags = {"closes": self.closes, "together": self.together}
+        return {**own, "rows": self.rows, "says": says, **flags}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Chunk:
         says = tuple(Pattern.from_json(p) for p in data["says"])
         order = tuple(data["order"])
-        return Chunk(data["lane"], order, data["offset"], data["top"], data["rows"], says, data["closes"])
+        flags = (data["closes"], data["together"])
+        return Chunk(data["lane"], order, data["offset"], data["top"], data["rows"], says, *flags)
 
 
 class Gate(SourceIngress):
@@ -68,6 +72,8 @@ class Gate(SourceIngress):
             source.declares == ("*",),
         )
         super().__init__(rules)
+        self._tops: dict[int, int] = {}
+        """How far chunks reach that came together, until all of them are in."""
 
     def take(self, chunk: Chunk, pages: Iterable[Page]) -> list[Item]:
         """What enters because a chunk came, with those of its rows that belong to this bucket."""
@@ -77,47 +83,59 @@ class Gate(SourceIngress):
         lane = self.lanes[chunk.lane]
         lane.seen, lane.idle = self.clock, False
         lane.next = max(lane.next, chunk.offset + chunk.rows)
-        carried = behind(lane.top, self.lanes.lag)
         for page in pages:
-            yield from self._admit(chunk, page, carried)
-        self.lanes.advance(lane, chunk.top)
+            yield from self._admit(lane, page)
+        if chunk.together:
+            self._tops[chunk.lane] = max(chunk.top, self._tops.get(chunk.lane, MIN_TIME))
+        else:
+            self.lanes.advance(lane, chunk.top)
         self.since += chunk.rows
         for pattern in chunk.says:
             yield from self._say(lane, pattern, lane.next)
 
     def settle(self, *, closes: bool) -> list[Item]:
         """How far the source has come, once all chunks of a step are in."""
+        for number, top in self._tops.items():
+            self.lanes.advance(self.lanes[number], top)
+        self._tops = {}
         return self.close() if closes else self._finished(self._advance(now=True))
 
-    def _admit(self, chunk: Chunk, page: Page, carried: int) -> Iterator[Item]:
-        lane = self.lanes[chunk.lane]
-        page, sync, prior = _unhide(page, self.rules.schema)
-        bounds = np.full(1, carried, np.int64)
-        if prior is not None and self.lanes.lag is not None:
-            tops = np.maximum(prior, max(lane.top, MIN_TIME + self.lanes.lag))
-            bounds = tops - self.lanes.lag
-        offsets = np.full(len(page), -1, np.int64)
-        if sync is not None:
-            late = sync < np.maximum(bounds, max(lane.said, self.bound))
-            self._refuse_late(lane, page, np.flatnonzero(late), bounds, max(lane.said, self.bound), offsets)
-            page = page.filter(~late)
-            bounds = np.full(1, MIN_TIME, np.int64)
-            offsets = offsets[: len(page)]
+    def _admit(self, lane: Lane, page: Page) -> Iterator[Item]:
+        page, sync, prior = unhide(page, self.rules.schema)
         if len(page) == 0:
             return
-        kept = self._on_time(lane, page, bounds, offsets)
-        if kept is None:
+        bounds = self._row_bounds(lane, prior, len(page))
+        offsets = np.full(len(page), -1, np.int64)
+        floor = max(lane.said, self.bound)
+        late = (page.sync if sync is None else sync) < np.maximum(bounds, floor)
+        starts, rows = None, None
+        if sync is not None:
+            self._refuse_late(lane, page, np.flatnonzero(late), bounds, floor, offsets)
+            page, bounds, offsets = page.filter(~late), bounds[~late], offsets[~late]
+        elif late.any() or self.lanes.promises(lane):
+            kept = self._on_time(lane, page, bounds, offsets)
+            if kept is None:
+                return
+            page, starts, rows = kept
+        yield from self._entered(lane, page, starts, bounds if rows is None else bounds[rows])
+
+    def _row_bounds(self, lane: Lane, prior: I64 | None, count: int) -> I64:
+        """The bound of the lane at each row: from earlier chunks, and from the rows before it in its own."""
+        carried = np.full(count, behind(lane.top, self.lanes.lag), np.int64)
+        if prior is None or self.lanes.lag is None:
+            return carried
+        own = np.where(prior <= MIN_TIME + self.lanes.lag, MIN_TIME, prior - self.lanes.lag)
+        return np.maximum(carried, own)
+
+    def _entered(self, lane: Lane, page: Page, starts: I64 | None, bounds: I64) -> Iterator[Item]:
+        if len(page) == 0:
             return
-        page, starts, rows = kept
         if self.matcher is None:
             yield page if starts is None else Page(starts, page.re, page.payload, page.re_new)
             return
-        least = np.minimum(
-            np.maximum(bounds if rows is None or len(bounds) == 1 else bounds[rows], lane.said),
-            self.lanes.others(lane),
-        )
-        origin = Origin(lane.number, offsets if rows is None else offsets[rows])
-        limits = np.broadcast_to(np.maximum(least, self.bound), len(page))
+        least = np.minimum(np.maximum(bounds, lane.said), self.lanes.others(lane))
+        limits = np.maximum(least, self.bound)
+        origin = Origin(lane.number, np.full(len(page), -1, np.int64))
         entered = self.matcher.match(page, page.le if starts is None else starts, limits, origin)
         if entered is not None:
             yield entered
@@ -134,7 +152,8 @@ def hidden(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(SYNC, pa.int64())).append(pa.field(PRIOR, pa.int64()))
 
 
-def _unhide(page: Page, schema: pa.Schema) -> tuple[Page, I64 | None, I64 | None]:
+def unhide(page: Page, schema: pa.Schema) -> tuple[Page, I64 | None, I64 | None]:
+    """A page without its hidden columns, and what they said."""
     names = page.schema.names
     sync = page.payload.column(SYNC).to_numpy() if SYNC in names else None
     prior = page.payload.column(PRIOR).to_numpy() if PRIOR in names else None

@@ -17,16 +17,17 @@ from caesura.events.columns import empty_rows
 from caesura.events.identity import identity
 from caesura.expr import col
 from caesura.io.in_data import find_marks
-from caesura.io.late import LateTable
+from caesura.io.ingress import below_bound
+from caesura.io.late import LateTable, beside
 from caesura.io.shape import REASONS, Shaped
 from caesura.io.source import Source
 from caesura.kernels.hashing import I64
 from caesura.ops.input import Input
 from caesura.ops.select import Select
 from caesura.plan import Node, Raw
-from caesura.plan.cut import Exchange, Stages, rebuilt
+from caesura.plan.cut import Exchange, Stages, image, rebuilt
 from caesura.punctuation import MIN_TIME
-from caesura.runtime.gate import PRIOR, SYNC, Chunk, hidden, hide
+from caesura.runtime.gate import PRIOR, SYNC, Chunk, hidden, hide, unhide
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 
@@ -40,14 +41,18 @@ class Mapper:
     def __init__(self, stages: Stages, source: Source, buckets: int) -> None:
         self.source = source
         self.buckets = buckets
-        self.departures = [d for d in stages.stages[0].departures if _root(d.producer, stages) is source]
+        self.departures = [d for d in stages.stages[0].departures if root_of(d.producer, stages) is source]
         self._grafted: dict[str, Node] = {}
         self._lag = source.policy.lags(source.time)[0]
-        self._local = source.shape.insert_only and source.late == "reject" and self._lag is not None
+        self._together = getattr(source.reader, "unordered", False)
+        judged = source.shape.insert_only and source.late == "reject" and self._lag is not None
+        self._local = judged and not self._together
         outputs = {d.label: self._graft(d.producer, stages) for d in self.departures}
         self._query = Query(outputs)
         self._query.run()
-        self._late = LateTable(source.schema, source.time, limit=1 << 40)
+        self._flawed = LateTable(source.schema, source.time, limit=1 << 40)
+        self._teller = teller(stages, source)
+        self._late = LateTable(self._teller.producer.schema, source.time, limit=1 << 40)
 
     def _graft(self, node: Node, stages: Stages) -> Node:
         """The steps above the source, fed by hand, with the hidden columns carried along."""
@@ -71,7 +76,7 @@ class Mapper:
         """The packets that a chunk of raw rows makes: rows for some buckets, tidings for all."""
         marks = find_marks(raw, self.source.policy.column, self.source.schema)
         for reason, position in marks.unreadable:
-            self._late.note(reason, lane=raw.lane, offset=raw.offset + position)
+            self._flawed.note(reason, lane=raw.lane, offset=raw.offset + position)
         shaped = self.source.shape.cut(marks.batch, self.source.schema)
         begin = 0
         cuts = [*marks.patterns, (len(shaped.le), None)]
@@ -82,9 +87,10 @@ class Mapper:
             place = (*order, number)
             yield from self._chunk(raw, part, marks.offsets[begin:position], place, says, last)
             begin = position
-        late = self._late.drain()
-        if late is not None:
-            yield self._late_packet(late, raw, order)
+        for table, producer in ((self._flawed, self.source), (self._late, self._teller.producer)):
+            late = table.drain()
+            if late is not None:
+                yield late_packet(late, self.source, producer, f"{raw.lane}:{order}")
 
     def _chunk(
         self,
@@ -96,12 +102,13 @@ class Mapper:
         closes: bool,
     ) -> Iterator[Packet]:
         top = int(shaped.advance[_sound(shaped)].max(initial=MIN_TIME)) if len(shaped.le) else MIN_TIME
-        chunk = Chunk(raw.lane, order, raw.offset, top, len(shaped.le), says, closes)
+        chunk = Chunk(raw.lane, order, raw.offset, top, len(shaped.le), says, closes, self._together)
         for item in self._events(raw.lane, shaped, offsets):
             self._query.feed("raw", item)
         self._query.run()
         for departure in self.departures:
-            pages = [p for p in self._query.take(departure.label) if isinstance(p, Page)]
+            came = [p for p in self._query.take(departure.label) if isinstance(p, Page)]
+            pages = [self._on_time(raw.lane, p, departure) for p in came] if self._local else came
             spread: list[list[Page]] = [[] for _ in range(self.buckets)]
             for page in pages:
                 for bucket, rows in enumerate(route(page, departure, self.buckets)):
@@ -121,40 +128,36 @@ class Mapper:
             assert shaped.flaw is not None
             bad = np.flatnonzero(~sound)
             reasons = pa.array(REASONS).take(pa.array(shaped.flaw[bad]))
-            self._late.add(page.take(bad), reasons, lane=lane, offsets=offsets[bad])
+            self._flawed.add(page.take(bad), reasons, lane=lane, offsets=offsets[bad])
         rows = np.flatnonzero(sound)
         page = page if len(rows) == len(page) else page.take(rows)
+        if len(page) == 0:
+            return
         advance = shaped.advance[rows]
         prior = np.empty(len(page), np.int64)
-        if len(page):
-            prior[0] = MIN_TIME
-            np.maximum.accumulate(advance[:-1], out=prior[1:])
-        if self._local and len(page):
-            page, prior = self._drop_late(lane, page, prior, offsets[rows])
-        if len(page):
-            yield hide(page, page.sync, prior)
+        prior[0] = MIN_TIME
+        np.maximum.accumulate(advance[:-1], out=prior[1:])
+        yield hide(page, page.sync, prior)
 
-    def _drop_late(self, lane: int, page: Page, prior: I64, offsets: I64) -> tuple[Page, I64]:
-        """Rows below the bound of their own chunk are late wherever the chunk comes."""
+    def _on_time(self, lane: int, page: Page, departure: Exchange) -> Page:
+        """Leaves out the rows below the bound of their own chunk: they are late wherever it comes.
+
+        They are judged behind the row-wise steps, as at the gates; so how a lane is cut into chunks
+        does not show in the late table.
+        """
         assert self._lag is not None
+        sync, prior = (page.payload.column(name).to_numpy() for name in (SYNC, PRIOR))
         bound = np.where(prior <= MIN_TIME + self._lag, MIN_TIME, prior - self._lag)
-        late = page.sync < bound
+        late = sync < bound
+        page = page.with_payload(page.payload.drop_columns([PRIOR]))
         if not late.any():
-            return page, np.full(len(page), MIN_TIME, np.int64)
-        gone = np.flatnonzero(late)
-        texts = [
-            f"time {s} is below its lane's bound {b}" for s, b in self._shown(page.sync[gone], bound[gone])
-        ]
-        self._late.add(page.take(gone), pa.array(texts), lane=lane, offsets=offsets[gone])
-        kept = np.flatnonzero(~late)
-        return page.take(kept), np.full(len(kept), MIN_TIME, np.int64)
-
-    def _shown(self, sync: I64, bound: I64) -> Iterator[tuple[str, str]]:
-        from caesura.io.clock import from_ticks
-
-        time = self.source.time
-        some = (from_ticks(values, time).cast(pa.string()).to_pylist() for values in (sync, bound))
-        return zip(*some, strict=True)
+            return page
+        if departure is self._teller:
+            gone = np.flatnonzero(late)
+            texts = below_bound(sync[gone], bound[gone], self.source.time)
+            bare = unhide(page.take(gone), departure.producer.schema)[0]
+            self._late.add(bare, texts, lane=lane, offsets=np.full(len(gone), -1, np.int64))
+        return page.filter(~late)
 
     def _bared(self, page: Page) -> Page:
         """Leaves the hidden columns at home when they say nothing."""
@@ -162,21 +165,58 @@ class Mapper:
         drop = []
         if (payload.column(SYNC).to_numpy() == page.sync).all():
             drop.append(SYNC)
-        if (payload.column(PRIOR).to_numpy() == MIN_TIME).all() or self._lag is None:
+        if PRIOR in payload.schema.names and self._lag is None:
             drop.append(PRIOR)
         kept = [n for n in payload.schema.names if n not in drop]
         return page.with_payload(payload.select(kept) if kept else empty_rows(len(page)))
 
-    def _late_packet(self, late: pa.Table, raw: Raw, order: tuple[Any, ...]) -> Packet:
-        return late_packet(late, self.source, f"{raw.lane}:{order}")
 
+def late_packet(late: pa.Table, source: Source, producer: Node, origin: str) -> Packet:
+    """Refused rows on their way to the late table, under the names that the source gives its columns.
 
-def late_packet(late: pa.Table, source: Source, origin: str) -> Packet:
-    """Refused rows on their way to the late table."""
-    batch = late.combine_chunks().to_batches()[0]
+    A column that the steps between source and producer have not kept is null.
+    """
+    own = len(late.schema) - len(producer.schema)
+    columns, fields = list(late.columns[:own]), list(late.schema)[:own]
+    named = dict(zip(source.schema.names, beside(source.schema, tuple(f.name for f in fields)), strict=True))
+    kept = dict(zip(producer.schema.names, late.columns[own:], strict=True))
+    for name, field in named.items():
+        now = traced(name, producer, source)
+        columns.append(kept[now] if now in kept else pa.nulls(len(late), field.type))
+        fields.append(field)
+    batch = pa.table(columns, schema=pa.schema(fields)).combine_chunks().to_batches()[0]
     nothing = np.zeros(len(batch), np.int64)
-    header = {"source": source.step}
-    return Packet(0, LATE, 0, origin, 0, header, (Page(nothing, nothing, batch),))
+    return Packet(0, LATE, 0, origin, 0, {"source": source.step}, (Page(nothing, nothing, batch),))
+
+
+def teller(stages: Stages, source: Node) -> Exchange:
+    """Of several ways from one source, the one that tells what was late: the shortest."""
+    ways = [e for stage in stages.stages for e in stage.arrivals if e.source_stage == 0]
+    mine = [e for e in ways if root_of(e.producer, stages) is source]
+    return min(mine, key=lambda e: len(path(e.producer, source)))
+
+
+def path(producer: Node, source: Node) -> list[tuple[Node, int]]:
+    """The steps from a source to a producer, each with the port that the stream enters by."""
+    steps: list[tuple[Node, int]] = []
+    node = producer
+    while node is not source:
+        port = next(i for i, child in enumerate(node.inputs) if _leads(child, source))
+        steps.append((node, port))
+        node = node.inputs[port]
+    return steps[::-1]
+
+
+def _leads(node: Node, source: Node) -> bool:
+    return node is source or any(_leads(child, source) for child in node.inputs)
+
+
+def traced(name: str, producer: Node, source: Node) -> str | None:
+    """What a source's column is called behind the steps up to a producer; None where it is gone."""
+    now: str | None = name
+    for node, port in path(producer, source):
+        now = None if now is None else image(node, port, now)
+    return now
 
 
 def _sound(shaped: Shaped) -> Any:
@@ -202,11 +242,11 @@ def _streams(node: Node, stages: Stages) -> bool:
     return any(source is node for source in stages.sources) or any(_streams(c, stages) for c in node.inputs)
 
 
-def _root(node: Node, stages: Stages) -> Node | None:
+def root_of(node: Node, stages: Stages) -> Node | None:
     """The streaming source behind a step of stage 0."""
     if any(source is node for source in stages.sources):
         return node
-    found = (_root(child, stages) for child in node.inputs)
+    found = (root_of(child, stages) for child in node.inputs)
     return next((root for root in found if root is not None), None)
 
 

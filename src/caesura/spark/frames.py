@@ -1,8 +1,8 @@
 """Any Spark DataFrame as a source: its rows hop into workers as Arrow batches and become packets.
 
 With ``lane`` and ``offset`` columns (a Kafka partition and its offset) lateness is exact: each lane's
-rows are judged in order. Without them the rows of an epoch count as one lane in the order that Spark
-hands them over, which a re-run may change; explain says so.
+rows are judged in order. Without them the rows of an epoch have no order among them: a row is late by
+earlier epochs only, as with Spark's own watermark; explain says so.
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ class FrameReader:
         return {**self.__dict__, "frame": None}
 
     @property
+    def unordered(self) -> bool:
+        """Whether the rows of an epoch have no order among them."""
+        return self.lane is None
+
+    @property
     def streaming(self) -> bool:
         return bool(self.frame.isStreaming)
 
@@ -54,7 +59,7 @@ class FrameReader:
         )
 
     def describe(self) -> str:
-        ordered = "" if self.lane else "; no lane and offset columns: lateness follows Spark's row order"
+        ordered = "" if self.lane else "; no lane column: a row is late by earlier epochs only"
         return f"DataFrame({', '.join(self.schema.names)}){ordered}"
 
     def packets(self, job: Job, source: Source) -> DataFrame:

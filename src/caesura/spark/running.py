@@ -12,6 +12,7 @@ from caesura import errors
 from caesura.errors import CaesuraError, StreamError
 from caesura.plan import Node
 from caesura.runtime.running import Output, Result, delivered
+from caesura.spark.checkpoint import keep_plan
 from caesura.spark.frames import FrameReader
 from caesura.spark.host import make_job, packets
 from caesura.spark.session import check_session
@@ -37,7 +38,7 @@ class SparkQuery:
         try:
             return bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
         except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
-            raise ours(error) from None
+            raise ours(error) from error
 
     def _forever(self) -> bool:
         self.query.awaitTermination()
@@ -48,7 +49,7 @@ class SparkQuery:
         try:
             self.query.processAllAvailable()
         except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
-            raise ours(error) from None
+            raise ours(error) from error
 
     def stop(self) -> None:
         """Stops after the current epoch."""
@@ -80,15 +81,15 @@ def start(
     target = as_sink(sink)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
-    name = Path(str(checkpoint)).name if checkpoint else ""
-    job = make_job(nodes, buckets, speculate=chosen, closes=False, name=name)
+    job = make_job(nodes, buckets, speculate=chosen, closes=False)
+    place = str(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
+    keep_plan(Path(place), nodes, buckets)
     frame = packets(spark, job, streaming=True, files_per_epoch=files_per_epoch)
     target.open(nodes, buckets)
 
     def epoch(batch: DataFrame, number: int) -> None:
         target.write(number, batch)
 
-    place = str(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
     writer = frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place)
     if trigger == "available":
         writer = writer.trigger(availableNow=True)
@@ -111,7 +112,7 @@ def run_batch(
     try:
         sink.write(0, frame)
     except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
-        raise ours(error) from None
+        raise ours(error) from error
     return Result(sink.items(), node, sink.late(), {})
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from caesura.events import Item, Page, draw
 from caesura.io.sink import rows_table
 from caesura.plan import Node
-from caesura.punctuation import Alignment, Intent, Punctuation
+from caesura.runtime.aligner import Aligner, Epoch
 from caesura.runtime.fragment import OUT
 from caesura.runtime.mapper import LATE
 from caesura.runtime.packet import Packet, decode
@@ -28,50 +28,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@dataclass
-class Epoch:
-    """What came out of one epoch."""
-
-    number: int
-    items: dict[str, list[Item]]
-    late: dict[str, list[pa.RecordBatch]]
-
-
 class Sink(Protocol):
     """Takes the packets of an epoch."""
 
     def open(self, outputs: Mapping[str, Node], buckets: int) -> None: ...
     def write(self, epoch: int, packets: DataFrame) -> None: ...
-
-
-@dataclass
-class Aligner:
-    """Puts the buckets' outputs together: pages first, then what all buckets promise."""
-
-    buckets: int
-    alignments: dict[str, Alignment] = field(default_factory=dict)
-
-    def epoch(self, number: int, packets: list[Packet]) -> Epoch:
-        items: dict[str, list[Item]] = {}
-        late: dict[str, list[pa.RecordBatch]] = {}
-        told: list[tuple[str, int, Punctuation]] = []
-        for packet in sorted(packets, key=lambda p: (p.label, p.origin, p.seq)):
-            if packet.label == LATE:
-                rows = [i.payload for i in packet.items if isinstance(i, Page)]
-                late.setdefault(packet.header["source"], []).extend(rows)
-                continue
-            name = packet.label.removeprefix(OUT)
-            for item in packet.items:
-                if isinstance(item, Page):
-                    items.setdefault(name, []).append(item)
-                else:
-                    told.append((name, int(packet.origin), item))
-        for name, origin, item in told:
-            if item.intent is Intent.DEFINITE:
-                alignment = self.alignments.setdefault(name, Alignment(range(self.buckets)))
-                held = alignment.add(origin, item.pattern)
-                items.setdefault(name, []).extend(Punctuation(p, Intent.DEFINITE) for p in held)
-        return Epoch(number, items, late)
 
 
 class CallbackSink:

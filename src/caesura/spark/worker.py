@@ -61,6 +61,7 @@ class Job:
         return found
 
 
+MOST_JOBS = 16
 _MAPPERS: dict[tuple[str, str], Mapper] = {}
 _LIVE: dict[tuple[str, int, int], tuple[str, Fragment]] = {}
 
@@ -69,14 +70,28 @@ def mapper(job: Job, fingerprint: str) -> Mapper:
     """Stage 0 for a source, made once per worker."""
     place = (job.name, fingerprint)
     if place not in _MAPPERS:
+        _forget_old(job.name)
         _MAPPERS[place] = Mapper(job.stages, job.source(fingerprint), job.buckets)
     return _MAPPERS[place]
+
+
+def _forget_old(name: str) -> None:
+    """Lets go of queries that this worker served long ago."""
+    names = list(dict.fromkeys([*(n for n, _ in _MAPPERS), *(n for n, _, _ in _LIVE)]))
+    for old in [n for n in names if n != name][:-MOST_JOBS]:
+        for place in [p for p in _MAPPERS if p[0] == old]:
+            del _MAPPERS[place]
+        for held in [p for p in _LIVE if p[0] == old]:
+            del _LIVE[held]
 
 
 def packets_of(job: Job, fingerprint: str, raw: Raw, order: tuple[Any, ...]) -> pa.RecordBatch:
     """The packets that a chunk makes, as a batch of rows for Spark."""
     keys = bucket_keys(job.buckets)
-    rows = [p for whole in mapper(job, fingerprint).map(raw, order) for p in whole.split()]
+    try:
+        rows = [p for whole in mapper(job, fingerprint).map(raw, order) for p in whole.split()]
+    except Exception as error:
+        raise failed(error) from error
     return as_batch(rows, keys)
 
 

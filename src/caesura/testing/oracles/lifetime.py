@@ -55,7 +55,8 @@ def chop(rows: Rows, period: int, horizon: int | Callable[[Payload], int] = 0) -
     for le, re, p in rows:
         stop = re if re != INFINITY else (horizon(p) if callable(horizon) else horizon)
         for k in range(le // period, -(-stop // period)):
-            out.append((max(le, k * period), min(re, (k + 1) * period), p))
+            if max(le, k * period) < stop:
+                out.append((max(le, k * period), min(re, (k + 1) * period), p))
     return _living([(s, e, p) for s, e, p in out])
 
 

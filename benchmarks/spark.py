@@ -1,0 +1,169 @@
+"""The Spark host beside Spark's own streaming, on the same Parquet files in the same session.
+
+Yahoo Y1: filter views, look the campaign up, count per campaign and second. Steady state is the
+median time of an epoch after the first two. One session on ``local[2]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import caesura as cz
+from benchmarks.core import ads
+from benchmarks.report import Report
+from caesura import col
+
+WARM = 2
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="bench spark")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--sizes", default="1,2,4,8", help="millions of events per epoch")
+    parser.add_argument("--epochs", type=int, default=10, help="steady epochs for each size")
+    parser.add_argument("--only", default="y1,idle,frame")
+    options = parser.parse_args(arguments)
+    report = Report("spark", options.json)
+    began = time.perf_counter()
+    spark = cz.session("caesura-bench", master="local[2]", buckets=2, spark_driver_memory="6g")
+    report.add("session", seconds=round(time.perf_counter() - began, 1))
+    wanted = options.only.split(",")
+    for size in (float(s) for s in options.sizes.split(",")):
+        if "y1" in wanted:
+            y1(report, spark, int(size * 1e6), options.epochs, frame="frame" in wanted)
+    if "idle" in wanted:
+        idle(report, spark)
+    spark.stop()
+
+
+def write_epochs(folder: Path, events: int, epochs: int) -> None:
+    """Two files per epoch, so that both cores read; time runs on from file to file."""
+    half = events // 2
+    table, _ = ads(half)
+    ts = table["ts"].cast(pa.int64()).to_numpy()
+    for number in range(2 * epochs):
+        moved = pa.array(ts + number * half * 10, pa.timestamp("us"))
+        pq.write_table(
+            table.set_column(0, "ts", moved), folder / f"{number:05d}.parquet", row_group_size=1 << 18
+        )
+
+
+def y1(report: Report, spark: Any, events: int, epochs: int, *, frame: bool) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="caesura-bench-"))
+    try:
+        data = folder / "in"
+        data.mkdir()
+        write_epochs(data, events, epochs + WARM)
+        theirs = spark_y1(spark, data, folder / "spark")
+        ours = our_y1(spark, data, folder / "ours")
+        own = events / statistics.median(theirs[WARM:])
+        rate = events / statistics.median(ours[WARM:])
+        size = f"{events // 1_000_000}M" if events >= 1_000_000 else str(events)
+        report.add(f"spark_own_y1_{size}", own, first_epoch_s=round(theirs[0], 2), epochs=len(theirs) - WARM)
+        report.add(
+            f"y1_{size}",
+            rate,
+            {"spark_own": rate / own},
+            first_epoch_s=round(ours[0], 2),
+            epochs=len(ours) - WARM,
+        )
+        if frame:
+            hopped = our_y1(spark, data, folder / "frame", frame=True)
+            rate = events / statistics.median(hopped[WARM:])
+            report.add(
+                f"y1_from_spark_{size}", rate, {"spark_own": rate / own}, first_epoch_s=round(hopped[0], 2)
+            )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def durations(query: Any) -> list[float]:
+    """Seconds per epoch, those without data left out."""
+    return [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress if p["numInputRows"] > 0]
+
+
+def spark_y1(spark: Any, data: Path, out: Path) -> list[float]:
+    """Spark's own streaming aggregation, append mode."""
+    from pyspark.sql import functions as F
+
+    _, campaigns = ads(10)
+    table = spark.createDataFrame(campaigns.drop_columns(["since"]).to_pandas())
+    clicks = (
+        spark.readStream.schema("ts timestamp_ntz, ad long, kind byte")
+        .option("maxFilesPerTrigger", 2)
+        .parquet(str(data))
+        .where("kind = 0")
+        .withColumn("ts", F.col("ts").cast("timestamp"))
+        .join(F.broadcast(table), "ad")
+        .withWatermark("ts", "1 second")
+        .groupBy("campaign", F.window("ts", "1 second"))
+        .count()
+    )
+    query = (
+        clicks.writeStream.outputMode("append")
+        .format("parquet")
+        .option("path", str(out / "data"))
+        .option("checkpointLocation", str(out / "cp"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return durations(query)
+
+
+def our_y1(spark: Any, data: Path, out: Path, *, frame: bool = False) -> list[float]:
+    _, campaigns = ads(10)
+    endless = campaigns.append_column("until", pa.nulls(1_000, pa.timestamp("us")))
+    lookup = cz.from_arrow(endless, time="since", end="until")
+    if frame:
+        rows = spark.readStream.schema("ts timestamp_ntz, ad long, kind byte").option("maxFilesPerTrigger", 2)
+        clicks = cz.from_spark(rows.parquet(str(data)), time="ts", punctuate=cz.delay("1s"))
+    else:
+        clicks = cz.read.parquet(data, time="ts", punctuate=cz.delay("1s"))
+    stream = (
+        clicks.where(col("kind") == 0)
+        .select("ad")
+        .join(lookup, on="ad")
+        .group_by("campaign")
+        .tumbling("1s")
+        .agg(n=cz.count())
+    )
+    query = stream.start(
+        spark,
+        sink=out / "data",
+        checkpoint=out / "cp",
+        output="final",
+        trigger="available",
+        files_per_epoch=2,
+    )
+    query.wait()
+    return durations(query.query)
+
+
+def idle(report: Report, spark: Any) -> None:
+    """An epoch with next to no data: what the machinery costs."""
+    folder = Path(tempfile.mkdtemp(prefix="caesura-bench-"))
+    try:
+        data = folder / "in"
+        data.mkdir()
+        write_epochs(data, 20, 12)
+        theirs = spark_y1(spark, data, folder / "spark")
+        ours = our_y1(spark, data, folder / "ours")
+        report.add(
+            "epoch_with_no_data",
+            seconds=round(statistics.median(ours[WARM:]), 3),
+            spark_own_seconds=round(statistics.median(theirs[WARM:]), 3),
+            first_epoch_s=round(ours[0], 2),
+            spark_own_first_epoch_s=round(theirs[0], 2),
+        )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

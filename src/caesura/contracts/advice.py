@@ -1,0 +1,136 @@
+"""Remedies for an unsafe plan, each tried on it before it is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from caesura.contracts.analysis import Analysis, Assumptions, Step, declared, is_source
+from caesura.contracts.orders import orders
+from caesura.contracts.rules import attributes
+from caesura.contracts.scheme import Scheme
+from caesura.contracts.template import Template
+from caesura.contracts.verdict import Remedy
+from caesura.plan import Node
+from caesura.punctuation import TIME
+
+Addition = tuple[str, Template]
+MOST_CANDIDATES = 16
+
+
+def is_safe(steps: Sequence[Step]) -> bool:
+    """Whether no step lacks anything."""
+    return not any(step.derived.unmet or step.rule.unsaid for step in steps)
+
+
+def minimal_punctuation(analysis: Analysis, given: Assumptions, most: int = 3) -> list[frozenset[Addition]]:
+    """The least sets of templates that, added to what sources give, make the plan safe.
+
+    More punctuation never hurts, so a set that contains an answer is none.
+    """
+    if is_safe(analysis.run(given)):
+        return [frozenset()]
+    candidates = list(_candidates(analysis, given))
+    if not is_safe(analysis.run(_plus(analysis, given, candidates))):
+        return []
+    answers: list[frozenset[Addition]] = []
+    for size in range(1, most + 1):
+        for some in combinations(candidates, size):
+            addition = frozenset(some)
+            if any(answer <= addition for answer in answers):
+                continue
+            if is_safe(analysis.run(_plus(analysis, given, some))):
+                answers.append(addition)
+    return answers
+
+
+def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
+    """Changes that make an unsafe plan safe, the least first."""
+    for answer in minimal_punctuation(analysis, given, most=2)[:4]:
+        yield Remedy(_punctuate(analysis, answer))
+    yield from _lifetimes(analysis, given, steps)
+    yield from _windows(analysis, given, steps)
+    for plan, text in orders(analysis.root):
+        if is_safe(Analysis(plan).run(given)):
+            yield Remedy(f"join in another order: {text}")
+            return
+
+
+def _candidates(analysis: Analysis, given: Assumptions) -> Iterator[Addition]:
+    """Templates that a source does not give yet, on time and on columns that some step waits for."""
+    wanted = {
+        name for step in analysis.run(given) for unmet in step.derived.unmet for name in unmet.need.columns
+    }
+    total = sum(len(node.schema.names) for node in analysis.sources)
+    count = 0
+    for node in analysis.sources:
+        names = attributes(node.schema)
+        for name in names:
+            template = Template.of(names, {name: "+" if name == TIME else "#"})
+            has = any(t.implies(template) for t in _given(analysis, node, given))
+            near = name == TIME or name in wanted or total <= MOST_CANDIDATES
+            if not has and near and count < 2 * MOST_CANDIDATES:
+                count += 1
+                yield analysis.names[node.fingerprint], template
+
+
+def _given(analysis: Analysis, node: Node, given: Assumptions) -> Scheme:
+    told = given.schemes.get(analysis.names[node.fingerprint])
+    if isinstance(told, str):
+        return Scheme.parse(told, attributes(node.schema))
+    return declared(node)[0] if told is None else told
+
+
+def _plus(analysis: Analysis, given: Assumptions, some: Sequence[Addition]) -> Assumptions:
+    """The same assumptions with more punctuation; policies are changed with it, so none is contradicted."""
+    more = dict(given.extra)
+    for node in analysis.sources:
+        name = analysis.names[node.fingerprint]
+        added = [t for n, t in some if n == name]
+        if added:
+            more[name] = Scheme.of(*_given(analysis, node, given), *added)
+    return replace(given, extra=more)
+
+
+def _punctuate(analysis: Analysis, answer: frozenset[Addition]) -> str:
+    by_name = {analysis.names[node.fingerprint]: node for node in analysis.sources}
+    parts = []
+    for name, template in sorted(answer, key=str):
+        timely = set(template.marked) == {TIME}
+        words = "time" if timely else ", ".join(f"'{n}'" for n in template.marked)
+        policy = getattr(by_name[name], "policy", None)
+        how = f": {template}"
+        if policy is not None:
+            how = ", with punctuate=delay(...)" if timely else f", with punctuate=in_data(...): {template}"
+        parts.append(f"let '{name}' also give punctuation on {words}{how}")
+    return "; and ".join(parts)
+
+
+def _lifetimes(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
+    """Ends for events that may never end, put where a step holds them."""
+    for step in steps:
+        for unmet in step.derived.unmet:
+            if unmet.lack != "lifetimes":
+                continue
+            held = step if is_source(step.node) else steps[step.inputs[max(0, unmet.hold.rows_of)]]
+            trial = replace(given, ending=given.ending | {held.node.fingerprint})
+            if not is_safe(analysis.run(trial)):
+                continue
+            where = f"{held.title} before {step.title}" if held is not step else f"{held.title} behind it"
+            keys = step.node.keys(max(0, unmet.hold.rows_of)) if not is_source(step.node) else ()
+            clip = f", or clip(by=..., on={list(keys)}) if there are few of them" if keys else ""
+            yield Remedy(f"let the events of {where} end: set_duration(...){clip}")
+            return
+
+
+def _windows(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
+    """Windows instead of groups over all time."""
+    for step in steps:
+        if not any(u.hold.until == "forever" and not u.hold.endless for u in step.derived.unmet):
+            continue
+        trial = replace(given, windowed=given.windowed | {step.node.fingerprint})
+        if is_safe(analysis.run(trial)):
+            yield Remedy(
+                f"take windows in {step.title}: tumbling(...).agg(...) instead of {step.node.kind}(...)"
+            )

@@ -1,0 +1,309 @@
+"""A plan read once, inputs first: per step its contract, what it cannot free, and how long events live.
+
+What sources give is declared by them, or given by the caller; everything behind them follows from the
+steps' own rules, so that nothing has to be chosen and shared sub-plans are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import pyarrow as pa
+
+from caesura.contracts.derive import Derived, Ends, derive
+from caesura.contracts.rules import Rule, attributes, rule_of
+from caesura.contracts.scheme import NONE, Scheme
+from caesura.contracts.template import ContractError, Template
+from caesura.errors import closest
+from caesura.plan import Node, Properties, SourceNode, walk
+from caesura.punctuation import TIME
+
+Lifetime = int | Literal["finite"]
+Origin = Literal["declared", "given", "assumed", "ends", "unsaid", "nothing", "imported"]
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What the caller says of sources, by name: schemes, longest lifetimes, small columns."""
+
+    schemes: Mapping[str, Scheme | str] = field(default_factory=dict)
+    lifetimes: Mapping[str, Lifetime] = field(default_factory=dict)
+    few: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    extra: Mapping[str, Scheme] = field(default_factory=dict)
+    """Schemes that a remedy tries out; what a policy says is not held against them."""
+    ending: frozenset[str] = frozenset()
+    """Steps, by fingerprint, whose events are taken to end: what a remedy tries out."""
+    windowed: frozenset[str] = frozenset()
+    """Steps, by fingerprint, that are taken to close with time."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a plan, with all that is known about it."""
+
+    number: int
+    node: Node
+    inputs: tuple[int, ...]
+    rule: Rule
+    derived: Derived
+    ends: Ends
+    properties: Properties
+    few: frozenset[str]
+    origin: Origin | None = None
+    source: str = ""
+    """What a source is called."""
+
+    @property
+    def scheme(self) -> Scheme:
+        """What its output promises."""
+        return self.derived.contract.outs[0]
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        label = getattr(self.node, "label", "")
+        name = self.node.name or label or self.node.kind
+        return f"'{name}'" + (f" ({self.node.place})" if self.node.place else "")
+
+
+def source_names(sources: Iterable[Node]) -> dict[str, str]:
+    """How a caller names sources: by name, label or kind, numbered where several are called the same."""
+    names: dict[str, str] = {}
+    for node in sources:
+        plain = name = node.name or getattr(node, "label", "") or node.kind
+        number = 2
+        while name in names.values():
+            name, number = f"{plain}-{number}", number + 1
+        names[node.fingerprint] = name
+    return names
+
+
+def is_source(node: Node) -> bool:
+    """Whether a step reads or is fed."""
+    return isinstance(node, SourceNode) or not node.inputs
+
+
+class Analysis:
+    """Rules are asked once per plan, however many assumptions are tried on it."""
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        self.nodes = tuple(walk(root))
+        self._place = {node.fingerprint: i for i, node in enumerate(self.nodes)}
+        self._shares: dict[tuple[int, int, Template], Template | None] = {}
+
+    @cached_property
+    def sources(self) -> tuple[Node, ...]:
+        """The steps that read."""
+        return tuple(node for node in self.nodes if is_source(node))
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What each source is called, by fingerprint."""
+        return source_names(self.sources)
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The steps' rules; shares are remembered."""
+        return tuple(self._remembering(i, rule_of(node)) for i, node in enumerate(self.nodes))
+
+    def _remembering(self, number: int, rule: Rule) -> Rule:
+        def share(port: int, template: Template) -> Template | None:
+            key = (number, port, template)
+            if key not in self._shares:
+                self._shares[key] = rule.share(port, template)
+            return self._shares[key]
+
+        return replace(rule, share=share)
+
+    def run(self, given: Assumptions) -> tuple[Step, ...]:
+        """Every step under some assumptions, inputs first."""
+        self._check_names(given)
+        steps: list[Step] = []
+        for number, node in enumerate(self.nodes):
+            before = [steps[self._place[child.fingerprint]] for child in node.inputs]
+            steps.append(self._step(number, node, before, given))
+        return tuple(steps)
+
+    def _step(self, number: int, node: Node, before: list[Step], given: Assumptions) -> Step:
+        rule = self._tried(number, given)
+        inputs = tuple(step.number for step in before)
+        schemes = [step.scheme for step in before]
+        if is_source(node):
+            name = self.names[node.fingerprint]
+            own, origin = self._declared(node, name, schemes, given)
+            known = _with_lifetime(node, given.lifetimes.get(name), name)
+            lives = _source_ends(node, known, given, name)
+            derived = derive(rule, schemes, [lives] * max(1, len(before)), own)
+            few = _few_of(node, frozenset(given.few.get(name, ())), name)
+            return Step(number, node, inputs, rule, derived, lives, known, few, origin, name)
+        known = node.derive(*(step.properties for step in before))
+        few = self._few(number, before)
+        derived = derive(rule, schemes, [step.ends for step in before], few=_first(before))
+        lives = _ends(node, before, known) if node.fingerprint not in given.ending else "bounded"
+        return Step(number, node, inputs, rule, derived, lives, known, few)
+
+    def _tried(self, number: int, given: Assumptions) -> Rule:
+        rule = self.rules[number]
+        if self.nodes[number].fingerprint not in given.windowed:
+            return rule
+        return replace(rule, holds=tuple(replace(hold, until="start") for hold in rule.holds))
+
+    def _declared(
+        self, node: Node, name: str, schemes: list[Scheme], given: Assumptions
+    ) -> tuple[Scheme, Origin]:
+        names = attributes(node.schema)
+        own = declared(node)
+        if name in given.extra:
+            return given.extra[name], "given"
+        if name in given.schemes:
+            scheme = given.schemes[name]
+            read = Scheme.parse(scheme, names) if isinstance(scheme, str) else scheme
+            check_scheme(read, node.schema, name)
+            _check_agreement(node, name, read)
+            return read, "given"
+        if schemes and own[1] == "declared":
+            return _imported(node, schemes), "imported"
+        return own
+
+    def _few(self, number: int, before: list[Step]) -> frozenset[str]:
+        """Small columns survive where punctuation on them does, from every input that feeds them."""
+        if not any(step.few for step in before):
+            return frozenset()
+        small: dict[str, bool] = {}
+        for port, step in enumerate(before):
+            for name in step.node.schema.names:
+                template = Template.of(attributes(step.node.schema), {name: "#"})
+                passed = self.rules[number].share(port, template)
+                for output in passed.payload if passed is not None else ():
+                    small[output] = small.get(output, True) and name in step.few
+        return frozenset(name for name, few in small.items() if few)
+
+    def _check_names(self, given: Assumptions) -> None:
+        known = list(self.names.values())
+        for name in {*given.schemes, *given.lifetimes, *given.few}:
+            if name not in known:
+                raise ContractError(f"the plan has no source '{name}'.", remedy=closest(name, known))
+
+
+def declared(node: Node) -> tuple[Scheme, Origin]:
+    """What a source says by itself about the punctuation that it gives."""
+    names = attributes(node.schema)
+    own = getattr(node, "scheme", None)
+    if isinstance(own, Scheme):
+        return own, "declared"
+    timely = Scheme.of(Template.of(names, {TIME: "+"}))
+    says = getattr(node, "declares", None)
+    if says is None:
+        return timely, "assumed"
+    if "*" in says:
+        return NONE, "unsaid"
+    if TIME in says:
+        return timely, "declared"
+    if getattr(node, "is_table", False):
+        return Scheme.of(Template.of(names, {})), "ends"
+    return NONE, "nothing"
+
+
+def check_scheme(scheme: Scheme, schema: pa.Schema, name: str) -> None:
+    """Refuses a scheme that names unknown columns, or that no punctuation can satisfy."""
+    if scheme.kind == "any":
+        raise ContractError(
+            f"the source '{name}' declares 'any', which promises nothing.", remedy="Name its templates."
+        )
+    for template in scheme:
+        for column, mark in template.marked.items():
+            if column != TIME and column not in schema.names:
+                raise ContractError(
+                    f"the scheme of '{name}' marks '{column}', which is not there.",
+                    remedy=closest(column, [TIME, *schema.names]),
+                )
+            if mark == "+" and column != TIME and not _progresses(schema.field(column).type):
+                raise ContractError(
+                    f"the scheme of '{name}' promises progress on '{column}', but a column of type "
+                    f"{schema.field(column).type} cannot move on without end.",
+                    remedy=f"Write {column}:# for punctuation on its values.",
+                )
+
+
+def _progresses(type_: pa.DataType) -> bool:
+    return not (pa.types.is_boolean(type_) or pa.types.is_nested(type_))
+
+
+def _check_agreement(node: Node, name: str, scheme: Scheme) -> None:
+    """Refuses a scheme that contradicts what the source's policy does."""
+    says = getattr(node, "declares", None)
+    if says is None or "*" in says:
+        return
+    strange = [t for t in scheme if t.payload]
+    if strange:
+        gives = "time only" if says else "nothing"
+        raise ContractError(
+            f"the source '{name}' is given {strange[0]}, but its policy gives {gives}.",
+            remedy="Read it with punctuate=in_data(...), or leave that template out.",
+        )
+    timely = any(TIME in t.marked for t in scheme)
+    if timely != (TIME in says):
+        has, lacks = ("time", "none") if TIME in says else ("nothing", "time")
+        raise ContractError(
+            f"the source '{name}' is given {scheme}, which says {lacks} of time, but its policy gives {has}.",
+            remedy="Let the scheme and punctuate= say the same.",
+        )
+
+
+def _imported(node: Node, schemes: list[Scheme]) -> Scheme:
+    """A source that imports another step's time gives it only if that step does."""
+    if getattr(getattr(node, "policy", None), "lag", None) is not None:
+        return declared(node)[0]
+    timely = any(not t.payload for scheme in schemes for t in scheme)
+    return declared(node)[0] if timely else NONE
+
+
+def _with_lifetime(node: Node, longest: Lifetime | None, name: str) -> Properties:
+    if not isinstance(longest, int):
+        return node.properties
+    if longest < 1:
+        raise ContractError(
+            f"events of '{name}' cannot live at most {longest} ticks.",
+            remedy="Give a positive number of ticks.",
+        )
+    return node.properties.but(max_duration=longest)
+
+
+def _source_ends(node: Node, known: Properties, given: Assumptions, name: str) -> Ends:
+    if known.max_duration is not None or node.fingerprint in given.ending:
+        return "bounded"
+    return "finite" if given.lifetimes.get(name) == "finite" else "never"
+
+
+def _few_of(node: Node, few: frozenset[str], name: str) -> frozenset[str]:
+    for column in few:
+        if column not in node.schema.names:
+            raise ContractError(
+                f"'{name}' has no column '{column}'.", remedy=closest(column, node.schema.names)
+            )
+    return few
+
+
+def _first(before: list[Step]) -> frozenset[str]:
+    return before[0].few if before else frozenset()
+
+
+def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
+    """Whether output events end: by the longest lifetime, or by where they come from."""
+    if known.max_duration is not None:
+        return "bounded"
+    sure = [step.ends != "never" for step in before]
+    how = getattr(node, "how", None)
+    clipped = next((hold.one_per for hold in node.holds() or () if hold.one_per is not None), None)
+    if clipped is not None and before[0].few.issuperset(clipped):
+        return "finite"
+    if how == "inner":
+        return "finite" if any(sure) else "never"
+    first = how in ("left", "semi", "anti") or getattr(node, "count", None) in ("bag", "set")
+    if first or how == "right":
+        return "finite" if sure[0 if first else 1] else "never"
+    return "finite" if all(sure) else "never"

@@ -1,0 +1,197 @@
+"""How much a safe plan holds, and how far behind its output is, from rates and punctuation periods.
+
+The thesis' chapter 8: "we punctuate on time every 5 seconds, and we know we see at most 1,000 tuples for
+that range". A step holds at most the events that started since what frees them has last come.
+
+>>> import pyarrow as pa
+>>> from caesura.ops.input import Input
+>>> from caesura.ops.layers import Layers
+>>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]))
+>>> plan = Layers(inputs=(clicks,), count="distinct")
+>>> for bound in bounds(plan, {"clicks": Pace(events=1000, per=5, within=5)}, lifetimes={"clicks": 1}):
+...     print(bound)
+r0 input: holds nothing; final 5 ticks behind
+r1 distinct: holds at most 4000 rows; final 6 ticks behind
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
+from caesura.contracts.derive import frees
+from caesura.contracts.scheme import Scheme
+from caesura.contracts.template import ContractError, Template
+from caesura.contracts.verdict import found
+from caesura.errors import closest
+from caesura.plan import OWN, Holding, Node
+
+Count = Callable[[int], int]
+"""At most so many events start within a stretch of so many ticks."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast a source gives events, and how soon punctuation covers them."""
+
+    events: int
+    """At most so many start ..."""
+    per: int
+    """... within any stretch of so many ticks."""
+    within: int
+    """An event is covered, for each template, before the stream is so many ticks past its start."""
+
+    def __post_init__(self) -> None:
+        if self.events < 1 or self.per < 1 or self.within < 0:
+            raise ContractError(
+                f"{self} describes no stream.", remedy="Give positive events and per, and within from 0 on."
+            )
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What one step holds at most, and how far its final output is behind the newest event."""
+
+    step: Step
+    rows: int
+    behind: int | None
+    """In ticks; None where its output has no punctuation on time."""
+
+    def __str__(self) -> str:
+        holds = f"holds at most {self.rows} rows" if self.rows else "holds nothing"
+        late = "" if self.behind is None else f"; final {self.behind} ticks behind"
+        return f"r{self.step.number} {self.step.node.kind}: {holds}{late}"
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """An edge: how many events, how soon covered per template, and how long they live."""
+
+    count: Count
+    within: Mapping[Template, int]
+    longest: int
+
+
+def bounds(
+    node: Node,
+    paces: Mapping[str, Pace],
+    *,
+    skew: int = 0,
+    schemes: Mapping[str, Scheme | str] | None = None,
+    lifetimes: Mapping[str, Lifetime] | None = None,
+) -> list[Bound]:
+    """Per step, the most rows of state and the lag of its output; refuses a plan that is not safe.
+
+    ``skew`` is how many ticks one source may be read ahead of another.
+    """
+    analysis = Analysis(node)
+    steps = analysis.run(Assumptions(schemes or {}, lifetimes or {}))
+    _check(steps, paces)
+    flows: list[_Flow] = []
+    result: list[Bound] = []
+    for step in steps:
+        before = [flows[i] for i in step.inputs]
+        held = [] if step.origin else [_rows(step, hold, before, skew) for hold in step.rule.holds]
+        own = _source_flow(step, paces) if step.origin else _out(step, before, skew, held)
+        if step.origin:
+            held = [own.count(_reach(hold, [own], skew)) for hold in step.rule.holds]
+        flows.append(own)
+        timely = [ticks for t, ticks in own.within.items() if not t.payload]
+        result.append(Bound(step, _whole(step, held), min(timely, default=None)))
+    return result
+
+
+def _check(steps: tuple[Step, ...], paces: Mapping[str, Pace]) -> None:
+    growth = " ".join(str(finding) for finding in found(steps))
+    if growth:
+        raise ContractError(
+            f"an unsafe plan has no bounds. {growth}", remedy="Make it safe first: see check."
+        )
+    names = [step.source for step in steps if step.origin]
+    for name in paces:
+        if name not in names:
+            raise ContractError(f"the plan has no source '{name}'.", remedy=closest(name, names))
+    for step in steps:
+        if step.origin and step.source not in paces:
+            raise ContractError(
+                f"nothing is known of the rate of '{step.source}'.",
+                remedy=f"Give paces={{'{step.source}': Pace(events=..., per=..., within=...)}}.",
+            )
+        if step.origin and step.properties.max_duration is None:
+            raise ContractError(
+                f"nothing bounds the lifetimes of '{step.source}'.",
+                remedy=f"Give lifetimes={{'{step.source}': ticks}}, or set_duration behind it.",
+            )
+
+
+def _source_flow(step: Step, paces: Mapping[str, Pace]) -> _Flow:
+    pace = paces[step.source]
+    within = dict.fromkeys(step.scheme, pace.within)
+    longest = step.properties.max_duration or 1
+    return _Flow(lambda ticks: pace.events * (ticks // pace.per + 1), within, longest)
+
+
+def _rows(step: Step, hold: Holding, before: list[_Flow], skew: int) -> int:
+    if hold.endless:
+        return 0
+    flow = before[hold.rows_of]
+    per_window = flow.longest // hold.size + 2 if hold.size else 1
+    return flow.count(_reach(hold, before, skew)) * hold.each * per_window
+
+
+def _reach(hold: Holding, before: list[_Flow], skew: int) -> int:
+    """How many ticks back from the newest event the oldest one lies that is still held."""
+    waits = []
+    for need in hold.needs:
+        flow = before[0 if need.port == OWN else need.port]
+        usable = [
+            ticks
+            for template, ticks in flow.within.items()
+            if template.payload <= set(need.columns) and frees(template, hold, "bounded")
+        ]
+        waits.append(min(usable))
+    lives = 0 if hold.until == "start" and not hold.size else before[max(0, hold.rows_of)].longest
+    return max(waits) + skew + lives + hold.size
+
+
+def _whole(step: Step, held: list[int]) -> int:
+    """All state of a step; a preserved side of a join is cut into as many pieces as it has matches."""
+    pairs = held[0] * held[1] if any(getattr(step.node, "preserved", ())) and len(held) == 2 else 0
+    return sum(held) + pairs
+
+
+def _out(step: Step, before: list[_Flow], skew: int, held: list[int]) -> _Flow:
+    longest = step.properties.max_duration or max(flow.longest for flow in before)
+    slack = 0
+    if not _keeps_times(step):
+        slack = max(flow.longest for flow in before) + _span(step)
+    slack += max((_reach(hold, before, skew) for hold in step.rule.holds if hold.holds_back), default=0)
+    within: dict[Template, int] = {}
+    for template in step.scheme:
+        shares = [_soonest(step, port, flow, template) for port, flow in enumerate(before)]
+        within[template] = max(shares) + slack + (skew if len(before) > 1 else 0)
+    return _Flow(_count(step, before, slack, held), within, longest)
+
+
+def _soonest(step: Step, port: int, flow: _Flow, template: Template) -> int:
+    passed = [(step.rule.share(port, given), ticks) for given, ticks in flow.within.items()]
+    return min(ticks for share, ticks in passed if share is not None and share.implies(template))
+
+
+def _count(step: Step, before: list[_Flow], slack: int, held: list[int]) -> Count:
+    if getattr(step.node, "how", None) is not None and len(held) == 2:
+        left, right = before
+        return lambda ticks: 2 * (left.count(ticks) * (held[1] + 1) + right.count(ticks) * (held[0] + 1))
+    factor = 1 if step.node.row_wise or step.node.kind == "union" else 2
+    return lambda ticks: factor * sum(flow.count(ticks + slack) for flow in before)
+
+
+def _keeps_times(step: Step) -> bool:
+    """Whether an output event starts where an input event does, and time passes as it is."""
+    return step.node.kind in ("where", "select", "union")
+
+
+def _span(step: Step) -> int:
+    """How far a step moves or groups time."""
+    return max(abs(int(getattr(step.node, name, 0))) for name in ("size", "period", "amount"))

@@ -1,0 +1,117 @@
+"""`check`: whether a plan's state stays bounded and its answers come out, before it runs.
+
+>>> import pyarrow as pa
+>>> from caesura.ops.input import Input
+>>> from caesura.ops.join import Join
+>>> r = Input(label="r", payload=pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+>>> s = Input(label="s", payload=pa.schema([("b", pa.int64()), ("c", pa.int64())]))
+>>> plan = Join(inputs=(r, s), on=(("b", "b"),), place="flow.py:7")
+>>> on_b = check(plan, schemes={"r": "{[[b:#]]}", "s": "{[[b:#]]}"})
+>>> on_b.safe, str(on_b.output)
+(True, '{[[time:-, a:-, b:#, c:-]]}')
+>>> print(check(plan, schemes={"r": "{[[b:#]]}", "s": "{[[c:#]]}"}))
+unsafe:
+- step 'join' (flow.py:7): left rows are never freed, because its right input promises nothing on 'b' or time\
+ alone. 's' promises values of 'c'.
+<BLANKLINE>
+Any one of these makes it safe:
+- let 's' also give punctuation on 'b': [[time:-, b:#, c:-]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from caesura.contracts.accordance import Link, consistent
+from caesura.contracts.advice import minimal_punctuation, remedies
+from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
+from caesura.contracts.scheme import Scheme
+from caesura.contracts.template import ContractError, Template
+from caesura.contracts.verdict import Verdict, found
+from caesura.plan import Node
+
+
+def check(
+    node: Node,
+    *,
+    schemes: Mapping[str, Scheme | str] | None = None,
+    lifetimes: Mapping[str, Lifetime] | None = None,
+    few: Mapping[str, Iterable[str]] | None = None,
+    advise: bool = True,
+) -> Verdict:
+    """Whether a plan is safe, and if not, why and what would make it so.
+
+    By source name: ``schemes`` says what punctuation lies in data that no policy speaks for;
+    ``lifetimes`` gives the longest lifetime in ticks, or "finite"; ``few`` names columns that have a
+    bounded set of values.
+    """
+    given = Assumptions(schemes or {}, lifetimes or {}, few or {})
+    analysis = Analysis(node)
+    steps = analysis.run(given)
+    _agree(steps)
+    findings = tuple(found(steps))
+    helps = tuple(remedies(analysis, given, steps)) if findings and advise else ()
+    return Verdict(steps, findings, helps, tuple(_notes(steps, bool(findings))))
+
+
+def require_safe(
+    node: Node, *, allow_unbounded: bool = False, schemes: Mapping[str, Scheme | str] | None = None
+) -> Verdict:
+    """The verdict on a plan that is to start; raises for an unsafe one unless told otherwise."""
+    verdict = check(node, schemes=schemes, advise=not allow_unbounded)
+    if not allow_unbounded:
+        verdict.refuse()
+    return verdict
+
+
+def adequate(
+    node: Node,
+    *,
+    schemes: Mapping[str, Scheme | str] | None = None,
+    lifetimes: Mapping[str, Lifetime] | None = None,
+    few: Mapping[str, Iterable[str]] | None = None,
+    most: int = 3,
+) -> list[dict[str, Scheme]]:
+    """Which source punctuation would make the plan safe: the least sets of additions, fewest first.
+
+    An empty addition means that the plan is safe as it is; an empty list that no set of up to ``most``
+    templates helps.
+    """
+    analysis = Analysis(node)
+    given = Assumptions(schemes or {}, lifetimes or {}, few or {})
+    return [_by_source(answer) for answer in minimal_punctuation(analysis, given, most)]
+
+
+def _by_source(answer: frozenset[tuple[str, Template]]) -> dict[str, Scheme]:
+    names = sorted({name for name, _ in answer})
+    return {name: Scheme.of(*(t for n, t in answer if n == name)) for name in names}
+
+
+def _agree(steps: tuple[Step, ...]) -> None:
+    """Both ends of every edge say the same: the chosen contracts are a consistent accordance."""
+    chosen = {str(step.number): step.derived.contract for step in steps}
+    links = [
+        Link(str(number), str(step.number), port=port)
+        for step in steps
+        for port, number in enumerate(step.inputs)
+    ]
+    if not consistent(chosen, links):
+        raise ContractError(
+            "the steps' contracts do not fit together.", remedy="Look at the rule registered last."
+        )
+
+
+def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
+    for step in steps:
+        name = step.source
+        if step.origin == "assumed":
+            yield f"'{name}' is fed by hand; it is taken to give {step.scheme}."
+        elif step.origin == "unsaid":
+            yield (
+                f"'{name}' may find any punctuation in its data. "
+                f"Say which with schemes={{'{name}': '{{[[...]]}}'}}."
+            )
+        elif step.origin == "ends" and not unsafe:
+            yield f"'{name}' is a table: what waits for it waits until it is read."
+    if steps[-1].scheme.kind == "none" and not unsafe:
+        yield "No punctuation leaves the plan, so no row of its output is ever marked final."

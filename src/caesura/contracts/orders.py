@@ -1,0 +1,82 @@
+"""Other orders for a tree of inner joins: the same result, perhaps with state that goes.
+
+Where every pair of columns with one name is joined, inner joins may be grouped as one likes. The thesis'
+chapter 8 proposes the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+
+from caesura.contracts.analysis import source_names
+from caesura.plan import Node
+
+MOST_LEAVES = 5
+
+
+def orders(root: Node) -> Iterator[tuple[Node, str]]:
+    """The plan with its topmost tree of joins in every other order, each with a text for it."""
+    top = _topmost(root)
+    if top is None:
+        return
+    leaves = _leaves(top)
+    if not 2 < len(leaves) <= MOST_LEAVES:
+        return
+    for other in _trees(top, frozenset(range(len(leaves))), leaves):
+        if other.fingerprint != top.fingerprint:
+            yield _rebuilt(root, top, other), _text(other, leaves, source_names(leaves))
+
+
+def natural(node: Node) -> bool:
+    """Whether a step is an inner join on columns of equal names, without a further predicate."""
+    pairs = getattr(node, "on", ())
+    plain = getattr(node, "how", None) == "inner" and getattr(node, "residual", None) is None
+    return node.kind == "join" and plain and all(a == b for a, b in pairs)
+
+
+def _topmost(root: Node) -> Node | None:
+    todo = [root]
+    while todo:
+        node = todo.pop(0)
+        if natural(node):
+            return node
+        todo.extend(node.inputs)
+    return None
+
+
+def _leaves(node: Node) -> list[Node]:
+    if not natural(node):
+        return [node]
+    return [leaf for child in node.inputs for leaf in _leaves(child)]
+
+
+def _trees(pattern: Node, some: frozenset[int], leaves: list[Node]) -> Iterator[Node]:
+    """Every binary tree over these leaves whose joins have a key."""
+    if len(some) == 1:
+        yield leaves[next(iter(some))]
+        return
+    first, *rest = sorted(some)
+    for size in range(len(rest)):
+        for others in combinations(rest, size):
+            left = frozenset({first, *others})
+            for a in _trees(pattern, left, leaves):
+                for b in _trees(pattern, some - left, leaves):
+                    keys = [name for name in a.schema.names if name in b.schema.names]
+                    if keys:
+                        yield replace(pattern, inputs=(a, b), on=tuple((k, k) for k in keys))  # type: ignore[call-arg]
+
+
+def _rebuilt(node: Node, old: Node, new: Node) -> Node:
+    if node is old:
+        return new
+    inputs = tuple(_rebuilt(child, old, new) for child in node.inputs)
+    same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+    return node if same else replace(node, inputs=inputs)
+
+
+def _text(node: Node, leaves: list[Node], names: dict[str, str]) -> str:
+    if any(node is leaf for leaf in leaves):
+        return names[node.fingerprint]
+    return f"({' ⋈ '.join(_text(child, leaves, names) for child in node.inputs)})"

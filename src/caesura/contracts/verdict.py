@@ -1,0 +1,177 @@
+"""What a check found, in users' words: safe with the contracts shown, or what grows and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from caesura.contracts.analysis import Step
+from caesura.contracts.contract import Contract
+from caesura.contracts.derive import Unmet
+from caesura.contracts.scheme import Scheme
+from caesura.errors import PlanError
+from caesura.plan import OWN
+from caesura.punctuation import TIME
+
+FindingKind = Literal["state", "result", "unsaid"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One guarantee that a plan cannot give: which step, what stays, and why."""
+
+    kind: FindingKind
+    step: Step
+    unmet: Unmet | None
+    given: str
+    """What the lacking input gives instead, in words."""
+
+    def __str__(self) -> str:
+        if self.unmet is None:
+            return f"step {self.step.title} does not say what it keeps, so nothing can be promised."
+        hold = self.unmet.hold
+        what = f"{hold.what} that never end" if hold.endless else hold.what
+        if self.kind == "result":
+            head = f"step {self.step.title}: {what} never become final, and results behind them never come"
+        else:
+            head = f"step {self.step.title}: {what} are never freed"
+        return f"{head}, because {self._reason()}. {self.given}"
+
+    def _reason(self) -> str:
+        assert self.unmet is not None
+        need, hold = self.unmet.need, self.unmet.hold
+        columns = ", ".join(f"'{name}'" for name in need.columns)
+        place = "its input" if len(self.step.inputs) == 1 else f"its {('left', 'right')[need.port % 2]} input"
+        if need.port == OWN:
+            place = "it"
+        match self.unmet.lack:
+            case "no punctuation":
+                wanted = TIME if hold.until != "forever" else ""
+                asked = " or ".join(part for part in (columns, wanted) if part) or "all of it"
+                return f"{place} promises nothing on {asked} alone"
+            case "time only":
+                return f"{place} promises progress of time only, which closes no {hold.what.split()[-1]}"
+            case _:
+                return (
+                    f"events may never end, and {place} promises nothing on {columns or 'all of it'} for good"
+                )
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One change that was itself checked and makes the plan safe."""
+
+    text: str
+    steps: tuple[Step, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a check: safe or not, the contracts chosen, what grows, what helps."""
+
+    steps: tuple[Step, ...]
+    findings: tuple[Finding, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether all state goes and all output comes."""
+        return not self.findings
+
+    def __bool__(self) -> bool:
+        return self.safe
+
+    @property
+    def contracts(self) -> dict[str, Contract]:
+        """The contract of each step, by its reference in the drawn plan (r0, r1, ...)."""
+        return {f"r{step.number}": step.derived.contract for step in self.steps}
+
+    @property
+    def output(self) -> Scheme:
+        """What the plan's output promises."""
+        return self.steps[-1].scheme
+
+    @property
+    def growth(self) -> str:
+        """What grows without bound when the plan runs all the same; empty for a safe one."""
+        return "\n".join(str(finding) for finding in self.findings)
+
+    def __str__(self) -> str:
+        if self.safe:
+            lines = ["safe: all state goes, and all output comes.", "", *self.drawn()]
+        else:
+            lines = ["unsafe:", *(f"- {finding}" for finding in self.findings)]
+            if self.remedies:
+                lines += ["", "Any one of these makes it safe:", *(f"- {r}" for r in self.remedies)]
+        return "\n".join(lines + (["", *self.notes] if self.notes else []))
+
+    def drawn(self) -> Iterator[str]:
+        """The plan with what each edge promises."""
+        for step in self.steps:
+            inputs = " ".join(f"r{i}" for i in step.inputs)
+            told = step.node.describe()
+            head = f"r{step.number} := {step.node.kind}" + (f" {inputs}" if inputs else "")
+            yield head + (f": {told}" if told else "")
+            yield f"      {step.scheme} | {held(step)}"
+
+    def refuse(self) -> None:
+        """Raises for an unsafe plan, with what grows and what helps."""
+        if self.safe:
+            return
+        helps = "; or ".join(str(r) for r in self.remedies[:3]) or "Punctuate a source on what it lacks"
+        first = self.findings[0]
+        raise PlanError(
+            f"the plan is unsafe. {self.growth}",
+            remedy=f"{helps}. Or start it with allow_unbounded=True.",
+            place="" if first.step.node.place in str(first) else first.step.node.place,
+        )
+
+    def _repr_html_(self) -> str:
+        from caesura.contracts.html import rendered
+
+        return rendered(self)
+
+
+def held(step: Step) -> str:
+    """What a step keeps, on a line."""
+    kept = [hold for hold in step.rule.holds if not hold.endless]
+    return "keeps " + ", ".join(hold.what for hold in kept) if kept else "keeps nothing"
+
+
+def found(steps: tuple[Step, ...]) -> Iterator[Finding]:
+    """Every guarantee that some step cannot give."""
+    for step in steps:
+        if step.rule.unsaid:
+            yield Finding("unsaid", step, None, "")
+        for unmet in step.derived.unmet:
+            kind: FindingKind = "result" if unmet.hold.holds_back else "state"
+            yield Finding(kind, step, unmet, _given(steps, step, unmet))
+
+
+def _given(steps: tuple[Step, ...], step: Step, unmet: Unmet) -> str:
+    """What the sources behind the lacking input promise."""
+    start = step if unmet.need.port == OWN else steps[step.inputs[unmet.need.port]]
+    sources = [s for s in _behind(steps, start) if s.origin is not None]
+    return " ".join(f"'{s.source}' promises {_promised(s)}." for s in sources)
+
+
+def _promised(source: Step) -> str:
+    if source.origin == "unsaid":
+        return "nothing for sure: any punctuation may lie in its data"
+    return source.scheme.in_words + (" (assumed)" if source.origin == "assumed" else "")
+
+
+def _behind(steps: tuple[Step, ...], step: Step) -> list[Step]:
+    seen: dict[int, Step] = {}
+    todo = [step]
+    while todo:
+        one = todo.pop()
+        if one.number not in seen:
+            seen[one.number] = one
+            todo.extend(steps[i] for i in one.inputs)
+    return [seen[i] for i in sorted(seen)]

@@ -1,0 +1,92 @@
+"""A stream that obeys what the sources declare and makes an unsafe plan's state grow.
+
+Every source gives the same growing values at the same times, each row followed by all the punctuation
+its scheme has. Rows of all sources meet in joins, so that whatever is not freed piles up. A source that
+ends, such as a table, does so after its first row.
+
+>>> import pyarrow as pa
+>>> from caesura.contracts.check import check
+>>> from caesura.events import draw
+>>> from caesura.ops.aggregate import Aggregate, Totals
+>>> from caesura.ops.input import Input
+>>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]))
+>>> plan = Totals(inputs=(clicks,), group=("id",), aggregates=(("n", Aggregate("count")),))
+>>> print(draw([item for _, item in witness(check(plan, advise=False), events=2)]))
+ LE  RE  | id |
+  0  inf | 0  | +
+-- definite: time < 1 --
+  1  inf | 1  | +
+-- definite: time < 2 --
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.contracts.analysis import Step
+from caesura.contracts.template import Template
+from caesura.contracts.verdict import Verdict
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.punctuation import INFINITY, TIME, Pattern, Punctuation, le, lt, value
+
+
+def witness(verdict: Verdict, events: int) -> Iterator[tuple[str, Item]]:
+    """Items for each source, by its name, in the order in which they are to be fed."""
+    sources = [step for step in verdict.steps if step.origin is not None]
+    for tick in range(events):
+        going = [step for step in sources if tick == 0 or not _ends(step)]
+        for step in going:
+            yield step.source, _event(step, tick)
+        for step in going:
+            for template in step.scheme:
+                yield step.source, Punctuation(_promise(step, template, tick))
+
+
+def _ends(step: Step) -> bool:
+    return any(not template.marked for template in step.scheme)
+
+
+def _event(step: Step, tick: int) -> Page:
+    schema = step.node.schema
+    arrays = [pa.array([sample_value(f.type, tick)], f.type) for f in schema]
+    longest = step.properties.max_duration
+    if step.ends == "never":
+        end = INFINITY
+    else:
+        end = tick + (longest or 1)
+    return Page.of(pa.RecordBatch.from_arrays(arrays, schema=schema), le=[tick], re=[end])
+
+
+def _promise(step: Step, template: Template, tick: int) -> Pattern:
+    constraints: dict[str, Any] = {}
+    for name, mark in template.marked.items():
+        if name == TIME:
+            constraints[name] = lt(tick + 1)
+            continue
+        named = sample_value(step.node.schema.field(name).type, tick)
+        constraints[name] = le(named) if mark == "+" else value(named)
+    return Pattern.of(constraints)
+
+
+def sample_value(type_: pa.DataType, number: int) -> Any:
+    """The n-th value of a type, growing; types with few values begin again."""
+    if pa.types.is_boolean(type_):
+        return bool(number % 2)
+    if pa.types.is_integer(type_):
+        return number % (1 << (type_.bit_width - 1))
+    if pa.types.is_floating(type_):
+        return float(number)
+    if pa.types.is_decimal(type_):
+        return Decimal(number)
+    if pa.types.is_timestamp(type_):
+        return datetime(2000, 1, 1) + timedelta(seconds=number)
+    if pa.types.is_date(type_):
+        return date(2000, 1, 1) + timedelta(days=number)
+    text = f"{number:09d}"
+    return text.encode() if pa.types.is_binary(type_) or pa.types.is_large_binary(type_) else text

@@ -1,0 +1,156 @@
+"""`qre.over` runs a query over a stream: the events in order of time, answers as events.
+
+     LE RE | kind v |                                      LE RE | value |
+      1  2 | M    4 | +      over(s, split(iter(M), E))      3  4 | 4.5   | +
+      2  3 | M    5 | +
+      3  4 | E    - | +
+
+Law: what a query sees is the history's events at their LE, ordered by time, ties by `order_by` and then
+by payload, never by arrival; an answer is a point at the LE of the item that completes it, or lives
+until the next answer. A full retraction takes the item out of the word; a change of its end alone
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.expr import Column
+from caesura.plan import Duration, Node, Operator, Properties, shown, ticks
+from caesura.punctuation import Pattern
+from caesura.qre.evaluation import Evaluator, Kernel
+from caesura.qre.inference import value_type
+from caesura.qre.items import TICK, Items
+from caesura.qre.items import items as plain_items
+from caesura.qre.outputs import output_schema
+from caesura.qre.query import Partition, Pipe, Query
+from caesura.qre.regex import Empty
+
+Lives = Literal["point", "until_next"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Over(Node):
+    """A query over the whole stream."""
+
+    query: Query
+    order_by: tuple[str, ...] = ()
+    every: int | None = None
+    lives: Lives = "point"
+    kernel: Kernel = "auto"
+
+    kind = "qre"
+    partitioning = "one"
+
+    def output_schema(self) -> pa.Schema:
+        for name in self.order_by:
+            self.column(name)
+        return output_schema(self.query)
+
+    def derive(self, *inputs: Properties) -> Properties:
+        if self.lives == "point":
+            return Properties(insert_only=True, points=True, max_duration=1)
+        return Properties()
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        if pattern.time_bound is None or pattern.without_time().attributes:
+            return None
+        return pattern
+
+    def operator(self) -> Operator:
+        from caesura.qre.operator import QueryOperator
+
+        return QueryOperator(self)
+
+    def describe(self) -> str:
+        parts = [str(self.query)]
+        if self.every is not None:
+            parts.append(f"ticks every {shown(self.every, self.time)}")
+        if self.order_by:
+            parts.append(f"ties by {', '.join(self.order_by)}")
+        how = Evaluator(self.query, kernel=self.kernel).explain().replace("\n", " ")
+        return "; ".join([*parts, how])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OverEachKey(Over):
+    """A query that is partitioned by columns: every key can be worked on in a place of its own."""
+
+    kind = "qre"
+    partitioning = "key"
+
+    def keys(self, port: int) -> tuple[str, ...]:
+        assert isinstance(self.query, Partition)
+        return tuple(e.name for _, e in self.query.by if isinstance(e, Column))
+
+
+def over(
+    source: Node,
+    query: Query,
+    *,
+    order_by: str | tuple[str, ...] | list[str] = (),
+    ticks_every: Duration | None = None,
+    lives: Lives = "point",
+    kernel: Kernel = "auto",
+    name: str = "",
+) -> Over:
+    """The answers of a query over a stream.
+
+    ``ticks_every`` weaves a synchronisation item, for which col("tick") is true, at the end of every
+    period. ``lives`` makes an answer a point, or lets it live until the next one.
+    """
+    inner: Any = getattr(source, "node", source)
+    names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+    every = None if ticks_every is None else ticks(ticks_every, inner.time, "period of the ticks")
+    if every is not None and every <= 0:
+        raise PlanError(f"ticks every {every} never come.", remedy="Give a positive period, like '1s'.")
+    bound = _bound(query, inner, every is not None)
+    split_by_key = isinstance(bound, Partition) and all(isinstance(e, Column) for _, e in bound.by)
+    make = OverEachKey if split_by_key else Over
+    return make(
+        inputs=(inner,), query=bound, order_by=names, every=every, lives=lives, kernel=kernel, name=name
+    )
+
+
+def _bound(query: Query, source: Node, tick: bool) -> Query:
+    given = query.items
+    schema = source.schema
+    if tick and TICK in schema.names:
+        raise PlanError(
+            f"the stream has a column '{TICK}' already.", remedy="Rename it before weaving ticks."
+        )
+    wanted = (given or plain_items(schema, time=source.time)).with_ticks() if tick else given
+    if given is None or (tick and not given.ticks):
+        query = query.on(wanted or plain_items(schema, time=source.time))
+    assert query.items is not None
+    _refuse_other_columns(query.items, schema, tick)
+    if isinstance(query, Partition) and tick:
+        raise PlanError(
+            "a partition has no use for ticks: a tick belongs to no key.",
+            remedy="Use map_collect, whose synchronisation items go to every key.",
+        )
+    body = query.first if isinstance(query, Pipe) else query
+    body = body.body if isinstance(body, Partition) else body
+    if not isinstance(body, Pipe) and isinstance(body.rate, Empty):
+        raise PlanError(
+            "the query matches the empty stream only, so it never answers.",
+            remedy="Let it read at least one item.",
+        )
+    value_type(query)
+    return query
+
+
+def _refuse_other_columns(items: Items, schema: pa.Schema, tick: bool) -> None:
+    for field in items.schema:
+        if field.name == TICK and tick:
+            continue
+        if field.name not in schema.names or schema.field(field.name).type != field.type:
+            got = schema.field(field.name).type if field.name in schema.names else "no such column"
+            raise PlanError(
+                f"the query's items have '{field.name}' of type {field.type}; the stream has {got}.",
+                remedy="Build the query with qre.items(stream.schema), or select those columns first.",
+            )

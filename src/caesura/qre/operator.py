@@ -1,0 +1,239 @@
+"""A query at work in a plan: events wait until the CTI has passed them, then are read in order.
+
+An event's place in the word is final once the CTI is past its LE, since a full retraction would then be
+illegal; so answers never have to be taken back, and what waits is bounded by what may still change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.events.columns import empty_rows
+from caesura.events.delta import net_page
+from caesura.events.identity import identity
+from caesura.events.item import Item
+from caesura.events.page import Page, take_rows
+from caesura.events.rows import Chunks, RowState
+from caesura.kernels.hashing import I64, Mask, mix_int
+from caesura.kernels.keys import KeyTable
+from caesura.plan import Counters, Operator, definite
+from caesura.punctuation import INFINITY, Pattern
+from caesura.qre.evaluation import Evaluator
+from caesura.qre.node import Over
+from caesura.qre.query import Partition
+from caesura.qre.weaving import Weaver, woven
+
+
+class QueryOperator(Operator):
+    """Holds events that may still change, and the query's own state."""
+
+    def __init__(self, node: Over) -> None:
+        super().__init__()
+        self.node = node
+        self.source = node.inputs[0].schema
+        self.waiting = RowState({"le": np.int64}, self.source)
+        self.open = RowState({"le": np.int64}, node.schema)
+        self.evaluator = Evaluator(node.query, kernel=node.kernel)
+        self.weaver = Weaver(node.every) if node.every is not None else None
+        self._changed = False
+
+    # Events in.
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if page.re_new is None or page.retracts is None:
+            self._wait(page)
+            return []
+        gone = page.retracts & (page.re_new <= page.le)
+        self._wait(page.filter(~page.retracts))
+        if gone.any():
+            self._take_out(page.filter(gone))
+        return []
+
+    def _wait(self, page: Page) -> None:
+        if len(page):
+            self.waiting.append({"le": page.le}, page.payload)
+
+    def _take_out(self, page: Page) -> None:
+        """Retracted events leave the word; equal events are interchangeable."""
+        live = np.flatnonzero(self.waiting.alive)
+        le = self.waiting.get("le")[live]
+        known = KeyTable()
+        mine, _ = known.encode(*_ids(self.waiting.payload.take(live), le))
+        theirs = known.find(*_ids(page.payload, page.le))
+        wanted = np.bincount(theirs[theirs >= 0], minlength=known.count)
+        order = np.argsort(mine, kind="stable")
+        rank = np.arange(len(mine)) - np.searchsorted(mine[order], mine[order])
+        self.waiting.kill(np.sort(live[order[rank < wanted[mine[order]]]]))
+
+    # Answers out.
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        self.counters.sweeps += 1
+        bound = self.promises[0].cti
+        items = self._advance(bound)
+        if bound == INFINITY:
+            self._end()
+        return [*items, *definite(self.node.carry(port, pattern))]
+
+    def _advance(self, bound: int) -> list[Item]:
+        batch, le = self._ready(bound)
+        if self.weaver is not None:
+            batch, le = woven(batch, le, self.weaver.due(bound, le))
+        if len(le) == 0:
+            return []
+        self._changed = True
+        rows, answers = self.evaluator.run(batch, le, le + 1)
+        self._note()
+        times = le[rows]
+        if self.node.lives == "point":
+            return [Page(times, times + 1, answers)] if len(rows) else []
+        return self._until_next(rows, times, answers)
+
+    def _ready(self, bound: int) -> tuple[pa.RecordBatch, I64]:
+        """The waiting events before the bound, in canonical order."""
+        state = self.waiting
+        ready = np.flatnonzero(state.alive & (state.get("le") < bound))
+        le = state.get("le")[ready]
+        batch = state.payload.take(ready) if len(self.source) else empty_rows(len(ready))
+        if len(ready):
+            state.kill(ready)
+            if state.wasteful:
+                state.compact()
+        if len(le) > 1 and not bool((np.diff(le) > 0).all()):
+            order = self._order(batch, le)
+            batch, le = take_rows(batch, order), le[order]
+        return batch, le
+
+    def _order(self, batch: pa.RecordBatch, le: I64) -> I64:
+        first = np.argsort(le, kind="stable")
+        if bool((np.diff(le[first]) > 0).all()):
+            return first
+        names = list(self.node.order_by)
+        rest = [n for n in batch.schema.names if n not in names]
+        columns: dict[str, Any] = {"": le}
+        for name in [*names, *rest]:
+            columns |= _sortable(name, batch.column(name))
+        table = pa.table(list(columns.values()), names=list(columns))
+        keys = [(name, "ascending") for name in columns]
+        return pc.sort_indices(table, sort_keys=keys).to_numpy()  # type: ignore[no-any-return]
+
+    def _until_next(self, rows: I64, times: I64, answers: pa.RecordBatch) -> list[Item]:
+        """Answers that live until the next one (of their key): the last of each stays open."""
+        if len(rows) == 0:
+            return []
+        groups, entries = self._groups(rows, answers)
+        ends = np.full(len(rows), INFINITY, np.int64)
+        order = np.lexsort((entries, groups))
+        g, e, t = groups[order], entries[order], times[order]
+        following = np.searchsorted(g * (len(rows) + 1) + e, g * (len(rows) + 1) + e, side="right")
+        has = (following < len(g)) & (g[np.minimum(following, len(g) - 1)] == g)
+        ends[order[has]] = t[following[has]]
+        items = self._close_open(groups, times, answers)
+        keep = np.flatnonzero(ends > times)
+        if len(keep):
+            items.append(Page(times[keep], ends[keep], take_rows(answers, keep)))
+        last = np.flatnonzero(ends == INFINITY)
+        self.open.append({"le": times[last]}, take_rows(answers, last))
+        return items
+
+    def _groups(self, rows: I64, answers: pa.RecordBatch) -> tuple[I64, I64]:
+        """Per output row whose answers it replaces, and the number of the answer it belongs to."""
+        number = np.cumsum(np.append(0, np.diff(rows) > 0)).astype(np.int64)
+        query = self.node.query
+        if not isinstance(query, Partition):
+            return np.zeros(len(rows), np.int64), number
+        keys = [answers.column(n) for n, _ in query.by]
+        return KeyTable().encode(*identity(keys, len(rows)))[0], number
+
+    def _close_open(self, groups: I64, times: I64, answers: pa.RecordBatch) -> list[Item]:
+        live = np.flatnonzero(self.open.alive)
+        if len(live) == 0:
+            return []
+        before = self.open.payload.take(live)
+        query = self.node.query
+        ends = np.full(len(live), times[0], np.int64)
+        ended: Mask = np.ones(len(live), np.bool_)
+        if isinstance(query, Partition):
+            table = KeyTable()
+            columns = [answers.column(n) for n, _ in query.by]
+            _, fresh = table.encode(*identity(columns, len(times)))
+            mine = table.find(*identity([before.column(n) for n, _ in query.by], len(live)))
+            ended = mine >= 0
+            ends = times[fresh][np.maximum(mine, 0)]
+        done = np.flatnonzero(ended)
+        le = self.open.get("le")[live[done]]
+        page = net_page(
+            pa.concat_batches([before.take(pa.array(done))] * 2),
+            np.concatenate([le, le]),
+            np.concatenate([np.full(len(done), INFINITY, np.int64), ends[done]]),
+            np.concatenate([np.full(len(done), -1, np.int64), np.where(ends[done] > le, 1, 0)]),
+        )
+        self.open.kill(live[done])
+        if self.open.wasteful:
+            self.open.compact()
+        return [page] if len(page) else []
+
+    def _note(self) -> None:
+        left = self.evaluator.left
+        if left:
+            self.counters.extra["left the rate's language"] = left
+        self.counters.extra["keys"] = self.evaluator.keys
+
+    def _end(self) -> None:
+        """The stream is over: nothing will be read or taken back any more."""
+        self.evaluator = Evaluator(self.node.query, kernel=self.node.kernel)
+        live = np.flatnonzero(self.open.alive)
+        self.open.kill(live)
+        self._changed = True
+
+    # State.
+
+    def states(self) -> dict[str, RowState]:
+        return {"waiting": self.waiting, "open": self.open}
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "next_tick": None if self.weaver is None else self.weaver.next}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        if self.weaver is not None:
+            self.weaver.next = meta["next_tick"]
+
+    def snapshot(self) -> Chunks:
+        chunks = super().snapshot()
+        if self._changed:
+            chunks["query"] = self.evaluator.save()
+            self._changed = False
+        return chunks
+
+    def restore(self, chunks: Any) -> None:
+        super().restore(chunks)
+        if "query" in chunks:
+            self.evaluator.load(chunks["query"])
+
+    def measure(self) -> Counters:
+        counters = super().measure()
+        counters.state_bytes += self.evaluator.nbytes
+        return counters
+
+
+def _ids(payload: pa.RecordBatch, le: I64) -> tuple[Any, Any]:
+    h1, h2 = identity(payload.columns, len(le))
+    o1, o2 = np.empty_like(h1), np.empty_like(h2)
+    mix_int(h1, h2, np.arange(len(le)), le, o1, o2)
+    return o1, o2
+
+
+def _sortable(name: str, column: pa.Array) -> dict[str, pa.Array]:
+    """A column as columns that can be ordered: values, then NaN, then null; structs by their fields."""
+    if pa.types.is_struct(column.type):
+        parts = {f"{name}?": column.is_null()}
+        for i, part in enumerate(column.flatten()):
+            parts |= _sortable(f"{name}.{i}", part)
+        return parts
+    return {name: column}

@@ -1,0 +1,62 @@
+"""Ticks woven into a stream: a synchronisation item at every multiple of a period, driven by progress.
+
+The tick at T stands before the events that start at T and behind all that start earlier. The first
+comes at the end of the period of the first event; then they come without a gap, empty periods
+included, as far as progress has come, and at the end of the stream one more, behind the last event.
+
+>>> weave = Weaver(10)
+>>> [weave.due(5, [3]).tolist(), weave.due(31, []).tolist(), weave.due(INFINITY, [33]).tolist()]
+[[], [10, 20, 30], [40]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.kernels.hashing import I64
+from caesura.punctuation import INFINITY
+from caesura.qre.items import TICK
+
+MOST = 20_000_000
+
+
+class Weaver:
+    """When ticks fall due; `next` is the first that has not come, None before the first event."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self.next: int | None = None
+
+    def due(self, bound: int, le: Sequence[int] | I64) -> I64:
+        """The ticks up to a CTI, given the starts of the events before it (in order)."""
+        if self.next is None and len(le):
+            self.next = (int(le[0]) // self.every + 1) * self.every
+        if self.next is None:
+            return np.zeros(0, np.int64)
+        last = (int(le[-1]) // self.every + 1) * self.every if len(le) else self.next - self.every
+        until = last if bound == INFINITY else bound
+        count = max(0, (until - self.next) // self.every + 1)
+        if count > MOST:
+            raise StreamError(
+                f"{count:,} ticks of {self.every} fall due at once.",
+                remedy="Take a longer period, or check the times: one event lies far from the others.",
+            )
+        ticks = self.next + self.every * np.arange(count, dtype=np.int64)
+        self.next += self.every * count
+        return ticks
+
+
+def woven(batch: pa.RecordBatch, le: I64, ticks: I64) -> tuple[pa.RecordBatch, I64]:
+    """Events in order with ticks between them: all columns of a tick are null but TICK."""
+    flags = np.zeros(len(le), np.bool_)
+    places = np.searchsorted(le, ticks, side="left")
+    order = np.insert(np.arange(len(le)), places, -1)
+    rows = pa.array(order, mask=order < 0)
+    columns = [c.take(rows) for c in batch.columns]
+    marks = np.insert(flags, places, True)
+    names = [*batch.schema.names, TICK]
+    return pa.RecordBatch.from_arrays([*columns, pa.array(marks)], names=names), np.insert(le, places, ticks)

@@ -1,0 +1,65 @@
+"""Puts the buckets' outputs of an epoch together: pages first, then what all buckets promise.
+
+A bucket's punctuation speaks for its own rows; the output as a whole promises what every bucket has.
+
+>>> from caesura.punctuation import cti
+>>> aligner = Aligner(buckets=2)
+>>> some = [Packet(0, "out:out", 0, "0", 0, {}, (cti(20),)), Packet(0, "out:out", 0, "1", 0, {}, (cti(10),))]
+>>> [str(item) for item in aligner.epoch(0, some).items["out"]]
+['definite: time < 10']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from caesura.events import Item, Page
+from caesura.punctuation import Alignment, Intent, Punctuation
+from caesura.runtime.fragment import OUT
+from caesura.runtime.mapper import LATE
+from caesura.runtime.packet import Packet
+
+
+@dataclass
+class Epoch:
+    """What came out of one epoch."""
+
+    number: int
+    items: dict[str, list[Item]]
+    late: dict[str, list[pa.RecordBatch]]
+
+
+@dataclass
+class Aligner:
+    """Remembers what each bucket has promised on each output."""
+
+    buckets: int
+    alignments: dict[str, Alignment] = field(default_factory=dict)
+
+    def epoch(self, number: int, packets: Iterable[Packet]) -> Epoch:
+        """The items by output and the late rows by source of the packets of an epoch."""
+        items: dict[str, list[Item]] = {}
+        late: dict[str, list[pa.RecordBatch]] = {}
+        told: list[tuple[str, int, Punctuation]] = []
+        for packet in sorted(packets, key=lambda p: (p.label, p.origin, p.seq)):
+            if packet.label == LATE:
+                rows = [i.payload for i in packet.items if isinstance(i, Page)]
+                late.setdefault(packet.header["source"], []).extend(rows)
+                continue
+            name = packet.label.removeprefix(OUT)
+            for item in packet.items:
+                if isinstance(item, Page):
+                    items.setdefault(name, []).append(item)
+                else:
+                    told.append((name, int(packet.origin), item))
+        for name, origin, item in told:
+            if item.intent is Intent.DEFINITE:
+                items.setdefault(name, []).extend(self._held(name, origin, item))
+        return Epoch(number, items, late)
+
+    def _held(self, name: str, origin: int, item: Punctuation) -> list[Punctuation]:
+        alignment = self.alignments.setdefault(name, Alignment(range(self.buckets)))
+        return [Punctuation(p, Intent.DEFINITE) for p in alignment.add(origin, item.pattern)]

@@ -1,0 +1,139 @@
+"""Streams that obey a scheme, and what the three guarantees ask of a plan that is fed with them."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from caesura.contracts import Scheme, Template, Watch
+from caesura.events import Item, Page
+from caesura.plan import Node
+from caesura.punctuation import INFINITY, NULL, TIME, Intent, Pattern, Punctuation, Values, lt, value
+from caesura.runtime import Query
+from caesura.testing.case import LABELS, LawCase, cases
+from caesura.testing.oracles.rows import Rows, same
+from caesura.testing.spec import DOMAINS, InputSpec, plain_rows
+
+sys.path.append(str(Path(__file__).parents[1] / "laws"))
+import law_cases  # noqa: E402, F401  (registers every operator's case)
+
+END = 64
+"""No event of a test stream starts or ends later, unless it never ends."""
+MARKABLE = ("key", "name", "int")
+CASES = cases()
+
+
+def pool(spec: InputSpec) -> list[Template]:
+    """Templates that a stream of this shape can be given."""
+    names = (TIME, *spec.columns)
+    columns = [name for name, kind in spec.columns.items() if kind in MARKABLE]
+    marks: list[dict[str, str]] = [{TIME: "+"}]
+    marks += [{name: "#"} for name in columns] + [{TIME: "+", name: "#"} for name in columns]
+    marks += [{spec.key: "+"}] if spec.key else []
+    return [Template.of(names, some) for some in marks]
+
+
+def obeying(items: Sequence[Item], spec: InputSpec, scheme: Scheme, random: Random) -> list[Item]:
+    """The same events with truthful punctuation of the scheme's forms, every event covered at the end."""
+    result: list[Item] = []
+    for place, item in enumerate(items):
+        result.append(item)
+        later = [row for rest in items[place + 1 :] for row in changes(rest, spec)]
+        for template in scheme:
+            if random.random() < 0.5:
+                told = promise(template, spec, later, random)
+                result += [] if told is None else [Punctuation(told)]
+    for template in scheme:
+        result += [Punctuation(pattern) for pattern in closing(template, spec)]
+    return result
+
+
+def changes(item: Item, spec: InputSpec) -> list[dict[str, Any]]:
+    """A page's rows with their sync times."""
+    if not isinstance(item, Page):
+        return []
+    rows = item.payload.to_pylist()
+    return [{TIME: int(t), **row} for t, row in zip(item.sync, rows, strict=True)]
+
+
+def promise(
+    template: Template, spec: InputSpec, later: list[dict[str, Any]], random: Random
+) -> Pattern | None:
+    """A pattern of this form that nothing later contradicts."""
+    constraints: dict[str, Values] = {}
+    for name in template.payload:
+        domain = domain_of(spec, name)
+        if template[name] == "#":
+            constraints[name] = random.choice(domain)
+            continue
+        coming = [row[name] for row in later]
+        if None in coming:
+            return None
+        constraints[name] = lt(min([*coming, 9])).union(NULL)
+    left = [row for row in later if all(v.contains(row[n]) for n, v in constraints.items())]
+    if template[TIME] == "+":
+        constraints[TIME] = lt(min([row[TIME] for row in left], default=40))
+    elif left:
+        return None
+    return Pattern.of(constraints)
+
+
+def domain_of(spec: InputSpec, name: str) -> list[Values]:
+    """Every value that a column can have, each alone."""
+    return [value(v) for v in DOMAINS[spec.columns[name]]]
+
+
+def closing(template: Template, spec: InputSpec) -> Iterator[Pattern]:
+    """Patterns of one form that together cover everything up to the end."""
+    names = [name for name in template.payload if template[name] == "#"]
+    fixed = {n: lt(1000).union(NULL) for n in template.payload if template[n] == "+"}
+    if template[TIME] == "+":
+        fixed[TIME] = lt(END)
+    for values in product(*(domain_of(spec, name) for name in names)):
+        yield Pattern.of({**fixed, **dict(zip(names, values, strict=True))})
+
+
+def restricted(rows: Rows, pattern: Pattern) -> Counter[Any]:
+    """The piece of a history that a definite punctuation closes."""
+    bound = pattern.time_bound
+    assert bound is not None
+    rest = pattern.without_time()
+    piece: Counter[Any] = Counter()
+    for le, re, payload in rows:
+        if le < bound and rest.matches_row(payload):
+            piece[(le, min(re, bound), same(payload))] += 1
+    return piece
+
+
+def drive(node: Node, fed: Sequence[tuple[str, Item]], speculate: Any) -> tuple[list[Item], dict[str, int]]:
+    """What comes out of a plan, and what its steps hold in the end."""
+    query = Query({"out": node}, speculate=speculate)
+    out: list[Item] = []
+    for label, item in fed:
+        query.feed(label, item)
+        query.run()
+        out += query.take("out")
+    return out, {label: counters.state_rows for label, counters in query.counters().items()}
+
+
+def guarantees(case: LawCase, node: Node, output: Scheme, fed: list[tuple[int, Item]], pace: Any) -> None:
+    """The three guarantees of a contract, on one run of its operator."""
+    out, held = drive(node, [(LABELS[i], item) for i, item in fed], pace)
+    assert not any(held.values()), f"guarantee 2: state stays: {held}"
+    watch = Watch(output)
+    watch.see(out)
+    assert watch.obeyed, f"guarantee 1, {output}: {watch.report()}"
+    given = [plain_rows([x for n, x in fed if n == i], s.schema.names) for i, s in enumerate(case.inputs)]
+    wanted = case.expected(given, fed)
+    names = node.schema.names
+    for place, item in enumerate(out):
+        if not isinstance(item, Page) and item.intent is Intent.DEFINITE:
+            so_far = plain_rows(out[: place + 1], names)
+            closed = restricted(so_far, item.pattern)
+            assert closed == restricted(wanted, item.pattern), f"guarantee 3: the piece {item.pattern}"
+    assert restricted(plain_rows(out, names), Pattern.before(INFINITY)) == restricted(wanted, Pattern())

@@ -1,0 +1,132 @@
+"""Queries in the law suite: what they do to a history, by sorting it and denoting every prefix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from caesura import qre
+from caesura.expr import col
+from caesura.punctuation import INFINITY, Pattern
+from caesura.qre.oracle import UNDEFINED, denote
+from caesura.qre.query import Query
+from caesura.testing.case import LawCase, register
+from caesura.testing.oracles.rows import Row, Rows
+from caesura.testing.spec import InputSpec
+
+SPEC = InputSpec({"id": "key", "n": "int"}, key="id", max_rows=7)
+ITEMS = qre.items(SPEC.schema)
+TICKED = qre.items(SPEC.schema, ticks=True)
+
+
+def ordered(rows: Rows, by: Sequence[str] = ()) -> Rows:
+    """A history's rows as the word that a query reads: by LE, the named columns, the payload; nulls last."""
+
+    def rank(value: Any) -> tuple[int, Any]:
+        if value is None:
+            return (2, 0)
+        return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
+
+    def place(row: Row) -> tuple[Any, ...]:
+        names = [*by, *(n for n in row[2] if n not in by)]
+        return (row[0], *(rank(row[2][n]) for n in names))
+
+    return sorted(rows, key=place)
+
+
+def word_of(rows: Rows, query: Query) -> pa.RecordBatch:
+    assert query.items is not None
+    names = query.items.schema.names
+    return pa.RecordBatch.from_pylist([{n: r[2].get(n) for n in names} for r in rows], query.items.schema)
+
+
+def woven(rows: Rows, every: int, patterns: Sequence[Pattern]) -> Rows:
+    """The rows with ticks between them, as far as progress is known to have come."""
+    if not rows:
+        return []
+    bounds = [p.time_bound for p in patterns if not p.without_time().attributes]
+    told = [b for b in bounds if b is not None and b != INFINITY]
+    first, last = rows[0][0] // every + 1, rows[-1][0] // every + 1
+    until = max([last * every, *told])
+    ticks = [(t * every, t * every + 1, {"tick": True}) for t in range(first, until // every + 1)]
+    events = [(le, re, {**p, "tick": False}) for le, re, p in rows]
+    return sorted([*ticks, *events], key=lambda r: (r[0], not r[2]["tick"]))
+
+
+def answers(rows: Rows, query: Query, shape: Callable[[Any, Row], list[dict[str, Any]]]) -> Rows:
+    values = denote(query, word_of(rows, query))
+    found = [(row, v) for row, v in zip(rows, values, strict=True) if v is not UNDEFINED]
+    return [(row[0], row[0] + 1, payload) for row, v in found for payload in shape(v, row)]
+
+
+def slowest(ctis: tuple[int, ...]) -> int:
+    return min(ctis)
+
+
+def plain(value: Any, row: Row) -> list[dict[str, Any]]:
+    return [{"value": value}]
+
+
+RUNS = qre.split(
+    qre.match(qre.star(qre.any_of(col("n") > 0, ~(col("n") > 0).coalesce(False))), items=ITEMS),
+    qre.atom(col("n") > 0, col("n"), items=ITEMS),
+    op=col("_1"),
+)
+SUMS = qre.iter1(qre.atom(op=col("n"), items=ITEMS), qre.sum())
+PAIRS = qre.iter_last(
+    qre.split(a=qre.atom(op=col("n"), items=ITEMS), b=qre.atom(op=col("n"), items=ITEMS), op=col("a") - col("b"))
+)
+PER_KEY = qre.partition(
+    qre.split(qre.atom(op=col("n"), items=ITEMS), qre.atom(op=col("n"), items=ITEMS), op=col("_0") + col("_1")),
+    by={"who": "id"},
+    only=col("id").is_not_null(),
+)
+PER_TICK = qre.iter_last(
+    qre.apply(
+        qre.map_collect(
+            qre.TICK,
+            col("id").coalesce(-1).alias("who"),
+            qre.split(
+                qre.iter1(qre.atom(~qre.TICK, col("n"), items=TICKED), qre.sum()),
+                qre.match(qre.TICK, items=TICKED),
+                op=col("_0"),
+            ),
+            every=qre.letter(qre.TICK),
+        ),
+        qre.rel().count(),
+    )
+)
+
+
+def case(name: str, query: Query, oracle: Callable[..., Rows], **options: Any) -> None:
+    register(
+        LawCase(
+            f"qre {name}",
+            build=lambda a: qre.over(a, query, **options),
+            oracle=oracle,
+            inputs=(SPEC,),
+            liveness=slowest,
+            state_bound=lambda live: live[0],
+        )
+    )
+
+
+case("filter", RUNS, lambda a, **_: answers(ordered(a), RUNS, plain))
+case("running sum", SUMS, lambda a, **_: answers(ordered(a), SUMS, plain))
+case("pairs, ties by n", PAIRS, lambda a, **_: answers(ordered(a, ["n"]), PAIRS, plain), order_by="n")
+case("pairs on the twin", PAIRS, lambda a, **_: answers(ordered(a), PAIRS, plain), kernel="twin")
+case("pairs, generated", PAIRS, lambda a, **_: answers(ordered(a), PAIRS, plain), kernel="generated")
+case(
+    "partition",
+    PER_KEY,
+    lambda a, **_: answers(ordered(a), PER_KEY, lambda v, row: [{"who": row[2]["id"], "value": v}]),
+)
+case(
+    "map per tick",
+    PER_TICK,
+    lambda a, patterns, **_: answers(woven(ordered(a), 5, patterns[0]), PER_TICK, plain),
+    ticks_every=5,
+)

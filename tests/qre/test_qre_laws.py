@@ -1,0 +1,29 @@
+"""Queries obey every law, under every kind of punctuation."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import qre_law_cases  # noqa: F401  (registers the cases)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from caesura.testing.case import LawCase, cases
+from caesura.testing.laws import check_laws
+from caesura.testing.spec import PunctuationKind
+
+EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "25"))
+TRIALS = [
+    pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in cases() if c.name.startswith("qre ") for k in c.kinds()
+]
+
+
+@pytest.mark.parametrize(("case", "kinds"), TRIALS)
+def test_every_law_holds_for_queries(case: LawCase, kinds: tuple[PunctuationKind, ...]) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check_laws(case, data, kinds=kinds)
+
+    holds()

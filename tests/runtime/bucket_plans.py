@@ -1,0 +1,147 @@
+"""Plans that together hold every operator, and sources whose rows are cut as a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+import caesura as cz
+from caesura import Stream, col
+from caesura.events import KEPT, Item, Page
+from caesura.io import Source, delay
+from caesura.io.shape import Shape
+from caesura.ops.deliver import Deliver
+from caesura.plan import Raw
+from caesura.punctuation import INFINITY
+
+OWN = [("kind", pa.string()), ("from", pa.int64()), ("to", pa.int64()), ("now", pa.int64())]
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A reader that gives these batches."""
+
+    key: str
+    schema: pa.Schema
+    raws: tuple[Raw, ...]
+    lanes: int = 1
+    punctuates: bool = False
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        return iter(self.raws)
+
+    def describe(self) -> str:
+        return self.key
+
+
+def scripted(
+    name: str, payload: pa.Schema, items: Sequence[Item], lanes: Sequence[int], cuts: Sequence[int], lag: int
+) -> Source:
+    """A source in full physical form: rows dealt to lanes in turn, each lane cut into batches in turn."""
+    schema = pa.schema([*OWN, *payload])
+    rows = [row for item in items if isinstance(item, Page) for row in _raw_rows(item, payload)]
+    count = max(lanes) + 1
+    dealt = [[r for i, r in enumerate(rows) if lanes[i % len(lanes)] == n] for n in range(count)]
+    raws: list[Raw] = []
+    at, turn = [0] * count, 0
+    while any(a < len(d) for a, d in zip(at, dealt, strict=True)):
+        lane, size = turn % count, cuts[turn % len(cuts)]
+        part = dealt[lane][at[lane] : at[lane] + size]
+        if part:
+            raws.append(Raw(lane, at[lane], pa.RecordBatch.from_pylist(part, schema)))
+        at[lane] += len(part)
+        turn += 1
+    shape = Shape.of(time="from", end="to", kind="kind", new_end="now")
+    reader = Scripted(name, schema, tuple(raws), count)
+    return Source(reader=reader, shape=shape, policy=delay(lag), name=name)
+
+
+def _raw_rows(page: Page, payload: pa.Schema) -> Iterator[dict[str, Any]]:
+    for le, re, new, values in page.rows():
+        kept = new is None or new == KEPT
+        ends = {"to": None if re == INFINITY else re, "now": None if kept or new == INFINITY else new}
+        yield {
+            "kind": "+" if kept else "-",
+            "from": le,
+            **ends,
+            **dict(zip(payload.names, values, strict=True)),
+        }
+
+
+def inserts(name: str, payload: pa.Schema, items: Sequence[Item], cuts: Sequence[int], lag: int) -> Source:
+    """A source of intervals: what the items insert, as it comes."""
+    full = scripted(name, payload, items, [0], cuts, lag)
+    assert isinstance(full.reader, Scripted)
+    raws = [Raw(0, raw.offset, raw.batch.drop_columns(["kind", "now"])) for raw in full.reader.raws]
+    schema = pa.schema([f for f in full.reader.schema if f.name not in ("kind", "now")])
+    reader = Scripted(name, schema, tuple(raws))
+    return Source(reader=reader, shape=Shape.of(time="from", end="to"), policy=delay(lag), name=name)
+
+
+def output(stream: Stream, mode: Any) -> Stream:
+    return Stream(Deliver(inputs=(stream.node,), mode=mode))
+
+
+MADE = {
+    "n": cz.count(),
+    "total": cz.sum("v"),
+    "low": cz.min("v"),
+    "high": cz.max("v"),
+    "mean": cz.avg("v"),
+}
+Build = Callable[[Stream, Stream], Stream]
+PLANS: dict[str, Build] = {
+    "a source alone": lambda a, b: a,
+    "where and select": lambda a, b: a.where(col("v") > 0).select("id", w=col("v") + 1),
+    "union": lambda a, b: a.select("id").union(b.select("id")),
+    "distinct": lambda a, b: a.select("id").distinct(),
+    "difference of bags": lambda a, b: a.select("id").difference(b.select("id")),
+    "difference of sets": lambda a, b: a.select("id").difference(b.select("id"), mode="set"),
+    "totals by key": lambda a, b: a.group_by("id").totals(**MADE),
+    "totals of all": lambda a, b: a.totals(**MADE),
+    "shift": lambda a, b: a.shift(3).group_by("id").tumbling(5).agg(n=cz.count()),
+    "set_duration": lambda a, b: a.set_duration(4),
+    "extend": lambda a, b: a.extend(-2),
+    "scale": lambda a, b: a.scale(2),
+    "start_at": lambda a, b: a.start_at(4),
+    "points_at_start": lambda a, b: a.points_at_start(),
+    "points_at_end": lambda a, b: a.points_at_end(),
+    "chop": lambda a, b: a.chop(4),
+    "clip": lambda a, b: a.clip(b, "id"),
+    "clip by all": lambda a, b: a.clip(b),
+    "tumbling by key": lambda a, b: a.group_by("id").tumbling(5).agg(**MADE),
+    "tumbling over all": lambda a, b: a.tumbling(7, offset=2).agg(**MADE),
+    "tumbling over a union": lambda a, b: a.select("id").union(b.select("id")).tumbling(5).agg(n=cz.count()),
+    "window behind a window": lambda a, b: (
+        a.group_by("id").tumbling(5).agg(n=cz.count()).tumbling(10).agg(k=cz.sum("n"))
+    ),
+    "a diamond": lambda a, b: (
+        a.where(col("v") > 0).select("id").union(a.select("id")).group_by("id").tumbling(5).agg(n=cz.count())
+    ),
+    "a join of windows": lambda a, b: (
+        a.group_by("id")
+        .tumbling(5)
+        .agg(n=cz.count())
+        .join(b.group_by("id").tumbling(5).agg(m=cz.count()), on="id", how="full")
+    ),
+    "output final": lambda a, b: output(a.join(b, on="id"), "final"),
+    "output final of windows": lambda a, b: output(a.group_by("id").tumbling(5).agg(n=cz.count()), "final"),
+    "output marked": lambda a, b: output(a.select("id").distinct(), "marked"),
+}
+for _how in ("inner", "left", "right", "full", "semi", "anti"):
+    PLANS[f"join {_how}"] = lambda a, b, how=_how: a.join(b, on="id", how=how)
+PLANS["join with a predicate"] = lambda a, b: a.join(b, on="id", how="left", where=col("s") != "a")
+PLANS["join with a table"] = lambda a, b: (
+    a.join(
+        cz.from_rows(
+            [{"from": 0, "id": 1, "word": "one"}, {"from": 0, "id": 2, "word": "two"}], time="from"
+        ).set_duration(1000),
+        on="id",
+    )
+    .group_by("word")
+    .tumbling(5)
+    .agg(n=cz.count())
+)
