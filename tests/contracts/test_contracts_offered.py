@@ -6,7 +6,7 @@ from random import Random
 
 import contract_streams as given_streams
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from caesura.contracts import Scheme, check
@@ -23,6 +23,7 @@ def test_an_offered_contract_keeps_its_three_guarantees(case: LawCase) -> None:
         deadline=None,
         derandomize=True,
         database=None,
+        phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
     @given(st.data())

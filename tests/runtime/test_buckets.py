@@ -78,7 +78,7 @@ def _told(row: dict[str, Any]) -> tuple[Any, ...]:
 def test_buckets_and_epochs_do_not_show(name: str) -> None:
     build: Build = PLANS[name]
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         sources("a", LEFT),
         sources("b", RIGHT),

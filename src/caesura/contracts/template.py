@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Literal, cast
 
 from caesura.errors import CaesuraError, closest
@@ -166,6 +167,23 @@ def template_of(pattern: Pattern, names: Iterable[str]) -> Template | None:
             return None
         marked[name] = mark
     return Template.of(names, marked)
+
+
+def pieces(pattern: Pattern) -> list[Pattern]:
+    """A punctuation as several that have a form, where steps have put some together.
+
+    >>> from caesura.punctuation import lt, one_of
+    >>> [str(p) for p in pieces(Pattern(id=lt(0).union(one_of([2, None]))))]
+    ['id < 0 or null', 'id = 2']
+    """
+    parts = []
+    for name, values in pattern.items():
+        split = [values]
+        if values.low and len(values.cuts) > 1:
+            low = Values(True, values.cuts[:1], values.null, values.kind)
+            split = [low, values.minus(low)]
+        parts.append([(name, some) for some in split])
+    return [Pattern.of(dict(choice)) for choice in product(*parts)]
 
 
 def _has_form(values: Values, mark: Mark, named: bool) -> bool:

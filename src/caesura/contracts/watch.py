@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.contracts.scheme import Scheme
-from caesura.contracts.template import ContractError, Template, template_of
+from caesura.contracts.template import ContractError, Template, pieces, template_of
 from caesura.errors import StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -56,7 +56,8 @@ class Watch:
         if isinstance(item, Page):
             self._hold(item)
         elif item.intent is Intent.DEFINITE:
-            self._cover(item.pattern)
+            for pattern in pieces(item.pattern) if self.reading == "implied" else (item.pattern,):
+                self._cover(pattern)
 
     def see(self, items: Iterable[Item]) -> None:
         """Takes items in order."""

@@ -46,7 +46,8 @@ class Clip(Join):
         """A clipped row goes when neither its end nor a start before it can change."""
         own = Need(0, tuple(self.inputs[0].schema.names))
         left, right = (Need(port, self.keys(port)) for port in (0, 1))
-        rows = Holding("left rows", 0, (own, right), each=2, one_per=self.keys(0))
+        itself = self.inputs[0].fingerprint == self.inputs[1].fingerprint
+        rows = Holding("left rows", 0, (own, right), each=2, one_per=self.keys(0) if itself else None)
         return rows, Holding("starts", 1, (left, right), until="start")
 
     def looks_up(self, port: int) -> bool:

@@ -75,6 +75,7 @@ class _Cutter:
         self.static = self._static()
         self.stage: dict[str, int] = {}
         self.lies: dict[str, Spread] = {}
+        self.places: dict[str, tuple[int, ...]] = {}
         self.why: dict[str, str] = {}
 
     def _static(self) -> set[str]:
@@ -134,14 +135,15 @@ class _Cutter:
             self._place_loose(node, streams, max(before, 1))
             return
         wanted = [node.keys(port) for port in range(len(node.inputs))]
-        if before > 0 and self._meet(streams, wanted, before):
-            self.stage[fp] = before
-            self.lies[fp] = self._after(node, self.lies[streams[0].fingerprint])
-            return
-        self.stage[fp] = before + 1
+        places = self._meet(streams, wanted, before) if before > 0 else None
+        if places is None:
+            chosen = self._choose(node, wanted[0])
+            places = tuple(wanted[0].index(k) for k in chosen)
+            before += 1
+        self.stage[fp], self.places[fp] = before, places
         self.why[fp] = f"{node.step} must see equal {', '.join(wanted[0]) or 'rows of all keys'} together"
-        chosen = self._choose(node, wanted[0])
-        self.lies[fp] = chosen if all(k in node.schema.names for k in chosen) else None
+        lies = tuple(wanted[0][i] for i in places)
+        self.lies[fp] = lies if all(k in node.schema.names for k in lies) else None
 
     def _place_loose(self, node: Node, streams: list[Node], stage: int) -> None:
         """A step that takes rows wherever they lie; it runs behind stage 0 if it keeps anything."""
@@ -168,20 +170,20 @@ class _Cutter:
             renamed.append(image.attributes[0])
         return tuple(renamed)
 
-    def _after(self, node: Node, lies: Spread) -> Spread:
-        return lies if lies is not None and all(k in node.schema.names for k in lies) else None
+    def _meet(self, streams: list[Node], wanted: list[tuple[str, ...]], stage: int) -> tuple[int, ...] | None:
+        """The keys, by place, by which a step's rows in a stage lie together already; None if they do not.
 
-    def _meet(self, streams: list[Node], wanted: list[tuple[str, ...]], stage: int) -> bool:
-        """Whether the rows that a step must bring together lie together already."""
-        if any(self.stage[c.fingerprint] != stage for c in streams):
-            return False
-        places = []
+        Inputs from earlier stages do not matter: they are routed to where the others are.
+        """
+        found: set[tuple[int, ...]] = set()
         for child, keys in zip(streams, wanted, strict=True):
+            if self.stage[child.fingerprint] != stage:
+                continue
             lies = self.lies[child.fingerprint]
             if lies is None or any(k not in keys for k in lies):
-                return False
-            places.append(tuple(keys.index(k) for k in lies))
-        return len(set(places)) == 1
+                return None
+            found.add(tuple(keys.index(k) for k in lies))
+        return found.pop() if len(found) == 1 else None
 
     def _choose(self, node: Node, keys: tuple[str, ...]) -> tuple[str, ...]:
         """Fewer columns where the next keyed step then needs no exchange of its own."""
@@ -190,11 +192,18 @@ class _Cutter:
         return shared or keys
 
     def _next_keys(self, node: Node) -> Spread:
-        """The columns of a step's output that the next keyed step behind it groups by."""
-        uses = self.consumers[node.fingerprint]
-        if len(uses) != 1:
+        """The columns of a step's output that the keyed steps behind it group by; None if none does.
+
+        Where several steps follow, the columns that all who care have in common, or else the first's.
+        """
+        cared = [k for k in (self._wanted(node, *use) for use in self.consumers[node.fingerprint]) if k]
+        if not cared:
             return None
-        user, port = uses[0]
+        shared = tuple(k for k in cared[0] if all(k in keys for keys in cared))
+        return shared or cared[0]
+
+    def _wanted(self, node: Node, user: Node, port: int) -> Spread:
+        """The columns that a user of a step, or a step behind it, groups by, under the step's own names."""
         if user.partitioning == "key" and not user.row_wise:
             return user.keys(port)
         deeper = self._next_keys(user)
@@ -230,9 +239,7 @@ class _Cutter:
         if node.partitioning != "key":
             lies = self.lies[node.fingerprint]
             return lies if lies is None or all(k in node.inputs[port].schema.names for k in lies) else None
-        keys = node.keys(port)
-        chosen = self._choose(node, node.keys(0))
-        return tuple(keys[node.keys(0).index(k)] for k in chosen)
+        return tuple(node.keys(port)[i] for i in self.places[node.fingerprint])
 
     def _exchange(
         self, stages: list[Stage], made: dict[str, Exchange], child: Node, target: int, keys: Spread, why: str

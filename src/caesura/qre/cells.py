@@ -65,6 +65,8 @@ class Column:
         one = value(item)
         if not self.cuts:
             return 1
+        if self.kind == "boolean":
+            return 2 if item else 1
         first = one.cuts[0] if one.cuts else None
         return 1 << (bisect_right(self.cuts, first) if first is not None else 0)
 

@@ -197,12 +197,13 @@ class QueryOperator(Operator):
         return {"waiting": self.waiting, "open": self.open}
 
     def meta(self) -> dict[str, Any]:
-        return {**super().meta(), "next_tick": None if self.weaver is None else self.weaver.next}
+        ticks = None if self.weaver is None else (self.weaver.next, self.weaver.end)
+        return {**super().meta(), "ticks": ticks}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         if self.weaver is not None:
-            self.weaver.next = meta["next_tick"]
+            self.weaver.next, self.weaver.end = meta["ticks"]
 
     def snapshot(self) -> Chunks:
         chunks = super().snapshot()

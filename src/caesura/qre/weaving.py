@@ -25,11 +25,15 @@ MOST = 20_000_000
 
 
 class Weaver:
-    """When ticks fall due; `next` is the first that has not come, None before the first event."""
+    """When ticks fall due; `next` is the first that has not come, None before the first event.
+
+    `end` is where the last event's period ends.
+    """
 
     def __init__(self, every: int) -> None:
         self.every = every
         self.next: int | None = None
+        self.end = 0
 
     def due(self, bound: int, le: Sequence[int] | I64) -> I64:
         """The ticks up to a CTI, given the starts of the events before it (in order)."""
@@ -37,8 +41,9 @@ class Weaver:
             self.next = (int(le[0]) // self.every + 1) * self.every
         if self.next is None:
             return np.zeros(0, np.int64)
-        last = (int(le[-1]) // self.every + 1) * self.every if len(le) else self.next - self.every
-        until = last if bound == INFINITY else bound
+        if len(le):
+            self.end = (int(le[-1]) // self.every + 1) * self.every
+        until = self.end if bound == INFINITY else bound
         count = max(0, (until - self.next) // self.every + 1)
         if count > MOST:
             raise StreamError(

@@ -101,7 +101,7 @@ class Gate(SourceIngress):
         return self.close() if closes else self._finished(self._advance(now=True))
 
     def _admit(self, lane: Lane, page: Page) -> Iterator[Item]:
-        page, sync, prior = unhide(page, self.rules.schema)
+        page, sync, prior = _unhide(page, self.rules.schema)
         if len(page) == 0:
             return
         bounds = self._row_bounds(lane, prior, len(page))
@@ -152,7 +152,7 @@ def hidden(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(SYNC, pa.int64())).append(pa.field(PRIOR, pa.int64()))
 
 
-def unhide(page: Page, schema: pa.Schema) -> tuple[Page, I64 | None, I64 | None]:
+def _unhide(page: Page, schema: pa.Schema) -> tuple[Page, I64 | None, I64 | None]:
     """A page without its hidden columns, and what they said."""
     names = page.schema.names
     sync = page.payload.column(SYNC).to_numpy() if SYNC in names else None

@@ -17,7 +17,6 @@ from caesura.events.columns import empty_rows
 from caesura.events.identity import identity
 from caesura.expr import col
 from caesura.io.in_data import find_marks
-from caesura.io.ingress import below_bound
 from caesura.io.late import LateTable, beside
 from caesura.io.shape import REASONS, Shaped
 from caesura.io.source import Source
@@ -27,7 +26,7 @@ from caesura.ops.select import Select
 from caesura.plan import Node, Raw
 from caesura.plan.cut import Exchange, Stages, image, rebuilt
 from caesura.punctuation import MIN_TIME
-from caesura.runtime.gate import PRIOR, SYNC, Chunk, hidden, hide, unhide
+from caesura.runtime.gate import PRIOR, SYNC, Chunk, hidden, hide
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 
@@ -51,8 +50,6 @@ class Mapper:
         self._query = Query(outputs)
         self._query.run()
         self._flawed = LateTable(source.schema, source.time, limit=1 << 40)
-        self._teller = teller(stages, source)
-        self._late = LateTable(self._teller.producer.schema, source.time, limit=1 << 40)
 
     def _graft(self, node: Node, stages: Stages) -> Node:
         """The steps above the source, fed by hand, with the hidden columns carried along."""
@@ -87,10 +84,9 @@ class Mapper:
             place = (*order, number)
             yield from self._chunk(raw, part, marks.offsets[begin:position], place, says, last)
             begin = position
-        for table, producer in ((self._flawed, self.source), (self._late, self._teller.producer)):
-            late = table.drain()
-            if late is not None:
-                yield late_packet(late, self.source, producer, f"{raw.lane}:{order}")
+        flawed = self._flawed.drain()
+        if flawed is not None:
+            yield late_packet(flawed, self.source, self.source, f"{raw.lane}:{order}")
 
     def _chunk(
         self,
@@ -108,7 +104,7 @@ class Mapper:
         self._query.run()
         for departure in self.departures:
             came = [p for p in self._query.take(departure.label) if isinstance(p, Page)]
-            pages = [self._on_time(raw.lane, p, departure) for p in came] if self._local else came
+            pages = [part for p in came for part in self._parted(p)] if self._local else came
             spread: list[list[Page]] = [[] for _ in range(self.buckets)]
             for page in pages:
                 for bucket, rows in enumerate(route(page, departure, self.buckets)):
@@ -119,7 +115,7 @@ class Mapper:
                 yield Packet(*where, self.source.fingerprint, 0, chunk.to_json(), tuple(some))
 
     def _events(self, lane: int, shaped: Shaped, offsets: I64) -> Iterator[Page]:
-        """The sound rows, with what hides behind them; rows late within the chunk stay here."""
+        """The sound rows, with what hides behind them."""
         if len(shaped.le) == 0:
             return
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
@@ -139,25 +135,20 @@ class Mapper:
         np.maximum.accumulate(advance[:-1], out=prior[1:])
         yield hide(page, page.sync, prior)
 
-    def _on_time(self, lane: int, page: Page, departure: Exchange) -> Page:
-        """Leaves out the rows below the bound of their own chunk: they are late wherever it comes.
+    def _parted(self, page: Page) -> Iterator[Page]:
+        """The rows that their own chunk leaves on time, then those that are late wherever it comes.
 
-        They are judged behind the row-wise steps, as at the gates; so how a lane is cut into chunks
-        does not show in the late table.
+        Only the latter tell the gate what came before them; the gate says how late they are.
         """
         assert self._lag is not None
         sync, prior = (page.payload.column(name).to_numpy() for name in (SYNC, PRIOR))
-        bound = np.where(prior <= MIN_TIME + self._lag, MIN_TIME, prior - self._lag)
-        late = sync < bound
-        page = page.with_payload(page.payload.drop_columns([PRIOR]))
+        late = sync < np.where(prior <= MIN_TIME + self._lag, MIN_TIME, prior - self._lag)
+        bare = page.with_payload(page.payload.drop_columns([PRIOR]))
         if not late.any():
-            return page
-        if departure is self._teller:
-            gone = np.flatnonzero(late)
-            texts = below_bound(sync[gone], bound[gone], self.source.time)
-            bare = unhide(page.take(gone), departure.producer.schema)[0]
-            self._late.add(bare, texts, lane=lane, offsets=np.full(len(gone), -1, np.int64))
-        return page.filter(~late)
+            yield bare
+            return
+        yield bare.filter(~late)
+        yield page.filter(late)
 
     def _bared(self, page: Page) -> Page:
         """Leaves the hidden columns at home when they say nothing."""

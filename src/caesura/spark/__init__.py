@@ -1,6 +1,6 @@
 """The Spark host: the only room that imports pyspark."""
 
-from caesura.spark.running import SparkQuery, run_batch, start, to_spark
+from caesura.spark.running import SparkQuery, run_all, run_batch, start, to_spark
 from caesura.spark.session import session
 from caesura.spark.sinks import CallbackSink, ConsoleSink, MemorySink, ParquetSink
 
@@ -10,6 +10,7 @@ __all__ = [
     "MemorySink",
     "ParquetSink",
     "SparkQuery",
+    "run_all",
     "run_batch",
     "session",
     "start",

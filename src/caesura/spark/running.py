@@ -98,13 +98,17 @@ def start(
     return SparkQuery(writer.start(), target)
 
 
-def run_batch(
-    node: Node, spark: SparkSession, *, output: Output = "changes", speculate: Speculate | None = None
-) -> Result:
-    """Runs a plan over all there is now, as one epoch that is also the last."""
+def run_all(
+    outputs: Mapping[str, Node],
+    spark: SparkSession,
+    *,
+    output: Output = "changes",
+    speculate: Speculate | None = None,
+) -> dict[str, Result]:
+    """Runs several outputs of a plan over all there is now, as one epoch that is also the last."""
     buckets = check_session(spark)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
-    nodes = {"out": delivered(node, output)}
+    nodes = {name: delivered(node, output) for name, node in outputs.items()}
     job = make_job(nodes, buckets, speculate=chosen, closes=True)
     frame = packets(spark, job, streaming=False, files_per_epoch=None)
     sink = MemorySink()
@@ -113,7 +117,15 @@ def run_batch(
         sink.write(0, frame)
     except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
         raise ours(error) from error
-    return Result(sink.items(), node, sink.late(), {})
+    late = sink.late()
+    return {name: Result(sink.items(name), node, late, {}) for name, node in outputs.items()}
+
+
+def run_batch(
+    node: Node, spark: SparkSession, *, output: Output = "changes", speculate: Speculate | None = None
+) -> Result:
+    """Runs a plan over all there is now, as one epoch that is also the last."""
+    return run_all({"out": node}, spark, output=output, speculate=speculate)["out"]
 
 
 def to_spark(

@@ -1,4 +1,4 @@
-"""The aggregates that users write: count, sum, min, max, avg; what they take and what they give.
+"""The aggregates that users write, what they take and what they give.
 
 >>> avg("speed").label
 'avg_speed'
@@ -14,9 +14,26 @@ from typing import Literal
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import Expr, as_column, attributes, is_column, type_of
+from caesura.expr import Expr, as_column, as_expr, attributes, is_column, lit, type_of, when
+from caesura.ops.aggregate.picks import top_fields
 
-Kind = Literal["count", "sum", "min", "max", "avg"]
+Kind = Literal[
+    "count",
+    "sum",
+    "min",
+    "max",
+    "avg",
+    "variance",
+    "stddev",
+    "first",
+    "last",
+    "top_k",
+    "count_distinct",
+    "quantile",
+    "median",
+    "collect",
+]
+MOST_TOP = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +42,10 @@ class Aggregate:
 
     kind: Kind
     value: Expr | None = None
+    option: float = 0
+    """The k of top_k, the q of quantile, the ddof of variance and stddev."""
+    shown: str = ""
+    """What explain prints, where it is not the expression."""
 
     @property
     def label(self) -> str:
@@ -35,35 +56,96 @@ class Aggregate:
 
     @property
     def key(self) -> object:
-        return (self.kind, None if self.value is None else self.value.key)
+        return (self.kind, None if self.value is None else self.value.key, self.option)
 
     def __str__(self) -> str:
-        return f"{self.kind}({'' if self.value is None else self.value})"
+        return self.shown or f"{self.kind}({'' if self.value is None else self.value})"
 
 
-def count(value: str | Expr | None = None) -> Aggregate:
+def _made(kind: Kind, value: str | Expr | None, where: Expr | None, option: float = 0) -> Aggregate:
+    """An aggregate; a filter turns the values that it leaves out into nulls, which count nowhere."""
+    over = None if value is None else as_column(value)
+    words = [] if over is None else [str(over)]
+    if kind in ("top_k", "quantile"):
+        words.append(str(option))
+    if where is None:
+        return Aggregate(kind, over, option, f"{kind}({', '.join(words)})")
+    kept = when(as_expr(where), lit(1) if over is None else over)
+    return Aggregate(kind, kept, option, f"{kind}({', '.join([*words, f'where {where}'])})")
+
+
+def count(value: str | Expr | None = None, *, where: Expr | None = None) -> Aggregate:
     """How many rows; with a column, how many of its values are not null."""
-    return Aggregate("count", None if value is None else as_column(value))
+    return _made("count", value, where)
 
 
-def sum(value: str | Expr) -> Aggregate:
+def sum(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
     """The sum of the values that are not null; null when there is none. Float sums are exact."""
-    return Aggregate("sum", as_column(value))
+    return _made("sum", value, where)
 
 
-def min(value: str | Expr) -> Aggregate:
+def min(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
     """The least value; NaN counts as greater than every number."""
-    return Aggregate("min", as_column(value))
+    return _made("min", value, where)
 
 
-def max(value: str | Expr) -> Aggregate:
+def max(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
     """The greatest value; NaN counts as greater than every number."""
-    return Aggregate("max", as_column(value))
+    return _made("max", value, where)
 
 
-def avg(value: str | Expr) -> Aggregate:
+def avg(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
     """The mean of the values that are not null, as a double."""
-    return Aggregate("avg", as_column(value))
+    return _made("avg", value, where)
+
+
+def variance(value: str | Expr, *, ddof: int = 1, where: Expr | None = None) -> Aggregate:
+    """The variance, of a sample by default (ddof=0: of a population); null for too few values."""
+    return _made("variance", value, where, ddof)
+
+
+def stddev(value: str | Expr, *, ddof: int = 1, where: Expr | None = None) -> Aggregate:
+    """The square root of the variance."""
+    return _made("stddev", value, where, ddof)
+
+
+def first(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The value of the event that starts first; of several, the least."""
+    return _made("first", value, where)
+
+
+def last(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The value of the event that starts last; of several, the greatest."""
+    return _made("last", value, where)
+
+
+def top_k(value: str | Expr, k: int, *, where: Expr | None = None) -> Aggregate:
+    """The k greatest values, copies included, as a struct with the fields top1 to topk."""
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_TOP:
+        raise PlanError(f"top_k of {k!r} values.", remedy=f"Give a whole k from 1 to {MOST_TOP}.")
+    return _made("top_k", value, where, k)
+
+
+def count_distinct(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """How many different values there are; null is none."""
+    return _made("count_distinct", value, where)
+
+
+def quantile(value: str | Expr, q: float, *, where: Expr | None = None) -> Aggregate:
+    """The least value that at least the share q of the values does not exceed; exact."""
+    if not 0 <= q <= 1:
+        raise PlanError(f"a quantile at {q}.", remedy="Give a share from 0 to 1, like 0.95.")
+    return _made("quantile", value, where, q)
+
+
+def median(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The value in the middle, or the mean of the two there, as a double; exact."""
+    return _made("median", value, where, 0.5)
+
+
+def collect(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """All values in canonical order, as the text of a JSON list (a stream carries no lists)."""
+    return _made("collect", value, where)
 
 
 def read_by(aggregates: tuple[tuple[str, Aggregate], ...]) -> set[str]:
@@ -79,10 +161,8 @@ def result_type(aggregate: Aggregate, schema: pa.Schema, time: pa.DataType) -> p
     match aggregate.kind:
         case "count":
             return pa.int64()
-        case "min" | "max":
-            if pa.types.is_struct(got):
-                raise _refused(aggregate, got, "a type with an order")
-            return got
+        case "count_distinct" | "collect" | "min" | "max" | "first" | "last" | "top_k" | "quantile":
+            return _picked_type(aggregate, got)
         case "sum":
             if pa.types.is_integer(got):
                 return pa.int64()
@@ -90,10 +170,23 @@ def result_type(aggregate: Aggregate, schema: pa.Schema, time: pa.DataType) -> p
                 return pa.float64()
             if pa.types.is_decimal(got):
                 return pa.decimal128(38, got.scale)
-        case "avg":
+        case "avg" | "variance" | "stddev" | "median":
             if pa.types.is_integer(got) or pa.types.is_floating(got) or pa.types.is_decimal(got):
                 return pa.float64()
     raise _refused(aggregate, got, "a number")
+
+
+def _picked_type(aggregate: Aggregate, got: pa.DataType) -> pa.DataType:
+    """The type of what is picked out of the values, which must have an order."""
+    if pa.types.is_struct(got):
+        raise _refused(aggregate, got, "a type with an order")
+    if aggregate.kind == "count_distinct":
+        return pa.int64()
+    if aggregate.kind == "collect":
+        if pa.types.is_binary(got):
+            raise _refused(aggregate, got, "a type that has a text")
+        return pa.string()
+    return top_fields(int(aggregate.option), got) if aggregate.kind == "top_k" else got
 
 
 def _refused(aggregate: Aggregate, got: pa.DataType, wanted: str) -> PlanError:

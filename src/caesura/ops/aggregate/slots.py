@@ -17,9 +17,29 @@ from caesura.expr import Expr, compile_expr, type_of
 from caesura.kernels.hashing import I64, U64
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
+from caesura.ops.aggregate import picks
 from caesura.ops.aggregate.extremes import Bag, Grows, has_words
 from caesura.ops.aggregate.functions import Aggregate, result_type
+from caesura.ops.aggregate.moments import Moments
+from caesura.ops.aggregate.multiset import Multiset
 from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum
+
+PART_OF = {
+    "sum": "sum",
+    "avg": "sum",
+    "min": "min",
+    "max": "max",
+    "variance": "moments",
+    "stddev": "moments",
+    "first": "timed",
+    "last": "timed",
+    "top_k": "bag",
+    "count_distinct": "bag",
+    "quantile": "bag",
+    "median": "bag",
+    "collect": "bag",
+}
+"""What an aggregate keeps besides how many values there are; those with the same part share it."""
 
 
 class Slots:
@@ -41,6 +61,7 @@ class Slots:
         self._insert_only = insert_only
         self._parts: dict[object, tuple[int, Accumulator]] = {}
         self._values: dict[object, int] = {}
+        self._types: list[pa.DataType] = []
         self.makers: list[Any] = []
         self._plans = [self._plan(aggregate) for _, aggregate in aggregates]
         own = {"h1": np.uint64, "h2": np.uint64, "rows": np.int64, **fields}
@@ -54,16 +75,18 @@ class Slots:
         if aggregate.value is None:
             return {}
         parts = {"n": self._part("n", aggregate.value)}
-        if aggregate.kind in ("sum", "avg"):
-            parts["sum"] = self._part("sum", aggregate.value)
-        elif aggregate.kind in ("min", "max"):
-            parts["best"] = self._part(aggregate.kind, aggregate.value)
+        if aggregate.kind in PART_OF:
+            parts["own"] = self._part(PART_OF[aggregate.kind], aggregate.value)
         return parts
 
     def _part(self, kind: str, value: Expr) -> Accumulator:
-        place = self._values.setdefault(value.key, len(self._values))
+        timed = kind == "timed"
+        place = self._values.setdefault((timed, value.key), len(self._values))
         if place == len(self.makers):
-            self.makers.append(compile_expr(value, self.schema, time=self._time))
+            make = compile_expr(value, self.schema, time=self._time)
+            t = type_of(value, self.schema, time=self._time)
+            self.makers.append(_timed(make) if timed else make)
+            self._types.append(pa.struct([("le", pa.int64()), ("v", t)]) if timed else t)
         if (kind, value.key) not in self._parts:
             name = f"{kind}{place}"
             self._parts[kind, value.key] = place, self._accumulator(kind, name, value)
@@ -71,26 +94,23 @@ class Slots:
 
     def _accumulator(self, kind: str, name: str, value: Expr) -> Accumulator:
         t = type_of(value, self.schema, time=self._time)
-        if kind == "n":
-            return Counted(name)
-        if kind == "sum":
-            if pa.types.is_floating(t):
-                return FloatSum(name)
-            return WideSum(name, result_type(Aggregate("sum", value), self.schema, self._time))
+        match kind:
+            case "n":
+                return Counted(name)
+            case "moments":
+                return Moments(name)
+            case "bag" | "timed":
+                return Multiset(name, t, timed=kind == "timed")
+            case "sum":
+                if pa.types.is_floating(t):
+                    return FloatSum(name)
+                return WideSum(name, result_type(Aggregate("sum", value), self.schema, self._time))
         return Grows(name, kind, t) if self._insert_only and has_words(t) else Bag(name, kind, t)
 
     @property
     def value_types(self) -> list[pa.Field]:
         """The columns of values that `add` wants, in order."""
-        return [pa.field(f"v{i}", maker_type) for i, maker_type in enumerate(self._types())]
-
-    def _types(self) -> list[pa.DataType]:
-        found: dict[int, pa.DataType] = {}
-        for _, aggregate in self.aggregates:
-            if aggregate.value is not None:
-                place = self._values[aggregate.value.key]
-                found[place] = type_of(aggregate.value, self.schema, time=self._time)
-        return [found[i] for i in range(len(found))]
+        return [pa.field(f"v{i}", t) for i, t in enumerate(self._types)]
 
     def find(self, h1: U64, h2: U64) -> tuple[I64, I64]:
         """Slot numbers for keys, and the rows that need a new slot (see `open`), in slot order."""
@@ -125,17 +145,20 @@ class Slots:
     def _result(self, aggregate: Aggregate, plan: dict[str, Accumulator], at: I64) -> pa.Array:
         if not plan:
             return pa.array(self.rows.get("rows")[at])
-        if "best" in plan:
-            return plan["best"].value(self.rows, at)
-        counted = plan["n"]
         if aggregate.kind == "count":
-            return counted.value(self.rows, at)
-        n = counted.value(self.rows, at).to_numpy()
-        total = plan["sum"]
+            return plan["n"].value(self.rows, at)
+        own = plan["own"]
+        if isinstance(own, Multiset):
+            return _picked(aggregate, own, self.rows, at)
+        if aggregate.kind in ("min", "max"):
+            return own.value(self.rows, at)
+        n = plan["n"].value(self.rows, at).to_numpy()
+        if isinstance(own, Moments):
+            return _spread(aggregate, own.variance(self.rows, at, n, int(aggregate.option)), n)
         if aggregate.kind == "sum":
-            return _null_where_empty(total.value(self.rows, at), n)
-        assert isinstance(total, (FloatSum, WideSum))
-        mean = total.as_float(self.rows, at) / np.maximum(n, 1)
+            return _null_where_empty(own.value(self.rows, at), n)
+        assert isinstance(own, (FloatSum, WideSum))
+        mean = own.as_float(self.rows, at) / np.maximum(n, 1)
         return from_words(mean, n > 0, pa.float64())
 
     def drop(self, at: I64) -> None:
@@ -171,6 +194,38 @@ class Slots:
             if keep is not None:
                 part.compact(keep)
             part.rebuild(self.rows)
+
+
+def _timed(make: Any) -> Any:
+    """Values with the starts of their events."""
+
+    def made(payload: pa.RecordBatch, le: I64, re: I64) -> pa.Array:
+        return pa.StructArray.from_arrays([pa.array(le), make(payload, le, re)], ["le", "v"])
+
+    return made
+
+
+def _picked(aggregate: Aggregate, held: Multiset, rows: RowState, at: I64) -> pa.Array:
+    if aggregate.kind == "count_distinct":
+        return held.value(rows, at)
+    some, count = held.gather(at), len(at)
+    match aggregate.kind:
+        case "first":
+            return picks.first(some, count)
+        case "last":
+            return picks.last(some, count)
+        case "top_k":
+            return picks.top(some, count, int(aggregate.option))
+        case "quantile":
+            return picks.quantile(some, count, aggregate.option)
+        case "median":
+            return picks.interpolated(some, count, aggregate.option)
+    return picks.collected(some, count)
+
+
+def _spread(aggregate: Aggregate, variance: Any, n: I64) -> pa.Array:
+    out = np.sqrt(variance) if aggregate.kind == "stddev" else variance
+    return from_words(out, n > aggregate.option, pa.float64())
 
 
 def _null_where_empty(values: pa.Array, n: I64) -> pa.Array:

@@ -17,7 +17,7 @@ from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.exact import FULL, SPAN, add_floats, carry_limbs, round_limbs
+from caesura.ops.aggregate.exact import F64, FULL, SPAN, add_floats, carry_limbs, round_limbs
 
 Fields = dict[str, Any]
 CARRY_AFTER = 1 << 30
@@ -251,6 +251,24 @@ class FloatSum:
         out[odd[:, 2] > 0] = -np.inf
         out[(odd[:, 0] > 0) | ((odd[:, 1] > 0) & (odd[:, 2] > 0))] = np.nan
         return out
+
+    def as_pair(self, slots: RowState, at: I64) -> tuple[F64, F64]:
+        """The sums as two doubles each: the nearest one, and what is left, rounded."""
+        wide = np.zeros((len(at), FULL), np.int64)
+        limbs, base = slots.get(f"{self.name}_limbs")[at], slots.get(f"{self.name}_base")[at]
+        short = np.flatnonzero(base >= 0)
+        for limb in range(SPAN):
+            wide[short, base[short] + limb] = limbs[short, limb]
+        full = slots.get(f"{self.name}_full")[at]
+        wide[full >= 0] = self.full.get("limbs")[full[full >= 0]]
+        zero = np.zeros(len(at), np.int32)
+        rest = np.zeros(len(at))
+        high = self.as_float(slots, at)
+        add_floats(
+            np.arange(len(at)), -high, np.ones(len(at), np.int64), wide, zero, np.zeros(len(at), np.int64)
+        )
+        round_limbs(wide, zero, rest)
+        return high, rest
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
         return pa.array(self.as_float(slots, at))

@@ -1,8 +1,12 @@
-"""`tumbling` windows: one row per group and window, over every event that overlaps the window.
+"""`tumbling` and `hopping` windows: one row per group and window, over every event that overlaps it.
 
      LE  RE | id speed |      group_by("id").tumbling(10).agg(n=count(), top=max("speed"))
       3   4 | 7  50    | +           0  10 | 7 2 60 | +
       8  12 | 7  60    | +    ->    10  20 | 7 1 60 | +
+
+A hop shorter than the size makes windows overlap; a longer one leaves gaps, whose events count nowhere:
+
+      3   4 | 7  50    | +    hopping(10, every=5)  ->   -5 5 | 7 1 | +   and   0 10 | 7 1 | +
 
 Laws: a window that ends at or before the CTI is final; the output CTI is the start of the earliest
 window still open. An event without end belongs to the windows that start before the CTI: progress
@@ -36,22 +40,28 @@ MOST_PIECES = 50_000_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tumbling(Node):
-    """Aggregates per group over windows of one size, laid end to end from ``offset``."""
+    """Aggregates per group over windows of one size; one starts at ``offset``, and at every hop from it."""
 
     group: tuple[str, ...] = ()
     size: int
+    hop: int | None = None
+    """From one start to the next; None lays windows end to end."""
     offset: int = 0
     aggregates: tuple[tuple[str, Aggregate], ...]
 
-    kind = "tumbling"
     partitioning = "key"
 
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "tumbling" if self.every == self.size else "hopping"
+
+    @property
+    def every(self) -> int:
+        """From one start to the next."""
+        return self.size if self.hop is None else self.hop
+
     def output_schema(self) -> pa.Schema:
-        if self.size <= 0:
-            raise PlanError(
-                f"a window of {self.size} ticks can hold no event.",
-                remedy="Give a positive size, like '10s'.",
-            )
+        check_grid(self.size, self.every)
         return aggregate_schema(self, self.group, self.aggregates)
 
     def derive(self, *inputs: Properties) -> Properties:
@@ -61,11 +71,11 @@ class Tumbling(Node):
         bound = pattern.time_bound
         if bound is None or any(a not in self.group for a in pattern.without_time().attributes):
             return None
-        return pattern if bound == INFINITY else pattern.replace("time", lt(self.floor(bound)))
+        return pattern if bound == INFINITY else pattern.replace("time", lt(self.earliest(bound)))
 
-    def floor(self, t: int) -> int:
-        """The start of the window that holds t."""
-        return (t - self.offset) // self.size * self.size + self.offset
+    def earliest(self, t: int) -> int:
+        """The start of the earliest window that ends after t."""
+        return ((t - self.offset - self.size) // self.every + 1) * self.every + self.offset
 
     def keys(self, port: int) -> tuple[str, ...]:
         return self.group
@@ -84,7 +94,20 @@ class Tumbling(Node):
     def describe(self) -> str:
         by = f"by {', '.join(self.group)}; " if self.group else ""
         what = ", ".join(f"{name}={a}" for name, a in self.aggregates)
-        return f"{by}{shown(self.size, self.time)}; {what}"
+        hop = "" if self.every == self.size else f" every {shown(self.every, self.time)}"
+        return f"{by}{shown(self.size, self.time)}{hop}; {what}"
+
+
+def check_grid(size: int, hop: int) -> None:
+    """Refuses windows without length, and hops that do not move on."""
+    if size <= 0:
+        raise PlanError(
+            f"a window of {size} ticks can hold no event.", remedy="Give a positive size, like '10s'."
+        )
+    if hop <= 0:
+        raise PlanError(
+            f"windows every {hop} ticks would never move on.", remedy="Give a positive hop, like '1s'."
+        )
 
 
 def aggregate_schema(
@@ -117,7 +140,7 @@ class TumblingOperator(Operator):
         )
         self.sent = Sent(self.slots.rows, node.schema)
         self.endless = Endless(self.slots.keys, self.slots.value_types)
-        self._earliest = MIN_TIME + 2 * (node.size + abs(node.offset))
+        self._earliest = MIN_TIME + 2 * (node.size + node.every + abs(node.offset))
         self._keys = [source.schema.get_field_index(name) for name in node.group]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
@@ -133,24 +156,30 @@ class TumblingOperator(Operator):
         """The time before which nothing changes, for all rows or for each."""
         return self.promises[0].effective_cti(columns=dict(zip(self.node.group, keys.columns, strict=True)))
 
-    def _window(self, t: Any) -> Any:
-        return (t - self.node.offset) // self.node.size
+    def _first(self, t: Any) -> Any:
+        """The first window that ends after t."""
+        return (t - self.node.offset - self.node.size) // self.node.every + 1
+
+    def _until(self, t: Any) -> Any:
+        """The last window that starts at or before t."""
+        return (t - self.node.offset) // self.node.every
 
     def _last(self, ends: I64, bound: int | I64) -> I64:
         """The last window of a lifetime with this end; without end, the last that the CTI has reached."""
         endless = ends == INFINITY
         if not endless.any():
-            return self._window(ends - 1)
-        reached: I64 = np.where(endless, self._reached(bound), self._window(np.where(endless, 0, ends - 1)))
+            last: I64 = self._until(ends - 1)
+            return last
+        reached: I64 = np.where(endless, self._reached(bound), self._until(np.where(endless, 0, ends - 1)))
         return reached
 
     def _reached(self, bound: int | I64) -> Any:
         """The last window that starts before the bound."""
-        return self._window(np.maximum(bound, self._earliest) - 1)
+        return self._until(np.maximum(bound, self._earliest) - 1)
 
     def _changed(self, page: Page, bound: int | I64) -> tuple[I64, I64, I64]:
         """Per row the windows it enters (weight 1) or leaves (-1); closed windows are left out."""
-        first = self._window(page.le)
+        first = self._first(page.le)
         none = first - 1
         had = none
         has = np.maximum(self._last(page.re, bound), none)
@@ -160,7 +189,7 @@ class TumblingOperator(Operator):
             has = np.where(page.retracts & (page.re_new <= page.le), none, new)
         low = np.minimum(had, has) + 1
         if not (isinstance(bound, int) and bound == MIN_TIME):
-            low = np.maximum(low, self._window(np.maximum(bound, self._earliest)))
+            low = np.maximum(low, self._first(np.maximum(bound, self._earliest)))
         return low, np.maximum(had, has), np.sign(has - had)
 
     def _add(self, keys: pa.RecordBatch, values: list[pa.Array], first: I64, last: I64, weight: I64) -> I64:
@@ -216,7 +245,7 @@ class TumblingOperator(Operator):
         return [self.sent.change(touched, le, le + self.node.size, payload, present)]
 
     def _start(self, at: I64) -> I64:
-        return self.slots.rows.get("w")[at] * self.node.size + self.node.offset
+        return self.slots.rows.get("w")[at] * self.node.every + self.node.offset
 
     def _payload(self, at: I64) -> pa.RecordBatch:
         keys = self.slots.rows.payload.take(at).columns if self._keys else []
@@ -229,7 +258,7 @@ class TumblingOperator(Operator):
         out = self.node.carry(port, pattern)
         bound = pattern.time_bound
         if bound is not None and bound != INFINITY:
-            start = self.node.floor(bound)
+            start = self.node.earliest(bound)
             self.counters.held_by = f"the window [{start}, {start + self.node.size}) is open"
         return [*items, *definite(out)]
 
@@ -243,7 +272,7 @@ class TumblingOperator(Operator):
         keys = batch.select(list(range(len(self._keys))))
         bound = np.broadcast_to(np.asarray(self._bound(keys)), len(live))
         going = bound < INFINITY
-        begun = self._window(rows.get("le")[live])
+        begun = self._first(rows.get("le")[live])
         reached = np.where(going, self._reached(np.where(going, bound, 0)), begun - 1)
         first = np.maximum(begun, rows.get("reached")[live] + 1)
         values = [batch.column(len(self._keys) + i) for i in range(len(self.slots.makers))]

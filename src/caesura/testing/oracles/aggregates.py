@@ -8,15 +8,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from caesura.testing.oracles.rows import Payload, Rows, key
+from caesura.testing.oracles.rows import Payload, Rows, canonical, key
 
 Aggregates: TypeAlias = Mapping[str, tuple[str, str | None]]
-"""Output name to kind (count, sum, min, max, avg) and column; None counts rows."""
+"""Output name to kind (as the engine calls it) and column; None counts rows."""
 
 
 def total(values: Sequence[Any]) -> Any:
@@ -48,13 +50,47 @@ def aggregate(kind: str, values: Sequence[Any]) -> Any:
             return ranked[-1] if ranked else None
         case "avg":
             return float(total(some)) / len(some) if some else None
+        case "count_distinct":
+            return len({canonical(v) for v in some})
+        case "collect":
+            return "[" + ", ".join(map(_text, ranked)) + "]"
+        case "top_k":
+            best = ranked[::-1][:2] + [None] * 2
+            return {"top1": best[0], "top2": best[1]}
+        case "quantile":
+            return ranked[max(0, math.ceil(0.75 * len(some)) - 1)] if some else None
+    return _spread(kind, some)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+
+
+def _spread(kind: str, some: Sequence[Any]) -> Any:
+    if kind == "median":
+        return float(statistics.median(some)) if some else None
+    if kind in ("variance", "stddev"):
+        if len(some) < 2:
+            return None
+        exact = statistics.variance([Fraction(v) for v in some])
+        return float(exact) if kind == "variance" else math.sqrt(float(exact))
     raise ValueError(f"no oracle for the aggregate '{kind}'")
 
 
-def aggregated(keys: Sequence[str], aggs: Aggregates, members: Sequence[Payload]) -> Payload:
+def timed(kind: str, column: str, rows: Rows) -> Any:
+    """The first or last value, by start and then by value."""
+    some = [(le, p[column] != p[column], p[column]) for le, _, p in rows if p[column] is not None]
+    return (min(some) if kind == "first" else max(some))[2] if some else None
+
+
+def aggregated(keys: Sequence[str], aggs: Aggregates, rows: Rows) -> Payload:
     """The output payload of one group: its keys, then its aggregates."""
+    members = [row[2] for row in rows]
     out: Payload = {name: members[0][name] for name in keys}
     for name, (kind, column) in aggs.items():
+        if kind in ("first", "last") and column is not None:
+            out[name] = timed(kind, column, rows)
+            continue
         values = [True for _ in members] if column is None else [p[column] for p in members]
         out[name] = aggregate(kind, values)
     return out
@@ -71,6 +107,5 @@ def grouped(rows: Rows, keys: Sequence[str]) -> list[Rows]:
 def totals(rows: Rows, keys: Sequence[str], aggs: Aggregates) -> Rows:
     """One row per group over all its rows; it lives from the first start to the last end."""
     return [
-        (min(r[0] for r in g), max(r[1] for r in g), aggregated(keys, aggs, [r[2] for r in g]))
-        for g in grouped(rows, keys)
+        (min(r[0] for r in g), max(r[1] for r in g), aggregated(keys, aggs, g)) for g in grouped(rows, keys)
     ]

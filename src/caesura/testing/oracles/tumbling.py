@@ -1,4 +1,4 @@
-"""Tumbling windows by asking every window which rows overlap it.
+"""Tumbling and hopping windows by asking every window which rows overlap it.
 
 >>> tumbling([(1, 12, {"v": 3})], [], 10, 0, {"n": ("count", None)})
 [(0, 10, {'n': 1}), (10, 20, {'n': 1})]
@@ -25,18 +25,20 @@ def tumbling(
     offset: int,
     aggs: Aggregates,
     horizon: Horizon = lambda _: 0,
+    hop: int | None = None,
 ) -> Rows:
     """One row per group and window that some row overlaps; the window is its lifetime."""
+    every = size if hop is None else hop
     out: Rows = []
     for group in grouped(rows, keys):
         limit = horizon({name: group[0][2][name] for name in keys})
         ends = [re for _, re, _ in group if re != INFINITY]
-        start = (min(le for le, _, _ in group) - offset) // size * size + offset
+        start = (min(le for le, _, _ in group) - size - offset) // every * every + offset
         while start < max([limit, *ends]):
-            members = [row[2] for row in group if _belongs(row, start, size, limit)]
+            members = [row for row in group if _belongs(row, start, size, limit)]
             if members:
                 out.append((start, start + size, aggregated(keys, aggs, members)))
-            start += size
+            start += every
     return out
 
 

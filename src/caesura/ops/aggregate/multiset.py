@@ -1,0 +1,127 @@
+"""The values of each slot, counted: what first, last, top-k, quantiles, distinct and collect look at.
+
+One multiset serves every such aggregate over the same expression. With ``timed`` a value carries its
+event's start, so that first and last mean the canonical order: by start, then by value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.events.columns import validity
+from caesura.events.identity import identity
+from caesura.events.rows import RowState
+from caesura.kernels.chains import Chains
+from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.keys import KeyTable
+from caesura.kernels.sums import add_weights
+from caesura.ops.aggregate.extremes import has_words, ranked
+from caesura.ops.aggregate.sums import Fields
+
+SPARE = 4096
+
+
+class Gathered(NamedTuple):
+    """The values of some slots, sorted by slot and then in canonical order."""
+
+    owner: I64
+    """The place of the slot among those asked for."""
+    n: I64
+    values: pa.Array
+
+
+class Multiset:
+    """Counted distinct values per slot, linked by slot."""
+
+    def __init__(self, name: str, t: pa.DataType, *, timed: bool) -> None:
+        self.name, self.type, self.timed = name, t, timed
+        fields = {"slot": np.int64, "n": np.int64, "le": np.int64}
+        self.rows = RowState(fields, pa.schema([("value", t)]))
+        self._table, self._chains = KeyTable(), Chains()
+        self._kept = 0
+
+    def fields(self) -> Fields:
+        return {}
+
+    def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
+        return {}
+
+    def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
+        assert values is not None
+        le, values = self._taken(values)
+        valid = validity(values)
+        if len(valid):
+            at, weights, le, values = at[valid], weights[valid], le[valid], values.drop_null()
+        h1, h2 = self._ids(at, le, values)
+        row, fresh = self._table.encode(h1, h2)
+        if len(fresh):
+            fields = {"slot": at[fresh], "n": np.zeros(len(fresh), np.int64), "le": le[fresh]}
+            self.rows.append(
+                fields, pa.RecordBatch.from_arrays([values.take(pa.array(fresh))], schema=self.rows.schema)
+            )
+            self._chains.add(at[fresh])
+        add_weights(row, weights, self.rows.get("n"))
+        some = np.unique(row)
+        self.rows.touch(some)
+        self.rows.keep(some, self.rows.get("n")[some] > 0)
+        if self.rows.size > 2 * self._kept + SPARE:
+            self.rebuild(slots)
+            self._kept = self.rows.size
+
+    def _taken(self, values: pa.Array) -> tuple[I64, pa.Array]:
+        if not self.timed:
+            return np.zeros(len(values), np.int64), values
+        return values.field(0).to_numpy(), values.field(1)
+
+    def _ids(self, slot: I64, le: I64, values: pa.Array) -> tuple[U64, U64]:
+        every = np.arange(len(slot))
+        ids = identity([values], len(slot))
+        h1, h2 = np.empty(len(slot), np.uint64), np.empty(len(slot), np.uint64)
+        mix_int(ids[0], ids[1], every, slot, h1, h2)
+        mix_int(h1, h2, every, le, h1, h2)
+        return h1, h2
+
+    def gather(self, at: I64) -> Gathered:
+        """What these slots hold, in canonical order."""
+        owner, row = self._chains.gather(at)
+        live = self.rows.alive[row]
+        owner, row = owner[live], row[live]
+        values = self.rows.payload.take(row).column(0)
+        order = np.lexsort((_rank(values), self.rows.get("le")[row], owner))
+        return Gathered(owner[order], self.rows.get("n")[row[order]], values.take(pa.array(order)))
+
+    def value(self, slots: RowState, at: I64) -> pa.Array:
+        """How many distinct values each slot has."""
+        owner, row = self._chains.gather(at)
+        return pa.array(np.bincount(owner[self.rows.alive[row]], minlength=len(at)).astype(np.int64))
+
+    def compact(self, keep: I64) -> None:
+        """Slots were renumbered: rows of slots that are gone go, the others follow."""
+        slot = self.rows.get("slot")
+        new = np.full(int(max(slot.max(initial=-1), keep.max(initial=-1))) + 1, -1, np.int64)
+        new[keep] = np.arange(len(keep))
+        slot[:] = new[slot]
+        self.rows.kill(np.flatnonzero(self.rows.alive & (slot < 0)))
+        self.rows.compact()
+
+    def states(self) -> dict[str, RowState]:
+        return {"bag": self.rows}
+
+    def rebuild(self, slots: RowState) -> None:
+        if self.rows.live < self.rows.size:
+            self.rows.compact()
+        slot, le = self.rows.get("slot"), self.rows.get("le")
+        self._table, self._chains = KeyTable(), Chains()
+        self._table.encode(*self._ids(slot, le, self.rows.payload.all().column(0)))
+        self._chains.add(slot)
+
+
+def _rank(values: pa.Array) -> I64:
+    if has_words(values.type):
+        return ranked(values)
+    ranks: I64 = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    return ranks

@@ -1,0 +1,106 @@
+"""Results that are picked out of a multiset: first, last, top-k, quantiles, collect.
+
+>>> from caesura.ops.aggregate.multiset import Gathered
+>>> two = Gathered(np.array([0, 0, 1]), np.array([3, 1, 1]), pa.array([10, 20, 7]))
+>>> quantile(two, 2, 0.5).to_pylist(), last(two, 2).to_pylist()
+([10, 7], [20, 7])
+>>> collected(two, 2).to_pylist()
+['[10, 10, 10, 20]', '[7]']
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.events.types import is_bytes
+from caesura.kernels.hashing import I64
+from caesura.ops.aggregate.multiset import Gathered
+
+ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+
+
+def _ends(owner: I64, count: int) -> I64:
+    """Where each slot's values begin, and where the last one's end."""
+    return np.searchsorted(owner, np.arange(count + 1))
+
+
+def _pick(values: pa.Array, rows: I64, there: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
+    return values.take(pa.array(rows, mask=~there))
+
+
+def first(held: Gathered, count: int) -> pa.Array:
+    """The first value of each slot."""
+    ends = _ends(held.owner, count)
+    return _pick(held.values, ends[:-1], ends[:-1] < ends[1:])
+
+
+def last(held: Gathered, count: int) -> pa.Array:
+    """The last value of each slot."""
+    ends = _ends(held.owner, count)
+    return _pick(held.values, ends[1:] - 1, ends[:-1] < ends[1:])
+
+
+def _at_rank(held: Gathered, ends: I64, rank: I64) -> I64:
+    """The row of the value with this rank, counted from 1 within its slot."""
+    total = np.concatenate([[0], np.cumsum(held.n)])
+    return np.searchsorted(total, total[ends[:-1]] + rank, side="left") - 1
+
+
+def quantile(held: Gathered, count: int, q: float) -> pa.Array:
+    """The least value that at least this share of the values does not exceed."""
+    ends = _ends(held.owner, count)
+    total = np.bincount(held.owner, weights=held.n, minlength=count).astype(np.int64)
+    rank = np.clip(np.ceil(q * total).astype(np.int64), 1, np.maximum(total, 1))
+    return _pick(held.values, _at_rank(held, ends, rank), total > 0)
+
+
+def interpolated(held: Gathered, count: int, q: float) -> pa.Array:
+    """The quantile between the two nearest values, as a double."""
+    ends = _ends(held.owner, count)
+    total = np.bincount(held.owner, weights=held.n, minlength=count).astype(np.int64)
+    place = q * np.maximum(total - 1, 0)
+    low = np.floor(place).astype(np.int64)
+    some = total > 0
+    plain = pc.cast(held.values, pa.float64(), safe=False)
+    below = _pick(plain, _at_rank(held, ends, low + 1), some).fill_null(0.0).to_numpy()
+    above_rank = np.minimum(low + 2, np.maximum(total, 1))
+    above = _pick(plain, _at_rank(held, ends, above_rank), some).fill_null(0.0).to_numpy()
+    share = place - low
+    with np.errstate(invalid="ignore"):
+        between = np.where((share == 0) | (below == above), below, below + share * (above - below))
+    return pa.array(between, mask=~some)
+
+
+def top_fields(k: int, t: pa.DataType) -> pa.DataType:
+    """The struct that holds the k greatest values, greatest first."""
+    return pa.struct([(f"top{i + 1}", t) for i in range(k)])
+
+
+def top(held: Gathered, count: int, k: int) -> pa.Array:
+    """The k greatest values with their copies, greatest first; null where there are fewer."""
+    ends = _ends(held.owner, count)
+    total = np.bincount(held.owner, weights=held.n, minlength=count).astype(np.int64)
+    parts = []
+    for place in range(k):
+        rank = np.maximum(total - place, 1)
+        parts.append(_pick(held.values, _at_rank(held, ends, rank), total > place))
+    return pa.StructArray.from_arrays(parts, fields=list(top_fields(k, held.values.type)))
+
+
+def collected(held: Gathered, count: int) -> pa.Array:
+    """All values of each slot in canonical order, as the text of a JSON list."""
+    texts = _texts(held.values).take(pa.array(np.repeat(np.arange(len(held.n)), held.n)))
+    sizes = np.bincount(held.owner, weights=held.n, minlength=count).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ", ")
+    return pc.binary_join_element_wise("[", joined, "]", "")
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    if not is_bytes(values.type):
+        return pc.cast(values, pa.string())
+    for plain, escaped in ESCAPES:
+        values = pc.replace_substring(values, plain, escaped)
+    return pc.binary_join_element_wise('"', values, '"', "")

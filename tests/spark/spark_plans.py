@@ -1,0 +1,97 @@
+"""Plans that together hold every operator, over data with disorder, late rows and corrections."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import caesura as cz
+from caesura import col
+
+READINGS = pa.schema([("ts", pa.int64()), ("seg", pa.int64()), ("car", pa.string()), ("mph", pa.float64())])
+CHANGES = pa.schema(
+    [
+        ("le", pa.int64()),
+        ("re", pa.int64()),
+        ("new", pa.int64()),
+        ("sign", pa.string()),
+        ("seg", pa.int64()),
+        ("load", pa.int64()),
+    ]
+)
+
+
+def readings(count: int = 400, seed: int = 1) -> pa.Table:
+    """Point events, some of them late."""
+    rng = random.Random(seed)
+    rows = []
+    for i in range(count):
+        back = rng.choice([0, 0, 0, 1, 3, 9])
+        car = rng.choice(["a", "b", None, "long name"])
+        rows.append(
+            {"ts": max(0, i - back), "seg": rng.randrange(7), "car": car, "mph": rng.choice([None, 0.1 * i])}
+        )
+    return pa.Table.from_pylist(rows, READINGS)
+
+
+def changes(count: int = 120, seed: int = 2) -> pa.Table:
+    """Interval events, a third of them corrected soon after."""
+    rng = random.Random(seed)
+    rows = []
+    for i in range(count):
+        le, seg, load = i * 3, rng.randrange(7), rng.randrange(4)
+        re = le + rng.choice([1, 5, 12])
+        base = {"seg": seg, "load": load, "le": le}
+        rows.append({**base, "re": re, "new": None, "sign": "+"})
+        if rng.random() < 0.35:
+            rows.append({**base, "re": re, "new": rng.choice([le, re + 4, le + 1]), "sign": "-"})
+    rows = [r for r in rows if r["sign"] == "+" or r["new"] != r["re"]]
+    return pa.Table.from_pylist(rows, CHANGES)
+
+
+def write(table: pa.Table, folder: Path, cuts: list[int]) -> Path:
+    """A table as Parquet files, cut unevenly."""
+    folder.mkdir(parents=True, exist_ok=True)
+    edges = [0, *cuts, table.num_rows]
+    for number, (a, b) in enumerate(zip(edges, edges[1:], strict=False)):
+        pq.write_table(table.slice(a, b - a), folder / f"{number:03d}.parquet")
+    return folder
+
+
+def plans(folder: Path) -> dict[str, cz.Stream]:
+    """Every operator, as a few outputs that share their sources."""
+    points = cz.read.parquet(folder / "readings", time="ts", punctuate=cz.delay(4), name="readings")
+    loads = cz.read.parquet(
+        folder / "changes",
+        time="le",
+        end="re",
+        new_end="new",
+        kind="sign",
+        punctuate=cz.delay(20),
+        name="loads",
+    )
+    names = cz.from_arrow(
+        pa.table(
+            {"t": [0] * 7, "u": pa.nulls(7, pa.int64()), "seg": range(7), "road": [i % 3 for i in range(7)]}
+        ),
+        time="t",
+        end="u",
+    )
+    fast = points.where(col("mph") > 5).select("seg", "car", kmh=col("mph") * 1.6)
+    roads = fast.join(names, on="seg").group_by("road").tumbling(20).agg(n=cz.count(), top=cz.max("kmh"))
+    lasting = points.select("seg", "car").set_duration(6)
+    met = lasting.join(loads, on="seg", how="full")
+    return {
+        "roads": roads,
+        "whole": points.tumbling(50).agg(n=cz.count(), mean=cz.avg("mph"), low=cz.min("car")),
+        "met": met,
+        "alone": lasting.join(loads, on="seg", how="anti").extend(2),
+        "with": lasting.join(loads, on="seg", how="semi", where=None).shift(1).chop(4),
+        "kinds": lasting.select("seg").distinct().difference(loads.select("seg"), mode="bag"),
+        "clipped": lasting.clip(loads, on="seg").points_at_end().union(lasting.points_at_start()),
+        "totals": loads.group_by("seg").totals(n=cz.count(), load=cz.sum("load")),
+        "sums": loads.group_by("load").tumbling(15).agg(n=cz.count(), hi=cz.max("seg"), s=cz.sum("seg")),
+    }
