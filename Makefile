@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check unit bench clean lock
+.PHONY: help setup demo test check unit soak bench clean lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -19,6 +19,9 @@ $(READY): requirements.lock pyproject.toml
 
 setup: $(READY) ## make the virtual environment from the locked dependencies
 
+demo: $(READY) ## the main job: a live traffic speed map on Spark
+	@$(PY) examples/traffic/demo.py $(ARGS)
+
 test: check unit ## everything that must hold: check, then all tests
 
 check: $(READY) ## ruff, mypy (strict on src), import-linter
@@ -29,6 +32,9 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter
 
 unit: $(READY)
 	$(PY) -m pytest
+
+soak: $(READY) ## the long forms: many law examples, twenty kills
+	CAESURA_LAW_EXAMPLES=400 CAESURA_KILLS=20 $(PY) -m pytest tests/laws tests/spark
 
 bench: $(READY) ## a benchmark: make bench NAME=core ARGS="--json"
 	@$(PY) -m benchmarks $(NAME) $(ARGS)

@@ -20,6 +20,7 @@ from caesura.api import (
     input_stream,
     read,
     session,
+    subscribe,
 )
 from caesura.errors import CaesuraError, DataError, ExprError, PatternError, PlanError, StreamError
 from caesura.events import History, draw, parse
@@ -68,6 +69,7 @@ __all__ = [
     "read",
     "session",
     "start",
+    "subscribe",
     "sum",
     "udf",
     "when",

@@ -49,7 +49,7 @@ def test_an_offered_contract_keeps_its_three_guarantees(case: LawCase) -> None:
         todo = [iter(some) for some in full]
         order = interleaved([len(some) for some in full], random.randint(0, 9))
         fed = [(n, next(todo[n])) for n in order]
-        given_streams.guarantees(case, node, verdict.output, fed, random.choice(case.paces))
+        given_streams.guarantees(case, verdict, fed, random.choice(case.paces))
 
     holds()
     assert tried

@@ -78,10 +78,14 @@ RUNS = qre.split(
 )
 SUMS = qre.iter1(qre.atom(op=col("n"), items=ITEMS), qre.sum())
 PAIRS = qre.iter_last(
-    qre.split(a=qre.atom(op=col("n"), items=ITEMS), b=qre.atom(op=col("n"), items=ITEMS), op=col("a") - col("b"))
+    qre.split(
+        a=qre.atom(op=col("n"), items=ITEMS), b=qre.atom(op=col("n"), items=ITEMS), op=col("a") - col("b")
+    )
 )
 PER_KEY = qre.partition(
-    qre.split(qre.atom(op=col("n"), items=ITEMS), qre.atom(op=col("n"), items=ITEMS), op=col("_0") + col("_1")),
+    qre.split(
+        qre.atom(op=col("n"), items=ITEMS), qre.atom(op=col("n"), items=ITEMS), op=col("_0") + col("_1")
+    ),
     by={"who": "id"},
     only=col("id").is_not_null(),
 )

@@ -11,8 +11,12 @@ from caesura.errors import CaesuraError
 from caesura.expr import Expr, col, lit, when
 from caesura.qre import build as q
 from caesura.qre import folds
+from caesura.qre.checking import letters_of
 from caesura.qre.items import Items, items
+from caesura.qre.positions import bits, positions
 from caesura.qre.query import Query
+from caesura.qre.regex import letter, seq, star
+from caesura.qre.relations import rel
 
 SCHEMA = pa.schema([("k", pa.int64()), ("key", pa.int64()), ("v", pa.int64()), ("f", pa.float64())])
 ITEMS = items(SCHEMA)
@@ -42,6 +46,31 @@ def word(rng: random.Random, length: int) -> pa.RecordBatch:
         for _ in range(length)
     ]
     return pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+
+def fitting_word(rng: random.Random, query: Query, length: int) -> pa.RecordBatch:
+    """A word that walks through the query's own rate, with other values where they do not matter."""
+    letters = letters_of(query)
+    auto = positions(query.rate, lambda key: letters.mask(letters.exprs[letters.predicates[key]]))
+    rows: list[dict[str, Any]] = []
+    at = auto.size
+    while len(rows) < length and auto.by_letter[at]:
+        c = rng.choice(list(auto.by_letter[at]))
+        at = rng.choice(list(bits(auto.by_letter[at][c])))
+        row = dict(letters.minterms[c].row)
+        row["f"] = rng.choice([0.5, 1.0, -2.0, 8.0, None])
+        row["key"] = rng.randrange(3)
+        rows.append(row)
+    return pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+
+def close(a: Any, b: Any) -> bool:
+    """Equal, but for the last digits of doubles."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
+    if isinstance(a, float) and isinstance(b, (int, float)) and not isinstance(b, bool):
+        return a == b or (a != a and b != b) or abs(a - b) <= 1e-9 * max(1.0, abs(a), abs(b))
+    return bool(a == b)
 
 
 def well_typed(rng: random.Random, depth: int, *, windows: bool = True, maps: bool = False) -> Query:
@@ -108,12 +137,10 @@ def _collected(rng: random.Random, depth: int, of: Items, options: dict[str, boo
     end = q.match(sync, items=of)
     body = q.split(q.iter1(keyed, _fold(rng)), end, op=col("_0"))
     if rng.random() < 0.5:
-        idle = q.match(q.star(q.seq(q.star(col("k") != 2), sync)), items=of)
+        idle = q.match(star(seq(star(col("k") != 2), sync)), items=of)
         body = q.split(idle, body, op=col("_1"))
-    pick = rng.choice(
-        [q.rel().count(), q.rel().max(), q.rel().sum(), q.rel().filter(col("value") > 1).count()]
-    )
-    every = rng.choice([None, q.letter(sync), q.seq(sync, sync)])
+    pick = rng.choice([rel().count(), rel().max(), rel().sum(), rel().filter(col("value") > 1).count()])
+    every = rng.choice([None, letter(sync), seq(sync, sync)])
     return q.apply(q.map_collect(sync, "key", body, every=every), pick)
 
 

@@ -15,7 +15,10 @@ from caesura.testing.spec import PunctuationKind
 
 EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "25"))
 TRIALS = [
-    pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in cases() if c.name.startswith("qre ") for k in c.kinds()
+    pytest.param(c, k, id=f"{c}-{'+'.join(k)}")
+    for c in cases()
+    if c.name.startswith("qre ")
+    for k in c.kinds()
 ]
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import caesura as cz
 from caesura import Stream, col
-from caesura.events import KEPT, Item, Page
+from caesura.events import KEPT, Item, Page, parse
 from caesura.io import Source, delay
 from caesura.io.shape import Shape
 from caesura.ops.deliver import Deliver
@@ -145,3 +145,31 @@ PLANS["join with a table"] = lambda a, b: (
     .tumbling(5)
     .agg(n=cz.count())
 )
+
+LEFT = pa.schema([("id", pa.int64()), ("v", pa.float64())])
+RIGHT = pa.schema([("id", pa.int64()), ("s", pa.string())])
+A = """
+ LE  RE      | id v    |
+  0  9       | 1  1.5  | +
+  2  inf     | 2  2.5  | +
+  4  5       | 1  0.25 | +
+  0  9->6    | 1  1.5  | -
+  6  30      | 3  7.0  | +
+  2  inf->12 | 2  2.5  | -
+  1  3       | 1  9.0  | +
+ 14  15      | 2  null | +
+ 20  29      | 1  4.0  | +
+"""
+B = """
+ LE  RE      | id s |
+  1  8       | 1  x | +
+  3  inf     | 2  y | +
+  7  11      | 3  x | +
+  3  inf->10 | 2  y | -
+ 16  18      | 1  z | +
+"""
+
+
+def sources() -> tuple[Source, Source]:
+    a = scripted("a", LEFT, parse(A, LEFT), [0], [2], 5)
+    return a, scripted("b", RIGHT, parse(B, RIGHT), [0], [1], 5)

@@ -1,7 +1,16 @@
 """What users type. Thin: it only builds plans, and hands them to a host."""
 
 from caesura.api.grouped import Grouped, Windowed
-from caesura.api.sources import from_arrow, from_pandas, from_rows, from_spark, input_stream, read, session
+from caesura.api.sources import (
+    from_arrow,
+    from_pandas,
+    from_rows,
+    from_spark,
+    input_stream,
+    read,
+    session,
+    subscribe,
+)
 from caesura.api.stream import Stream
 from caesura.runtime.running import Result
 
@@ -17,4 +26,5 @@ __all__ = [
     "input_stream",
     "read",
     "session",
+    "subscribe",
 ]

@@ -13,6 +13,7 @@ from caesura.api.stream import Stream
 from caesura.io.read import Events
 from caesura.ops.input import Input
 from caesura.plan import TICKS, Properties
+from caesura.runtime.publish import Publication, subscription
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,3 +102,15 @@ def session(
 def input_stream(label: str, schema: pa.Schema, *, time: pa.DataType = TICKS, **known: bool) -> Stream:
     """A stream that is fed by hand, for tests and for queries that are pushed to."""
     return Stream(Input(label=label, payload=schema, time_type=time, known=Properties(**known)))
+
+
+def subscribe(publication: Publication) -> Stream:
+    """A stream of what a running query publishes: the rows that still count, then all that follows.
+
+    >>> import caesura as cz
+    >>> query = cz.from_rows([{"ts": 3, "id": 7}, {"ts": 8, "id": 9}], time="ts").query()
+    >>> print(cz.subscribe(query.publish("out")).where(cz.col("id") > 7).run())
+     LE  RE | id |
+      8  9  | 9  | +
+    """
+    return Stream(subscription(publication))

@@ -30,14 +30,14 @@ from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Duration, Node, here, ticks
 from caesura.plan.explain import explain
-from caesura.runtime.running import Output, Result, preview, run
+from caesura.runtime.running import Output, Result, preview, query_of, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from caesura.runtime import Schedule
+    from caesura.runtime import Query, Schedule
     from caesura.spark import SparkQuery
     from caesura.spark.sinks import Sink
 
@@ -207,6 +207,16 @@ class Stream:
     ) -> Result:
         """Runs in this process until every source is at its end, and gives what came out."""
         return run(self.node, output=output, speculate=speculate, schedule=schedule)
+
+    def query(
+        self,
+        *,
+        output: Output = "changes",
+        speculate: Literal["arrival", "watermark"] | None = None,
+        schedule: Schedule | None = None,
+    ) -> Query:
+        """The plan as a query in this process, to be fed, stepped and published; its output is 'out'."""
+        return query_of(self.node, output, speculate, schedule)
 
     # On Spark.
 

@@ -117,11 +117,20 @@ def _lifetimes(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) ->
             trial = replace(given, ending=given.ending | {held.node.fingerprint})
             if not is_safe(analysis.run(trial)):
                 continue
-            where = f"{held.title} before {step.title}" if held is not step else f"{held.title} behind it"
-            keys = step.node.keys(max(0, unmet.hold.rows_of)) if not is_source(step.node) else ()
-            clip = f", or clip(by=..., on={list(keys)}) if there are few of them" if keys else ""
-            yield Remedy(f"let the events of {where} end: set_duration(...){clip}")
+            yield Remedy(_ending(step, held, unmet.hold.rows_of))
             return
+
+
+def _ending(step: Step, held: Step, port: int) -> str:
+    """How the events that a step holds can be made to end."""
+    where = f"{held.title} before {step.title}" if held is not step else f"{held.title} behind it"
+    keys = () if is_source(step.node) else step.node.keys(max(0, port))
+    ways = ["set_duration(...)"]
+    if keys:
+        ways.append(f"clip by themselves on {', '.join(keys)} if there are few of these")
+    if held.source:
+        ways.append(f"say how long they live at most with lifetimes={{'{held.source}': ...}}")
+    return f"let the events of {where} end: {', or '.join(ways)}"
 
 
 def _windows(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from caesura.contracts.derive import Derived, Ends, derive
+from caesura.contracts.derive import Derived, Ends, derive, leaving
 from caesura.contracts.rules import Rule, attributes, rule_of
 from caesura.contracts.scheme import NONE, Scheme
 from caesura.contracts.template import ContractError, Template
@@ -187,6 +187,26 @@ class Analysis:
         for name in {*given.schemes, *given.lifetimes, *given.few}:
             if name not in known:
                 raise ContractError(f"the plan has no source '{name}'.", remedy=closest(name, known))
+
+
+def may_come(steps: tuple[Step, ...]) -> Scheme:
+    """The forms of punctuation that may leave a plan besides those it promises.
+
+    A left join passes `s = 'a'` of its right side but not `s is null`: true, yet no promise for all rows.
+    """
+    forms: list[Scheme] = []
+    for step in steps:
+        if step.origin is not None:
+            forms.append(step.scheme)
+            continue
+        share = step.rule.stray or step.rule.share
+        all_in = [_merged(forms[i], steps[i].scheme) for i in step.inputs]
+        forms.append(Scheme.of(*leaving(replace(step.rule, share=share), all_in)))
+    return forms[-1]
+
+
+def _merged(a: Scheme, b: Scheme) -> Scheme:
+    return Scheme.of(*a.templates, *b.templates)
 
 
 def declared(node: Node) -> tuple[Scheme, Origin]:

@@ -11,8 +11,8 @@
 (True, '{[[time:-, a:-, b:#, c:-]]}')
 >>> print(check(plan, schemes={"r": "{[[b:#]]}", "s": "{[[c:#]]}"}))
 unsafe:
-- step 'join' (flow.py:7): left rows are never freed, because its right input promises nothing on 'b' or time\
- alone. 's' promises values of 'c'.
+- step 'join' (flow.py:7): left rows are never freed, because its right input promises nothing on 'b' or\
+ time. 's' promises values of 'c'.
 <BLANKLINE>
 Any one of these makes it safe:
 - let 's' also give punctuation on 'b': [[time:-, b:#, c:-]]

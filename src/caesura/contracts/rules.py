@@ -41,6 +41,8 @@ class Rule:
     holds: tuple[Holding, ...]
     unsaid: bool = False
     """Whether the step does not say what it keeps."""
+    stray: Share | None = None
+    """The same for punctuation that may pass without covering everything; None where it is the same."""
     feedback_in: Scheme = NONE
     """The feedback that it takes from its consumer."""
     feedback_out: tuple[Scheme, ...] = ()
@@ -68,6 +70,7 @@ def rule_of(node: Node) -> Rule:
         output=attributes(node.schema),
         share=lambda port, template: carried(node, port, template),
         holds=holds or (),
+        stray=lambda port, template: carried(node, port, template, nulls=False),
         unsaid=holds is None,
     )
 
@@ -77,26 +80,27 @@ def attributes(schema: pa.Schema) -> Names:
     return (TIME, *schema.names)
 
 
-def carried(node: Node, port: int, template: Template) -> Template | None:
+def carried(node: Node, port: int, template: Template, *, nulls: bool = True) -> Template | None:
     """What a step makes of one input's template, by its own rule.
 
-    The sample allows null in every column: a step that stops null (a join that pads with it) would leave
-    those rows without punctuation for ever.
+    With ``nulls`` the sample allows null in every column: a step that stops null (a join that pads with
+    it) would leave those rows without punctuation for ever. Without, it is what may pass at times.
     """
     if not template.marked:
         return Template.of(attributes(node.schema), {})
-    out = node.carry(port, _pattern(node.inputs[port].schema, template))
+    out = node.carry(port, _pattern(node.inputs[port].schema, template, nulls))
     if out is None or out.is_empty:
         return None
     return template_of(Pattern.of({n: _plain(v) for n, v in out.items()}), attributes(node.schema))
 
 
-def _pattern(schema: pa.Schema, template: Template) -> Pattern:
+def _pattern(schema: pa.Schema, template: Template, nulls: bool) -> Pattern:
     points = sample(schema, tuple(template.marked))
     constraints: dict[str, Values] = {}
     for name, values in points.items():
         if name != TIME:
-            values = (lt(values.point) if template[name] == "+" else values).union(NULL)
+            values = lt(values.point) if template[name] == "+" else values
+            values = values.union(NULL) if nulls else values
         constraints[name] = values
     return Pattern.of(constraints)
 

@@ -33,7 +33,7 @@ class Finding:
         hold = self.unmet.hold
         what = f"{hold.what} that never end" if hold.endless else hold.what
         if self.kind == "result":
-            head = f"step {self.step.title}: {what} never become final, and results behind them never come"
+            head = f"step {self.step.title}: {what} are held for ever, and their results never become final"
         else:
             head = f"step {self.step.title}: {what} are never freed"
         return f"{head}, because {self._reason()}. {self.given}"
@@ -49,7 +49,7 @@ class Finding:
             case "no punctuation":
                 wanted = TIME if hold.until != "forever" else ""
                 asked = " or ".join(part for part in (columns, wanted) if part) or "all of it"
-                return f"{place} promises nothing on {asked} alone"
+                return f"{place} promises nothing on {asked}"
             case "time only":
                 return f"{place} promises progress of time only, which closes no {hold.what.split()[-1]}"
             case _:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from caesura.contracts.scheme import Scheme
+from caesura.contracts.scheme import NONE, Scheme
 from caesura.contracts.template import ContractError, Template, pieces, template_of
 from caesura.errors import StreamError
 from caesura.events.item import Item
@@ -39,6 +39,8 @@ class Watch:
 
     scheme: Scheme
     reading: Reading = "implied"
+    tolerates: Scheme = NONE
+    """Forms that may come as well, and need not cover anything."""
     strangers: list[Pattern] = field(default_factory=list)
     """Punctuation of a form that no template has."""
     open: dict[Template, list[tuple[Page, np.ndarray[Any, np.dtype[np.int64]]]]] = field(default_factory=dict)
@@ -83,9 +85,10 @@ class Watch:
 
     def _known(self, pattern: Pattern) -> bool:
         if self.reading == "exact":
-            return any(t.conforms(pattern) for t in self.open)
-        form = template_of(pattern, next(iter(self.open)).names) if self.open else None
-        return form is not None and any(t.implies(form) for t in self.open)
+            return any(t.conforms(pattern) for t in (*self.open, *self.tolerates))
+        known = (*self.open, *self.tolerates)
+        form = template_of(pattern, known[0].names) if known else None
+        return form is not None and any(t.implies(form) for t in known)
 
     def _counts(self, pattern: Pattern, template: Template) -> bool:
         if self.reading == "exact":

@@ -1,8 +1,9 @@
 """A stream that obeys what the sources declare and makes an unsafe plan's state grow.
 
-Every source gives the same growing values at the same times, each row followed by all the punctuation
-its scheme has. Rows of all sources meet in joins, so that whatever is not freed piles up. A source that
-ends, such as a table, does so after its first row.
+Values grow with time, and each tick is followed by all the punctuation that the schemes have. At even
+ticks all sources give a row with the same values, which meet in joins; at odd ticks one of them in turn
+gives a row that meets none. So whatever is not freed piles up. A source that ends, such as a table, does
+so after its first row.
 
 >>> import pyarrow as pa
 >>> from caesura.contracts.check import check
@@ -33,7 +34,10 @@ from caesura.contracts.template import Template
 from caesura.contracts.verdict import Verdict
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.punctuation import INFINITY, TIME, Pattern, Punctuation, le, lt, value
+from caesura.punctuation import INFINITY, TIME, Pattern, Punctuation, le, lt, one_of
+
+RECENT = 12
+"""For so many ticks a value goes on being named where time is promised value by value."""
 
 
 def witness(verdict: Verdict, events: int) -> Iterator[tuple[str, Item]]:
@@ -41,8 +45,10 @@ def witness(verdict: Verdict, events: int) -> Iterator[tuple[str, Item]]:
     sources = [step for step in verdict.steps if step.origin is not None]
     for tick in range(events):
         going = [step for step in sources if tick == 0 or not _ends(step)]
-        for step in going:
-            yield step.source, _event(step, tick)
+        alone = (tick // 2) % len(sources)
+        for number, step in enumerate(sources):
+            if step in going and (tick % 2 == 0 or number == alone):
+                yield step.source, _event(step, tick)
         for step in going:
             for template in step.scheme:
                 yield step.source, Punctuation(_promise(step, template, tick))
@@ -69,8 +75,9 @@ def _promise(step: Step, template: Template, tick: int) -> Pattern:
         if name == TIME:
             constraints[name] = lt(tick + 1)
             continue
-        named = sample_value(step.node.schema.field(name).type, tick)
-        constraints[name] = le(named) if mark == "+" else value(named)
+        recent = range(max(0, tick - RECENT), tick + 1) if template[TIME] == "+" else (tick,)
+        some = [sample_value(step.node.schema.field(name).type, number) for number in recent]
+        constraints[name] = le(some[-1]) if mark == "+" else one_of(some)
     return Pattern.of(constraints)
 
 

@@ -218,8 +218,9 @@ def _literal(text: str) -> Any:
     return {"null": None, "true": True, "false": False}.get(text, text.strip("'"))
 
 
-def draw(items: Iterable[Item], *, schema: pa.Schema | None = None) -> str:
-    """The drawn table of stream items."""
+def draw(items: Iterable[Item], *, schema: pa.Schema | None = None, time: pa.DataType | None = None) -> str:
+    """The drawn table of stream items; with a timestamp type for ``time``, times as people read them."""
+    tick = _tick if time is None or not pa.types.is_timestamp(time) else _clock
     some = list(items)
     names = list(schema.names) if schema else next((i.schema.names for i in some if isinstance(i, Page)), [])
     lines: list[tuple[str, str, list[str], str] | str] = []
@@ -228,10 +229,10 @@ def draw(items: Iterable[Item], *, schema: pa.Schema | None = None) -> str:
             lines.append(f"-- {item} --")
             continue
         for start, end, new, row in item.rows():
-            arrow = "" if new is None or new == start else f"->{_tick(new)}"
+            arrow = "" if new is None or new == start else f"->{tick(new)}"
             cells = [_show(v) for v in row]
             sign = "=" if item.settled else "+" if new is None else "-"
-            lines.append((_tick(start), _tick(end) + arrow, cells, sign))
+            lines.append((tick(start), tick(end) + arrow, cells, sign))
     return _layout(names, lines)
 
 
@@ -252,6 +253,13 @@ def _layout(names: list[str], lines: list[tuple[str, str, list[str], str] | str]
 
 def _tick(t: int) -> str:
     return "inf" if t >= INFINITY else str(t)
+
+
+def _clock(t: int) -> str:
+    if t >= INFINITY:
+        return "inf"
+    text = str(pa.scalar(t, pa.timestamp("us")).as_py())
+    return text if "." not in text else text.rstrip("0")
 
 
 def _show(v: object) -> str:

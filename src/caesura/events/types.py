@@ -70,7 +70,8 @@ def check_schema(schema: pa.Schema) -> pa.Schema:
         if field.name in RESERVED:
             raise PlanError(
                 f"a payload column may not be called '{field.name}': that name is the engine's own.",
-                remedy=f"Rename it where it is read, for example to '{field.name}_'.",
+                remedy=f"Give it another name: rename={{'{field.name}': '{field.name}_'}} where it is read, "
+                "or a new one in select.",
             )
     if len(set(schema.names)) != len(schema.names):
         doubled = sorted({n for n in schema.names if schema.names.count(n) > 1})

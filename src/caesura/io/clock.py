@@ -25,6 +25,11 @@ def check_time(name: str, t: pa.DataType) -> None:
     """Refuses a column that cannot say when."""
     if pa.types.is_integer(t) or pa.types.is_timestamp(t) or pa.types.is_date(t):
         return
+    if pa.types.is_null(t):
+        raise PlanError(
+            f"the time column '{name}' has no value that tells its type.",
+            remedy="Give schema= with the column's type.",
+        )
     raise PlanError(
         f"the time column '{name}' has the type {t}.",
         remedy="Time must be integers, timestamps or dates; cast the column before it is read.",

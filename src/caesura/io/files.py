@@ -70,10 +70,18 @@ class FileReader:
                     f"the folder '{self.path}' holds no {self.format.name} file to take a schema from.",
                     remedy=f"Put a file ending in {' or '.join(format.endings)} there, or give schema=.",
                 )
-            schema = self._open(files[0], format.schema)
+            schema = self._first_schema(files[0])
         self.schema = _pruned(schema, columns, str(self.path))
         names = ",".join(self.schema.names)
         self.key = f"{format.name}:{self.path.resolve()}:{names}:{batch_size}"
+
+    def _first_schema(self, file: Path) -> pa.Schema:
+        if self.format.rows is None and file.stat().st_size == 0:
+            raise DataError(
+                f"the file '{file}' is empty, so nothing tells its columns.",
+                remedy="Give schema=, or let it begin with a line that does.",
+            )
+        return self._open(file, self.format.schema)
 
     def files(self) -> list[Path]:
         """The files there are now, in reading order."""
@@ -148,7 +156,9 @@ class FileReader:
         for wanted in self.schema:
             if wanted.name not in found.names:
                 raise DataError(
-                    f"file '{file}' has no column '{wanted.name}'.", remedy=closest(wanted.name, found.names)
+                    f"file '{file}' has no column '{wanted.name}', which the first file has.",
+                    remedy=f"{closest(wanted.name, found.names)} Make all files alike, or name with columns= "
+                    "those that all have.",
                 )
             got = found.field(wanted.name).type
             if got != wanted.type and not pa.types.is_null(got) and not self.format.fits(got, wanted.type):
@@ -163,12 +173,34 @@ class FileReader:
             return how(file)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise DataError(
-                f"'{file}' cannot be read as {self.format.name}: {error}",
-                remedy="Mend the file, take it away, or read it as what it is.",
+                f"'{file}' cannot be read as {self.format.name}: {_plain(error)}.",
+                remedy=_guess(file, self.format.name) or "Mend the file, or take it away.",
             ) from None
 
     def describe(self) -> str:
         return f"{self.format.name} '{self.path}'"
+
+
+def _plain(error: Exception) -> str:
+    """The first line of a library's message, without what cannot be printed."""
+    line = next(iter(str(error).splitlines()), type(error).__name__)
+    return "".join(c if c.isprintable() else "?" for c in line)[:160].rstrip(". :?")
+
+
+def _guess(file: Path, wanted: str) -> str:
+    """What a file looks like by its first bytes, if that is not what it was read as."""
+    if not file.is_file():
+        return ""
+    with file.open("rb") as opened:
+        start = opened.read(64)
+    name, call = "CSV", "csv"
+    if start[:4] == b"PAR1":
+        name, call = "Parquet", "parquet"
+    elif start.lstrip()[:1] == b"{":
+        name, call = "JSON lines", "json"
+    elif not start or any(byte < 9 or byte > 126 for byte in start):
+        return ""
+    return "" if name == wanted else f"It looks like {name}: read it with cz.read.{call}, or mend it."
 
 
 def _pruned(schema: pa.Schema, columns: Sequence[str] | None, path: str) -> pa.Schema:

@@ -89,7 +89,7 @@ class SourceIngress(Ingress):
         lane.next = raw.offset + raw.batch.num_rows
         marks = find_marks(raw, self.rules.policy.column, self.rules.schema)
         for reason, position in marks.unreadable:
-            self.table.note(reason, lane=lane.number, offset=raw.offset + position)
+            self._note(reason, lane, raw.offset + position)
         shaped = self.rules.shape.cut(marks.batch, self.rules.schema)
         return self._finished(self._segments(lane, shaped, marks))
 
@@ -241,20 +241,27 @@ class SourceIngress(Ingress):
     # -- punctuation ----------------------------------------------------------------------------------
 
     def _say(self, lane: Lane, pattern: Pattern, at: int) -> Iterator[Item]:
-        """Takes punctuation found in a lane; what goes backwards is counted and ignored."""
+        """Takes punctuation found in a lane; what goes backwards is told and ignored."""
         try:
             pattern = pattern.check(self.rules.schema)
         except CaesuraError as error:
-            self.table.note(f"punctuation '{pattern}': {error.problem}", lane=lane.number, offset=at)
+            self._note(f"punctuation '{pattern}': {error.problem}", lane, at)
             return
+        said = lane.said
         held = self.lanes.say(lane, pattern)
         if held is None:
             self._count("covered")
+            if pattern.attributes == ("time",) and pattern.time_bound is not None and pattern.time_bound < said:
+                self._note(f"punctuation '{pattern}' goes back behind '{Pattern.before(said)}'", lane, at)
             return
         for some in held:
             yield from self._promise(some)
         yield from self._advance(now=True)
         self._give_up()
+
+    def _note(self, reason: str, lane: Lane, at: int) -> None:
+        """Tells of a punctuation that does not count."""
+        self.table.note(reason, lane=lane.number, offset=at)
 
     def _promise(self, pattern: Pattern) -> Iterator[Item]:
         """Announces a pattern on more than the past."""

@@ -30,9 +30,9 @@ def lifetimes(page: Page, time: pa.DataType) -> list[pa.Array]:
     ends = np.full(len(page), KEPT, np.int64) if page.re_new is None else page.re_new
     kept = ends == KEPT
     return [
-        pa.array(np.where(kept, "+", "-"), pa.string()),
+        pa.array(np.where(kept, "=" if page.settled else "+", "-"), pa.string()),
         from_ticks(page.le, time, _missing(page.le == MIN_TIME)),
-        from_ticks(page.re, time, _missing(page.re == INFINITY)),
+        from_ticks(page.re, time, _missing((page.re == INFINITY) | (page.re <= MIN_TIME + 1))),
         from_ticks(ends, time, _missing(kept | (ends == INFINITY))),
     ]
 
@@ -73,7 +73,9 @@ class LateTable:
         columns = pa.schema([*texts, *ticks, *beside(schema, names)])
         self.rows = RowState({"lane": np.int64, "offset": np.int64}, columns)
 
-    def add(self, page: Page, reason: str | pa.Array, *, lane: int | I64, offsets: I64) -> None:
+    def add(
+        self, page: Page, reason: str | pa.Array, *, lane: int | I64, offsets: I64, kind: str | None = None
+    ) -> None:
         """Takes refused rows; one reason for all, or one each."""
         self.count += len(page)
         room = max(0, self.limit - self.rows.live)
@@ -86,17 +88,19 @@ class LateTable:
             return
         if isinstance(reason, str):
             reason = pa.array(np.full(len(page), reason), pa.string())
-        kind, *ticks = lifetimes(page, self.time)
-        columns = [reason, kind, *ticks, *page.payload.columns]
+        kinds, *ticks = lifetimes(page, self.time)
+        if kind is not None:
+            kinds = pa.array([kind] * len(page))
+        columns = [reason, kinds, *ticks, *page.payload.columns]
         fields = {"lane": np.full(len(page), lane) if isinstance(lane, int) else lane, "offset": offsets}
         self.rows.append(fields, pa.RecordBatch.from_arrays(columns, schema=self.rows.schema))
 
     def note(self, reason: str, *, lane: int, offset: int) -> None:
-        """Takes a punctuation that cannot be read: a row without an event."""
+        """Takes a punctuation that says nothing: a row without an event."""
         columns = [pa.nulls(1, field.type) for field in self.schema]
         payload = pa.RecordBatch.from_arrays(columns, schema=self.schema) if columns else empty_rows(1)
         never = Page.of(payload, le=[MIN_TIME], re=[INFINITY])
-        self.add(never, reason, lane=lane, offsets=np.array([offset]))
+        self.add(never, reason, lane=lane, offsets=np.array([offset]), kind="punctuation")
 
     def drain(self) -> pa.Table | None:
         """The rows refused since the last call; None when there are none."""

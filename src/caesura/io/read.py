@@ -12,7 +12,7 @@ Did you mean 'ts'? There are: id, ts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
@@ -52,6 +52,8 @@ class Events(TypedDict, total=False):
     """What becomes of late rows: 'reject', or 'adjust' their start if they live on."""
     late_limit: int
     """How many late rows are kept until they are asked for."""
+    rename: Mapping[str, str] | None
+    """Other names for payload columns: ``{"old": "new"}``; the columns above keep theirs."""
     name: str
     """What messages call the step."""
 
@@ -141,6 +143,7 @@ def source_of(make: Callable[[], Reader], events: Events) -> Source:
             kind=events.get("kind"),
             new_end=events.get("new_end"),
             form=events.get("shape"),
+            rename=events.get("rename"),
         )
     except CaesuraError as error:
         raise error.at(name or Source.kind, place) from None

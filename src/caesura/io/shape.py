@@ -13,6 +13,7 @@ columns that a shape reads leave the payload; rows that make no event are refuse
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -78,6 +79,8 @@ class Shape:
     end: str | None = None
     kind: str | None = None
     new_end: str | None = None
+    renamed: tuple[tuple[str, str], ...] = ()
+    """(name in the data, name in the stream) of payload columns that get another name."""
 
     @staticmethod
     def of(
@@ -87,13 +90,14 @@ class Shape:
         kind: str | None = None,
         new_end: str | None = None,
         form: Form | None = None,
+        rename: Mapping[str, str] | None = None,
     ) -> Shape:
         """The shape that these columns make; ``form`` says it where they leave a doubt."""
         if form is None:
             form = "point" if end is None else "interval"
             if kind is not None:
                 form = "full" if new_end is not None else "edge"
-        shape = Shape(form, time, end, kind, new_end)
+        shape = Shape(form, time, end, kind, new_end, tuple((rename or {}).items()))
         shape._check()
         return shape
 
@@ -111,7 +115,7 @@ class Shape:
         for what, column in given.items():
             if what in needed and column is None:
                 raise PlanError(
-                    f"events of the shape '{self.form}' need {what}=.", remedy="Name that column."
+                    f"events of the shape '{self.form}' need {what}=.", remedy=f"Name the column: {what}='...'."
                 )
             if what not in allowed and column is not None:
                 raise PlanError(
@@ -129,11 +133,28 @@ class Shape:
         """Whether no row can be a retract."""
         return self.form in ("point", "interval")
 
+    def named(self, column: str) -> str:
+        """What a column of the data is called in the stream."""
+        return dict(self.renamed).get(column, column)
+
+    def _check_names(self, schema: pa.Schema) -> None:
+        for old, new in self.renamed:
+            if old not in schema.names:
+                raise PlanError(f"there is no column '{old}' to rename.", remedy=closest(old, schema.names))
+            if old in self.columns:
+                raise PlanError(
+                    f"'{old}' is read as a time or kind and is no payload column, so it has no name to change.",
+                    remedy="Leave it out of rename=; start() and end() give an event's times.",
+                )
+            if not new:
+                raise PlanError(f"'{old}' would have no name.", remedy="Give a name that is not empty.")
+
     def check(self, schema: pa.Schema) -> pa.DataType:
         """Refuses columns that are not there or cannot be times; gives the stream's time."""
         for column in self.columns:
             if column not in schema.names:
                 raise PlanError(f"there is no column '{column}'.", remedy=closest(column, schema.names))
+        self._check_names(schema)
         ends = [column for column in (self.end, self.new_end) if column is not None]
         times = [self.time, *(c for c in ends if not pa.types.is_null(schema.field(c).type))]
         for column in times:
@@ -158,7 +179,7 @@ class Shape:
     def cut(self, batch: pa.RecordBatch, schema: pa.Schema) -> Shaped:
         """A batch as rows with lifetimes and the payload of ``schema``; never raises for a row."""
         le = to_ticks(batch.column(self.time), MIN_TIME)
-        payload = as_payload(batch, schema)
+        payload = as_payload(batch, schema, {new: old for old, new in self.renamed})
         if self.form == "point":
             return _points(le, payload)
         assert self.end is not None
@@ -221,12 +242,12 @@ def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dt
     return flaw
 
 
-def as_payload(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The payload columns of a batch in the types that the stream keeps."""
+def as_payload(batch: pa.RecordBatch, schema: pa.Schema, names: Mapping[str, str]) -> pa.RecordBatch:
+    """The payload columns of a batch in the types that the stream keeps; ``names`` in the batch."""
     if len(schema) == 0:
         return empty_rows(batch.num_rows)
     columns = []
     for field in schema:
-        column = batch.column(field.name)
+        column = batch.column(names.get(field.name, field.name))
         columns.append(column if column.type == field.type else column.cast(field.type, safe=False))
     return pa.RecordBatch.from_arrays(columns, schema=schema)

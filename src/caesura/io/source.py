@@ -85,7 +85,8 @@ class Source(SourceNode):
         _ = self.policy.period
         self._check_column(raw)
         consumed = {*self.shape.columns, self.policy.column}
-        return plain_schema(pa.schema([f for f in raw if f.name not in consumed]))
+        payload = [f.with_name(self.shape.named(f.name)) for f in raw if f.name not in consumed]
+        return plain_schema(pa.schema(payload))
 
     def _check_column(self, raw: pa.Schema) -> None:
         column = self.policy.column
@@ -133,8 +134,9 @@ class Source(SourceNode):
         if narrow is None or not self.shape.insert_only:
             return self  # a retract names its event by all columns
         own = {*self.shape.columns, *([self.policy.column] if self.policy.column else [])}
-        keep = [name for name in self.reader.schema.names if name in own or name in wanted]
-        return replace(self, reader=narrow(keep))
+        keep = [n for n in self.reader.schema.names if n in own or self.shape.named(n) in wanted]
+        renamed = tuple(pair for pair in self.shape.renamed if pair[0] in keep)
+        return replace(self, reader=narrow(keep), shape=replace(self.shape, renamed=renamed))
 
     @property
     def is_table(self) -> bool:

@@ -52,7 +52,7 @@ class Deliver(Node):
         """A row waits for its end, unless its end is fixed."""
         until: Literal["start", "end"] = "start" if self.inputs[0].properties.fixed_ends else "end"
         need = Need(0, tuple(self.schema.names))
-        return (Holding("rows that are not final", 0, (need,), until=until, holds_back=self.mode == "final"),)
+        return (Holding("waiting rows", 0, (need,), until=until, holds_back=self.mode == "final"),)
 
     def operator(self) -> Operator:
         return Hold(self)

@@ -8,10 +8,12 @@ r1 := where r0: speed >= 50                       (flow.py:13)
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import pyarrow as pa
 
+from caesura.plan.duration import shown
 from caesura.plan.node import Node, walk
 from caesura.punctuation import Pattern, lt, value
 
@@ -33,7 +35,8 @@ def explain(*roots: Node) -> str:
         head += f"  [{node.name}]" if node.name else ""
         place = f"  ({node.place})" if node.place else ""
         lines.append(head + place)
-        lines.append(f"      {columns(node.schema)} | {node.properties} | {_told(given[node.fingerprint])}")
+        known = node.properties.told(partial(shown, time=node.time))
+        lines.append(f"      {columns(node.schema)} | {known} | {_told(given[node.fingerprint])}")
     return "\n".join(lines)
 
 

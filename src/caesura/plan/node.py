@@ -128,7 +128,8 @@ class Node:
         """An input column, or an error that lists what there is."""
         schema = self.inputs[port].schema
         if name not in schema.names:
-            raise PlanError(f"there is no column '{name}'.", remedy=closest(name, schema.names))
+            where = "there is" if len(self.inputs) == 1 else f"the {('left', 'right')[port]} stream has"
+            raise PlanError(f"{where} no column '{name}'.", remedy=closest(name, schema.names))
         return schema.field(name)
 
 

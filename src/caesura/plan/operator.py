@@ -57,6 +57,10 @@ class Operator:
     def __init__(self, ports: int = 1) -> None:
         self.promises = [Promises() for _ in range(ports)]
         self.counters = Counters()
+        self.up: list[Up] = []
+        """Messages for the operators above; the runtime takes them when a call is done."""
+        self._meta = b""
+        """What `meta` was when it was last saved."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         """What leaves because these events came."""
@@ -108,7 +112,10 @@ class Operator:
 
     def snapshot(self) -> Chunks:
         """The chunks that changed since the last snapshot; None for one that is gone."""
-        chunks: Chunks = {"meta": json.dumps(self.meta()).encode()}
+        chunks: Chunks = {}
+        meta = json.dumps(self.meta()).encode()
+        if meta != self._meta:
+            chunks["meta"] = self._meta = meta
         for name, state in self.states().items():
             for part, data in state.snapshot().items():
                 chunks[f"{name}/{part}"] = data
@@ -119,7 +126,8 @@ class Operator:
         for name, state in self.states().items():
             mine = {k[len(name) + 1 :]: v for k, v in chunks.items() if k.startswith(name + "/")}
             state.restore(mine)
-        self.remember(json.loads(chunks["meta"]))
+        self._meta = chunks["meta"]
+        self.remember(json.loads(self._meta))
         self.rebuild()
 
     def measure(self) -> Counters:

@@ -9,6 +9,7 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 
@@ -34,6 +35,10 @@ class Properties:
         return replace(self, **changes)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
+        return self.told(str)
+
+    def told(self, span: Callable[[int], str]) -> str:
+        """The facts in words; ``span`` writes a number of ticks."""
         words = []
         if self.insert_only:
             words.append("insert-only")
@@ -42,7 +47,7 @@ class Properties:
         elif self.aligned:
             words.append("fixed ends")
         if self.max_duration is not None and not self.points:
-            words.append(f"lives <= {self.max_duration}")
+            words.append(f"lives <= {span(self.max_duration)}")
         return ", ".join(words) or "any"
 
 

@@ -253,7 +253,7 @@ def _sorted(auto: Automaton, moves: list[Move]) -> dict[int, list[Move]]:
 def _shape(state: State) -> object:
     """What a state does next; equal shapes that read no slot have equal futures."""
     return {
-        c: (to, frozenset((m.target, frozenset(m.put.items())) for m in moves))
+        c: (to, frozenset((m.target, frozenset(m.put.items()), tuple(m.answer)) for m in moves))
         for c, (to, moves) in state.moves.items()
     }
 
@@ -281,11 +281,8 @@ def _allot(auto: Automaton) -> None:
         carried = any(
             s not in m.put for _, moves in state.moves.values() for m in moves for s in auto.need[m.target]
         )
-        reads = any(
-            True
-            for _, moves in state.moves.values()
-            for m in moves
-            for t in m.put.values()
-            for _ in ir.slots(t)
-        )
+        moves = [m for _, some in state.moves.values() for m in some]
+        terms = [t for m in moves for t in m.put.values()]
+        terms += [t for m in moves for w in m.answer for t in (w.term, w.there)]
+        reads = any(True for t in terms for _ in ir.slots(t))
         state.resting = state.resting and not carried and not reads

@@ -34,6 +34,7 @@ from caesura.qre.regex import (
     Regex,
     Sequence,
     Star,
+    any_of,
     as_regex,
     plus,
     seq,
@@ -198,9 +199,9 @@ def _spread(r: Regex, sync: Expr, unit: Regex) -> Regex:
                 )
             return unit
         case Sequence(parts=parts):
-            return Sequence(tuple(_spread(p, sync, unit) for p in parts))
+            return seq(*(_spread(p, sync, unit) for p in parts))
         case Choice(parts=parts):
-            return Choice(tuple(_spread(p, sync, unit) for p in parts))
+            return any_of(*(_spread(p, sync, unit) for p in parts))
         case Star(body=body):
             return Star(_spread(body, sync, unit))
     return r
@@ -275,12 +276,13 @@ def wnd_count(body: Query, size: int, predicate: Expr, *, epsilon: float | None 
     return wnd(hit, size, Fold("count_if", add.init, add.step, None, add.combine, operation(ACC - X)))
 
 
-def partition(body: Query, by: Any, *, only: Expr | None = None) -> Query:
+def partition(body: Query, by: Any, *, only: Expr | None = None, again: bool = True) -> Query:
     """The body once per key, answering whenever the key's own items match. Only at the top of a query.
 
-    A key whose items can never match again begins anew. Items for which ``only`` is not true are not seen.
+    A key whose items can never match again begins anew and holds no state until then; with ``again=False`` it
+    stays closed, and is remembered. Items for which ``only`` is not true are not seen.
     """
-    return _made(Partition(body=body, by=keys_of(by), only=only))
+    return _made(Partition(body=body, by=keys_of(by), only=only, again=again))
 
 
 __all__ = [

@@ -304,9 +304,9 @@ def _put_back(r: Regex, unit: Regex) -> Regex:
         case Letter():
             return unit
         case Sequence(parts=parts):
-            return Sequence(tuple(_put_back(p, unit) for p in parts))
+            return seq(*(_put_back(p, unit) for p in parts))
         case Choice(parts=parts):
-            return Choice(tuple(_put_back(p, unit) for p in parts))
+            return any_of(*(_put_back(p, unit) for p in parts))
         case Star(body=body):
             return Star(_put_back(body, unit))
     return r

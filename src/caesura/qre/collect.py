@@ -15,13 +15,16 @@ from caesura.events.columns import ColumnStore
 from caesura.kernels.hashing import I64
 from caesura.qre.checking import letters_of
 from caesura.qre.collect_kernel import SHARED, run_collect
+from caesura.qre.collect_source import generated_collect
+from caesura.qre.generation import Generated
 from caesura.qre.lowering import NotCompiled
+from caesura.qre.minterms import Alphabet
 from caesura.qre.operations import ExprOp
 from caesura.qre.positions import bits, positions
 from caesura.qre.query import MapCollect, Query, Split
 from caesura.qre.regex import Star
 from caesura.qre.slots import KeySlots
-from caesura.qre.stage import CHUNK, Array, Stage
+from caesura.qre.stage import CHUNK, HOT, Array, Stage
 
 MOST_RATES = 1000
 
@@ -56,7 +59,8 @@ class CollectStage(Stage):
         self.node, self.again = found
         body = self.node.body
         object.__setattr__(body, "items", self.node.items)
-        super().__init__(body, kernel="table" if kernel == "auto" else kernel)
+        super().__init__(body, kernel=kernel)
+        self._sync = self.auto.inputs.truth(self.node.sync)
         self.by = self.node.by
         self.rate = _rate(self.node, self.again)
         schema = pa.schema([(name, pa.array([], t).type) for name, t in self._key_types()])
@@ -89,33 +93,28 @@ class CollectStage(Stage):
         synced = page.mask(self.node.sync)
         keys = [page.column(e) for _, e in self.by]
         self._refuse_null_keys(page, keys, ~synced)
-        letters = self._letters(page, None)
+        special = self._specialised(rows)
+        letters = None if special is not None else self._letters(page, None)
         outs: list[tuple[Array, ...]] = []
         for lo in range(0, rows, CHUNK):
             hi = min(rows, lo + CHUNK)
             slots = self._encoded(keys, synced[lo:hi], lo, hi)
-            outs += self._chunk(slots, letters, synced, arrays, lo, hi)
+            if special is not None:
+                outs += self._fast(special, slots, arrays, lo, hi)
+            else:
+                assert letters is not None
+                outs += self._chunk(slots, letters, synced, arrays, lo, hi)
             self._drop_shared()
         self.seen += rows
         return self._maps(outs)
 
     def _encoded(self, keys: list[pa.Array], synced: Array, lo: int, hi: int) -> I64:
         """Per row its key's slot; slot 0 is nobody's."""
-        own = np.flatnonzero(~synced)
-        slots = np.zeros(hi - lo, np.int64)
-        some = [k.slice(lo, hi - lo) for k in keys]
-        if len(own) < hi - lo:
-            some = [k.take(pa.array(own)) for k in some]
-        before = self.keys.count
-        numbers = self.keys.encode(some, len(own))
-        if self.keys.count > before:
-            fresh, first = np.unique(numbers, return_index=True)
-            first = first[fresh >= before]
-            taken = [k.take(pa.array(first)) for k in some]
-            self.key_store.append(pa.RecordBatch.from_arrays(taken, schema=self.key_store.schema))
+        numbers, fresh = self.keys.encode_some([k.slice(lo, hi - lo) for k in keys], synced)
+        if fresh is not None:
+            self.key_store.append(pa.RecordBatch.from_arrays(fresh.columns, schema=self.key_store.schema))
             self._grow(self.keys.count + 1)
-        slots[own] = numbers + 1
-        return slots
+        return numbers + 1
 
     def _chunk(
         self, slots: I64, letters: I64, synced: Array, arrays: list[Array], lo: int, hi: int
@@ -169,6 +168,31 @@ class CollectStage(Stage):
             )
         return [self._with_keys(o) for o in outs]
 
+    def _specialised(self, rows: int) -> Generated | None:
+        if self.kernel == "table" or (self.kernel == "auto" and self.seen + rows < HOT):
+            return None
+        if self._special is None:
+            letters = letters_of(self.node.body)
+            self._special = generated_collect(self.auto, self.tables, self._sync, _mask(letters, self.node))
+        return self._special
+
+    def _fast(
+        self, special: Generated, slots: I64, arrays: list[Array], lo: int, hi: int
+    ) -> list[tuple[Array, ...]]:
+        outs: list[tuple[Array, ...]] = []
+        places, at = 2 * len(self.tables.out_kinds), lo
+        while at < hi:
+            room = max(hi - lo, 2 * self.keys.count + 16)
+            out_slot = np.empty(room, np.int64)
+            out_i, out_f = np.empty((places, room), np.int64), np.empty((places, room), np.float64)
+            maps = np.empty((hi - lo, 2), np.int64)
+            self.meta[2:] = 0
+            state = (self.ri, self.rf, self.rings, self.rate, self.active, self.meta)
+            at = special.function(lo, at, hi, slots, *state, out_slot, out_i, out_f, maps, *arrays)
+            n, m = int(self.meta[2]), int(self.meta[3])
+            outs.append((maps[:m, 0], maps[:m, 1], out_slot[:n], out_i[:, :n].copy(), out_f[:, :n].copy()))
+        return [self._with_keys(o) for o in outs]
+
     def _with_keys(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
         return (*out, self.key_store.take(out[2] - 1))
 
@@ -207,6 +231,19 @@ class CollectStage(Stage):
     @property
     def nbytes(self) -> int:
         return super().nbytes + self.key_store.nbytes
+
+
+def _mask(letters: Alphabet, node: MapCollect) -> int:
+    """The letters of the body's alphabet that are synchronisation items."""
+    whole = letters_of(node)
+    sync = whole.mask(node.sync)
+    shared = [(whole.predicates[e.key], i) for i, e in enumerate(letters.exprs)]
+    truths = {
+        sum(1 << i for w, i in shared if m.truth >> w & 1)
+        for c, m in enumerate(whole.minterms)
+        if sync >> c & 1
+    }
+    return sum(1 << c for c, m in enumerate(letters.minterms) if m.truth in truths)
 
 
 def _rate(node: MapCollect, again: bool) -> I64:

@@ -324,7 +324,7 @@ class Twin:
             if key is None:
                 raise null_key(row, page)
             state, stack = self.machine.next(self.states.get(key, self.begun), page, row)
-            if state == self.begun or state == self.machine.idle:
+            if state == self.begun or (query.again and state == self.machine.idle):
                 self.states.pop(key, None)
             else:
                 self.states[key] = state

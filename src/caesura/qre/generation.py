@@ -47,8 +47,11 @@ class Writer:
 class Source:
     """Writes the loop of one automaton."""
 
-    def __init__(self, auto: Automaton, t: Tables, keyed: bool, only: Term | None = None) -> None:
+    def __init__(
+        self, auto: Automaton, t: Tables, keyed: bool, only: Term | None = None, once: int = 0
+    ) -> None:
         self.auto, self.t, self.keyed, self.only = auto, t, keyed, only
+        self.once = once if keyed else 1
         self.w = Writer()
 
     def text(self) -> str:
@@ -64,7 +67,7 @@ class Source:
         if self.keyed:
             w.put("k = slots[i - lo]")
             w.put("s = ri[k, 0]")
-        else:
+        if self.once:
             w.block("if s < 0:")
             w.put("continue")
             w.depth -= 1
@@ -178,7 +181,7 @@ class Source:
 
     def _leave(self) -> None:
         self.w.put("left[0] += 1")
-        self._go("0" if self.keyed else "-1")
+        self._go("-1" if self.once else "0")
 
     def _go(self, state: str) -> None:
         self.w.put(f"ri[k, 0] = {state}" if self.keyed else f"s = {state}")
@@ -196,12 +199,16 @@ class Source:
         for place, (target, source) in enumerate(writes):
             self.w.put(f"{target} = {source if len(writes) == 1 else f't{place}'}")
         self._stores(moves)
-        after = self.t.resting[to]
-        final = 0 if after == 1 or (after == 2 and self.keyed) else to
+        final = self._final(to)
         if final != number:
             self._go(str(final))
         if len(self.w.lines) == before:
             self.w.put("pass")
+
+    def _final(self, to: int) -> int:
+        """Where a key stands in the end: at the start when nothing distinguishes it from there."""
+        after = self.t.resting[to]
+        return 0 if after == 1 or (after == 2 and not self.once) else to
 
     def _move(self, move: Move, writes: list[tuple[str, str]]) -> None:
         for slot in sorted(self.auto.need[move.target]):
@@ -296,12 +303,14 @@ class Generated:
         return out_row[:n].copy(), out_i[:, :n].copy(), out_f[:, :n].copy()
 
 
-def generated(auto: Automaton, t: Tables, keyed: bool = True, only: Term | None = None) -> Generated | None:
+def generated(
+    auto: Automaton, t: Tables, keyed: bool = True, only: Term | None = None, once: int = 0
+) -> Generated | None:
     """The specialised kernel of an automaton; None when its source would be too long."""
     branches = sum(len(s.moves) for s in auto.states)
     if branches > MOST_BRANCHES:
         return None
-    source = Source(auto, t, keyed, only).text()
+    source = Source(auto, t, keyed, only, once).text()
     return Generated(auto, t, keyed, compiled(source))
 
 

@@ -63,7 +63,8 @@ class Items:
         """The same items with ticks woven in."""
         if self.ticks:
             return self
-        grown = self.schema.append(pa.field(TICK, pa.bool_(), nullable=False))
+        own = [pa.field(f.name, f.type) for f in self.schema]  # a tick's columns are null
+        grown = pa.schema([*own, pa.field(TICK, pa.bool_(), nullable=False)])
         return Items(grown, self.tag, self.cases, self.names, self.time)
 
     def check(self, predicate: Expr) -> None:

@@ -58,6 +58,8 @@ class ExprOp(Operation):
     expr: Expr
 
     def type(self, types: Types) -> ValueType:
+        if isinstance(self.expr, Column) and self.expr.name in types:
+            return types[self.expr.name]
         bound = travelling_bound(self.expr, types)
         got = typed(self.expr, types)
         return bound if isinstance(bound, Approx) else got

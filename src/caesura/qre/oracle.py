@@ -82,7 +82,7 @@ def _partitioned(meaning: _Meaning, query: Partition, rows: Word) -> list[Any]:
         key = meaning.key(query.by, row)
         word = (*lives.get(key, ()), row)
         out.append(meaning.of(query.body, word))
-        lives[key] = word if meaning.hopeful(query.body, word) else ()
+        lives[key] = word if not query.again or meaning.hopeful(query.body, word) else ()
     return out
 
 

@@ -48,7 +48,12 @@ class Query:
         return repr(key_of(self))
 
     def __rshift__(self, other: Query) -> Query:
-        return Pipe(first=self, second=other, items=self.items)
+        made = Pipe(first=self, second=other, items=self.items)
+        if self.items is not None:
+            from caesura.qre.checking import check
+
+            check(made)
+        return made
 
     def on(self, items: Items) -> Query:
         """The query over items of a schema, checked."""
@@ -230,6 +235,8 @@ class Partition(Query):
     by: tuple[tuple[str, Expr], ...]
     only: Expr | None = None
     """Items for which it is not true are not seen."""
+    again: bool = True
+    """Whether a key that can never match again begins anew, or stays closed."""
 
     def children(self) -> tuple[Query, ...]:
         return (self.body,)
@@ -276,5 +283,11 @@ def key_of(query: Query) -> Any:
             return ("wnd", key_of(query.body), query.size, query.fold.key, first)
         case Partition():
             only = None if query.only is None else query.only.key
-            return ("partition", key_of(query.body), tuple((n, e.key) for n, e in query.by), only)
+            return (
+                "partition",
+                key_of(query.body),
+                tuple((n, e.key) for n, e in query.by),
+                only,
+                query.again,
+            )
     return (type(query).__name__, tuple(key_of(p) for p in query.children()))

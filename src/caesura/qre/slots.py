@@ -20,9 +20,10 @@ import pyarrow as pa
 from caesura.events.columns import words
 from caesura.events.identity import identity
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
 
+NONE: Mask = np.zeros(0, np.bool_)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -39,12 +40,16 @@ def place_ints(keys: I64, count: int, index: Any, shift: Any) -> None:
 
 @kernel
 def encode_ints(
-    values: Any, lo: int, index: Any, shift: Any, keys: I64, count: int, most: int, numbers: I64
+    values: Any, skip: Any, lo: int, index: Any, shift: Any, keys: I64, count: int, most: int, numbers: I64
 ) -> Any:
     """Numbers keys from row lo on; stops when ``most`` are known. Gives (rows done, keys known, probes)."""
     mask = len(index) - 1
     probes = 0
+    skips = len(skip) > 0
     for i in range(lo, len(values)):
+        if skips and skip[i]:
+            numbers[i] = -1
+            continue
         key = np.int64(values[i])
         at = key & mask if shift == 0 else np.int64((np.uint64(key) * GOLDEN) >> shift)
         while True:
@@ -83,14 +88,14 @@ class IntKeys:
         self.shift = np.uint64(65 - size.bit_length() if self.scattered else 0)
         place_ints(self.keys, self.count, self.index, self.shift)
 
-    def encode(self, values: np.ndarray[Any, Any]) -> I64:
+    def encode(self, values: np.ndarray[Any, Any], skip: Mask = NONE) -> I64:
         numbers = np.empty(len(values), np.int64)
         at = 0
         while at < len(values):
             room = min(len(self.keys), len(self.index) // 2)
             before = at
             at, self.count, probes = encode_ints(
-                values, at, self.index, self.shift, self.keys, self.count, room, numbers
+                values, skip, at, self.index, self.shift, self.keys, self.count, room, numbers
             )
             if not self.scattered and probes > 2 * (at - before) + 64:
                 self.scattered = True
@@ -134,6 +139,26 @@ class KeySlots:
             return self._ints.encode(words(columns[0]))
         self._table = self._table or KeyTable()
         return self._table.encode(*identity(columns, rows))[0]
+
+    def encode_some(self, columns: Sequence[pa.Array], skip: Mask) -> tuple[I64, pa.RecordBatch | None]:
+        """The row number of each item's key, -1 where skipped; and the keys that are new, in order."""
+        before = self.count
+        whole = len(columns) == 1 and pa.types.is_integer(columns[0].type)
+        if whole and self._table is None:
+            self._ints = self._ints or IntKeys()
+            numbers = self._ints.encode(words(columns[0]), skip)
+            fresh = self._ints.keys[before : self._ints.count]
+            new = [pa.array(fresh.astype(columns[0].type.to_pandas_dtype()))]
+        else:
+            own = np.flatnonzero(~skip)
+            some = [c.take(pa.array(own)) for c in columns]
+            self._table = self._table or KeyTable()
+            numbers = np.full(len(skip), -1, np.int64)
+            numbers[own], first = self._table.encode(*identity(some, len(own)))
+            new = [c.take(pa.array(first)) for c in some]
+        if self.count == before:
+            return numbers, None
+        return numbers, pa.RecordBatch.from_arrays(new, names=[str(i) for i in range(len(new))])
 
     def keep(self, kept: I64) -> None:
         """Forgets all keys but these (ascending); they are numbered by position."""

@@ -49,6 +49,7 @@ class Stage:
         body = query.body if isinstance(query, Partition) else query
         self.auto: Automaton = automaton(body)
         only = query.only if isinstance(query, Partition) else None
+        self.once = int(not (isinstance(query, Partition) and query.again))
         self._only = None if only is None else self.auto.inputs.truth(only)
         if not self.auto.states:
             raise NotCompiled("a pattern whose threads stand in too many different ways")
@@ -128,7 +129,7 @@ class Stage:
         if self.kernel == "table" or (self.kernel == "auto" and self.seen + rows < HOT):
             return None
         if self._special is None:
-            self._special = generated(self.auto, self.tables, bool(self.by), self._only)
+            self._special = generated(self.auto, self.tables, bool(self.by), self._only, self.once)
         return self._special
 
     def _letters(self, page: PageColumns, seen: Mask | None) -> I64:
@@ -176,7 +177,7 @@ class Stage:
             out_i,
             out_f,
             self.left,
-            0 if self.by else 1,
+            self.once,
         )
         return out_row[:n] + lo, out_i[:, :n].copy(), out_f[:, :n].copy()
 

@@ -11,8 +11,9 @@ A bucket's punctuation speaks for its own rows; the output as a whole promises w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -59,6 +60,14 @@ class Aligner:
             if item.intent is Intent.DEFINITE:
                 items.setdefault(name, []).extend(self._held(name, origin, item))
         return Epoch(number, items, late)
+
+    def to_json(self) -> dict[str, Any]:
+        """What the buckets have promised, as JSON."""
+        return {name: alignment.to_json() for name, alignment in self.alignments.items()}
+
+    def remember(self, data: Mapping[str, Any]) -> None:
+        """Takes back what `to_json` gave."""
+        self.alignments = {name: Alignment.from_json(a) for name, a in data.items()}
 
     def _held(self, name: str, origin: int, item: Punctuation) -> list[Punctuation]:
         alignment = self.alignments.setdefault(name, Alignment(range(self.buckets)))

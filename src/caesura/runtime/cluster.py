@@ -5,12 +5,14 @@ It runs a plan as the Spark host does, epoch by epoch, so that all but Spark its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import pyarrow as pa
 
 from caesura.events import Item
+from caesura.events.rows import Chunks
 from caesura.io.source import Source
 from caesura.plan import Node, Raw
 from caesura.plan.cut import Stages, cut
@@ -80,6 +82,27 @@ class Cluster:
             self.items[name] += items
         for source, rows in epoch.late.items():
             self.late.setdefault(source, []).extend(rows)
+
+    def snapshot(self) -> Chunks:
+        """The chunks of state that changed since the last snapshot, of all buckets and of the host."""
+        own = {"chunks": self._chunks, "epochs": self._epochs, "aligned": self._aligner.to_json()}
+        chunks: Chunks = {"host": json.dumps(own).encode()}
+        for place, fragment in self._places():
+            chunks.update({f"{place}{name}": data for name, data in fragment.snapshot().items()})
+        return chunks
+
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        """Takes the state of a cluster of the same plan and size."""
+        own = json.loads(chunks["host"])
+        self._chunks, self._epochs = own["chunks"], own["epochs"]
+        self._aligner.remember(own["aligned"])
+        for place, fragment in self._places():
+            fragment.restore({n[len(place) :]: d for n, d in chunks.items() if n.startswith(place)})
+
+    def _places(self) -> Iterator[tuple[str, Fragment]]:
+        for fragments in self.fragments:
+            for fragment in fragments:
+                yield f"{fragment.stage.number}:{fragment.bucket}/", fragment
 
     def run(self, *, every: int = 1) -> None:
         """Reads every source to its end, some batches per epoch."""

@@ -43,6 +43,7 @@ class Fragment:
         self._grafted: dict[str, Node] = {}
         self.gates: dict[str, Gate] = {}
         self.alignments: dict[str, Alignment] = {}
+        self._aligned = b""
         self._paths: dict[str, list[tuple[Node, int]]] = {}
         self._sources: dict[str, Source] = {}
         self._producers: dict[str, Node] = {}
@@ -59,7 +60,7 @@ class Fragment:
         source = root_of(arrival.producer, self.stages)
         assert isinstance(source, Source)
         self._sources[arrival.label], self._producers[arrival.label] = source, arrival.producer
-        self.gates[arrival.label] = Gate(source, arrival.producer)
+        self.gates[arrival.label] = Gate(source, arrival.producer, first=self.bucket == 0)
         self._paths[arrival.label] = path(arrival.producer, source)
 
     def _graft(self, node: Node) -> Node:
@@ -190,8 +191,9 @@ class Fragment:
         chunks: Chunks = {f"query/{name}": data for name, data in self.query.snapshot().items()}
         for label, gate in self.gates.items():
             chunks.update({f"gate/{label}/{name}": data for name, data in gate.snapshot().items()})
-        aligned = {label: a.to_json() for label, a in self.alignments.items()}
-        chunks["aligned"] = json.dumps(aligned).encode()
+        aligned = json.dumps({label: a.to_json() for label, a in self.alignments.items()}).encode()
+        if aligned != self._aligned:
+            chunks["aligned"] = self._aligned = aligned
         return chunks
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
@@ -199,7 +201,8 @@ class Fragment:
         self.query.restore(_under("query/", chunks))
         for label, gate in self.gates.items():
             gate.restore(_under(f"gate/{label}/", chunks))
-        aligned = json.loads(chunks["aligned"])
+        self._aligned = chunks["aligned"]
+        aligned = json.loads(self._aligned)
         self.alignments = {label: Alignment.from_json(a) for label, a in aligned.items()}
 
 

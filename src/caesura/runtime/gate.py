@@ -60,7 +60,9 @@ class Chunk:
 class Gate(SourceIngress):
     """A source's ingress in one bucket; its rows come shaped, filtered and looked up."""
 
-    def __init__(self, source: Source, producer: Node) -> None:
+    def __init__(self, source: Source, producer: Node, *, first: bool = True) -> None:
+        self._first = first
+        """Whether this bucket tells of what all of them see."""
         rules = Rules(
             producer.schema,
             source.time,
@@ -92,6 +94,10 @@ class Gate(SourceIngress):
         self.since += chunk.rows
         for pattern in chunk.says:
             yield from self._say(lane, pattern, lane.next)
+
+    def _note(self, reason: str, lane: Lane, at: int) -> None:
+        if self._first:
+            super()._note(reason, lane, at)
 
     def settle(self, *, closes: bool) -> list[Item]:
         """How far the source has come, once all chunks of a step are in."""

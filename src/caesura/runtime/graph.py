@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
@@ -59,6 +59,12 @@ def mergeable(before: Item, after: Item) -> bool:
     return after.pattern.covers(before.pattern)
 
 
+class Tap(Protocol):
+    """Whoever takes what leaves a cell."""
+
+    def append(self, item: Item, /) -> None: ...
+
+
 @dataclass(eq=False)
 class Cell:
     """A step at work, with its edges."""
@@ -69,7 +75,7 @@ class Cell:
     inputs: list[Edge] = field(default_factory=list)
     outputs: list[Edge] = field(default_factory=list)
     depth: int = 0
-    taps: list[list[Item]] = field(default_factory=list)
+    taps: list[Tap] = field(default_factory=list)
 
     @property
     def blocked(self) -> bool:
@@ -88,12 +94,20 @@ class Cell:
     def upward(self, message: Punctuation) -> None:
         for port, further in self.guarded(self.operator.control, message):
             self.inputs[port].up.append(further)
+        self.speak()
+
+    def speak(self) -> None:
+        """Puts the operator's own messages on the edges that lead to it."""
+        for port, message in self.operator.up:
+            self.inputs[port].up.append(message)
+        self.operator.up.clear()
 
     def work(self, port: int) -> None:
         """Takes one item: control first, so that a message reaches the operator before the next page."""
         self.hear()
         item = self.inputs[port].items.popleft()
         self.send(self.receive(port, item))
+        self.speak()
 
     def receive(self, port: int, item: Item) -> Iterable[Item]:
         counters = self.operator.counters

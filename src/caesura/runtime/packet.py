@@ -1,5 +1,6 @@
 """What one origin sends to one bucket in one epoch: pages, punctuation, and a header, as bytes.
 
+>>> from caesura.punctuation import cti
 >>> page = Page.of(pa.record_batch({"id": [7]}), le=[1], re=[2])
 >>> sent = Packet(1, "in", 0, "a", 0, {"n": 1}, (page, cti(5)))
 >>> back = Packet.from_row(sent.to_row())

@@ -27,12 +27,14 @@ from caesura.errors import StreamError, closest
 from caesura.events.item import Item
 from caesura.events.rows import Chunks
 from caesura.ops.input import Input
-from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, walk
+from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, here, walk
 from caesura.punctuation import Punctuation
 from caesura.runtime.graph import Cell, Edge, Graph
+from caesura.runtime.publish import Publication, Subscribed
 from caesura.runtime.schedule import BottomUp, Schedule
 
 Speculate = Literal["arrival", "watermark"]
+PUBLISHED = "published:"
 
 
 class Query:
@@ -56,6 +58,10 @@ class Query:
         self._inputs: dict[str, Edge] = {}
         self._cells: dict[str, Cell] = {}
         self._readers: dict[str, _Reader] = {}
+        self._offsets = b""
+        self._published: dict[str, Publication] = {}
+        self._feeders: list[Query] = []
+        """Running queries that this one reads publications of."""
         for node in walk(*outputs.values()):
             self._mount(node, speculate)
         for name, node in outputs.items():
@@ -78,13 +84,34 @@ class Query:
             self._readers[label] = _Reader(node, cell)
         elif isinstance(node, Input):
             self._inputs[node.label] = self.graph.open(cell, 0)
+            if isinstance(node, Subscribed):
+                node.publication.attach(self._inputs[node.label])
+                self._feeders.append(node.publication.query)
+
+    def publish(self, output: str) -> Publication:
+        """Opens an output to later queries; to be asked for before anything has left it."""
+        if output not in self.outputs:
+            error = StreamError(f"there is no output '{output}'.", remedy=closest(output, self.outputs))
+            raise error.at("publish", here())
+        if output in self._published:
+            return self._published[output]
+        cell = self._cells[self.outputs[output].fingerprint]
+        if cell.operator.counters.rows_out:
+            raise StreamError(
+                f"rows have left '{output}' already, and a publication must know those that may change.",
+                remedy="Publish the output before the query runs.",
+            ).at(cell.node.step, cell.node.place)
+        published = self._published[output] = Publication(self, output, cell.node)
+        cell.taps.append(published)
+        return published
 
     def feed(self, label: str, item: Item) -> None:
         """Queues an item at an `Input`."""
         if label not in self._inputs:
             if label in self._unused:
                 return
-            raise StreamError(f"there is no input '{label}'.", remedy=closest(label, self._inputs))
+            error = StreamError(f"there is no input '{label}'.", remedy=closest(label, self._inputs))
+            raise error.at("feed", here())
         self._inputs[label].push(item)
 
     def send_up(self, output: str, message: Punctuation) -> None:
@@ -117,10 +144,13 @@ class Query:
                 cell.hear()
 
     def _pull(self) -> bool:
-        """Lets the source that is furthest behind in time read; False when all are at their end."""
+        """Lets the source that is furthest behind in time read; False when all are at their end.
+
+        When none is left, the queries that this one reads from take a step.
+        """
         live = [r for r in self._readers.values() if not r.done]
         if not live:
-            return False
+            return any(query.step() for query in self._feeders)
         min(live, key=lambda r: (r.cti, r.turns)).turn()
         return True
 
@@ -151,8 +181,11 @@ class Query:
         for cell in self.graph.cells:
             for name, data in cell.operator.snapshot().items():
                 chunks[f"{cell.label}/{name}"] = data
-        offsets = {label: reader.offsets for label, reader in self._readers.items()}
-        chunks["offsets"] = json.dumps(offsets).encode()
+        for output, published in self._published.items():
+            chunks |= {f"{PUBLISHED}{output}/{n}": data for n, data in published.snapshot().items()}
+        offsets = json.dumps({label: reader.offsets for label, reader in self._readers.items()}).encode()
+        if offsets != self._offsets:
+            chunks["offsets"] = self._offsets = offsets
         return chunks
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
@@ -161,7 +194,11 @@ class Query:
             prefix = cell.label + "/"
             mine = {k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)}
             cell.operator.restore(mine)
-        for label, offsets in json.loads(chunks["offsets"]).items():
+        for output, published in self._published.items():
+            prefix = f"{PUBLISHED}{output}/"
+            published.restore({k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)})
+        self._offsets = chunks["offsets"]
+        for label, offsets in json.loads(self._offsets).items():
             self._readers[label].seek({int(lane): at for lane, at in offsets.items()})
 
 

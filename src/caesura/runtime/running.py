@@ -51,13 +51,14 @@ class Result:
         return frame
 
     def __str__(self) -> str:
-        return draw([History.from_rows(self.history.rows(), self.node.schema).page], schema=self.node.schema)
+        rows = History.from_rows(self.history.rows(), self.node.schema).page
+        return draw([rows], schema=self.node.schema, time=self.node.time)
 
     __repr__ = __str__
 
     def draw(self) -> str:
         """Every item as it came: inserts, retracts, punctuation."""
-        return draw(self.items, schema=self.node.schema)
+        return draw(self.items, schema=self.node.schema, time=self.node.time)
 
 
 def delivered(node: Node, output: Output) -> Node:

@@ -15,7 +15,7 @@ from caesura.runtime.running import Output, Result, delivered
 from caesura.spark.checkpoint import keep_plan
 from caesura.spark.frames import FrameReader
 from caesura.spark.host import make_job, packets
-from caesura.spark.session import check_session
+from caesura.spark.session import check_session, spark_log
 from caesura.spark.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
 
 if TYPE_CHECKING:
@@ -165,13 +165,17 @@ def as_sink(sink: Sink | str | Path | None) -> Sink:
     return sink
 
 
+def _log() -> str:
+    return f", and what Spark said in {spark_log()}" if spark_log() else ""
+
+
 def ours(error: Exception) -> Exception:
     """The diagnostic that a worker raised, out of the JVM's trace; the trace stays as its cause."""
     found = re.search(r"CAESURA<<(\w+)\|(.*?)>>", str(error), re.DOTALL)
     if found is None:
         return StreamError(
             f"the query failed in Spark: {str(error).strip().splitlines()[0]}",
-            remedy="The whole trace is in this error's cause; `caesura doctor` checks the installation.",
+            remedy=f"The whole trace is in this error's cause{_log()}.",
         )
     kind = getattr(errors, found.group(1), StreamError)
     problem, _, remedy = found.group(2).partition("\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 from caesura.errors import StreamError
@@ -22,31 +23,52 @@ def session(
 
     Further settings are given with underscores for dots: ``spark_driver_memory="4g"``.
     """
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     partitions = buckets or _cores(master)
-    builder = (
-        SparkSession.builder.appName(name)
-        .master(master)
-        .config(STORE, ROCKSDB)
-        .config("spark.sql.shuffle.partitions", partitions)
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.python.worker.reuse", "true")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", 65536)
-        .config("spark.sql.streaming.metricsEnabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-    )
-    for key, value in settings.items():
-        builder = builder.config(key.replace("_", "."), value)
-    spark = builder.getOrCreate()
+    conf = SparkConf().setAppName(name).setMaster(master)
+    conf.setAll([*DEFAULTS.items(), ("spark.sql.shuffle.partitions", str(partitions))])
+    conf.setAll([(key.replace("_", "."), str(value)) for key, value in settings.items()])
+    _launch_quietly(conf)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+DEFAULTS = {
+    STORE: ROCKSDB,
+    "spark.sql.adaptive.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+
+def _launch_quietly(conf: Any) -> None:
+    """Starts the JVM with its own chatter in a log file instead of the user's terminal."""
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None or "SPARK_REMOTE" in os.environ:
+        return
+    handle, path = tempfile.mkstemp(prefix="caesura-spark-", suffix=".log")
+    os.environ["CAESURA_SPARK_LOG"] = path
+    streams = {"stdout": handle, "stderr": handle}
+    SparkContext._gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
+    SparkContext._jvm = SparkContext._gateway.jvm
+    os.close(handle)
+
+
+def spark_log() -> str:
+    """The file that takes what the JVM says, if `session` started it."""
+    return os.environ.get("CAESURA_SPARK_LOG", "")
 
 
 def _cores(master: str) -> int:

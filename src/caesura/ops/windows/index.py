@@ -210,9 +210,11 @@ class Ordered:
 def _merged(a: Run, b: Run) -> Run:
     order = np.empty(len(a.row) + len(b.row), np.int64)
     merge_runs(a.group, a.time, b.group, b.time, order)
-    parts = [np.concatenate([getattr(a, f), getattr(b, f)])[order] for f in ("group", "time", "row")]
+    group = np.concatenate([a.group, b.group])[order]
+    time = np.concatenate([a.time, b.time])[order]
+    row = np.concatenate([a.row, b.row])[order]
     ends = np.concatenate([a.top[: len(a.row)], b.top[: len(b.row)]])[order]
-    return _run(*parts, ends)
+    return _run(group, time, row, ends)
 
 
 def _run(group: I64, time: I64, row: I64, ends: I64) -> Run:

@@ -1,0 +1,97 @@
+"""The main job: the traffic speed map on Spark, live in the terminal.
+
+Generates half an hour of readings, runs the pipeline as one streaming query, draws the map after each
+epoch, and says in the end what was final, what was corrected and what was late.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from data import FREEWAYS, STATIONS, generate
+from pipeline import speed_map
+
+import caesura as cz
+from caesura.spark import ParquetSink
+
+PAINT = {"green": "\033[42;30m", "yellow": "\033[43;30m", "red": "\033[41;97m"}
+PLAIN = "\033[0m"
+
+
+class MapSink(ParquetSink):
+    """Writes Parquet like its parent, then draws what the epoch changed."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.map: dict[tuple[int, int], tuple[float, str]] = {}
+        self.count: Counter[str] = Counter()
+        self.clock = ""
+
+    def write(self, epoch: int, packets: Any) -> None:
+        super().write(epoch, packets)
+        for file in sorted((Path(self.path) / "out").glob(f"epoch-{epoch:06d}-*.parquet")):
+            rows = pq.read_table(file).sort_by("LE").to_pylist()
+            self.count.update(row["kind"] for row in rows)
+            for row in rows:
+                if row["kind"] == "+":
+                    self.map[row["freeway"], row["station"]] = (row["mph"], row["colour"])
+                    self.clock = max(self.clock, str(row["LE"].time()))
+        late = (Path(self.path) / "_late").glob(f"*-epoch-{epoch:06d}-*.parquet")
+        self.count["late"] += sum(pq.read_metadata(file).num_rows for file in late)
+        self.draw(epoch)
+
+    def draw(self, epoch: int) -> None:
+        print(f"\n  epoch {epoch}, map up to {self.clock}   (mph per station)")
+        for freeway in range(1, FREEWAYS + 1):
+            cells = []
+            for station in range(STATIONS):
+                mph, colour = self.map.get((freeway, station), (0.0, ""))
+                cells.append(f"{PAINT.get(colour, '')}{mph:5.0f} {PLAIN}")
+            print(f"  I-{freeway}  " + "".join(cells))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=int, default=30)
+    parser.add_argument("--keep", help="a folder to keep the data and the result in")
+    options = parser.parse_args()
+    folder = Path(options.keep or tempfile.mkdtemp(prefix="caesura-demo-"))
+    began = time.perf_counter()
+    print(f"generating {options.minutes} minutes of sensor and probe readings ...")
+    generate(folder, minutes=options.minutes)
+    stream = speed_map(folder)
+    print("\nthe plan:\n" + stream.explain() + "\n\nstarting Spark ...")
+    spark = cz.session("caesura-demo", master="local[2]", buckets=2)
+    sink = MapSink(str(folder / "map"))
+    query = stream.start(spark, sink=sink, output="marked", trigger="available", files_per_epoch=2)
+    query.wait()
+    spark.stop()
+    tell(sink.count, folder, time.perf_counter() - began, keep=bool(options.keep))
+    if not options.keep:
+        shutil.rmtree(folder)
+
+
+def tell(count: Counter[str], folder: Path, seconds: float, *, keep: bool) -> None:
+    print(f"\n{count['+']:,} estimates left at once; {count['-']:,} of them were corrected when more came;")
+    print(
+        f"{count['=']:,} have become final so far, and were marked; {count['late']:,} readings came too late,"
+    )
+    print("and are kept with the reason in the late table.")
+    print(f"It took {seconds:.0f} s. {_where(folder, keep)}")
+
+
+def _where(folder: Path, keep: bool) -> str:
+    if keep:
+        return f"The result is in {folder / 'map' / 'out'}, the late table in {folder / 'map' / '_late'}."
+    return "To keep the Parquet files: make demo ARGS='--keep FOLDER'."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""How far output may promise: the earliest window that may still change, per group.
+
+With c the CTI of a group, a window is fixed when no legal future changes it:
+
+     grid          it ends at c or before
+     snapshot      it ends before c: at c a border may still move
+     count         its n end points lie before c
+     session       c is a gap past its last end, or past its greatest length
+     reads ends    besides, every member ends before c (no right clipping, section V.F)
+
+Rows are stamped from their window's start on, so the output CTI is the start of the earliest window
+that is not fixed, or one that may still come. Windows that end by c alone (points) promise more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caesura.kernels.hashing import I64
+from caesura.ops.windows.events import Events
+from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot
+from caesura.ops.windows.layout import nth_before
+from caesura.ops.windows.regions import sessions
+from caesura.punctuation import INFINITY, MIN_TIME
+
+
+def to_come(frame: Frame, c: I64) -> tuple[I64, I64]:
+    """The least start and the least end of windows that events from c on may make or change."""
+    known = (c == INFINITY) | (c == MIN_TIME)
+    t = np.where(known, 0, c)
+    match frame:
+        case Grid():
+            start = ((t - frame.offset - frame.size) // frame.hop + 1) * frame.hop + frame.offset
+            start, end = start, start + frame.size
+        case Snapshot():
+            start, end = t, t
+        case _:
+            start, end = t, t + 1
+    return np.where(known, c, start), np.where(known, c, end)
+
+
+def holds(frame: Frame, events: Events, groups: I64, c: I64, *, reads_ends: bool) -> tuple[I64, I64]:
+    """Per group, the least start and the least end of the windows that may still change."""
+    rows = events.rows
+    live = np.flatnonzero(rows.alive)
+    owner = np.searchsorted(groups, events.group.view[live])
+    le, re = rows.get("le")[live], rows.get("re")[live]
+    start, end = to_come(frame, c)
+    open_ = (re >= c[owner]) & (le < c[owner]) & (c[owner] != INFINITY)
+    match frame:
+        case Grid():
+            if reads_ends:
+                _hold_grid(frame, owner[open_], le[open_], re[open_], c, start, end)
+        case Snapshot():
+            _hold_snapshot(owner, le, re, open_, c, start, end, reads_ends)
+        case Count():
+            point = le if frame.by == "start" else re
+            _hold_count(frame, owner, point, le, open_ & (reads_ends and frame.by == "start"), c, start, end)
+        case Session():
+            _hold_session(frame, owner, le, re, c, start, end, reads_ends)
+    return start, end
+
+
+def _hold_grid(frame: Grid, owner: I64, le: I64, re: I64, c: I64, start: I64, end: I64) -> None:
+    first = ((le - frame.offset - frame.size) // frame.hop + 1) * frame.hop + frame.offset
+    there = first < np.minimum(re, c[owner])
+    np.minimum.at(start, owner[there], first[there])
+    np.minimum.at(end, owner[there], first[there] + frame.size)
+
+
+def _hold_snapshot(
+    owner: I64,
+    le: I64,
+    re: I64,
+    open_: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    c: I64,
+    start: I64,
+    end: I64,
+    reads_ends: bool,
+) -> None:
+    if reads_ends:
+        np.minimum.at(start, owner[open_], le[open_])
+        np.minimum.at(end, owner[open_], le[open_] + 1)
+        return
+    spans = np.zeros(len(c), np.bool_)
+    spans[owner[open_]] = True
+    border = np.full(len(c), MIN_TIME, np.int64)
+    for time in (le, re):
+        before = (time < c[owner]) & (c[owner] != INFINITY)
+        np.maximum.at(border, owner[before], time[before])
+    start[spans] = border[spans]
+
+
+def _hold_count(
+    frame: Count,
+    owner: I64,
+    point: I64,
+    le: I64,
+    open_: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    c: I64,
+    start: I64,
+    end: I64,
+) -> None:
+    """The windows that lack points before c; and, where ends are read, those with a member that lasts."""
+    if frame.n < 2 and not open_.any():
+        return
+    order = np.lexsort((point, owner))
+    if frame.n > 1:
+        finite = np.where(c == INFINITY, MIN_TIME, c)
+        nth_before(owner[order], point[order], finite, frame.n - 1, start)
+    if open_.any():
+        first = np.full(len(c), INFINITY)
+        np.minimum.at(first, owner[open_], le[open_])
+        some = first < INFINITY
+        reach = first.copy()
+        if frame.n > 1:
+            nth_before(owner[order], point[order], np.where(some, first, MIN_TIME), frame.n - 1, reach)
+        start[some] = np.minimum(start, reach)[some]
+        end[some] = np.minimum(end, reach + 1)[some]
+
+
+def _hold_session(
+    frame: Session, owner: I64, le: I64, re: I64, c: I64, start: I64, end: I64, reads_ends: bool
+) -> None:
+    whose, first, last, reach = sessions(frame, owner, le, re)
+    bound = c[whose]
+    quiet = np.where(
+        reach >= INFINITY - frame.gap, INFINITY, np.minimum(reach, INFINITY - frame.gap) + frame.gap
+    )
+    if frame.longest is not None:
+        quiet = np.minimum(quiet, first + frame.longest)
+    waits = bound < quiet
+    if reads_ends:
+        waits |= reach >= bound
+    waits &= bound != INFINITY
+    np.minimum.at(start, whose[waits], first[waits])
+    np.minimum.at(end, whose[waits], last[waits])

@@ -1,0 +1,169 @@
+"""`Windows`: a computation over the windows of each group, as a step of a plan.
+
+      LE  RE | id v |      group_by("id").snapshot().agg(n=count())
+       0   4 | 7  1 | +         0   2 | 7 1 | +
+       2   6 | 7  2 | +   ->    2   4 | 7 2 | +
+                                4   6 | 7 1 | +
+
+Laws: CTIs as in `liveness`; empty windows give nothing; neighbours with equal results stay apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.expr import attributes
+from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
+from caesura.ops.timed import refuse_moving_ends
+from caesura.ops.windows.frames import Count, Frame, Grid, Session
+from caesura.ops.windows.liveness import to_come
+from caesura.ops.windows.policy import Clip, Stamp, check, reads_ends
+from caesura.plan import Holding, Need, Node, Operator, Properties
+from caesura.punctuation import INFINITY, Pattern, lt
+from caesura.udm import Use
+from caesura.udm.mapping import check_types, mapping
+
+Output = Aggregate | Use
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Windows(Node):
+    """Aggregates, or one user-defined operator, over the windows of each group."""
+
+    group: tuple[str, ...] = ()
+    frame: Frame
+    outputs: tuple[tuple[str, Output], ...] = ()
+    apply: Use | None = None
+    clip: Clip = "none"
+    stamp: Stamp = "aligned"
+
+    partitioning = "key"
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return self.frame.kind
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """The user-defined modules at work."""
+        own = () if self.apply is None else (self.apply,)
+        return (*own, *(o for _, o in self.outputs if isinstance(o, Use)))
+
+    @property
+    def timed(self) -> bool:
+        """Whether results depend on lifetimes."""
+        return any(use.module.timed for use in self.uses)
+
+    @property
+    def reads_ends(self) -> bool:
+        """Whether results depend on ends beyond their window."""
+        return reads_ends(self.clip, self.timed)
+
+    def output_schema(self) -> pa.Schema:
+        self.frame.check()
+        if not self.outputs and self.apply is None:
+            raise PlanError("nothing is computed.", remedy="Name an aggregate, for example n=cz.count().")
+        schema = self.inputs[0].schema
+        for use in self.uses:
+            self._check_use(use, schema)
+        bound = all(use.module.traits.time_bound for use in self.uses)
+        stamps = self.apply is not None and self.apply.module.stamps
+        check(self.frame, self.clip, self.stamp, timed=self.timed, stamps=stamps, bound=bound)
+        fields = [self.column(name) for name in self.group]
+        if self.apply is not None:
+            return pa.schema([*fields, *self.apply.module.gives])
+        for name, output in self.outputs:
+            t = output.module.gives.field(0).type if isinstance(output, Use) else None
+            fields.append(pa.field(name, t or result_type(output, schema, self.time)))  # type: ignore[arg-type]
+        return pa.schema(fields)
+
+    def _check_use(self, use: Use, schema: pa.Schema) -> None:
+        kind = "uda" if use is not self.apply else "udo"
+        if use.module.kind != kind:
+            way = "agg(x=...)" if use.module.kind == "uda" else "apply(...)"
+            raise PlanError(
+                f"'{use.module.name}' is a {use.module.kind}, used as a {kind}.", remedy=f"Use it with {way}."
+            )
+        for _, expr in mapping(use, schema):
+            refuse_moving_ends(expr, self.inputs[0])
+        check_types(use, schema, self.time)
+
+    def derive(self, *inputs: Properties) -> Properties:
+        if self.stamp == "point_at_end":
+            return Properties(aligned=True, points=True, max_duration=1)
+        if self.stamp == "aligned" and isinstance(self.frame, Grid):
+            return Properties(aligned=True, max_duration=self.frame.size)
+        return Properties()
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        bound = pattern.time_bound
+        if bound is None or any(a not in self.group for a in pattern.without_time().attributes):
+            return None
+        if bound == INFINITY:
+            return pattern
+        return pattern.replace("time", lt(self.promised(bound)))
+
+    def promised(self, c: int) -> int:
+        """The output CTI at an input CTI, as far as no group holds it back."""
+        start, end = (int(t[0]) for t in to_come(self.frame, np.array([c])))
+        if self.eager:
+            return c
+        return end if self.stamp == "point_at_end" else start
+
+    @property
+    def eager(self) -> bool:
+        """Whether output CTIs keep step with input: only ends of rows may change past them."""
+        if self.stamp == "time_bound":
+            return True
+        return self.frame.kind == "snapshot" and not self.timed
+
+    def keys(self, port: int) -> tuple[str, ...]:
+        return self.group
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        plain = tuple((n, o) for n, o in self.outputs if isinstance(o, Aggregate))
+        mapped = [attributes(e) for use in self.uses for _, e in mapping(use, self.inputs[0].schema)]
+        return {*self.group, *read_by(plain)}.union(*mapped)
+
+    def holds(self) -> tuple[Holding, ...]:
+        need = (Need(0, self.group),)
+        size = self.frame.size if isinstance(self.frame, Grid) else 0
+        if isinstance(self.frame, Session):
+            size = self.frame.gap
+        waits = isinstance(self.frame, Count | Session) or self.reads_ends
+        return (
+            Holding("events of open windows", 0, need, "end", size=size, holds_back=waits),
+            Holding("results of open windows", 0, need, "end", size=size, each=2),
+        )
+
+    def operator(self) -> Operator:
+        from caesura.ops.windows.physical import WindowsOperator
+
+        return WindowsOperator(self)
+
+    @cached_property
+    def waits_for(self) -> str:
+        """What output CTIs wait for, in words."""
+        if self.eager:
+            return "keeps step with input"
+        until = "until its members end" if self.reads_ends else "until it can no longer change"
+        what = "end" if self.stamp == "point_at_end" else "start"
+        return f"CTI at the {what} of the earliest open window; open {until}"
+
+    def describe(self) -> str:
+        by = f"by {', '.join(self.group)}; " if self.group else ""
+        frame = self.frame.describe(self.time)
+        what = ", ".join(f"{n}={o}" for n, o in self.outputs) if self.apply is None else str(self.apply)
+        how = "" if self.clip == "none" else f"; clip {self.clip}"
+        how += "" if self.stamp == "aligned" else f"; stamp {self.stamp}"
+        known = "; ".join(
+            f"{use.module.name} is {use.module.traits}" for use in self.uses if str(use.module.traits)
+        )
+        return f"{by}{frame + '; ' if frame else ''}{what}{how}; {self.waits_for}" + (
+            f"; {known}" if known else ""
+        )

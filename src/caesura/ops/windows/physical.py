@@ -1,0 +1,301 @@
+"""`Windows` at work: live events in ordered indexes, what was sent per window, what may still change.
+
+A page changes events, and with them regions of windows; those are laid anew, computed, and compared
+with what was sent. In watermark mode windows are computed once, when they can no longer change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.errors import StreamError
+from caesura.events.delta import deltas
+from caesura.events.identity import identity
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.events.rows import RowState
+from caesura.kernels.hashing import I64
+from caesura.ops.aggregate.extremes import has_words, ranked
+from caesura.ops.windows.events import Events
+from caesura.ops.windows.frames import Count, Grid, Session
+from caesura.ops.windows.liveness import holds, to_come
+from caesura.ops.windows.node import Windows
+from caesura.ops.windows.policy import stamp
+from caesura.ops.windows.regions import Regions, affected, changed, joined, lay
+from caesura.ops.windows.sent import SentWindows
+from caesura.ops.windows.units import Units, units
+from caesura.ops.windows.work import Aggregation, Application, Given, Work
+from caesura.plan import Operator, definite
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
+
+SPARE = 4096
+
+
+class WindowsOperator(Operator):
+    """Windows of any frame, over built-in or user-defined work."""
+
+    def __init__(self, node: Windows) -> None:
+        super().__init__()
+        self.node, self.frame = node, node.frame
+        source = node.inputs[0]
+        self.work: Work
+        if node.apply is not None:
+            self.work = Application(node.apply, source.schema, node.time)
+        else:
+            self.work = Aggregation(node.outputs, source.schema, node.time)
+        self._keys = [source.schema.get_field_index(name) for name in node.group]
+        keys = pa.schema([source.schema.field(i) for i in self._keys])
+        self.events = Events(keys, self.work.fields)
+        self.sent = SentWindows(node.schema, len(self._keys))
+        self._done, self._reached = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        # Members that may outlive their windows are let go early; what comes about them is passed over.
+        self._early = isinstance(self.frame, Session) or (
+            isinstance(self.frame, Count) and self.frame.by == "start"
+        )
+
+    # Pages.
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if len(page) == 0:
+            return []
+        keys = page.payload.select(self._keys)
+        ids = identity(keys.columns, len(page))
+        group, _ = self.events.groups.encode(*ids)
+        self._know(group, keys)
+        if self._early and (late := page.le < self._done[group]).any():
+            return self.page(port, page.filter(~late))
+        values = [make(page.payload, page.le, page.re) for make in self.work.makers]
+        self.events.apply(deltas(page), keys, values, ids)
+        items: list[Item] = []
+        if self.speculate == "arrival":
+            row, a, b = changed(
+                self.frame,
+                page,
+                reads_ends=self.node.reads_ends,
+                timed=self.node.timed,
+                reached=self._reached[group],
+            )
+            items = self._correct(*joined(group[row], a, b))
+        if self.events.rows.size > 2 * self.events.rows.live + SPARE:
+            self._tidy()
+        return items
+
+    def _know(self, group: I64, keys: pa.RecordBatch) -> None:
+        """Makes room for new groups: how far they are, and how far their windows are done with."""
+        count = self.events.groups.count
+        if count <= len(self._done):
+            return
+        bound = np.broadcast_to(np.asarray(self._bound(keys.columns)), len(group))
+        fresh = group >= len(self._done)
+        new = np.full(count - len(self._done), MIN_TIME, np.int64)
+        new[group[fresh] - len(self._done)] = bound[fresh]
+        self._reached = np.append(self._reached, new)
+        self._done = np.append(self._done, to_come(self.frame, new)[0])
+
+    def _bound(self, columns: list[pa.Array]) -> int | I64:
+        """The time before which nothing changes, for all groups or for each."""
+        return self.promises[0].effective_cti(columns=dict(zip(self.node.group, columns, strict=True)))
+
+    def _correct(self, group: I64, a: I64, b: I64) -> list[Item]:
+        """What changes because of changes on these stretches of time."""
+        regions = affected(self.frame, self.events, group, a, b)
+        lo = np.maximum(regions.lo, self._done[group])
+        there = lo < regions.hi
+        regions = Regions(*joined(group[there], lo[there], regions.hi[there]))
+        if len(regions.group) == 0:
+            return []
+        laid, le, re, payload = self._rows(regions)
+        page = self.sent.replace(regions, regions.group[laid[0]], laid[1], le, re, payload)
+        self.counters.extra.update(self.work.counts())
+        return [page] if len(page) else []
+
+    def _rows(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
+        """The rows of the windows in some regions: (region, window start), lifetimes, payload."""
+        laid = lay(self.frame, self.events, regions, self._reached[regions.group])
+        self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(laid.start)
+        if len(laid.start) == 0:
+            none = np.zeros(0, np.int64)
+            empty = pa.RecordBatch.from_pylist([], self.node.schema)
+            return (none, none), none, none, empty
+        todo = units(laid, self.events, self.node.clip, self.node.stamp, timed=self.node.timed)
+        todo = self._ordered(todo) if self.work.ordered else todo
+        made = self.work.rows(todo, self._given(todo, regions))
+        window = made.unit
+        where = (todo.start[window], todo.end[window], todo.low[window], todo.high[window])
+        le, re, there = stamp(self.node.stamp, made.le, made.re, *where)
+        self._refuse_past(le, todo.start[window])
+        first = np.searchsorted(todo.owner, window)
+        columns = [*self.events.keys_of(todo.row[first]), *made.columns]
+        payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
+        if not there.all():
+            kept = np.flatnonzero(there)
+            window, le, re, payload = window[kept], le[kept], re[kept], payload.take(pa.array(kept))
+        return (todo.region[window], todo.start[window]), le, re, payload
+
+    def _given(self, todo: Units, regions: Regions) -> Given:
+        keys: list[Any] = []
+        if self.work.incremental:
+            rows = todo.row[np.searchsorted(todo.owner, np.arange(len(todo)))]
+            h1, h2 = (self.events.rows.get(f)[rows].tolist() for f in ("h1", "h2"))
+            names = zip(zip(h1, h2, strict=True), todo.start.tolist(), todo.low.tolist(), strict=True)
+            keys = [(group, (start, low)) for group, start, low in names]
+        return Given(self.events.rows.get("n")[todo.row], self.events.values_of(todo.row), keys, todo.row)
+
+    def _ordered(self, todo: Units) -> Units:
+        """Members in canonical order: by start, end and values."""
+        rows, place = np.unique(todo.row, return_inverse=True)
+        ranks = [_rank(v) for v in self.events.values_of(rows)][::-1]
+        le, re = self.events.rows.get("le")[rows], self.events.rows.get("re")[rows]
+        rank = np.empty(len(rows), np.int64)
+        rank[np.lexsort((*ranks, re, le))] = np.arange(len(rows))
+        order = np.lexsort((rank[place], todo.owner))
+        return Units(*todo[:6], *(f[order] for f in todo[6:]))
+
+    def _refuse_past(self, le: I64, start: I64) -> None:
+        early = np.flatnonzero(le < start)
+        if len(early) == 0:
+            return
+        name = self.node.apply.module.name if self.node.apply is not None else self.node.kind
+        raise StreamError(
+            f"udo '{name}' stamped a row at {le[early[0]]}, before its window from {start[early[0]]} on.",
+            remedy="Stamp rows within their window or later, or take stamp='clipped'.",
+        )
+
+    # Punctuation.
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        self.counters.sweeps += 1
+        groups, row = self.events.live_groups()
+        keys = self.events.keys_of(row)
+        c = np.broadcast_to(np.asarray(self._bound(keys)), len(groups)).copy()
+        items: list[Item] = []
+        if self.speculate == "arrival" and isinstance(self.frame, Grid):
+            items = self._advance(groups, c)
+        finite = c < INFINITY
+        self._reached[groups[finite]] = np.maximum(self._reached[groups], c)[finite]
+        start, end = holds(self.frame, self.events, groups, c, reads_ends=self.node.reads_ends)
+        start = np.maximum(start, self._done[groups])
+        if self.speculate == "watermark":
+            items = self._finish(groups, start)
+        out = self._promise(pattern, keys, start, end)
+        self._settle(groups, c, start)
+        return [*items, *definite(out)]
+
+    def _advance(self, groups: I64, c: I64) -> list[Item]:
+        """Lets events without end enter the windows that progress has reached."""
+        rows = self.events.rows
+        endless = np.unique(self.events.group.view[rows.alive & (rows.get("re") == INFINITY)])
+        some = np.isin(groups, endless) & (c < INFINITY) & (c > self._reached[groups])
+        if not some.any():
+            return []
+        at, before = groups[some], self._reached[groups[some]]
+        self._reached[at] = c[some]
+        return self._correct(at, before, c[some])
+
+    def _finish(self, groups: I64, start: I64) -> list[Item]:
+        """Sends the windows that have become fixed, once."""
+        before = self._done[groups]
+        some = before < start
+        regions = Regions(groups[some], before[some], start[some])
+        if len(regions.group) == 0:
+            return []
+        _, le, re, payload = self._rows(regions)
+        self.counters.extra.update(self.work.counts())
+        return [Page(le, re, payload)] if len(le) else []
+
+    def _promise(self, pattern: Pattern, keys: list[pa.Array], start: I64, end: I64) -> Pattern | None:
+        """The punctuation that leaves, held back by the open windows that it speaks of."""
+        carried = self.node.carry(0, pattern)
+        bound = pattern.time_bound
+        if carried is None or bound is None or bound == INFINITY:
+            self.counters.held_by = ""
+            return carried
+        eager = self.node.eager and self.speculate == "arrival"
+        promised = bound if eager else int(carried.time_bound or 0)
+        if self.node.eager and not eager:
+            ends = self.node.stamp == "point_at_end"
+            promised = int(to_come(self.frame, np.array([bound]))[1 if ends else 0][0])
+        held = end if self.node.stamp == "point_at_end" else start
+        if not eager and len(held):
+            rest = pattern.without_time()
+            if rest.attributes:
+                held = held[rest.matches(dict(zip(self.node.group, keys, strict=True)), None)]
+            promised = min(promised, int(held.min(initial=INFINITY)))
+        first = int(start.min(initial=INFINITY))
+        self.counters.held_by = (
+            "" if promised >= bound else f"the window from {min(first, promised)} on is open"
+        )
+        return pattern.replace("time", lt(promised))
+
+    def _settle(self, groups: I64, c: I64, start: I64) -> None:
+        """Lets go of what no open window needs."""
+        rows = self.events.rows
+        self._done[groups] = start
+        live = np.flatnonzero(rows.alive)
+        owner = np.searchsorted(groups, self.events.group.view[live])
+        le, re, hold, bound = rows.get("le")[live], rows.get("re")[live], start[owner], c[owner]
+        if self._early:
+            gone = le < hold
+        elif isinstance(self.frame, Grid):
+            gone = (re < bound) & (re <= hold)
+        else:
+            gone = (re < bound) & (re < hold)
+        gone |= bound == INFINITY
+        if self.work.incremental:
+            self._forget(groups, start)
+        rows.kill(live[gone])
+        self.sent.settle(groups, start)
+        if rows.wasteful or self.sent.rows.wasteful:
+            self._tidy()
+
+    def _forget(self, groups: I64, start: I64) -> None:
+        """Lets go of the states of windows that are done."""
+        k1, k2 = self.events.groups.k1, self.events.groups.k2
+        self.work.forget(
+            [((int(k1[g]), int(k2[g])), s) for g, s in zip(groups.tolist(), start.tolist(), strict=True)]
+        )
+
+    # State.
+
+    def _tidy(self) -> None:
+        """Compacts: groups and members are renumbered."""
+        names = self.events.groups.k1[: self.events.groups.count], self.events.groups.k2
+        old = {(int(a), int(b)): i for i, (a, b) in enumerate(zip(*names, strict=False))}
+        done, reached = self._done, self._reached
+        moved = self.events.index()
+        self.sent.index(self.events.groups)
+        count = self.events.groups.count
+        place = [old[int(self.events.groups.k1[g]), int(self.events.groups.k2[g])] for g in range(count)]
+        self._done, self._reached = done[place], reached[place]
+        if moved is not None:
+            self.work.renumber(moved)
+
+    def states(self) -> dict[str, RowState]:
+        return {"events": self.events.rows, "sent": self.sent.rows}
+
+    def rebuild(self) -> None:
+        self.events.index()
+        self.sent.index(self.events.groups)
+        groups, row = self.events.live_groups()
+        count = self.events.groups.count
+        c = np.full(count, self.promises[0].cti, np.int64)
+        c[groups] = np.broadcast_to(np.asarray(self._bound(self.events.keys_of(row))), len(groups))
+        self._reached = c
+        self._done = to_come(self.frame, c)[0]
+        start, _ = holds(self.frame, self.events, groups, c[groups], reads_ends=self.node.reads_ends)
+        self._done[groups] = start
+
+
+def _rank(values: pa.Array) -> I64:
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_struct(values.type):
+        values = pc.cast(pa.array([str(v) for v in values.to_pylist()]), pa.string())
+    if has_words(values.type):
+        return np.where(valid, ranked(values), np.iinfo(np.int64).min)
+    ranks: I64 = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    return np.where(valid, ranks, -1)

@@ -1,0 +1,239 @@
+"""Which windows a change touches, and what those windows are and hold now.
+
+A region is a group and a range of window starts [lo, hi). Outside of it no window changes: end points
+that did not change stay where they are. Everything is found through the ordered indexes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from caesura.errors import StreamError
+from caesura.events.page import Page
+from caesura.kernels.hashing import I64
+from caesura.ops.windows.events import Events
+from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot, inside
+from caesura.ops.windows.index import Ordered
+from caesura.ops.windows.layout import (
+    NONE,
+    join_ranges,
+    lay_counts,
+    lay_sessions,
+    lay_snapshots,
+    pair_members,
+)
+from caesura.punctuation import INFINITY, MIN_TIME
+
+MOST_PIECES = 50_000_000
+
+
+class Regions(NamedTuple):
+    """Ranges of window starts, [lo, hi), each of one group."""
+
+    group: I64
+    lo: I64
+    hi: I64
+
+
+class Laid(NamedTuple):
+    """Windows of some regions with their members, sorted by window."""
+
+    region: I64
+    start: I64
+    end: I64
+    owner: I64
+    row: I64
+
+
+def changed(frame: Frame, page: Page, *, reads_ends: bool, timed: bool, reached: I64) -> tuple[I64, I64, I64]:
+    """(row, first, last) of the time that each row of a page changes; without rows that change nothing."""
+    was, now = page.re, page.re
+    moved = np.zeros(len(page), np.bool_)
+    if page.re_new is not None and page.retracts is not None:
+        moved = page.retracts & (page.re_new > page.le)
+        now = np.where(page.retracts, np.maximum(page.re_new, page.le), page.re)
+    every = np.arange(len(page))
+    match frame:
+        case Session():
+            return every, np.full(len(page), MIN_TIME), np.full(len(page), INFINITY)
+        case Count(by="start"):
+            rows = every if timed else np.flatnonzero(~moved)
+            return rows, page.le[rows], page.le[rows]
+        case Count():
+            low, high = np.where(moved, np.minimum(was, now), was), np.where(moved, np.maximum(was, now), was)
+            high = np.where(high == INFINITY, low, high)
+            rows = np.flatnonzero(low != INFINITY)
+            return rows, low[rows], high[rows]
+    if isinstance(frame, Grid):
+        was, now = (np.where(t == INFINITY, np.maximum(reached, page.le), t) for t in (was, now))
+    low = np.where(moved & (not reads_ends), np.minimum(was, now), page.le)
+    return every, low, np.maximum(was, now)
+
+
+def joined(group: I64, a: I64, b: I64) -> tuple[I64, I64, I64]:
+    """The ranges [a, b] of each group, those that touch as one."""
+    order = np.lexsort((a, group))
+    out = tuple(np.empty(len(group), np.int64) for _ in range(3))
+    n = join_ranges(group[order], a[order], b[order], *out)
+    return out[0][:n], out[1][:n], out[2][:n]
+
+
+def affected(frame: Frame, events: Events, group: I64, a: I64, b: I64) -> Regions:
+    """The starts of the windows that a change on [a, b] touches."""
+    live = events.rows.alive
+    after = np.where(b == INFINITY, INFINITY, np.where(b == INFINITY, 0, b) + 1)
+    match frame:
+        case Grid():
+            return Regions(group, np.maximum(a, MIN_TIME + 1 + frame.size) - frame.size + 1, b)
+        case Snapshot():
+            before = np.maximum(events.starts.before(group, a, live), events.ends.before(group, a, live))
+            return Regions(group, np.where(before == MIN_TIME, a, before), after)
+        case Count():
+            index = events.starts if frame.by == "start" else events.ends
+            return Regions(group, _steps(index, group, a, frame.n - 1, live, back=True), after)
+    return Regions(group, a, b)
+
+
+def _steps(
+    index: Ordered,
+    group: I64,
+    t: I64,
+    n: int,
+    live: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    *,
+    back: bool,
+) -> I64:
+    """The n-th distinct time before (or after) t, or the last there is."""
+    for _ in range(n):
+        new = index.before(group, t, live) if back else index.after(group, t, live)
+        new = np.where(new == (MIN_TIME if back else INFINITY), t, new)
+        if (new == t).all():
+            break
+        t = new
+    return t
+
+
+def lay(frame: Frame, events: Events, regions: Regions, reached: I64) -> Laid:
+    """The windows of some regions and their members; ``reached`` bounds events that never end, per region."""
+    match frame:
+        case Grid():
+            return _lay_grid(frame, events, regions, reached)
+        case Snapshot():
+            windows, owner, row = _lay_snapshot(events, regions)
+        case Count():
+            windows, owner, row = _lay_count(frame, events, regions)
+        case Session():
+            windows, owner, row = _lay_session(frame, events, regions)
+    low, high = inside(frame, events.rows.get("le")[row], events.rows.get("re")[row])
+    return _paired(regions, windows, owner, row, low, high)
+
+
+def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64) -> Laid:
+    live = events.rows.alive
+    last = np.where(
+        regions.hi >= INFINITY - frame.size,
+        INFINITY,
+        np.minimum(regions.hi, INFINITY - frame.size) + frame.size,
+    )
+    owner, row = events.starts.overlapping(regions.group, regions.lo, last, live)
+    le, re = events.rows.get("le")[row], events.rows.get("re")[row]
+    re = np.where(re == INFINITY, reached[owner], re)
+    first = np.maximum(
+        (le - frame.offset - frame.size) // frame.hop + 1, -((frame.offset - regions.lo[owner]) // frame.hop)
+    )
+    final = np.minimum(
+        (re - 1 - frame.offset) // frame.hop, (regions.hi[owner] - 1 - frame.offset) // frame.hop
+    )
+    count = np.maximum(final - first + 1, 0)
+    total = int(count.sum())
+    if total > MOST_PIECES:
+        raise StreamError(
+            f"events of one page overlap {total:,} windows of {frame.size} ticks.",
+            remedy="Take larger windows, or bound the lifetimes first with set_duration.",
+        )
+    pick = np.repeat(np.arange(len(row)), count)
+    number = first[pick] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+    order = np.lexsort((number, owner[pick]))
+    pick, number = pick[order], number[order]
+    region = owner[pick]
+    new = np.ones(total, np.bool_)
+    new[1:] = (region[1:] != region[:-1]) | (number[1:] != number[:-1])
+    start = number[new] * frame.hop + frame.offset
+    return Laid(region[new], start, start + frame.size, np.cumsum(new) - 1, row[pick])
+
+
+def _lay_snapshot(events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
+    live = events.rows.alive
+    last = np.where(regions.hi == INFINITY, INFINITY, regions.hi - 1)
+    end = np.minimum(
+        events.starts.after(regions.group, last, live), events.ends.after(regions.group, last, live)
+    )
+    owner, row = events.starts.overlapping(regions.group, regions.lo, end, live)
+    le, re = events.rows.get("le")[row], events.rows.get("re")[row]
+    region, time = np.concatenate([owner, owner]), np.concatenate([le, re])
+    kept = (time >= regions.lo[region]) & (time <= end[region])
+    region, time = region[kept], time[kept]
+    order = np.lexsort((time, region))
+    out = tuple(np.empty(len(order), np.int64) for _ in range(3))
+    n = lay_snapshots(region[order], time[order], *out)
+    return (out[0][:n], out[1][:n], out[2][:n]), owner, row
+
+
+def _lay_count(frame: Count, events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
+    live = events.rows.alive
+    index = events.starts if frame.by == "start" else events.ends
+    last = np.where(regions.hi == INFINITY, INFINITY, regions.hi - 1)
+    end = np.where(
+        last >= INFINITY - 1, INFINITY - 1, _steps(index, regions.group, last, frame.n - 1, live, back=False)
+    )
+    end = np.minimum(end, INFINITY - 1)
+    owner, row = index.between(regions.group, regions.lo, end, live)
+    time = events.rows.get("le" if frame.by == "start" else "re")[row]
+    order = np.lexsort((time, owner))
+    region, point = owner[order], time[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (region[1:] != region[:-1]) | (point[1:] != point[:-1])
+    out = tuple(np.empty(len(order), np.int64) for _ in range(3))
+    n = lay_counts(region[new], point[new], frame.n, regions.lo, last, *out)
+    return (out[0][:n], out[1][:n], out[2][:n]), owner, row
+
+
+def _lay_session(frame: Session, events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
+    live = events.rows.alive
+    whole = np.full(len(regions.group), MIN_TIME), np.full(len(regions.group), INFINITY)
+    owner, row = events.starts.between(regions.group, *whole, live)
+    region, start, end, _ = sessions(frame, owner, events.rows.get("le")[row], events.rows.get("re")[row])
+    return (region, start, end), owner, row
+
+
+def sessions(frame: Session, owner: I64, le: I64, re: I64) -> tuple[I64, I64, I64, I64]:
+    """(owner, start, end, greatest end of a member) of the sessions of each owner's events."""
+    order = np.lexsort((re, le, owner))
+    out = tuple(np.empty(len(order), np.int64) for _ in range(4))
+    n = lay_sessions(owner[order], le[order], re[order], frame.gap, frame.longest or 0, *out)
+    return out[0][:n], out[1][:n], out[2][:n], out[3][:n]
+
+
+def _paired(
+    regions: Regions, windows: tuple[I64, I64, I64], owner: I64, row: I64, low: I64, high: I64
+) -> Laid:
+    """Windows within their regions that have members, and those members."""
+    region, start, end = windows
+    begins = np.searchsorted(region, np.arange(len(regions.group) + 1))
+    total = pair_members(begins, start, end, owner, low, high, NONE, NONE, 0)
+    if total > MOST_PIECES:
+        raise StreamError(
+            f"the windows that one page touches hold {total:,} members in all.",
+            remedy="Group by a column, take smaller windows, or bound the lifetimes with set_duration.",
+        )
+    window, member = np.empty(total, np.int64), np.empty(total, np.int64)
+    pair_members(begins, start, end, owner, low, high, window, member, 1)
+    keep = (start >= regions.lo[region]) & (start < regions.hi[region])
+    keep &= np.bincount(window, minlength=len(start)) > 0
+    number = np.cumsum(keep) - 1
+    some = keep[window]
+    window, member = number[window[some]], member[some]
+    order = np.argsort(window, kind="stable")
+    return Laid(region[keep], start[keep], end[keep], window[order], row[member[order]])

@@ -1,0 +1,64 @@
+"""What was sent for each window, so that a correction takes back exactly that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import Grown
+from caesura.events.delta import net_page
+from caesura.events.identity import identity
+from caesura.events.page import Page
+from caesura.events.rows import RowState
+from caesura.kernels.hashing import I64
+from caesura.kernels.keys import KeyTable
+from caesura.ops.windows.index import Ordered
+from caesura.ops.windows.regions import Regions
+from caesura.punctuation import MIN_TIME
+
+
+class SentWindows:
+    """Sent rows, found by group and window start."""
+
+    def __init__(self, schema: pa.Schema, width: int) -> None:
+        self.width = width
+        own = {"window": np.int64, "le": np.int64, "re": np.int64}
+        self.rows = RowState(own, schema)
+        self.starts, self.group = Ordered(), Grown(np.int64)
+
+    def replace(
+        self, regions: Regions, group: I64, window: I64, le: I64, re: I64, payload: pa.RecordBatch
+    ) -> Page:
+        """Sends these rows for the windows of some regions instead of what was sent before."""
+        _, old = self.starts.between(regions.group, regions.lo, regions.hi - 1, self.rows.alive)
+        if len(old) == 0:
+            page = Page(le, re, payload)
+        else:
+            weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(le), np.int64)])
+            page = net_page(
+                pa.concat_batches([self.rows.payload.take(old), payload]),
+                np.concatenate([self.rows.get("le")[old], le]),
+                np.concatenate([self.rows.get("re")[old], re]),
+                weight,
+            )
+            self.rows.kill(old)
+        first = self.rows.append({"window": window, "le": le, "re": re}, payload)
+        self.group.extend(group)
+        self.starts.add(group, window, np.arange(first, first + len(le)))
+        return page
+
+    def settle(self, groups: I64, done: I64) -> None:
+        """The windows that start before each group's bound are final: nothing will take them back."""
+        lowest = np.full(len(groups), MIN_TIME)
+        _, old = self.starts.between(groups, lowest, np.maximum(done, MIN_TIME + 1) - 1, self.rows.alive)
+        self.rows.kill(old)
+
+    def index(self, groups: KeyTable) -> None:
+        """Orders the live rows anew, under the groups' new numbers."""
+        if self.rows.live < self.rows.size:
+            self.rows.compact()
+        keys = self.rows.payload.all().columns[: self.width]
+        number, _ = groups.encode(*identity(keys, self.rows.size))
+        self.starts, self.group = Ordered(), Grown(np.int64)
+        self.group.extend(number)
+        self.starts.add(number, self.rows.get("window"), np.arange(self.rows.size))

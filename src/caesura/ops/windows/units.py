@@ -1,0 +1,90 @@
+"""What is computed together: a window's members, or what was known of them at a moment.
+
+Time-bound results cut each window where something becomes known: an event's start, and, if lifetimes
+are read, its end. On each stretch the members that have begun are seen, and ends to come are not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from caesura.errors import StreamError
+from caesura.kernels.hashing import I64
+from caesura.ops.windows.events import Events
+from caesura.ops.windows.policy import Clip, Stamp, clip
+from caesura.ops.windows.regions import MOST_PIECES, Laid
+from caesura.punctuation import INFINITY
+
+
+class Units(NamedTuple):
+    """Windows (or stretches of them) and, sorted by unit, their members as they are seen."""
+
+    region: I64
+    start: I64
+    end: I64
+    low: I64
+    high: I64
+    owner: I64
+    row: I64
+    le: I64
+    re: I64
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def some(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Units:
+        """The units to keep, with their members."""
+        number = np.cumsum(keep) - 1
+        pairs = keep[self.owner]
+        whole = [f[keep] for f in self[:5]]
+        return Units(*whole, number[self.owner[pairs]], *(f[pairs] for f in self[6:]))
+
+
+def units(laid: Laid, events: Events, how: Clip, stamp: Stamp, *, timed: bool) -> Units:
+    """The units of some windows, their members clipped."""
+    le, re = events.rows.get("le")[laid.row], events.rows.get("re")[laid.row]
+    if stamp != "time_bound":
+        start, end = laid.start[laid.owner], laid.end[laid.owner]
+        seen = clip(how, le, re, start, end)
+        return Units(laid.region, laid.start, laid.end, laid.start, laid.end, laid.owner, laid.row, *seen)
+    window, cut = _cuts(laid, le, re, timed)
+    high = np.empty(len(cut), np.int64)
+    high[:-1] = np.where(window[1:] == window[:-1], cut[1:], laid.end[window[:-1]])
+    high[-1:] = laid.end[window[-1:]]
+    owner, pair = _seen(laid, window, cut, le)
+    known = np.where(re[pair] <= cut[owner], re[pair], INFINITY)
+    start, end = laid.start[window], laid.end[window]
+    seen = clip(how, le[pair], known, start[owner], end[owner])
+    return Units(laid.region[window], start, end, cut, high, owner, laid.row[pair], *seen)
+
+
+def _cuts(laid: Laid, le: I64, re: I64, timed: bool) -> tuple[I64, I64]:
+    """(window, moment) wherever something becomes known, sorted, once each."""
+    owner, moment = laid.owner, np.maximum(le, laid.start[laid.owner])
+    if timed:
+        ends = (re > laid.start[owner]) & (re < laid.end[owner])
+        moment = np.concatenate([moment, re[ends]])
+        owner = np.concatenate([owner, owner[ends]])
+    order = np.lexsort((moment, owner))
+    owner, moment = owner[order], moment[order]
+    new = np.ones(len(owner), np.bool_)
+    new[1:] = (owner[1:] != owner[:-1]) | (moment[1:] != moment[:-1])
+    return owner[new], moment[new]
+
+
+def _seen(laid: Laid, window: I64, cut: I64, le: I64) -> tuple[I64, I64]:
+    """(unit, pair) of every member that has begun when its unit begins."""
+    first = np.searchsorted(laid.owner, window)
+    count = np.searchsorted(laid.owner, window + 1) - first
+    total = int(count.sum())
+    if total > MOST_PIECES:
+        raise StreamError(
+            f"time-bound results over the windows of one page look at {total:,} members in all.",
+            remedy="Take smaller windows, or stamp='aligned'.",
+        )
+    owner = np.repeat(np.arange(len(window)), count)
+    pair = first[owner] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+    begun = le[pair] <= cut[owner]
+    return owner[begun], pair[begun]

@@ -1,0 +1,28 @@
+"""User-defined modules: aggregates and operators over windows, in plain Python.
+
+>>> from caesura.udm import Event, Window, uda
+>>> @uda
+... def weighted(events: list[Event[float]], window: Window) -> float:
+...     return sum(e.payload * e.duration for e in events) / window.duration
+>>> weighted.timed, weighted.gives.field(0).type
+(True, DataType(double))
+"""
+
+from caesura.udm.define import uda, udo
+from caesura.udm.module import Module, Traits, Use
+from caesura.udm.registry import find, forget, names, register
+from caesura.udm.values import Event, Window
+
+__all__ = [
+    "Event",
+    "Module",
+    "Traits",
+    "Use",
+    "Window",
+    "find",
+    "forget",
+    "names",
+    "register",
+    "uda",
+    "udo",
+]

@@ -1,0 +1,116 @@
+"""How the members of windows are handed to a module: lists, rows, events, arrays, frames, batches."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.kernels.hashing import I64
+from caesura.udm.module import Module
+from caesura.udm.values import Event
+
+
+class Members(NamedTuple):
+    """Units (windows, or stretches of them) and their members, sorted by unit."""
+
+    start: I64
+    end: I64
+    low: I64
+    high: I64
+    owner: I64
+    le: I64
+    re: I64
+    n: I64
+    ids: I64
+    """What names each member from one time to the next."""
+    values: Sequence[pa.Array]
+
+    def take(self, pairs: I64) -> Members:
+        """Some of the members."""
+        values = [v.take(pa.array(pairs)) for v in self.values]
+        four = self[:4]
+        return Members(*four, *(f[pairs] for f in self[4:9]), values)
+
+    def copies(self) -> Members:
+        """The members with their copies written out."""
+        if (self.n == 1).all():
+            return self
+        return self.take(np.repeat(np.arange(len(self.n)), self.n))
+
+
+Load = Callable[[Members], Any]
+
+
+class Adapter:
+    """Turns members into what the module's writer asked for; slices of it are windows."""
+
+    def __init__(self, module: Module, names: Sequence[str]) -> None:
+        self.module, self.names = module, tuple(names)
+        self._events = module.timed and module.view == "list" and _wants_events(module)
+
+    def load(self, members: Members) -> Any:
+        """All members at once."""
+        match self.module.view:
+            case "array":
+                return members.values[0].to_numpy(zero_copy_only=False)
+            case "batch":
+                return self._batch(members)
+            case "frame":
+                return self._batch(members).to_pandas()
+        return self.items(members)
+
+    def items(self, members: Members) -> list[Any]:
+        """One object per member."""
+        payloads = self._payloads(members.values)
+        if not self._events:
+            return payloads
+        starts, ends = members.le.tolist(), members.re.tolist()
+        return [Event(a, b, p) for a, b, p in zip(starts, ends, payloads, strict=True)]
+
+    def _payloads(self, values: Sequence[pa.Array]) -> list[Any]:
+        columns = [_wide(v, t).to_pylist() for v, t in zip(values, self._types(values), strict=True)]
+        row = self.module.row
+        if row is None:
+            return columns[0]
+        if typing.is_typeddict(row):
+            return [dict(zip(self.names, cells, strict=True)) for cells in zip(*columns, strict=True)]
+        return [row(**dict(zip(self.names, cells, strict=True))) for cells in zip(*columns, strict=True)]
+
+    def _types(self, values: Sequence[pa.Array]) -> list[pa.DataType | None]:
+        if self.module.takes is None:
+            return [None] * len(values)
+        return [t for _, t in self.module.takes]
+
+    def _batch(self, members: Members) -> pa.RecordBatch:
+        columns, names = list(members.values), list(self.names)
+        if self.module.timed:
+            columns += [pa.array(members.le), pa.array(members.re)]
+            names += ["LE", "RE"]
+        return pa.RecordBatch.from_arrays(columns, names=names)
+
+    def part(self, loaded: Any, first: int, last: int) -> Any:
+        """The members of one window."""
+        if self.module.view == "batch":
+            return loaded.slice(first, last - first)
+        if self.module.view == "frame":
+            return loaded.iloc[first:last].reset_index(drop=True)
+        return loaded[first:last]
+
+
+def _wide(values: pa.Array, t: pa.DataType | None) -> pa.Array:
+    return values if t is None or values.type == t else values.cast(t)
+
+
+def _wants_events(module: Module) -> bool:
+    from caesura.udm.define import wants_events
+
+    return wants_events(module)
+
+
+def adapter(module: Module, names: Sequence[str]) -> Adapter:
+    """The adapter for a module whose columns have these names."""
+    return Adapter(module, names)

@@ -1,0 +1,123 @@
+"""Types from annotations: what a module takes and what it gives, known before it runs.
+
+>>> arrow_type(float), arrow_type(int | None)
+(DataType(double), DataType(int64))
+>>> shape_of(list[Event[float]])
+Shape(view='list', timed=True, row=<class 'float'>)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.udm.values import Event
+
+View = Literal["list", "array", "frame", "batch"]
+SCALARS: dict[Any, pa.DataType] = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+    datetime.date: pa.date32(),
+    datetime.datetime: pa.timestamp("us"),
+    decimal.Decimal: pa.decimal128(38, 9),
+}
+
+
+class Shape(NamedTuple):
+    """How a module looks at a window's members, and the type of one of them (None: any)."""
+
+    view: View
+    timed: bool
+    row: Any
+
+
+def bare(annotation: Any) -> Any:
+    """An annotation without Optional."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        some = [a for a in typing.get_args(annotation) if a is not type(None)]
+        return some[0] if len(some) == 1 else annotation
+    return annotation
+
+
+def arrow_type(annotation: Any) -> pa.DataType | None:
+    """The column type for a scalar annotation, or None."""
+    plain = bare(annotation)
+    if isinstance(plain, pa.DataType):
+        return plain
+    if isinstance(plain, type) and issubclass(plain, np.generic):
+        return pa.from_numpy_dtype(np.dtype(plain))
+    return SCALARS.get(plain) if isinstance(plain, type) else None
+
+
+def is_row(annotation: Any) -> bool:
+    """Whether a class describes a row: a dataclass, a NamedTuple or a TypedDict."""
+    if not isinstance(annotation, type):
+        return False
+    named = issubclass(annotation, tuple) and hasattr(annotation, "_fields")
+    return dataclasses.is_dataclass(annotation) or named or typing.is_typeddict(annotation)
+
+
+def row_fields(annotation: Any) -> list[tuple[str, pa.DataType]]:
+    """The columns of a row class."""
+    out = []
+    for name, kind in typing.get_type_hints(annotation).items():
+        found = arrow_type(kind)
+        if found is None:
+            raise PlanError(
+                f"the field '{name}' of {annotation.__name__} has the type {kind!r}, which no column has.",
+                remedy=f"Use one of {', '.join(k.__name__ for k in SCALARS)}, or a pyarrow type.",
+            )
+        out.append((name, found))
+    return out
+
+
+def shape_of(annotation: Any) -> Shape:
+    """The shape that the annotation of a module's first parameter asks for."""
+    if annotation in (inspect.Parameter.empty, Any, None, list):
+        return Shape("list", False, None)
+    if annotation is np.ndarray or typing.get_origin(annotation) is np.ndarray:
+        return Shape("array", False, None)
+    if annotation is pa.RecordBatch:
+        return Shape("batch", False, None)
+    if getattr(annotation, "__name__", "") == "DataFrame":
+        return Shape("frame", False, None)
+    row, timed = element(annotation)
+    return Shape("list", timed, row)
+
+
+def element(annotation: Any) -> tuple[Any, bool]:
+    """The type of the elements of a list annotation, and whether they are events."""
+    inner = typing.get_args(annotation)
+    if typing.get_origin(annotation) is Event or annotation is Event:
+        return (inner[0] if inner else None), True
+    if not inner:
+        return None, False
+    item = bare(inner[0])
+    if typing.get_origin(item) is Event or item is Event:
+        args = typing.get_args(item)
+        return (args[0] if args else None), True
+    return (None if item is Any else item), False
+
+
+def hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a function, names resolved."""
+    try:
+        return typing.get_type_hints(function)
+    except NameError as error:
+        raise PlanError(
+            f"an annotation of '{function.__name__}' cannot be read: {error}.",
+            remedy="Annotate with types that exist where the function is defined.",
+        ) from None

@@ -1,0 +1,254 @@
+"""Calling a module for windows: recomputing, incrementally, or many windows at once.
+
+Law: a module that raises is reported with its window and rows; one that answers differently the
+second time is counted (``nondeterministic``), and survived, because what was sent is remembered.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.kernels.hashing import I64
+from caesura.udm.adapters import Adapter, Members
+from caesura.udm.module import Use
+from caesura.udm.values import Event, Window
+
+ASK_TWICE = 64
+SHOWN = 5
+Stamped = tuple[I64, I64, I64, list[pa.Array]]
+
+
+@dataclass
+class Entry:
+    """The state of one window, and the members that are in it."""
+
+    state: Any
+    ids: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    re: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    n: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    items: dict[int, tuple[Any, int]] = field(default_factory=dict)
+
+
+class Caller:
+    """One use of a module in a query."""
+
+    def __init__(self, use: Use, adapter: Adapter) -> None:
+        self.use, self.module, self.adapter = use, use.module, adapter
+        self.incremental = self.module.incremental
+        self.target = self.module.make(use.params)
+        self.compute = self.target if not isinstance(self.module.target, type) else self.target.compute
+        self.counts: dict[str, int] = {"calls": 0}
+        if self.incremental:
+            self.counts |= {"adds": 0, "removes": 0, "handed_over": 0}
+        self._states: dict[Any, dict[Any, Entry]] = {}
+
+    # Results.
+
+    def values(self, members: Members, keys: Sequence[Any]) -> pa.Array:
+        """One value per unit."""
+        t = self.module.gives.field(0).type
+        if self.module.segments:
+            return self._segments(members, t)
+        results = self._results(members, keys)
+        try:
+            return pa.array(results, t)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
+            for place, value in enumerate(results):
+                try:
+                    pa.scalar(value, t)
+                except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
+                    self._refuse(members, place, f"returned {value!r}, which is no {t}", error)
+            raise
+
+    def rows(self, members: Members, keys: Sequence[Any]) -> Stamped:
+        """Any number of rows per unit, with stamps."""
+        unit: list[int] = []
+        spans: list[tuple[int, int]] = []
+        cells: list[list[Any]] = [[] for _ in self.module.gives]
+        for place, result in enumerate(self._results(members, keys)):
+            for row in result:
+                span, payload = self._stamped(members, place, row)
+                unit.append(place)
+                spans.append(span)
+                for cell, value in zip(cells, self._cells(members, place, payload), strict=True):
+                    cell.append(value)
+        try:
+            columns = [pa.array(c, f.type) for c, f in zip(cells, self.module.gives, strict=True)]
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
+            self._refuse(members, unit[0], f"returned a row that does not fit its columns: {error}", error)
+        stamps = np.array(spans, np.int64).reshape(-1, 2)
+        return np.array(unit, np.int64), stamps[:, 0].copy(), stamps[:, 1].copy(), columns
+
+    def _stamped(self, members: Members, place: int, row: Any) -> tuple[tuple[int, int], Any]:
+        if isinstance(row, Event):
+            if row.start >= row.end:
+                self._refuse(members, place, f"stamped a row [{row.start}, {row.end}), which is empty", None)
+            return (row.start, row.end), row.payload
+        if self.module.stamps and isinstance(row, dict) and "LE" in row:
+            return (int(row["LE"]), int(row["RE"])), row
+        return (int(members.low[place]), int(members.high[place])), row
+
+    def _cells(self, members: Members, place: int, row: Any) -> list[Any]:
+        names = self.module.gives.names
+        try:
+            if isinstance(row, dict):
+                return [row[name] for name in names]
+            if len(names) == 1 and not hasattr(row, names[0]):
+                return [row]
+            return [getattr(row, name) for name in names]
+        except (KeyError, AttributeError) as error:
+            self._refuse(members, place, f"returned {row!r} without the column {error}", error)
+
+    # Recomputing.
+
+    def _results(self, members: Members, keys: Sequence[Any]) -> list[Any]:
+        if self.incremental:
+            return [self._advance(members, place, keys) for place in range(len(members.start))]
+        whole = members.copies()
+        loaded = self.adapter.load(whole)
+        ends = np.searchsorted(whole.owner, np.arange(len(members.start) + 1)).tolist()
+        return [
+            self._recompute(members, place, self.adapter.part(loaded, ends[place], ends[place + 1]))
+            for place in range(len(members.start))
+        ]
+
+    def _recompute(self, members: Members, place: int, part: Any) -> Any:
+        result = self._call(members, place, self.compute, part)
+        self.counts["calls"] += 1
+        if self.counts["calls"] % ASK_TWICE == 1 and self.module.traits.deterministic:
+            again = self._call(members, place, self.compute, part)
+            if repr(again) != repr(result):
+                self.counts["nondeterministic"] = self.counts.get("nondeterministic", 0) + 1
+        return result
+
+    def _call(self, members: Members, place: int, method: Callable[..., Any], *args: Any) -> Any:
+        more = {"window": self._window(members, place)} if self._reads(method) else {}
+        try:
+            result = method(*args, **more)
+            return self._listed(result) if self.module.kind == "udo" and method == self.compute else result
+        except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
+            self._refuse(members, place, f"raised {type(error).__name__}: {error}", error)
+
+    def _reads(self, method: Callable[..., Any]) -> bool:
+        from caesura.udm.define import reads_window
+
+        return self.module.reads_window and reads_window(method)
+
+    @staticmethod
+    def _listed(result: Any) -> list[Any]:
+        if isinstance(result, pa.RecordBatch):
+            return result.to_pylist()  # type: ignore[no-any-return]
+        if hasattr(result, "to_dict") and hasattr(result, "columns"):
+            return list(result.to_dict("records"))
+        return [] if result is None else list(result)
+
+    def _segments(self, members: Members, t: pa.DataType) -> pa.Array:
+        whole = members.copies()
+        starts = np.searchsorted(whole.owner, np.arange(len(members.start)))
+        self.counts["calls"] += 1
+        result = self._call(members, 0, self.compute, self.adapter.load(whole), starts)
+        made = result if isinstance(result, pa.Array) else pa.array(result)
+        if len(made) != len(members.start):
+            self._refuse(members, 0, f"gave {len(made)} values for {len(members.start)} windows", None)
+        return made.cast(t)
+
+    def _window(self, members: Members, place: int) -> Window:
+        return Window(int(members.start[place]), int(members.end[place]))
+
+    def _refuse(self, members: Members, place: int, problem: str, cause: BaseException | None) -> NoReturn:
+        pairs = np.flatnonzero(members.owner == place)
+        rows = self.adapter.items(members.take(pairs[:SHOWN])) if self.module.view == "list" else []
+        more = f" and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
+        shown = f", with the rows {rows}{more}" if rows else f", with {len(pairs)} rows"
+        raise StreamError(
+            f"{self.module.kind} '{self.module.name}' {problem}. Window "
+            f"{self._window(members, place)}{shown}.",
+            remedy="Make the module answer for such a window; check_module finds the smallest one.",
+        ) from cause
+
+    # Incrementally.
+
+    def _advance(self, members: Members, place: int, keys: Sequence[Any]) -> Any:
+        """Brings a window's state up to its members by adding and removing, and computes."""
+        group, own = keys[place]
+        kept = self._states.setdefault(group, {})
+        pairs = slice(*np.searchsorted(members.owner, (place, place + 1)))
+        ids, re, n = members.ids[pairs], members.re[pairs], members.n[pairs]
+        order = np.argsort(ids)
+        ids, re, n = ids[order], re[order], n[order]
+        entry = kept.get(own)
+        if entry is None:
+            near = kept.get(keys[place - 1][1]) if place and keys[place - 1][0] == group else None
+            entry = kept[own] = self._born(near, ids)
+        gone, came = _difference(entry, ids, re, n)
+        for member in gone.tolist():
+            item, times = entry.items.pop(member)
+            self._change(members, place, entry, "remove", item, times)
+        if len(came):
+            whole = np.arange(pairs.start, pairs.stop)[order[came]]
+            for member, item, times in zip(
+                ids[came].tolist(), self.adapter.items(members.take(whole)), n[came].tolist(), strict=True
+            ):
+                entry.items[member] = (item, times)
+                self._change(members, place, entry, "add", item, times)
+        entry.ids, entry.re, entry.n = ids, re, n
+        self.counts["calls"] += 1
+        return self._call(members, place, self.compute, entry.state)
+
+    def _born(self, near: Entry | None, ids: I64) -> Entry:
+        """A new window's state: a copy of its neighbour's where that is nearer than starting anew."""
+        if near is not None:
+            shared = len(np.intersect1d(near.ids, ids, assume_unique=True))
+            if len(near.ids) + len(ids) - 2 * shared < len(ids):
+                copied = getattr(self.target, "copy", copy.deepcopy)(near.state)
+                return Entry(copied, near.ids, near.re, near.n, dict(near.items))
+        if len(ids) > 1:
+            self.counts["handed_over"] += 1
+        return Entry(self.target.init())
+
+    def _change(self, members: Members, place: int, entry: Entry, step: str, item: Any, times: int) -> None:
+        method = getattr(self.target, step)
+        for _ in range(times):
+            new = self._call(members, place, method, entry.state, item)
+            entry.state = entry.state if new is None else new
+        self.counts[f"{step}s"] += times
+
+    def forget(self, gone: Sequence[Any]) -> None:
+        """Lets go of the windows of each (group, bound on starts)."""
+        for group, bound in gone:
+            kept = self._states.get(group)
+            if kept is None:
+                continue
+            for own in [own for own in kept if own[0] < bound]:
+                del kept[own]
+            if not kept:
+                del self._states[group]
+
+    def renumber(self, kept: I64) -> None:
+        """Members were renumbered: ``kept`` has the old numbers by new number."""
+        for entries in self._states.values():
+            for entry in entries.values():
+                new = np.searchsorted(kept, entry.ids)
+                names = dict(zip(entry.ids.tolist(), new.tolist(), strict=True))
+                entry.items = {names[i]: item for i, item in entry.items.items()}
+                entry.ids = new
+
+
+def _difference(entry: Entry, ids: I64, re: I64, n: I64) -> tuple[I64, I64]:
+    """The members that must go, and the places of those that must come."""
+    place = np.searchsorted(entry.ids, ids)
+    known = place < len(entry.ids)
+    known[known] = entry.ids[place[known]] == ids[known]
+    same = known.copy()
+    there = place[known]
+    same[known] = (entry.re[there] == re[known]) & (entry.n[there] == n[known])
+    stays = np.zeros(len(entry.ids), np.bool_)
+    stays[place[same]] = True
+    return entry.ids[~stays], np.flatnonzero(~same)

@@ -1,0 +1,236 @@
+"""`uda` and `udo`: a plain function or a small class becomes a module.
+
+A function takes the members of a window: a list of values or rows, a NumPy array, a DataFrame or an
+Arrow batch, as its first parameter is annotated. ``Event[...]`` elements or a parameter ``window`` make
+it time-sensitive; further parameters are set where it is used. A class with ``add``, ``remove``,
+``compute`` and ``init`` is incremental; one with ``compute`` alone recomputes.
+
+>>> @uda
+... class Total:
+...     def init(self): return [0.0]
+...     def add(self, state, value: float): state[0] += value
+...     def remove(self, state, value: float): state[0] -= value
+...     def compute(self, state) -> float: return state[0]
+>>> Total
+uda Total(list of double) -> double, incremental
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, overload
+
+import pyarrow as pa
+
+from caesura.errors import CaesuraError, PlanError
+from caesura.expr import as_type
+from caesura.plan import here
+from caesura.udm.annotations import Shape, View, arrow_type, element, hints, is_row, row_fields, shape_of
+from caesura.udm.module import Kind, Module, Traits
+from caesura.udm.registry import register
+
+Given = Any
+STEPS = ("init", "add", "remove", "compute")
+
+
+@overload
+def uda(target: Callable[..., Any] | type, /) -> Module: ...
+@overload
+def uda(
+    *,
+    name: str = "",
+    returns: Any = None,
+    takes: Any = None,
+    vectorised: bool = False,
+    registered: bool = False,
+    **traits: bool,
+) -> Callable[[Any], Module]: ...
+def uda(target: Any = None, /, **options: Any) -> Any:
+    """A user-defined aggregate: one value per window."""
+    return _defined("uda", target, options)
+
+
+@overload
+def udo(target: Callable[..., Any] | type, /) -> Module: ...
+@overload
+def udo(
+    *, name: str = "", returns: Any = None, takes: Any = None, registered: bool = False, **traits: bool
+) -> Callable[[Any], Module]: ...
+def udo(target: Any = None, /, **options: Any) -> Any:
+    """A user-defined operator: any number of rows per window, with its own stamps if it likes."""
+    return _defined("udo", target, options)
+
+
+def _defined(kind: Kind, target: Any, options: dict[str, Any]) -> Any:
+    if target is None:
+        return lambda real: _defined(kind, real, options)
+    place = here()
+    try:
+        return _module(kind, target, **options)
+    except CaesuraError as error:
+        raise error.at(f"{kind} {getattr(target, '__name__', target)}", place) from None
+
+
+def _module(
+    kind: Kind,
+    target: Any,
+    *,
+    name: str = "",
+    returns: Any = None,
+    takes: Any = None,
+    vectorised: bool = False,
+    registered: bool = False,
+    **traits: bool,
+) -> Module:
+    known = _traits(traits)
+    incremental = isinstance(target, type) and hasattr(target, "add")
+    data, result, params = _methods(target, incremental)
+    notes = hints(data)
+    spots = list(inspect.signature(data).parameters.values())
+    item = _item(spots, incremental, isinstance(target, type))
+    shape = _one(notes.get(item.name)) if incremental else shape_of(notes.get(item.name, item.annotation))
+    if vectorised:
+        shape = Shape("array", False, None)
+    reads = any("window" in inspect.signature(f).parameters for f in {data, result})
+    returned = hints(result).get("return") if returns is None else returns
+    gives, stamps = _gives(kind, returned)
+    timed = shape.timed or reads or stamps
+    module = Module(
+        name=name or target.__name__,
+        kind=kind,
+        target=target,
+        view=shape.view,
+        timed=timed,
+        incremental=incremental,
+        segments=vectorised,
+        takes=_takes(shape, takes),
+        row=shape.row if is_row(shape.row) else None,
+        gives=gives,
+        stamps=stamps,
+        reads_window=reads,
+        params=params,
+        traits=known,
+    )
+    return register(module) if registered else module
+
+
+def _traits(given: dict[str, bool]) -> Traits:
+    try:
+        return Traits(**given)
+    except TypeError:
+        known = ", ".join(Traits.__dataclass_fields__)
+        raise PlanError(
+            f"no property of a module is called {' or '.join(given)}.", remedy=f"There are: {known}."
+        ) from None
+
+
+def _methods(target: Any, incremental: bool) -> tuple[Any, Any, tuple[str, ...]]:
+    """The function that takes the data, the one that gives the result, and the parameters to set."""
+    if not isinstance(target, type):
+        if not callable(target):
+            raise PlanError(f"{target!r} cannot be called.", remedy="Decorate a function or a class.")
+        spots = [p.name for p in inspect.signature(target).parameters.values()][1:]
+        return target, target, tuple(n for n in spots if n not in ("window", "starts"))
+    if incremental:
+        missing = [step for step in STEPS if not callable(getattr(target, step, None))]
+        if missing:
+            raise PlanError(
+                f"an incremental module needs {', '.join(STEPS)}; missing: {', '.join(missing)}.",
+                remedy="Add what is missing, or leave out add and give compute(self, values) alone.",
+            )
+    elif not callable(getattr(target, "compute", None)):
+        raise PlanError(
+            "the class has neither add nor compute.", remedy="Give compute(self, values), or all four steps."
+        )
+    own = inspect.signature(target).parameters if "__init__" in vars(target) else {}
+    steps: Any = target
+    return (steps.add if incremental else steps.compute), steps.compute, tuple(own)
+
+
+def _item(spots: list[inspect.Parameter], incremental: bool, method: bool) -> inspect.Parameter:
+    """The parameter that takes the data."""
+    place = (1 if method else 0) + (1 if incremental else 0)
+    if len(spots) <= place:
+        wanted = "(self, state, value)" if incremental else "(values)"
+        raise PlanError(
+            f"it takes {len(spots)} parameters, too few to be given data.",
+            remedy=f"Give it the parameters {wanted}.",
+        )
+    return spots[place]
+
+
+def _one(annotation: Any) -> Shape:
+    """The shape of a single member, for add and remove."""
+    if annotation is None:
+        return Shape("list", False, None)
+    row, timed = element(annotation)
+    return Shape("list", timed, row) if timed else Shape("list", False, annotation)
+
+
+def _takes(shape: Shape, takes: Any) -> tuple[tuple[str, pa.DataType | None], ...] | None:
+    if takes is not None:
+        pairs = takes.items() if isinstance(takes, dict) else [("value", takes)]
+        return tuple((name, as_type(t)) for name, t in pairs)
+    view: View = shape.view
+    if view in ("frame", "batch"):
+        return None
+    if is_row(shape.row):
+        return tuple(row_fields(shape.row))
+    if shape.row is None or view == "array":
+        return (("value", None),)
+    found = arrow_type(shape.row)
+    if found is None:
+        raise PlanError(
+            f"it wants members of the type {shape.row!r}, which no column has.",
+            remedy="Annotate with a list of float, int, str, bool, bytes, dates, or of a row class.",
+        )
+    return (("value", found),)
+
+
+def _gives(kind: Kind, returned: Any) -> tuple[pa.Schema, bool]:
+    """The columns that come out, and whether they are stamped."""
+    if returned is None:
+        raise PlanError(
+            "its result has no type, so the plan cannot know its columns.",
+            remedy="Annotate the return (-> float, -> list[Row]) or pass returns=.",
+        )
+    if isinstance(returned, dict):
+        returned = pa.schema([(n, as_type(t)) for n, t in returned.items()])
+    if isinstance(returned, pa.Schema):
+        own = pa.schema([f for f in returned if f.name not in ("LE", "RE")])
+        return own, len(own) < len(returned)
+    if kind == "uda":
+        found = as_type(returned) if isinstance(returned, (str, pa.DataType)) else arrow_type(returned)
+        if found is None:
+            raise PlanError(
+                f"an aggregate gives one value; {returned!r} is no column type.",
+                remedy="Return a number, text, date or the like, or make it a udo.",
+            )
+        return pa.schema([("value", found)]), False
+    row, stamps = element(returned)
+    if is_row(row):
+        return pa.schema(row_fields(row)), stamps
+    found = arrow_type(row)
+    if found is None:
+        raise PlanError(
+            f"an operator gives a list of rows; {returned!r} does not say their columns.",
+            remedy="Annotate -> list[Row] or -> list[Event[Row]] with a dataclass Row, or pass returns=.",
+        )
+    return pa.schema([("value", found)]), stamps
+
+
+def reads_window(method: Callable[..., Any]) -> bool:
+    """Whether a function wants to be told its window."""
+    return "window" in inspect.signature(method).parameters
+
+
+def wants_events(module: Module) -> bool:
+    """Whether members come as events, with their lifetimes."""
+    incremental = module.incremental
+    data, _, _ = _methods(module.target, incremental)
+    spots = list(inspect.signature(data).parameters.values())
+    note = hints(data).get(_item(spots, incremental, isinstance(module.target, type)).name)
+    if note is None:
+        return False
+    return _one(note).timed if incremental else shape_of(note).timed

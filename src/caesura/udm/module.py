@@ -1,0 +1,123 @@
+"""A user-defined module: what it is called, what it takes, what it gives, and what is known about it.
+
+A module is an aggregate (one value per window) or an operator (any number of rows), works by
+recomputing or incrementally, and sees payloads only or events with their lifetimes and the window.
+
+>>> from caesura.udm import uda
+>>> @uda
+... def spread(values: list[float]) -> float:
+...     return max(values) - min(values)
+>>> spread
+uda spread(list of double) -> double, recomputes
+>>> spread([3.0, 7.5])
+4.5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from caesura.errors import PlanError, closest
+from caesura.expr import Expr, as_column
+from caesura.udm.annotations import View
+
+Kind = Literal["uda", "udo"]
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a module's writer declares; the planner relies on it and the checker tests it."""
+
+    deterministic: bool = True
+    """The same window gives the same result."""
+    time_bound: bool = False
+    """What is given for a time depends on nothing that happens later."""
+    filter_commutes: bool = False
+    """Rows that do not come out may be left out of the window first."""
+    empty_preserving: bool = True
+    """A window without rows gives nothing."""
+    mergeable: bool = False
+    """The result for two windows together follows from their states: the class has ``merge``."""
+    monotone: bool = False
+    """More rows never lower the result."""
+
+    def __str__(self) -> str:
+        return ", ".join(f.name.replace("_", "-") for f in fields(self) if getattr(self, f.name))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Module:
+    """A user's aggregate or operator, ready to be used by name."""
+
+    name: str
+    kind: Kind
+    target: Any
+    """The function or class as written."""
+    view: View
+    timed: bool
+    incremental: bool
+    segments: bool
+    """Whether one call serves many windows: values and where each window begins."""
+    takes: tuple[tuple[str, pa.DataType | None], ...] | None
+    """The columns that it wants, each with its type if it has one; None for all there are."""
+    row: Any
+    """The class that a row is handed over as; None for plain values and frames."""
+    gives: pa.Schema
+    stamps: bool
+    """Whether it stamps its own rows."""
+    reads_window: bool
+    params: tuple[str, ...]
+    traits: Traits
+
+    def __call__(self, *mapping: Any, **params: Any) -> Any:
+        """With column names or expressions: a use in a query. With plain data: the function itself."""
+        if mapping and not all(isinstance(m, (str, Expr)) for m in mapping):
+            return self.target(*mapping, **params)
+        for name in params:
+            if name not in self.params:
+                raise PlanError(
+                    f"'{self.name}' has no parameter '{name}'.", remedy=closest(name, self.params)
+                )
+        return Use(self, tuple(as_column(m) for m in mapping), tuple(sorted(params.items())))
+
+    def __repr__(self) -> str:
+        taken = "all columns" if self.takes is None else ", ".join(str(t or "any") for _, t in self.takes)
+        given = ", ".join(str(f.type) if self.kind == "uda" else f"{f.name} {f.type}" for f in self.gives)
+        how = "incremental" if self.incremental else "recomputes"
+        time = ", time-sensitive" if self.timed else ""
+        return f"{self.kind} {self.name}({self.view} of {taken}) -> {given}, {how}{time}"
+
+    @property
+    def key(self) -> object:
+        return (self.name, id(self.target))
+
+    def make(self, params: tuple[tuple[str, Any], ...]) -> Any:
+        """The thing to call: an instance of a class, or a function with its parameters bound."""
+        given = dict(params)
+        if isinstance(self.target, type):
+            return self.target(**given)
+        if not given:
+            return self.target
+        target: Callable[..., Any] = self.target
+        return lambda *args, **more: target(*args, **more, **given)
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A module with its initialisation parameters, mapped to a stream's columns."""
+
+    module: Module
+    mapping: tuple[Expr, ...]
+    params: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def key(self) -> object:
+        return (self.module.key, tuple(m.key for m in self.mapping), repr(self.params))
+
+    def __str__(self) -> str:
+        words = [str(m) for m in self.mapping] + [f"{k}={v!r}" for k, v in self.params]
+        return f"{self.module.name}({', '.join(words)})"

@@ -1,0 +1,40 @@
+"""What user-defined modules see of time: an event with its lifetime, and the window around it.
+
+>>> Event(2, 5, 1.5).duration, Window(0, 10).duration
+(3, 10)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Generic[P]):
+    """A payload that lives on [start, end); times are ticks."""
+
+    start: int
+    end: int
+    payload: P
+
+    @property
+    def duration(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The window that a module is called for: [start, end) in ticks."""
+
+    start: int
+    end: int
+
+    @property
+    def duration(self) -> int:
+        return self.end - self.start
+
+    def __str__(self) -> str:
+        return f"[{self.start}, {self.end})"

@@ -1,0 +1,226 @@
+"""`check` on plans as users write them: verdicts, reasons, remedies that were checked, bad input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import caesura as cz
+from caesura import col
+from caesura.contracts import ContractError, Scheme, adequate, check, require_safe
+from caesura.contracts.analysis import Analysis, Assumptions
+from caesura.contracts.orders import orders
+from caesura.errors import PlanError
+from caesura.io import Source
+from caesura.ops.deliver import Deliver
+from caesura.ops.input import Input
+from caesura.ops.join import Join
+from caesura.ops.layers import Layers
+from caesura.plan import Node, Properties
+
+GOLDEN = Path(__file__).parent / "golden_verdicts.txt"
+
+
+def readings(**more):
+    """Points with an id and a value, five ticks of disorder."""
+    rows = [{"ts": 1, "id": 7, "v": 1.0}]
+    return cz.from_rows(rows, time="ts", punctuate=more.pop("punctuate", cz.delay(5)), **more)
+
+
+def spans(**more):
+    """Intervals with an id and a weight."""
+    rows = [{"ts": 1, "te": 5, "id": 7, "w": 2.0}]
+    return cz.from_rows(rows, time="ts", end="te", punctuate=cz.delay(5), **more)
+
+
+def fed(label: str, *names: str, known: Properties | None = None) -> Input:
+    schema = pa.schema([(name, pa.int64()) for name in names])
+    return Input(label=label, payload=schema, known=known or Properties(), place="flow.py:1")
+
+
+def placed(node: Node, line: int) -> Node:
+    return replace(node, place=f"flow.py:{line}")
+
+
+def natural(left: Node, right: Node, line: int = 9) -> Join:
+    keys = [name for name in left.schema.names if name in right.schema.names]
+    return Join(inputs=(left, right), on=tuple((k, k) for k in keys), place=f"flow.py:{line}")
+
+
+def test_a_windowed_count_over_a_source_with_a_delay_is_safe_and_shows_its_contracts():
+    verdict = check(readings().where(col("v") > 0).group_by("id").tumbling(10).agg(n=cz.count()).node)
+    assert verdict.safe and bool(verdict)
+    assert str(verdict.contracts["r2"]) == "<In={[[time:+, id:-, v:-]]}, Out={[[time:+, id:-, n:-]]}>"
+    assert "{[[time:+, id:-, n:-]]} | keeps open windows" in str(verdict)
+
+
+def verdicts() -> dict[str, str]:
+    """Every kind of diagnostic, by what it is about."""
+    endless, points = fed("s", "id", "w"), fed("r", "id", "v", known=Properties(points=True, max_duration=1))
+    groups = placed(readings().group_by("id").totals(n=cz.count()).node, 3)
+    join = Join(inputs=(points, endless), on=(("id", "id"),), place="flow.py:4")
+    hidden = {"r": "{[[v:#]]}", "s": "{[[w:#]]}"}
+    return {
+        "groups over all time": str(check(groups)),
+        "final output of such groups": str(check(Deliver(inputs=(groups,), mode="final", place="flow.py:5"))),
+        "a join that holds what never ends": str(check(join)),
+        "a join whose key nobody punctuates": str(check(join, schemes=hidden)),
+        "a source that says nothing for sure": str(
+            check(placed(Layers(inputs=(unsaid(),), count="distinct"), 2))
+        ),
+        "join order": str(check(*wrong_order(), schemes=ORDERED)),
+        "safe": str(check(Layers(inputs=(points,), count="distinct", place="flow.py:6"))),
+    }
+
+
+def unsaid() -> Node:
+    rows = [{"ts": 1, "id": 7, "punct": None}]
+    schema = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("punct", pa.string())])
+    table = pa.Table.from_pylist(rows, schema)
+    return placed(cz.from_arrow(table, time="ts", punctuate=cz.in_data("punct")).node, 7)
+
+
+def wrong_order() -> tuple[Node]:
+    """r ⋈ (s ⋈ t): chapter 8's example as it should be, with b a key of all three."""
+    r, s, t = fed("r", "a", "b"), fed("s", "b", "c", "d"), fed("t", "b", "c")
+    return (natural(r, natural(s, t, 8), 9),)
+
+
+ORDERED = {"r": "{[[b:+]]}", "s": "{[[b:+]]}", "t": "{[[c:+]]}"}
+
+
+def test_every_diagnostic_reads_as_it_is_kept():
+    got = "\n\n".join(f"== {name} ==\n{text}" for name, text in verdicts().items()) + "\n"
+    assert got == GOLDEN.read_text()
+
+
+def test_a_remedy_on_punctuation_makes_the_plan_safe_when_it_is_followed():
+    plan = readings().group_by("id").totals(n=cz.count()).node
+    (answer,) = adequate(plan)
+    assert {name: str(s) for name, s in answer.items()} == {"read": "{[[time:-, id:#, v:-]]}"}
+    source = unsaid()
+    again = cz.Stream(source).group_by("id").totals(n=cz.count()).node
+    assert check(again, schemes={"read": "{[[id:#]]}"}).safe
+
+
+def test_the_least_punctuation_for_a_join_is_found_side_by_side():
+    plan = natural(fed("r", "a", "b"), fed("s", "b", "c"))
+    nothing = {"r": "none", "s": "none"}
+    answers = adequate(plan, schemes=nothing, lifetimes={"r": 5, "s": 5})
+    shown = [{n: str(s.least()) for n, s in answer.items()} for answer in answers]
+    assert {"r": "{[[time:+, a:-, b:-]]}", "s": "{[[time:+, b:-, c:-]]}"} in shown
+    assert {"r": "{[[time:-, a:-, b:#]]}", "s": "{[[time:-, b:#, c:-]]}"} in shown
+    assert all(len(answer) == 2 for answer in answers)
+    assert adequate(plan, lifetimes={"r": 5, "s": 5}) == [{}]
+
+
+def test_another_join_order_is_offered_only_after_it_was_checked():
+    (plan,) = wrong_order()
+    verdict = check(plan, schemes=ORDERED)
+    assert not verdict.safe
+    assert "join in another order: ((r ⋈ s) ⋈ t)" in map(str, verdict.remedies)
+    right = natural(natural(plan.inputs[0], plan.inputs[1].inputs[0]), plan.inputs[1].inputs[1])
+    assert check(right, schemes=ORDERED).safe
+
+
+def test_chapter_8_s_own_streams_are_unsafe_in_either_order():
+    r, s, t = fed("r", "a", "b"), fed("s", "b", "c", "d"), fed("t", "c", "d")
+    given = {"r": "{[[b:+]]}", "s": "{[[b:+]]}", "t": "{[[c:+]]}"}
+    first, second = natural(natural(r, s), t), natural(r, natural(s, t))
+    assert not check(first, schemes=given).safe and not check(second, schemes=given).safe
+    tried = [Analysis(plan).run(Assumptions(given)) for plan, _ in orders(first)]
+    assert tried and all(any(step.derived.unmet for step in steps) for steps in tried)
+
+
+def test_events_that_never_end_are_freed_by_their_key_or_by_an_end():
+    plan = readings().join(spans(), on="id").node
+    assert not check(plan).safe
+    assert check(plan, lifetimes={"read-2": 60}).safe
+    assert check(readings().join(spans().set_duration(9), on="id").node).safe
+    assert check(plan, lifetimes={"read-2": "finite"}).safe
+
+
+def test_a_stream_clipped_by_itself_holds_one_row_per_key():
+    edges = spans()
+    plan = readings().join(edges.clip(edges, on="id"), on="id").node
+    assert not check(plan).safe
+    assert check(plan, few={"read-2": ["id"]}).safe
+
+
+def test_a_table_frees_what_waits_for_it_when_it_has_been_read():
+    table = cz.from_rows([{"ts": 0, "id": 7, "w": 1.0}], time="ts")
+    verdict = check(readings().join(table, on="id").node)
+    assert verdict.safe and "'read-2' is a table" in str(verdict)
+
+
+def test_a_shared_sub_plan_is_read_once_and_exactly():
+    base = readings()
+    plan = base.union(base.where(col("id") > 0)).group_by("id").tumbling(5).agg(n=cz.count()).node
+    verdict = check(plan)
+    assert verdict.safe and len(verdict.steps) == 4
+
+
+def test_start_refuses_an_unsafe_plan_unless_it_is_told_to_let_it_grow():
+    plan = readings().group_by("id").totals(n=cz.count()).node
+    with pytest.raises(PlanError, match="the plan is unsafe") as caught:
+        require_safe(plan)
+    assert "allow_unbounded=True" in caught.value.remedy
+    grows = require_safe(plan, allow_unbounded=True)
+    assert "open groups are held for ever" in grows.growth
+
+
+def test_a_step_that_does_not_say_what_it_keeps_is_not_called_safe():
+    class Silent(Layers):
+        def holds(self):
+            return None
+
+    verdict = check(Silent(inputs=(fed("r", "id"),), count="distinct"))
+    assert not verdict.safe and "does not say what it keeps" in str(verdict)
+
+
+def test_a_verdict_is_rendered_with_a_badge_on_each_edge():
+    html = check(readings().group_by("id").totals(n=cz.count()).node)._repr_html_()
+    assert html.count("[[time:+, id:-, v:-]]") == 1 and "unsafe" in html and "What grows" in html
+    safe = check(readings().join(spans().set_duration(3), on="id").node)._repr_html_()
+    assert ">safe<" in safe and safe.count("[[time:+, id:-, w:-]]") == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"schemes": {"s": "{[[idd:#]]}"}}, "marks 'idd', which is not there"),
+        ({"schemes": {"nobody": "{[[id:#]]}"}}, "no source 'nobody'"),
+        ({"schemes": {"s": "any"}}, "promises nothing"),
+        ({"schemes": {"s": "{[[ok:+]]}"}}, "cannot move on without end"),
+        ({"lifetimes": {"s": 0}}, "cannot live at most 0 ticks"),
+        ({"few": {"s": ["idd"]}}, "has no column 'idd'"),
+    ],
+)
+def test_what_makes_no_sense_about_a_source_is_refused_with_a_remedy(given, said):
+    schema = pa.schema([("id", pa.int64()), ("ok", pa.bool_())])
+    plan = Layers(inputs=(Input(label="s", payload=schema),), count="distinct")
+    with pytest.raises(ContractError, match=said) as caught:
+        check(plan, **given)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("stream", "scheme", "said"),
+    [
+        (readings(), "{[[id:#]]}", "its policy gives time only"),
+        (readings(), "none", "its policy gives time"),
+        (readings(punctuate=cz.at_end()), "{[[time:+]]}", "its policy gives nothing"),
+    ],
+)
+def test_a_scheme_that_contradicts_a_source_s_policy_is_refused(stream, scheme, said):
+    assert isinstance(stream.node, Source)
+    with pytest.raises(ContractError, match=said):
+        check(stream.node, schemes={"read": scheme})
+
+
+def test_a_source_s_policy_declares_its_scheme_by_itself():
+    steps = check(readings().node).steps
+    assert steps[0].scheme == Scheme.parse("{[[time:+, id:-, v:-]]}") and steps[0].origin == "declared"

@@ -1,0 +1,84 @@
+"""The oracle, the twin, the table-driven kernel and generated kernels give the same values."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from qre_random import ITEMS, _collected, close, fitting_word, well_typed, word
+
+from caesura import qre
+from caesura.errors import CaesuraError
+from caesura.qre import generation
+from caesura.qre.evaluation import Evaluator
+from caesura.qre.oracle import denote
+from caesura.qre.query import Query
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generated sources run as plain Python here: compiling thousands of them would take an hour."""
+    monkeypatch.setattr(generation, "interpreted", lambda: True)
+
+
+def agree(query: Query, batch: object, *kernels: str) -> int:
+    wanted = denote(query, batch)  # type: ignore[arg-type]
+    for kernel in kernels:
+        running = Evaluator(query, kernel=kernel)  # type: ignore[arg-type]
+        got = running.values(batch)  # type: ignore[arg-type]
+        assert all(close(a, b) for a, b in zip(wanted, got, strict=True)), (
+            f"{kernel}: {query}\n{wanted}\n{got}"
+        )
+    return sum(v is not qre.UNDEFINED for v in wanted)
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_all_evaluators_agree_on_random_queries(block: int) -> None:
+    defined = 0
+    for seed in range(block * 130, block * 130 + 130):
+        rng = random.Random(seed)
+        query = well_typed(rng, rng.choice([1, 2, 3]), windows=True, maps=seed % 4 == 0)
+        batch = fitting_word(rng, query, 7) if seed % 3 else word(rng, 6)
+        defined += agree(query, batch, "twin", "table", "generated")
+    assert defined > 130
+
+
+def test_all_evaluators_agree_on_random_partitions() -> None:
+    for seed in range(150):
+        rng = random.Random(seed)
+        body = well_typed(rng, rng.choice([1, 2]))
+        query = qre.partition(body, by="key", again=seed % 2 == 0)
+        agree(query, word(rng, 9), "twin", "table", "generated")
+
+
+def test_all_evaluators_agree_on_random_map_collects() -> None:
+    for seed in range(200):
+        rng = random.Random(seed)
+        try:
+            query = _collected(rng, 2, ITEMS, {})
+            query = qre.iter_last(query.children()[0]) if seed % 2 else query
+        except CaesuraError:
+            continue
+        agree(query, word(rng, 9), "twin", "table", "generated")
+
+
+def test_a_saved_state_goes_on_where_it_was() -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        query = well_typed(rng, 2, maps=True)
+        batch = fitting_word(rng, query, 8)
+        for kernel in ("twin", "table"):
+            first, again = Evaluator(query, kernel=kernel), Evaluator(query, kernel=kernel)  # type: ignore[arg-type]
+            head = first.values(batch.slice(0, 3))
+            again.load(first.save())
+            got = head + again.values(batch.slice(3))
+            assert all(close(a, b) for a, b in zip(denote(query, batch), got, strict=True))
+
+
+def test_machine_code_agrees_too(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    monkeypatch.setattr(generation, "interpreted", lambda: False)
+    monkeypatch.setenv("CAESURA_CACHE", str(tmp_path))
+    for seed in (3, 14):
+        rng = random.Random(seed)
+        query = well_typed(rng, 3, windows=False)
+        agree(query, fitting_word(rng, query, 7), "generated")

@@ -1,0 +1,195 @@
+"""A query over a stream: order, corrections, ticks, lifetimes, bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caesura import qre
+from caesura.errors import CaesuraError, PlanError, StreamError
+from caesura.events import History, parse
+from caesura.expr import col
+from caesura.ops.input import Input
+from caesura.qre.query import Query
+from caesura.runtime import Query as Running
+
+SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
+ITEMS = qre.items(SCHEMA)
+M, E = (col("k") == x for x in "ME")
+EPISODES = qre.iter_last(
+    qre.split(
+        qre.iter(qre.atom(M, col("v"), items=ITEMS), qre.sum()), qre.match(E, items=ITEMS), op=col("_0")
+    )
+)
+
+
+def run(drawn: str, query: Query, schema: pa.Schema = SCHEMA, **options: Any) -> str:
+    node = qre.over(Input(label="in", payload=schema), query, **options)
+    running = Running({"out": node})
+    for item in parse(drawn, schema):
+        running.feed("in", item)
+    running.run()
+    return str(History.of(running.take("out"), node.schema))
+
+
+def same(got: str, wanted: str) -> bool:
+    return [line.split() for line in got.strip().splitlines()] == [
+        line.split() for line in wanted.strip().splitlines()
+    ]
+
+
+def test_disorder_never_shows() -> None:
+    drawn = """
+     LE RE | k v |
+      3  4 | E null | +
+      1  2 | M 4 | +
+      2  3 | M 5 | +
+    -- 5 --
+    """
+    wanted = """
+     LE RE | value |
+      3  4 | 9     | +
+    """
+    assert same(run(drawn, EPISODES), wanted)
+
+
+def test_a_full_retraction_takes_the_item_out_and_a_change_of_its_end_changes_nothing() -> None:
+    drawn = """
+     LE RE | k v |
+      1  9 | M 4 | +
+      2  9 | M 5 | +
+      1  9->1 | M 4 | -
+      2  9->4 | M 5 | -
+      3  4 | E null | +
+    -- 9 --
+    """
+    assert same(run(drawn, EPISODES), " LE RE | value |\n 3 4 | 5 | +")
+
+
+def test_ties_go_by_the_named_column() -> None:
+    drawn = " LE RE | k v |\n 1 2 | M 7 | +\n 1 2 | M 3 | +\n-- 5 --"
+    last = qre.map(col("v"), items=ITEMS)
+    got = run(
+        drawn,
+        last >> qre.iter_last(qre.split(qre.atom(op=col("value")), qre.atom(op=col("value")), op=col("_1"))),
+        order_by="v",
+    )
+    assert same(got, " LE RE | value |\n 1 2 | 7 | +")
+
+
+def test_an_answer_may_live_until_the_next() -> None:
+    drawn = " LE RE | k v |\n 1 2 | M 7 | +\n 3 4 | M 3 | +\n-- 2 --\n 6 7 | M 1 | +\n-- 9 --"
+    total = qre.iter1(qre.atom(op=col("v"), items=ITEMS), qre.sum())
+    wanted = """
+     LE RE  | value |
+      1  3  | 7     | +
+      3  6  | 10    | +
+      6 inf | 11    | +
+    """
+    assert same(run(drawn, total, lives="until_next"), wanted)
+
+
+def test_ticks_fire_for_empty_periods_too_and_once() -> None:
+    of = qre.items(SCHEMA, ticks=True)
+    per_tick = qre.iter_last(
+        qre.split(
+            qre.iter(qre.atom(~qre.TICK, 1, items=of), qre.count()),
+            qre.match(qre.TICK, items=of),
+            op=col("_0"),
+        )
+    )
+    events = " LE RE | k v |\n 1 2 | M 7 | +\n 3 4 | M 3 | +\n"
+    drawn = events + "-- 17 --\n 31 32 | M 1 | +\n-- 35 --\n-- definite: * --"
+    wanted = """
+     LE RE | value |
+     10 11 | 2     | +
+     20 21 | 0     | +
+     30 31 | 0     | +
+     40 41 | 1     | +
+    """
+    assert same(run(drawn, per_tick, ticks_every=10), wanted)
+
+
+def test_a_partition_answers_per_key_and_frees_it() -> None:
+    schema = pa.schema([("k", pa.string()), ("id", pa.int64()), ("v", pa.int64())])
+    of = qre.items(schema)
+    body = qre.split(
+        qre.iter1(qre.atom(M, col("v"), items=of), qre.sum()), qre.match(E, items=of), op=col("_0")
+    )
+    node = qre.over(Input(label="in", payload=schema), qre.partition(body, by="id"))
+    assert node.keys(0) == ("id",) and node.partitioning == "key"
+    running = Running({"out": node})
+    begun = " LE RE | k id v |\n 1 2 | M 1 7 | +\n 2 3 | M 2 3 | +\n"
+    drawn = begun + " 3 4 | E 1 null | +\n 4 5 | E 2 null | +\n-- 9 --"
+    for item in parse(drawn, schema):
+        running.feed("in", item)
+    running.run()
+    wanted = " LE RE | id value |\n 3 4 | 1 7 | +\n 4 5 | 2 3 | +"
+    assert same(str(History.of(running.take("out"), node.schema)), wanted)
+
+
+def test_a_null_key_is_refused_with_the_item() -> None:
+    query = qre.partition(qre.atom(M, col("v"), items=ITEMS), by="v")
+    with pytest.raises(StreamError, match="null key"):
+        qre.evaluate(query, pa.RecordBatch.from_pylist([{"k": "M", "v": None}], SCHEMA))
+
+
+def test_a_step_function_that_raises_or_returns_another_type_is_named() -> None:
+    def halve(v: int) -> float:
+        return 1 / v
+
+    query = qre.apply(qre.atom(M, col("v"), items=ITEMS), qre.function(halve, returns="double"))
+    assert qre.explain(query) == "twin: the operation 'halve' runs in Python only"
+    with pytest.raises(StreamError, match="halve raised ZeroDivisionError"):
+        qre.evaluate(query, pa.RecordBatch.from_pylist([{"k": "M", "v": 0}], SCHEMA))
+    wrong = qre.apply(qre.atom(M, col("v"), items=ITEMS), qre.function(lambda v: "no", returns="double"))
+    with pytest.raises(StreamError, match="returned 'no'; it promises double"):
+        qre.evaluate(wrong, pa.RecordBatch.from_pylist([{"k": "M", "v": 0}], SCHEMA))
+
+
+def test_a_value_of_unknown_type_cannot_leave_a_query() -> None:
+    query = qre.apply(qre.atom(M, items=ITEMS), lambda item: item)
+    with pytest.raises(PlanError, match="no column can hold"):
+        qre.over(Input(label="in", payload=SCHEMA), query)
+
+
+def test_items_that_lead_out_of_the_language_are_counted() -> None:
+    running = qre.Evaluator(
+        qre.partition(
+            qre.split(qre.atom(M, 1, items=ITEMS), qre.atom(E, 1, items=ITEMS), op=col("_0")), by="v"
+        )
+    )
+    rows = [{"k": "E", "v": 1}, {"k": "M", "v": 2}, {"k": "M", "v": 2}, {"k": "M", "v": 3}]
+    running.run(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    assert running.left == 2
+
+
+def test_state_is_bounded_by_the_keys_that_are_open_at_once() -> None:
+    import numpy as np
+
+    keys = np.repeat(np.arange(20_000), 4)
+    kinds = np.tile(np.array(["M", "M", "M", "E"]), 20_000)
+    body = qre.split(
+        qre.iter1(qre.atom(M, col("v"), items=ITEMS), qre.sum()), qre.match(E, items=ITEMS), op=col("_0")
+    )
+    running = qre.Evaluator(qre.partition(body, by="v"))
+    running.run(pa.record_batch({"k": kinds, "v": keys}))
+    assert running.nbytes < 2_000_000 and running.left == 0
+
+
+def test_state_and_work_per_item_do_not_grow_with_the_stream() -> None:
+    sizes = []
+    for count in (1000, 20_000):
+        running = qre.Evaluator(EPISODES, kernel="table")
+        rows = {"k": ["M", "M", "E"] * (count // 3), "v": [1, 2, 3] * (count // 3)}
+        running.run(pa.record_batch(rows))
+        assert isinstance(running.stage, qre.evaluation.Stage)
+        sizes.append((running.nbytes, running.stage.tables.code.shape))
+    assert sizes[0] == sizes[1]
+
+
+def test_a_query_that_never_answers_is_refused() -> None:
+    with pytest.raises(CaesuraError, match="never answers"):
+        qre.over(Input(label="in", payload=SCHEMA), qre.value(3).on(ITEMS))

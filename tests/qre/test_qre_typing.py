@@ -1,0 +1,209 @@
+"""Ill-typed queries are refused when they are built, each with a shortest witness."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+
+import pyarrow as pa
+import pytest
+
+from caesura import qre
+from caesura.errors import CaesuraError, PlanError
+from caesura.expr import Expr, col
+from caesura.qre.ambiguity import ambiguous_word
+from caesura.qre.counting import missing_word
+from caesura.qre.positions import Positions, positions
+from caesura.qre.query import Query
+from caesura.qre.regex import Regex, any_of, letter, seq, star
+
+ITEMS = qre.items(pa.schema([("k", pa.string()), ("v", pa.int64())]))
+A, B, C = (col("k") == x for x in "abc")
+
+
+def atom(predicate: Expr) -> Query:
+    return qre.atom(predicate, col("v"), items=ITEMS)
+
+
+def refused(build: object) -> str:
+    with pytest.raises(CaesuraError) as caught:
+        build()  # type: ignore[operator]
+    return str(caught.value)
+
+
+def test_the_papers_ambiguous_expression_is_refused_with_bb_and_its_two_parses() -> None:
+    either = atom(col("k").isin(["a", "b"]))
+    text = refused(
+        lambda: qre.split(qre.iter(either, qre.sum()), atom(B), qre.iter(either, qre.sum()), op=col("_0"))
+    )
+    assert "do not concatenate unambiguously" in text
+    assert "1     'b'  0" in text and "2     'b'  0" in text and "3  " not in text
+    assert "parse 1: ε · 1 · 2" in text and "parse 2: 1 · 2 · ε" in text
+    assert "^^^^" in text and "(test_qre_typing.py:" in text
+
+
+def test_its_unambiguous_form_is_taken() -> None:
+    either = atom(col("k").isin(["a", "b"]))
+    qre.split(qre.iter(atom(A), qre.sum()), atom(B), qre.iter(either, qre.sum()), op=col("_0"))
+
+
+def test_the_smallest_ambiguous_part_is_underlined() -> None:
+    text = refused(lambda: qre.split(atom(C), qre.Query and qre.or_(atom(A), atom(A | B)), op=col("_0")))
+    line, marks = text.splitlines()[1:3]
+    assert (
+        line[marks.index("^") : marks.rindex("^") + 1] == "or_(atom(k = 'a', v), atom(k = 'a' OR k = 'b', v))"
+    )
+
+
+def test_a_code_whose_shortest_witness_is_long_is_found() -> None:
+    """a, a b^14, b^14 a: the shortest word with two readings is a b^14 a."""
+    masks = {A.key: 1, B.key: 2}
+    a, b = letter(A), letter(B)
+    code = any_of(a, seq(a, *[b] * 14), seq(*[b] * 14, a))
+    word = ambiguous_word(positions(star(code), masks.__getitem__))
+    assert word is not None and len(word) == 16
+
+
+def brute(auto: Positions, size: int) -> list[int] | None:
+    """The shortest word with two runs, by counting the runs of every word."""
+    for length in range(1, size + 1):
+        for word in itertools.product(range(2), repeat=length):
+            runs = dict.fromkeys(_bits(auto.by_letter[-1].get(word[0], 0)), 1)
+            for c in word[1:]:
+                after: dict[int, int] = {}
+                for p, n in runs.items():
+                    for q in _bits(auto.by_letter[p].get(c, 0)):
+                        after[q] = after.get(q, 0) + n * (2 if auto.double[p] >> q & 1 else 1)
+                runs = after
+            if sum(n for q, n in runs.items() if auto.last >> q & 1) > 1:
+                return list(word)
+    return None
+
+
+def _bits(mask: int) -> list[int]:
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+
+
+def some_regex(rng: random.Random, depth: int) -> Regex:
+    if depth == 0:
+        return rng.choice([letter(A), letter(B)])
+    parts = [some_regex(rng, depth - 1) for _ in range(rng.choice([1, 2, 2]))]
+    kind = rng.choice(["seq", "any", "star"])
+    return (
+        seq(*parts) if kind == "seq" else any_of(*parts) if kind == "any" else star(seq(letter(A), parts[0]))
+    )
+
+
+def test_ambiguity_and_its_shortest_witness_agree_with_brute_force() -> None:
+    masks = {A.key: 1, B.key: 2}
+    for seed in range(300):
+        auto = positions(some_regex(random.Random(seed), 3), masks.__getitem__)
+        got, wanted = ambiguous_word(auto), brute(auto, 6)
+        assert (got is None or len(got) > 6) if wanted is None else len(got or []) == len(wanted)
+
+
+def test_containment_agrees_with_brute_force() -> None:
+    masks = {A.key: 1, B.key: 2}
+    checked = 0
+    for seed in range(400):
+        rng = random.Random(seed)
+        one, two = (positions(some_regex(rng, 2), masks.__getitem__) for _ in range(2))
+        if ambiguous_word(one) or ambiguous_word(two):
+            continue
+        words = [list(w) for n in range(7) for w in itertools.product(range(2), repeat=n)]
+        outside = [w for w in words if one.accepts(w) and not two.accepts(w)]
+        got = missing_word(one, two)
+        assert got == [] or got is None or (one.accepts(got) and not two.accepts(got))
+        assert bool(outside) <= (got is not None)
+        assert not outside or (got is not None and len(got) == len(outside[0]))
+        checked += 1
+    assert checked > 100
+
+
+def test_typing_three_hundred_atoms_takes_under_a_second() -> None:
+    of = qre.items(pa.schema([("v", pa.int64())]))
+    atoms = [qre.atom(col("v") == i) for i in range(300)]
+    began = time.process_time()
+    qre.split(*atoms, op=col("_0").field("v")).on(of)
+    qre.iter(qre.or_(*atoms), 0, col("acc") + 1).on(of)
+    assert time.process_time() - began < 2
+
+
+def test_different_rates_do_not_combine() -> None:
+    text = refused(
+        lambda: qre.combine(qre.iter(atom(A), qre.sum()), qre.iter1(atom(A), qre.sum()), op=col("_0"))
+    )
+    assert "different rates" in text and "(the empty stream)" in text
+
+
+def test_an_iteration_of_the_empty_stream_is_refused() -> None:
+    assert "matches the empty stream" in refused(lambda: qre.iter(qre.iter(atom(A), qre.sum()), qre.sum()))
+
+
+def test_a_predicate_that_can_never_be_true_is_refused() -> None:
+    assert "can never be true" in refused(lambda: atom((col("v") > 3) & (col("v") < 4)))
+
+
+def test_types_that_do_not_fit_are_refused() -> None:
+    assert "wanted values of one type" in refused(
+        lambda: qre.iter(qre.atom(A, col("k"), items=ITEMS), qre.sum())
+    )
+
+
+def test_partition_and_composition_stand_only_at_the_top() -> None:
+    inner = qre.partition(atom(A), by="k")
+    assert "only at the top" in refused(lambda: qre.iter(inner, qre.sum()))
+    assert "only at the top" in refused(lambda: qre.or_(atom(B), atom(A) >> qre.atom(op=col("value"))))
+
+
+def test_a_map_collect_needs_a_keyed_item_and_a_rate_of_synchronisation_items() -> None:
+    end = qre.match(C, items=ITEMS)
+    assert "without any keyed item" in refused(
+        lambda: qre.map_collect(C, "v", qre.split(qre.iter(atom(~C), qre.sum()), end, op=col("_0")))
+    )
+    body = qre.split(qre.iter1(atom(~C), qre.sum()), end, op=col("_0"))
+    assert "depends on keyed items" in refused(
+        lambda: qre.map_collect(C, "v", body, rate=seq(letter(A), letter(C)))
+    )
+    assert "no map is collected" in refused(lambda: qre.map_collect(C, "v", body, every=seq(C, C)))
+
+
+def test_what_the_algebra_cannot_decide_is_a_verdict_of_its_own() -> None:
+    of = qre.items(pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    f, g = (col("a") * col("a") * 7 + 1 == col("b") * col("b") * 5), (col("a") + col("b") == 7919)
+    text = refused(lambda: qre.or_(qre.atom(f, 1, items=of), qre.atom(g, 1, items=of)))
+    assert "cannot decide" in text
+
+
+def test_conditions_between_columns_are_settled_by_samples_where_they_can_be() -> None:
+    of = qre.items(pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    less, more = col("a") < col("b"), col("a") > col("b") - 3
+    text = refused(lambda: qre.or_(qre.atom(less, 1, items=of), qre.atom(more, 1, items=of)))
+    assert "match the same stream" in text
+
+
+def test_tagged_cases_exclude_each_other() -> None:
+    of = qre.tagged(pa.schema([("kind", pa.string()), ("v", pa.int64())]), "kind", m=("v",), d=())
+    big, end = col("v") > 3, of.is_("d")
+    qre.or_(qre.atom(big, 1, items=of), qre.atom(end, 2, items=of))
+
+
+def test_an_operation_that_voids_a_bound_is_refused_and_sums_carry_it() -> None:
+    of = qre.items(pa.schema([("v", pa.float64())]))
+    rough = qre.iter(qre.atom(op=col("v"), items=of), qre.median(epsilon=0.01, nonnegative=True))
+    total = qre.combine(rough, rough, op=col("_0") + col("_1"))
+    assert qre.over is not None and str(qre.Evaluator(total).schema.field(0).metadata) == str(
+        {b"epsilon": b"0.01", b"bound": b"double within a factor 1 + 0.01, >= 0"}
+    )
+    assert "would void the error bound" in refused(
+        lambda: qre.combine(rough, rough, op=col("_0") - col("_1"))
+    )
+    signed = qre.iter(qre.atom(op=col("v"), items=of), qre.median(epsilon=0.01))
+    assert "can cancel" in refused(lambda: qre.combine(signed, signed, op=col("_0") + col("_1")))
+
+
+def test_queries_without_items_are_checked_when_they_are_bound() -> None:
+    loose = qre.or_(qre.atom(A), qre.atom(A))
+    with pytest.raises(PlanError, match="match the same stream"):
+        loose.on(ITEMS)

@@ -1,0 +1,108 @@
+"""Killed at any point and started again: nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import spark_plans as given
+from killed_run import plan
+
+from caesura.errors import StreamError
+from caesura.runtime.running import run
+from caesura.spark.checkpoint import keep_plan
+
+KILLS = int(os.environ.get("CAESURA_KILLS", "3"))
+FILES = 4 * KILLS + 4
+
+
+def _start(folder: Path) -> subprocess.Popen[bytes]:
+    script = Path(__file__).with_name("killed_run.py")
+    log = (folder / "log").open("ab")
+    return subprocess.Popen(
+        [sys.executable, str(script), str(folder)], stdout=log, stderr=log, start_new_session=True
+    )
+
+
+def _commits(folder: Path) -> int:
+    return len(list((folder / "checkpoint" / "commits").glob("[0-9]*")))
+
+
+def _feed(folder: Path, table: Any, numbers: range) -> None:
+    size = table.num_rows // FILES
+    for number in numbers:
+        partial = folder / f"{number}.partial"
+        pq.write_table(table.slice(number * size, size), partial)
+        os.utime(partial, (1_700_000_000 + number,) * 2)  # Spark takes files in the order of their times
+        partial.rename(folder / "in" / f"{number:03d}.parquet")
+
+
+def _wait_for_commit(folder: Path, process: subprocess.Popen[bytes], before: int) -> None:
+    deadline = time.monotonic() + 150
+    while _commits(folder) <= before:
+        assert process.poll() is None, (folder / "log").read_text()[-3000:]
+        assert time.monotonic() < deadline, (folder / "log").read_text()[-3000:]
+        time.sleep(0.05)
+
+
+def test_a_run_killed_again_and_again_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    table = given.readings(FILES * 40, seed=7)
+    _feed(tmp_path, table, range(0, 2))
+    for kill in range(KILLS):
+        before = _commits(tmp_path)
+        process = _start(tmp_path)
+        _feed(tmp_path, table, range(2 + 4 * kill, 6 + 4 * kill))
+        _wait_for_commit(tmp_path, process, before)
+        time.sleep(0.13 * kill)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    _feed(tmp_path, table, range(2 + 4 * KILLS, FILES))
+    (tmp_path / "stop").touch()
+    process = _start(tmp_path)
+    assert process.wait(timeout=300) == 0, (tmp_path / "log").read_text()[-3000:]
+    wanted = run(plan(tmp_path).node, output="final")
+    bound = _last_bound(wanted)
+    got = pq.read_table(tmp_path / "out" / "out").to_pylist()
+    assert _bag(got, bound) == _bag(wanted.changes().to_pylist(), bound)
+    _check_commits(tmp_path)
+
+
+def _last_bound(result: Any) -> int:
+    """The last time before the end that the output had passed."""
+    bounds = [i.pattern.time_bound for i in result.items if not hasattr(i, "le")]
+    return max(b for b in bounds if b is not None and b < 2**62)
+
+
+def _bag(rows: list[dict[str, Any]], bound: int) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(r.values()) for r in rows if r["LE"] < bound)
+
+
+def _check_commits(folder: Path) -> None:
+    """Each file of the output belongs to exactly one committed epoch."""
+    named: Counter[str] = Counter()
+    for commit in (folder / "out" / "_commits").glob("*.json"):
+        named.update(f["file"] for f in json.loads(commit.read_text())["files"] if f["output"] == "out")
+    assert set(named) == {f.name for f in (folder / "out" / "out").glob("*.parquet")}
+    assert set(named.values()) == {1}
+
+
+def test_a_checkpoint_of_another_plan_is_refused_by_the_step_that_differs(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    _feed(tmp_path, given.readings(FILES * 4), range(0, 1))
+    one = plan(tmp_path)
+    keep_plan(tmp_path / "cp", {"out": one.node}, 2)
+    keep_plan(tmp_path / "cp", {"out": one.node}, 2)
+    with pytest.raises(StreamError, match=r"belongs to another plan: where it has .* this plan has 'shift r"):
+        keep_plan(tmp_path / "cp", {"out": one.shift(1).node}, 2)
+    with pytest.raises(StreamError, match="made with 2 buckets; this session has 3"):
+        keep_plan(tmp_path / "cp", {"out": one.node}, 3)

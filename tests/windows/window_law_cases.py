@@ -1,0 +1,141 @@
+"""Every window's cases in the law suite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from caesura.expr import col
+from caesura.ops.aggregate import Aggregate, Tumbling
+from caesura.ops.windows import Count, Frame, Grid, Session, Snapshot, Windows
+from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.testing import oracles
+from caesura.testing.case import LawCase
+from caesura.testing.oracles.windows import aggregates_over, windowed
+from caesura.testing.spec import InputSpec
+
+CASES: list[LawCase] = []
+FLOATS = InputSpec({"id": "key", "v": "float"}, key="id")
+INTS = InputSpec({"id": "key", "v": "int"}, key="id")
+NAMES = InputSpec({"id": "key", "v": "str"}, key="id")
+POINTS = replace(INTS, lifetimes="points")
+FINITE = replace(INTS, lifetimes="finite")
+
+BASIC = {"n": ("count", None), "total": ("sum", "v"), "low": ("min", "v"), "mean": ("avg", "v")}
+PICKS = {
+    "a": ("first", "v"),
+    "z": ("last", "v"),
+    "top": ("top_k", "v"),
+    "d": ("count_distinct", "v"),
+    "q": ("quantile", "v"),
+    "all": ("collect", "v"),
+}
+SPREAD = {"var": ("variance", "v"), "dev": ("stddev", "v"), "mid": ("median", "v")}
+OPTIONS = {"top_k": 2, "quantile": 0.75, "variance": 1, "stddev": 1, "median": 0.5}
+
+
+def made(aggs: Any) -> Any:
+    """The engine's aggregates for the oracle's."""
+    return tuple(
+        (n, Aggregate(kind, None if c is None else col(c), OPTIONS.get(kind, 0)))
+        for n, (kind, c) in aggs.items()
+    )
+
+
+def earliest(size: int, hop: int, offset: int) -> Any:
+    """The least CTI that windows on a grid must give."""
+
+    def wanted(ctis: tuple[int, ...]) -> int:
+        (t,) = ctis
+        return t if t in (MIN_TIME, INFINITY) else ((t - offset - size) // hop + 1) * hop + offset
+
+    return wanted
+
+
+def hopping(
+    name: str, spec: InputSpec, aggs: Any, size: int, hop: int, offset: int = 0, group: Any = ("id",)
+) -> None:
+    """One case of built-in aggregates over a grid."""
+    CASES.append(
+        LawCase(
+            f"hopping-{name}",
+            build=lambda a: Tumbling(
+                inputs=(a,), group=group, size=size, hop=hop, offset=offset, aggregates=made(aggs)
+            ),
+            oracle=lambda a, patterns: oracles.tumbling(
+                a, group, size, offset, aggs, oracles.horizon(patterns[0]), hop
+            ),
+            inputs=(spec,),
+            liveness=earliest(size, hop, offset),
+        )
+    )
+
+
+hopping("overlapping", FLOATS, BASIC, 6, 2)
+hopping("uneven", INTS, BASIC, 5, 3, -1)
+hopping("gaps", FLOATS, BASIC, 2, 5, 1)
+hopping("picks", INTS, PICKS, 6, 3)
+hopping("texts", NAMES, PICKS, 4, 4)
+hopping("spread", replace(INTS, insert_only=True), SPREAD, 6, 3, group=())
+
+ENGINE: dict[str, Frame] = {
+    "grid": Grid(6, 4, 1),
+    "gaps": Grid(3, 5),
+    "snapshot": Snapshot(),
+    "start1": Count(1, "start"),
+    "start3": Count(3, "start"),
+    "end1": Count(1, "end"),
+    "end2": Count(2, "end"),
+    "session": Session(3),
+    "limited": Session(4, 6),
+}
+ORACLE = {
+    "grid": ("grid", 6, 4, 1),
+    "gaps": ("grid", 3, 5, 0),
+    "snapshot": ("snapshot",),
+    "start1": ("count_start", 1),
+    "start3": ("count_start", 3),
+    "end1": ("count_end", 1),
+    "end2": ("count_end", 2),
+    "session": ("session", 3, None),
+    "limited": ("session", 4, 6),
+}
+
+
+def built_in(
+    frame: str, spec: InputSpec, aggs: Any, *, stamp: str = "aligned", name: str = "", group: Any = ("id",)
+) -> None:
+    """Built-in aggregates over any frame."""
+    CASES.append(
+        LawCase(
+            f"{frame}-{stamp}{name}",
+            build=lambda a: Windows(
+                inputs=(a,),
+                group=group,
+                frame=ENGINE[frame],
+                outputs=made(aggs),
+                stamp=stamp,  # type: ignore[arg-type]
+            ),
+            oracle=lambda a, patterns: windowed(
+                a,
+                group,
+                ORACLE[frame],
+                aggregates_over(aggs),
+                stamp=stamp,
+                horizon=oracles.horizon(patterns[0]),
+            ),
+            inputs=(spec,),
+        )
+    )
+
+
+for each in ENGINE:
+    built_in(each, INTS, BASIC)
+built_in("snapshot", FLOATS, BASIC, name="-floats", group=())
+built_in("snapshot", INTS, PICKS, name="-picks")
+built_in("start3", POINTS, BASIC, name="-points")
+built_in("session", POINTS, BASIC, name="-points")
+for each in ("grid", "snapshot", "start3", "end2", "session"):
+    built_in(each, INTS, BASIC, stamp="point_at_end")
+for each in ("grid", "gaps", "snapshot", "session", "limited"):
+    built_in(each, INTS, BASIC, stamp="time_bound")
