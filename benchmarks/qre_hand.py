@@ -19,8 +19,9 @@ def _y1(kind: Any, campaign: Any, time: Any, counts: Any, out: Any) -> int:
     second = 0
     for i in range(len(kind)):
         while time[i] >= edge:
-            out[second] = counts.sum()
-            counts[:] = 0
+            for c in range(len(counts)):
+                out[second, c] = counts[c]
+                counts[c] = 0
             second += 1
             edge += SECOND
         counts[campaign[i]] += kind[i] == 0
@@ -75,7 +76,7 @@ def _columns(of: Data, *names: str) -> list[Any]:
 
 def y1(of: Data) -> Work:
     kind, campaign = _columns(of, "kind", "campaign")
-    out = np.zeros(len(of.time) // 50 + 10, np.int64)
+    out = np.zeros((len(of.time) // 50 + 10, 100), np.int64)
     return lambda: _y1(kind, campaign, of.time, np.zeros(100, np.int64), out)
 
 

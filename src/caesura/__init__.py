@@ -26,13 +26,31 @@ from caesura.errors import CaesuraError, DataError, ExprError, PatternError, Pla
 from caesura.events import History, draw, parse
 from caesura.expr import Expr, col, end, functions, lit, start, udf, when
 from caesura.io import at_end, delay, every, heartbeat, imported, in_data
-from caesura.ops.aggregate.functions import avg, count, max, min, sum
+from caesura.ops.aggregate.functions import (
+    avg,
+    collect,
+    count,
+    count_distinct,
+    first,
+    last,
+    max,
+    median,
+    min,
+    quantile,
+    stddev,
+    sum,
+    top_k,
+    variance,
+)
 from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
+from caesura.udm import Event, Window, uda, udo
+from caesura.udm import find as udm
 
 __all__ = [
     "INFINITY",
     "CaesuraError",
     "DataError",
+    "Event",
     "Expr",
     "ExprError",
     "History",
@@ -43,16 +61,20 @@ __all__ = [
     "Result",
     "Stream",
     "StreamError",
+    "Window",
     "at_end",
     "avg",
     "col",
+    "collect",
     "count",
+    "count_distinct",
     "cti",
     "definite",
     "delay",
     "draw",
     "end",
     "every",
+    "first",
     "from_arrow",
     "from_pandas",
     "from_rows",
@@ -62,15 +84,24 @@ __all__ = [
     "imported",
     "in_data",
     "input_stream",
+    "last",
     "lit",
     "max",
+    "median",
     "min",
     "parse",
+    "quantile",
     "read",
     "session",
     "start",
+    "stddev",
     "subscribe",
     "sum",
+    "top_k",
+    "uda",
     "udf",
+    "udm",
+    "udo",
+    "variance",
     "when",
 ]

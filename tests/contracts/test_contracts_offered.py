@@ -19,7 +19,7 @@ def test_an_offered_contract_keeps_its_three_guarantees(case: LawCase) -> None:
     tried = []
 
     @settings(
-        max_examples=12,
+        max_examples=5,
         deadline=None,
         derandomize=True,
         database=None,

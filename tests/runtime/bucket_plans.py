@@ -40,11 +40,14 @@ class Scripted:
 def scripted(
     name: str, payload: pa.Schema, items: Sequence[Item], lanes: Sequence[int], cuts: Sequence[int], lag: int
 ) -> Source:
-    """A source in full physical form: rows dealt to lanes in turn, each lane cut into batches in turn."""
+    """A source in full physical form: rows dealt to lanes, each lane cut into batches in turn.
+
+    All changes of an event lie in one lane: order is guaranteed only there.
+    """
     schema = pa.schema([*OWN, *payload])
     rows = [row for item in items if isinstance(item, Page) for row in _raw_rows(item, payload)]
     count = max(lanes) + 1
-    dealt = [[r for i, r in enumerate(rows) if lanes[i % len(lanes)] == n] for n in range(count)]
+    dealt = [[r for r in rows if lanes[_spread(r) % len(lanes)] == n] for n in range(count)]
     raws: list[Raw] = []
     at, turn = [0] * count, 0
     while any(a < len(d) for a, d in zip(at, dealt, strict=True)):
@@ -57,6 +60,12 @@ def scripted(
     shape = Shape.of(time="from", end="to", kind="kind", new_end="now")
     reader = Scripted(name, schema, tuple(raws), count)
     return Source(reader=reader, shape=shape, policy=delay(lag), name=name)
+
+
+def _spread(row: dict[str, Any]) -> int:
+    """A number that is the same for all changes of an event."""
+    own = [value for name, value in row.items() if name not in ("kind", "to", "now")]
+    return sum(map(ord, str([value + 0.0 if isinstance(value, float) else value for value in own])))
 
 
 def _raw_rows(page: Page, payload: pa.Schema) -> Iterator[dict[str, Any]]:

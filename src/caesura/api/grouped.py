@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from caesura.api.windowed import Windowed
 from caesura.errors import CaesuraError
-from caesura.ops.aggregate import Totals, Tumbling
+from caesura.ops.aggregate import Totals
 from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.windows import Count, Grid, Session, Snapshot
 from caesura.plan import Duration, Node, here, ticks
 
 if TYPE_CHECKING:
     from caesura.api.stream import Stream
+
+__all__ = ["Grouped", "Windowed"]
 
 
 class Grouped:
@@ -22,12 +26,39 @@ class Grouped:
 
     def tumbling(self, size: Duration, *, offset: Duration = 0) -> Windowed:
         """Windows of one size, laid end to end from ``offset``."""
+        width = self._ticks("tumbling", size, "window size")
+        start = self._ticks("tumbling", offset, "window offset")
+        return Windowed(self._node, self._keys, Grid(width, width, start))
+
+    def hopping(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Windowed:
+        """Windows of one size, one starting ``every`` so often; they may overlap or leave gaps."""
+        width = self._ticks("hopping", size, "window size")
+        hop = self._ticks("hopping", every, "hop")
+        start = self._ticks("hopping", offset, "window offset")
+        return Windowed(self._node, self._keys, Grid(width, hop, start))
+
+    def snapshot(self) -> Windowed:
+        """The longest stretches on which no event of the group starts or ends."""
+        return Windowed(self._node, self._keys, Snapshot())
+
+    def count_by_start(self, n: int) -> Windowed:
+        """From every distinct start over n of them; events belong by their starts."""
+        return Windowed(self._node, self._keys, Count(n, "start"))
+
+    def count_by_end(self, n: int) -> Windowed:
+        """From every distinct end over n of them; events belong by their ends."""
+        return Windowed(self._node, self._keys, Count(n, "end"))
+
+    def session(self, gap: Duration, *, longest: Duration | None = None) -> Windowed:
+        """Events with less than ``gap`` of silence between them, cut ``longest`` from their start."""
+        most = None if longest is None else self._ticks("session", longest, "longest session")
+        return Windowed(self._node, self._keys, Session(self._ticks("session", gap, "session gap"), most))
+
+    def _ticks(self, step: str, duration: Duration, what: str) -> int:
         try:
-            width = ticks(size, self._node.time, "window size")
-            start = ticks(offset, self._node.time, "window offset")
+            return ticks(duration, self._node.time, what)
         except CaesuraError as error:
-            raise error.at("tumbling", here()) from None
-        return Windowed(self._node, self._keys, width, start)
+            raise error.at(step, here()) from None
 
     def totals(self, *, name: str = "", **aggregates: Aggregate) -> Stream:
         """One row per group over all its rows, on the hull of their lifetimes."""
@@ -35,29 +66,4 @@ class Grouped:
 
         return Stream(
             Totals(inputs=(self._node,), group=self._keys, aggregates=tuple(aggregates.items()), name=name)
-        )
-
-
-class Windowed:
-    """A stream cut into windows."""
-
-    def __init__(self, node: Node, keys: tuple[str, ...], size: int, offset: int) -> None:
-        self._node = node
-        self._keys = keys
-        self._size = size
-        self._offset = offset
-
-    def agg(self, *, name: str = "", **aggregates: Aggregate) -> Stream:
-        """One row per group and window: ``agg(n=cz.count(), top=cz.max("speed"))``."""
-        from caesura.api.stream import Stream
-
-        return Stream(
-            Tumbling(
-                inputs=(self._node,),
-                group=self._keys,
-                size=self._size,
-                offset=self._offset,
-                aggregates=tuple(aggregates.items()),
-                name=name,
-            )
         )

@@ -188,6 +188,26 @@ class Stream:
         """Windows of one size laid end to end, over all events."""
         return Grouped(self.node, ()).tumbling(size, offset=offset)
 
+    def hopping(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Windowed:
+        """Windows of one size, one starting ``every`` so often, over all events."""
+        return Grouped(self.node, ()).hopping(size, every=every, offset=offset)
+
+    def snapshot(self) -> Windowed:
+        """The longest stretches on which no event starts or ends."""
+        return Grouped(self.node, ()).snapshot()
+
+    def count_by_start(self, n: int) -> Windowed:
+        """From every distinct start over n of them."""
+        return Grouped(self.node, ()).count_by_start(n)
+
+    def count_by_end(self, n: int) -> Windowed:
+        """From every distinct end over n of them."""
+        return Grouped(self.node, ()).count_by_end(n)
+
+    def session(self, gap: Duration, *, longest: Duration | None = None) -> Windowed:
+        """Events with less than ``gap`` of silence between them."""
+        return Grouped(self.node, ()).session(gap, longest=longest)
+
     def totals(self, *, name: str = "", **aggregates: Aggregate) -> Stream:
         """One row over all events, whatever their lifetimes."""
         return Grouped(self.node, ()).totals(name=name, **aggregates)

@@ -6,27 +6,34 @@
 """
 
 from caesura.contracts.accordance import Accordance, Link, accordance, consistent, reduce_tree
+from caesura.contracts.bounds import Bound, Pace, bounds
 from caesura.contracts.check import adequate, check, require_safe
 from caesura.contracts.contract import ANY_SCHEME, NONE, Contract, covered, match, mounted
 from caesura.contracts.derive import Derived, derive, realizable
 from caesura.contracts.forms import FORMS, GeneralForm
+from caesura.contracts.live import watch_sources
+from caesura.contracts.offering import Offering
 from caesura.contracts.rules import Rule, register, rule_of
 from caesura.contracts.scheme import Scheme
 from caesura.contracts.template import ContractError, Template, template_of
 from caesura.contracts.verdict import Finding, Remedy, Verdict
 from caesura.contracts.watch import Watch, obeys
+from caesura.contracts.witness import witness
 
 __all__ = [
     "ANY_SCHEME",
     "FORMS",
     "NONE",
     "Accordance",
+    "Bound",
     "Contract",
     "ContractError",
     "Derived",
     "Finding",
     "GeneralForm",
     "Link",
+    "Offering",
+    "Pace",
     "Remedy",
     "Rule",
     "Scheme",
@@ -35,6 +42,7 @@ __all__ = [
     "Watch",
     "accordance",
     "adequate",
+    "bounds",
     "check",
     "consistent",
     "covered",
@@ -48,4 +56,6 @@ __all__ = [
     "require_safe",
     "rule_of",
     "template_of",
+    "watch_sources",
+    "witness",
 ]

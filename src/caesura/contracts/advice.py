@@ -45,9 +45,22 @@ def minimal_punctuation(analysis: Analysis, given: Assumptions, most: int = 3) -
     return answers
 
 
+def shrunk_punctuation(analysis: Analysis, given: Assumptions) -> list[frozenset[Addition]]:
+    """One set that helps and has nothing to spare, from all candidates down; none where all do not help."""
+    kept = list(_candidates(analysis, given))
+    if not is_safe(analysis.run(_plus(analysis, given, kept))):
+        return []
+    for addition in sorted(kept, key=lambda a: TIME in a[1].marked):
+        fewer = [other for other in kept if other != addition]
+        if is_safe(analysis.run(_plus(analysis, given, fewer))):
+            kept = fewer
+    return [frozenset(kept)]
+
+
 def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
     """Changes that make an unsafe plan safe, the least first."""
-    for answer in minimal_punctuation(analysis, given, most=2)[:4]:
+    answers = minimal_punctuation(analysis, given, most=2)[:4]
+    for answer in answers or shrunk_punctuation(analysis, given):
         yield Remedy(_punctuate(analysis, answer))
     yield from _lifetimes(analysis, given, steps)
     yield from _windows(analysis, given, steps)
@@ -108,16 +121,17 @@ def _punctuate(analysis: Analysis, answer: frozenset[Addition]) -> str:
 
 
 def _lifetimes(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
-    """Ends for events that may never end, put where a step holds them."""
+    """Ends for events that may never end, put where a step holds them: at one place, or at all of them."""
+    places: dict[str, tuple[Step, Step, int]] = {}
     for step in steps:
         for unmet in step.derived.unmet:
-            if unmet.lack != "lifetimes":
-                continue
-            held = step if is_source(step.node) else steps[step.inputs[max(0, unmet.hold.rows_of)]]
-            trial = replace(given, ending=given.ending | {held.node.fingerprint})
-            if not is_safe(analysis.run(trial)):
-                continue
-            yield Remedy(_ending(step, held, unmet.hold.rows_of))
+            if unmet.lack == "lifetimes":
+                held = step if is_source(step.node) else steps[step.inputs[max(0, unmet.hold.rows_of)]]
+                places.setdefault(held.node.fingerprint, (step, held, unmet.hold.rows_of))
+    for some in [*([place] for place in places), list(places)]:
+        trial = replace(given, ending=given.ending | set(some))
+        if some and is_safe(analysis.run(trial)):
+            yield Remedy("; and ".join(_ending(*places[place]) for place in some))
             return
 
 

@@ -111,7 +111,13 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
                 f"'{name}' may find any punctuation in its data. "
                 f"Say which with schemes={{'{name}': '{{[[...]]}}'}}."
             )
-        elif step.origin == "ends" and not unsafe:
+        values = sorted({n for t in step.scheme for n in t.payload if t[n] == "#"}) if step.origin else []
+        if values and not unsafe:
+            yield (
+                f"Closed values of {', '.join(values)} in '{name}' are remembered: ranges of whole numbers "
+                "as one, other values one by one."
+            )
+        if step.origin == "ends" and not unsafe:
             yield f"'{name}' is a table: what waits for it waits until it is read."
     if steps[-1].scheme.kind == "none" and not unsafe:
         yield "No punctuation leaves the plan, so no row of its output is ever marked final."

@@ -14,6 +14,7 @@ from caesura.errors import PlanError
 from caesura.plan import OWN
 from caesura.punctuation import TIME
 
+MOST_SHOWN = 12
 FindingKind = Literal["state", "result", "unsaid"]
 
 
@@ -105,7 +106,9 @@ class Verdict:
         if self.safe:
             lines = ["safe: all state goes, and all output comes.", "", *self.drawn()]
         else:
-            lines = ["unsafe:", *(f"- {finding}" for finding in self.findings)]
+            lines = ["unsafe:", *(f"- {finding}" for finding in self.findings[:MOST_SHOWN])]
+            if len(self.findings) > MOST_SHOWN:
+                lines.append(f"- and {len(self.findings) - MOST_SHOWN} more of this kind behind these.")
             if self.remedies:
                 lines += ["", "Any one of these makes it safe:", *(f"- {r}" for r in self.remedies)]
         return "\n".join(lines + (["", *self.notes] if self.notes else []))

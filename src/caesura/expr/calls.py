@@ -102,7 +102,7 @@ def _raise(node: Call, row: tuple[Any, ...], raised: Exception, *, rows: int | N
     place = f"on {rows} rows, the first" if rows is not None else "on"
     given = ", ".join(f"{arg} = {value!r}" for arg, value in zip(node.args, row, strict=False))
     raise ExprError(
-        f"function '{node.name}' failed {place} ({given}): {type(raised).__name__}: {raised}",
+        f"function '{node.name}' failed {place} ({given}): {type(raised).__name__}: {raised}.",
         remedy="Make the function answer for such values; a null arrives as None.",
     ) from raised
 

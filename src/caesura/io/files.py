@@ -271,6 +271,8 @@ def _parquet_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.Re
 def _csv_schema(file: Path) -> pa.Schema:
     import pyarrow.csv as pc
 
+    if file.suffix == ".csv" and _guess(file, "CSV"):
+        raise ValueError("its first line names no columns")
     with pc.open_csv(file, **_csv_options()) as opened:
         return opened.schema
 

@@ -251,7 +251,11 @@ class SourceIngress(Ingress):
         held = self.lanes.say(lane, pattern)
         if held is None:
             self._count("covered")
-            if pattern.attributes == ("time",) and pattern.time_bound is not None and pattern.time_bound < said:
+            if (
+                pattern.attributes == ("time",)
+                and pattern.time_bound is not None
+                and pattern.time_bound < said
+            ):
                 self._note(f"punctuation '{pattern}' goes back behind '{Pattern.before(said)}'", lane, at)
             return
         for some in held:

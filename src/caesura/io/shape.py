@@ -115,7 +115,8 @@ class Shape:
         for what, column in given.items():
             if what in needed and column is None:
                 raise PlanError(
-                    f"events of the shape '{self.form}' need {what}=.", remedy=f"Name the column: {what}='...'."
+                    f"events of the shape '{self.form}' need {what}=.",
+                    remedy=f"Name the column: {what}='...'.",
                 )
             if what not in allowed and column is not None:
                 raise PlanError(
@@ -143,7 +144,7 @@ class Shape:
                 raise PlanError(f"there is no column '{old}' to rename.", remedy=closest(old, schema.names))
             if old in self.columns:
                 raise PlanError(
-                    f"'{old}' is read as a time or kind and is no payload column, so it has no name to change.",
+                    f"'{old}' is read as a time or kind, so it is no payload column to rename.",
                     remedy="Leave it out of rename=; start() and end() give an event's times.",
                 )
             if not new:

@@ -184,13 +184,16 @@ class CollectStage(Stage):
         while at < hi:
             room = max(hi - lo, 2 * self.keys.count + 16)
             out_slot = np.empty(room, np.int64)
-            out_i, out_f = np.empty((places, room), np.int64), np.empty((places, room), np.float64)
+            out_i, out_f = (
+                np.empty((places, room), np.int64),
+                np.empty((places if "f" in self.tables.out_kinds else 0, room), np.float64),
+            )
             maps = np.empty((hi - lo, 2), np.int64)
             self.meta[2:] = 0
             state = (self.ri, self.rf, self.rings, self.rate, self.active, self.meta)
             at = special.function(lo, at, hi, slots, *state, out_slot, out_i, out_f, maps, *arrays)
             n, m = int(self.meta[2]), int(self.meta[3])
-            outs.append((maps[:m, 0], maps[:m, 1], out_slot[:n], out_i[:, :n].copy(), out_f[:, :n].copy()))
+            outs.append((maps[:m, 0], maps[:m, 1], out_slot[:n], out_i[:, :n], out_f[:, :n]))
         return [self._with_keys(o) for o in outs]
 
     def _with_keys(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -221,7 +224,8 @@ class CollectStage(Stage):
         rows = np.concatenate([o[0] for o in outs]) if outs else np.zeros(0, np.int64)
         starts = np.concatenate([o[1] + s for o, s in zip(outs, shift, strict=False)]) if outs else rows
         whole = [np.concatenate([o[3][j] for o in outs]) if outs else np.zeros(0, np.int64) for j in places]
-        real = [np.concatenate([o[4][j] for o in outs]) if outs else np.zeros(0) for j in places]
+        some = places if "f" in self.tables.out_kinds else ()
+        real = [np.concatenate([o[4][j] for o in outs]) if outs else np.zeros(0) for j in some]
         leaves = [(real if k == "f" else whole)[2 * j] for j, k in enumerate(self.tables.out_kinds)]
         flags = [whole[2 * j + 1] for j in range(len(leaves))]
         entries = int(shift[-1])

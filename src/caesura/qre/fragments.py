@@ -18,9 +18,10 @@ from caesura.qre.inference import value_type
 from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
 from caesura.qre.lowering import NotCompiled, Value, Word, fitted, flattened, leaves, lowered, rebuilt
-from caesura.qre.query import Atom, Combine, Iter, Or, Query, Split, Window
+from caesura.qre.query import Atom, Combine, Iter, Or, Query, Split, Window, key_of
 from caesura.qre.query import Value as Empty
-from caesura.qre.types import INT, TEXT, ValueType
+from caesura.qre.regex import Star
+from caesura.qre.types import INT, TEXT, UNIT, ValueType
 from caesura.qre.windows import exact
 
 Assign = dict[str, Term]
@@ -111,6 +112,12 @@ class Builder:
         return Fragment({here: self.mask(query.predicate)}, {here: put}, {}, {here: read})
 
     def _split(self, query: Split) -> Fragment:
+        if _is_iter1(query):
+            once = self.build(query.parts[0])
+            once.empty = None
+            return once
+        if _is_iter_last(query):
+            return self._last_of_many(query.parts[1])
         types = [value_type(p) for p in query.parts]
         done = self.build(query.parts[0])
         lasts: dict[int, list[Value]] = {p: [v] for p, v in done.last.items()}
@@ -134,6 +141,15 @@ class Builder:
             begun = [*begun, added.empty] if whole and begun is not None and added.empty is not None else None
             lasts = after
         return self._closed(query, done, lasts, begun)
+
+    def _last_of_many(self, body: Query) -> Fragment:
+        """The body again and again: unique iteration lets one thread stand for all that was skipped."""
+        done = self.build(body)
+        for p in done.last:
+            for q, put in done.first.items():
+                done.follow[p, q] = dict(put)
+        done.empty = None
+        return done
 
     def _entering(
         self, groups: list[tuple[list[str], Value]], types: list[ValueType]
@@ -301,6 +317,21 @@ class Builder:
             at: [*lasts[p], b.last[q]] for (p, q), at in numbers.items() if p in lasts and q in b.last
         }
         return out, both_last
+
+
+def _is_iter1(query: Split) -> bool:
+    """split(iter(f, init, op), f, op): an iteration that is not empty."""
+    match query.parts:
+        case (Iter(body=body, op=op), other) if query.names == ("acc", "x"):
+            return bool(op.key == query.op.key and key_of(body) == key_of(other))
+    return False
+
+
+def _is_iter_last(query: Split) -> bool:
+    """split(match(R(f)*), f, second): only the last piece counts."""
+    if len(query.parts) != 2 or str(query.op) != query.names[1] or value_type(query.parts[0]) != UNIT:
+        return False
+    return query.parts[0].rate == Star(query.parts[1].rate)
 
 
 def _moved(w: Word, put: Assign) -> Word:

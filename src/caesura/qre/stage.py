@@ -26,7 +26,7 @@ from caesura.qre.slots import KeySlots
 from caesura.qre.table_kernel import run_tables
 from caesura.qre.types import Record, Scalar, ValueType, to_arrow
 
-CHUNK = 16_384
+CHUNK = 32_768
 HOT = 1_000_000
 Array = np.ndarray[Any, Any]
 

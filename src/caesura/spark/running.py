@@ -37,7 +37,7 @@ class SparkQuery:
         """Waits for the end; True when it has come. A failure in a worker is raised as ours."""
         try:
             return bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
-        except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
+        except Exception as error:
             raise ours(error) from error
 
     def _forever(self) -> bool:
@@ -48,7 +48,7 @@ class SparkQuery:
         """Waits until everything that is there has been processed."""
         try:
             self.query.processAllAvailable()
-        except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
+        except Exception as error:
             raise ours(error) from error
 
     def stop(self) -> None:
@@ -115,7 +115,7 @@ def run_all(
     sink.open(nodes, buckets)
     try:
         sink.write(0, frame)
-    except Exception as error:  # noqa: BLE001  (whatever Spark raises becomes ours)
+    except Exception as error:
         raise ours(error) from error
     late = sink.late()
     return {name: Result(sink.items(name), node, late, {}) for name, node in outputs.items()}

@@ -102,7 +102,8 @@ def check_grid(size: int, hop: int) -> None:
     """Refuses windows without length, and hops that do not move on."""
     if size <= 0:
         raise PlanError(
-            f"a window of {size} ticks can hold no event.", remedy="Give a positive size, like 10 ticks or '10s'."
+            f"a window of {size} ticks can hold no event.",
+            remedy="Give a positive size, like 10 ticks or '10s'.",
         )
     if hop <= 0:
         raise PlanError(

@@ -21,6 +21,9 @@ from caesura.ops.join.side import Side
 from caesura.plan import Operator, aligned
 from caesura.punctuation import INFINITY, Alignment, Pattern
 
+FEW = 32_768
+"""So many keys may outlive their rows before they are forgotten."""
+
 
 class JoinOperator(Operator):
     """Two sides and one table of keys."""
@@ -208,9 +211,13 @@ class JoinOperator(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
-        for side in (0, 1):
+        both = any(side.preserved for side in self.sides)
+        for side in (0, 1) if both else (1 - port,):
             self._purge(side)
-        if any(side.wasteful for side in self.sides):
+            if self.sides[side].wasteful:
+                self.sides[side].compact()
+                self.sides[side].relink()
+        if self._table.count > 2 * sum(side.rows.live for side in self.sides) + FEW:
             self.rebuild()
         items = aligned(self._alignment, port, self.node.carry(port, pattern))
         behind = 0 if self.promises[0].cti <= self.promises[1].cti else 1

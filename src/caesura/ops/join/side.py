@@ -42,7 +42,7 @@ class Side:
         self.key_places = [schema.get_field_index(name) for name in keys]
         self.by_value = by_value
         self.preserved = preserved
-        own: dict[str, Any] = {"le": np.int64, "re": np.int64}
+        own: dict[str, Any] = {"le": np.int64, "re": np.int64, "key": np.int64}
         if by_value:
             own.update({"h1": np.uint64, "h2": np.uint64})
         self.rows = RowState(own, schema)
@@ -90,7 +90,7 @@ class Side:
         """Stores these rows of a page; gives their numbers."""
         if len(at) == 0:
             return at
-        fields: dict[str, Any] = {"le": page.le[at], "re": page.re[at]}
+        fields: dict[str, Any] = {"le": page.le[at], "re": page.re[at], "key": key[at]}
         if page.re_new is not None:
             fields["re"] = np.where(page.re_new[at] == KEPT, page.re[at], page.re_new[at])
         if self.by_value:
@@ -162,8 +162,13 @@ class Side:
 
     def link(self, table: KeyTable) -> None:
         """Chains anew, from the rows alone."""
-        self.chains, self.sent_chains = Chains(), Chains()
         if self.rows.size:
             key, _ = table.encode(*self.key_ids(self.rows.payload.all()))
-            self.chains.add(key)
+            self.rows.get("key")[:] = key
+        self.relink()
+
+    def relink(self) -> None:
+        """Chains anew, from the key numbers that the rows have."""
+        self.chains, self.sent_chains = Chains(), Chains()
+        self.chains.add(self.rows.get("key"))
         self.sent_chains.add(self.sent.get("row"))

@@ -134,4 +134,4 @@ def _hold_session(
         waits |= reach >= bound
     waits &= bound != INFINITY
     np.minimum.at(start, whose[waits], first[waits])
-    np.minimum.at(end, whose[waits], last[waits])
+    np.minimum.at(end, whose[waits], np.minimum(last, bound)[waits])

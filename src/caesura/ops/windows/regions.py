@@ -131,21 +131,14 @@ def lay(frame: Frame, events: Events, regions: Regions, reached: I64) -> Laid:
 
 
 def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64) -> Laid:
-    live = events.rows.alive
-    last = np.where(
-        regions.hi >= INFINITY - frame.size,
-        INFINITY,
-        np.minimum(regions.hi, INFINITY - frame.size) + frame.size,
-    )
-    owner, row = events.starts.overlapping(regions.group, regions.lo, last, live)
+    far = 4 * (frame.size + frame.hop + abs(frame.offset))
+    lo, hi = np.maximum(regions.lo, MIN_TIME + far), np.minimum(regions.hi, INFINITY - far)
+    owner, row = events.starts.overlapping(regions.group, lo, hi + frame.size, events.rows.alive)
     le, re = events.rows.get("le")[row], events.rows.get("re")[row]
-    re = np.where(re == INFINITY, reached[owner], re)
-    first = np.maximum(
-        (le - frame.offset - frame.size) // frame.hop + 1, -((frame.offset - regions.lo[owner]) // frame.hop)
-    )
-    final = np.minimum(
-        (re - 1 - frame.offset) // frame.hop, (regions.hi[owner] - 1 - frame.offset) // frame.hop
-    )
+    re = np.where(re == INFINITY, np.maximum(reached, MIN_TIME + far)[owner], re)
+    first = (le - frame.offset - frame.size) // frame.hop + 1
+    first = np.maximum(first, -((frame.offset - lo[owner]) // frame.hop))
+    final = (np.minimum(re, hi[owner]) - 1 - frame.offset) // frame.hop
     count = np.maximum(final - first + 1, 0)
     total = int(count.sum())
     if total > MOST_PIECES:

@@ -1,0 +1,93 @@
+"""A stream cut into windows: aggregates of it, or a user-defined operator over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from caesura.errors import CaesuraError, PlanError
+from caesura.ops.aggregate import Tumbling
+from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.windows import Clip, Frame, Grid, Stamp, Windows
+from caesura.plan import Node, here
+from caesura.udm import Module, Use, find
+
+if TYPE_CHECKING:
+    from caesura.api.stream import Stream
+
+
+class Windowed:
+    """Windows, waiting for what is to be computed over each of them."""
+
+    def __init__(self, node: Node, keys: tuple[str, ...], frame: Frame) -> None:
+        self._node = node
+        self._keys = keys
+        self._frame = frame
+
+    def agg(
+        self, *, name: str = "", clip: Clip = "none", stamp: Stamp = "aligned", **outputs: Aggregate | Use
+    ) -> Stream:
+        """One row per group and window: ``agg(n=cz.count(), top=cz.max("speed"))``.
+
+        User-defined aggregates stand beside built-in ones; ``clip`` says how their events are cut to the
+        window, ``stamp`` when the rows live.
+        """
+        from caesura.api.stream import Stream
+
+        for label, output in outputs.items():
+            if not isinstance(output, Aggregate | Use):
+                error = PlanError(
+                    f"'{label}' is {output!r}, which is no aggregate.",
+                    remedy=f"Write {label}=cz.count(), or {label}=my_uda('column').",
+                )
+                raise error.at(name or self._frame.kind, here())
+        plain = {n: o for n, o in outputs.items() if isinstance(o, Aggregate)}
+        simple = isinstance(self._frame, Grid) and (clip, stamp) == ("none", "aligned")
+        if isinstance(self._frame, Grid) and simple and len(plain) == len(outputs):
+            return Stream(self._grid(self._frame, plain, name))
+        return Stream(
+            Windows(
+                inputs=(self._node,),
+                group=self._keys,
+                frame=self._frame,
+                outputs=tuple(outputs.items()),
+                clip=clip,
+                stamp=stamp,
+                name=name,
+            )
+        )
+
+    def _grid(self, grid: Grid, aggregates: dict[str, Aggregate], name: str) -> Tumbling:
+        return Tumbling(
+            inputs=(self._node,),
+            group=self._keys,
+            size=grid.size,
+            hop=grid.hop,
+            offset=grid.offset,
+            aggregates=tuple(aggregates.items()),
+            name=name,
+        )
+
+    def apply(
+        self, module: Use | Module | str, *, clip: Clip = "none", stamp: Stamp = "aligned", name: str = ""
+    ) -> Stream:
+        """The rows of a user-defined operator: ``apply(head_and_shoulders("t", "price"))``, or its name."""
+        from caesura.api.stream import Stream
+
+        return Stream(
+            Windows(
+                inputs=(self._node,),
+                group=self._keys,
+                frame=self._frame,
+                apply=self._use(module, name),
+                clip=clip,
+                stamp=stamp,
+                name=name,
+            )
+        )
+
+    def _use(self, module: Use | Module | str, name: str) -> Use:
+        try:
+            known = find(module) if isinstance(module, str) else module
+        except CaesuraError as error:
+            raise error.at(name or self._frame.kind, here()) from None
+        return known if isinstance(known, Use) else Use(known, ())
