@@ -19,12 +19,11 @@ def _y1(kind: Any, campaign: Any, time: Any, counts: Any, out: Any) -> int:
     second = 0
     for i in range(len(kind)):
         while time[i] >= edge:
-            for c in range(len(counts)):
-                out[second, c] = counts[c]
-                counts[c] = 0
+            out[second] = counts
+            counts[:] = 0
             second += 1
             edge += SECOND
-        counts[campaign[i]] += kind[i] == 0
+        counts[campaign[i]] += 1 if kind[i] == 0 else 0
     return second
 
 

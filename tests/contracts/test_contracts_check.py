@@ -14,12 +14,14 @@ from caesura.contracts import ContractError, Scheme, adequate, check, require_sa
 from caesura.contracts.analysis import Analysis, Assumptions
 from caesura.contracts.orders import orders
 from caesura.errors import PlanError
+from caesura.events import Page
 from caesura.io import Source
 from caesura.ops.deliver import Deliver
 from caesura.ops.input import Input
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.plan import Node, Properties
+from caesura.testing import assert_history, run
 
 GOLDEN = Path(__file__).parent / "golden_verdicts.txt"
 
@@ -154,6 +156,65 @@ def test_a_table_frees_what_waits_for_it_when_it_has_been_read():
     table = cz.from_rows([{"ts": 0, "id": 7, "w": 1.0}], time="ts")
     verdict = check(readings().join(table, on="id").node)
     assert verdict.safe and "'read-2' is a table" in str(verdict)
+
+
+def test_rows_of_a_table_that_never_end_stay_but_do_not_grow():
+    table = cz.from_rows([{"ts": 0, "te": None, "id": 7, "w": 1.0}], time="ts", end="te")
+    assert check(readings().join(table, on="id").node).safe
+
+
+def test_a_source_of_edges_says_what_it_keeps_itself():
+    rows = [{"ts": 1, "te": None, "kind": "start", "id": 7}]
+    schema = pa.schema([("ts", pa.int64()), ("te", pa.int64()), ("kind", pa.string()), ("id", pa.int64())])
+    table = pa.Table.from_pylist(rows, schema)
+    edges = cz.from_arrow(table, time="ts", end="te", kind="kind", punctuate=cz.delay(5)).node
+    verdict = check(edges)
+    assert "events that may be retracted are never freed, because events may never end" in verdict.growth
+    assert [str(r) for r in verdict.remedies][
+        -1
+    ] == "say that their events end, with lifetimes={'read': 'finite'}"
+    assert check(edges, lifetimes={"read": "finite"}).safe
+
+
+MESSAGES = pa.schema([("source", pa.int64()), ("target", pa.int64())])
+
+
+def message_ratio() -> Node:
+    """Section 5.1: messages per minute and pair, of one processing unit joined with the other's."""
+    sent, got = (
+        cz.input_stream(label, MESSAGES, points=True)
+        .group_by("source", "target")
+        .tumbling(60)
+        .agg(**{count: cz.count()})
+        for label, count in (("msg1", "n"), ("msg2", "m"))
+    )
+    return sent.join(got, on={"source": "target", "target": "source"}).node
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "leaves"),
+    [
+        ("{[[time:+]]}", "{[[time:+]]}", "{[[time:+, source:-, target:-, n:-, m:-]]}"),
+        ("{[[source:#]]}", "{[[target:#]]}", "{[[time:-, source:#, target:-, n:-, m:-]]}"),
+        ("{[[source:#]]}", "{[[time:+]]}", "{[[time:+, source:#, target:-, n:-, m:-]]}"),
+    ],
+)
+def test_section_5_1_s_query_is_safe_under_either_notion_of_progress(first, second, leaves):
+    verdict = check(message_ratio(), schemes={"msg1": first, "msg2": second})
+    assert verdict.safe and str(verdict.output) == leaves
+
+
+def test_section_5_1_s_query_closes_a_process_when_both_sides_have_closed_it():
+    out = run(
+        message_ratio(),
+        {
+            "msg1": " LE RE | source target |\n 35970 35971 | 1 2 | +\n 35985 35986 | 1 3 | +\n"
+            "-- definite: source = 1 --",
+            "msg2": " LE RE | source target |\n 35980 35981 | 2 1 | +\n-- definite: target = 1 --",
+        },
+    )
+    assert_history(out, " LE RE | source target n m |\n 35940 36000 | 1 2 1 1 | +")
+    assert [str(item.pattern) for item in out if not isinstance(item, Page)] == ["source = 1"]
 
 
 def test_a_shared_sub_plan_is_read_once_and_exactly():

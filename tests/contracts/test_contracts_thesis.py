@@ -7,7 +7,9 @@ import pytest
 from caesura.contracts import ANY_SCHEME, FORMS, NONE, Contract, Scheme, Template, covered, derive, mounted
 from caesura.contracts.derive import realizable
 from caesura.contracts.forms import GCF1, GCF2, GCF3, GCF4, GCF5, GCF6, GCF7, GCF8, GCF9
+from caesura.contracts.template import template_of
 from caesura.contracts.thesis import count, join, project, select, window
+from caesura.punctuation import Pattern, Promises, le
 
 A, AB, ABC, BC, BCD = ["a"], ["a", "b"], ["a", "b", "c"], ["b", "c"], ["b", "c", "d"]
 LINEAR, HASH = "[[a:+,b:-,c:-]]", "[[a:-,b:#,c:-]]"
@@ -88,6 +90,20 @@ def test_a_feedback_punctuation_is_covered_if_each_of_its_marks_is_given():
     inputs = [Scheme.parse("{[[a:+, b:-]]}")]
     assert covered(Template.parse("[[a:+, b:-]]"), inputs)
     assert not covered(Template.parse("[[a:-, b:+]]"), inputs)
+
+
+def test_a_covered_guard_goes_whatever_values_it_names():
+    guard = Pattern(a=le(2), b=3)
+    form = template_of(guard, ["a", "b"])
+    assert form is not None and covered(form, [Scheme.parse("{[[a:+, b:-]]}")])
+    assert Promises([Pattern(a=le(5))]).covers(guard)
+
+
+def test_a_guard_on_a_range_does_not_go_by_promises_on_single_values_of_another_attribute():
+    guard = Pattern(a=le(2))
+    form = template_of(guard, ["a", "b"])
+    assert form is not None and not covered(form, [Scheme.parse("{[[a:+, b:#]]}")])
+    assert not Promises([Pattern(a=le(5), b=b) for b in range(100)]).covers(guard)
 
 
 def test_a_contract_whose_feedback_nothing_covers_is_not_well_formed():

@@ -29,7 +29,9 @@ from caesura.ops.select import Select
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Duration, Node, here, ticks
-from caesura.plan.explain import explain
+from caesura.plan.cut import cut
+from caesura.plan.explain import explain, explain_stages
+from caesura.plan.prune import prune
 from caesura.runtime.running import Output, Result, preview, query_of, run
 
 if TYPE_CHECKING:
@@ -214,8 +216,13 @@ class Stream:
 
     # Looking and running.
 
-    def explain(self) -> str:
-        """The plan: per step its columns, its properties, and the punctuation it carries."""
+    def explain(self, what: Literal["plan", "spark"] = "plan") -> str:
+        """The plan: per step its columns, its properties, and the punctuation it carries.
+
+        ``explain("spark")`` shows the stages that it runs in on Spark, the exchanges and why they are there.
+        """
+        if what == "spark":
+            return explain_stages(cut(prune({"out": self.node})))
         return explain(self.node)
 
     def run(

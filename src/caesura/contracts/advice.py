@@ -123,28 +123,32 @@ def _punctuate(analysis: Analysis, answer: frozenset[Addition]) -> str:
 def _lifetimes(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
     """Ends for events that may never end, put where a step holds them: at one place, or at all of them."""
     places: dict[str, tuple[Step, Step, int]] = {}
+    known = dict(given.lifetimes)
     for step in steps:
         for unmet in step.derived.unmet:
-            if unmet.lack == "lifetimes":
-                held = step if is_source(step.node) else steps[step.inputs[max(0, unmet.hold.rows_of)]]
+            if unmet.lack == "lifetimes" and is_source(step.node):
+                known[step.source] = "finite"
+            elif unmet.lack == "lifetimes":
+                held = steps[step.inputs[max(0, unmet.hold.rows_of)]]
                 places.setdefault(held.node.fingerprint, (step, held, unmet.hold.rows_of))
     for some in [*([place] for place in places), list(places)]:
         trial = replace(given, ending=given.ending | set(some))
         if some and is_safe(analysis.run(trial)):
             yield Remedy("; and ".join(_ending(*places[place]) for place in some))
             return
+    if known != given.lifetimes and is_safe(analysis.run(replace(given, lifetimes=known))):
+        yield Remedy(f"say that their events end, with lifetimes={known}")
 
 
 def _ending(step: Step, held: Step, port: int) -> str:
     """How the events that a step holds can be made to end."""
-    where = f"{held.title} before {step.title}" if held is not step else f"{held.title} behind it"
-    keys = () if is_source(step.node) else step.node.keys(max(0, port))
+    keys = step.node.keys(max(0, port))
     ways = ["set_duration(...)"]
     if keys:
         ways.append(f"clip by themselves on {', '.join(keys)} if there are few of these")
     if held.source:
         ways.append(f"say how long they live at most with lifetimes={{'{held.source}': ...}}")
-    return f"let the events of {where} end: {', or '.join(ways)}"
+    return f"let the events of {held.title} before {step.title} end: {', or '.join(ways)}"
 
 
 def _windows(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:

@@ -136,8 +136,10 @@ class Analysis:
             name = self.names[node.fingerprint]
             own, origin = self._declared(node, name, schemes, given)
             known = _with_lifetime(node, given.lifetimes.get(name), name)
-            lives = _source_ends(node, known, given, name)
+            lives = _source_ends(known, given.lifetimes.get(name))
             derived = derive(rule, schemes, [lives] * max(1, len(before)), own)
+            if node.fingerprint in given.ending:
+                lives = "bounded"
             few = _few_of(node, frozenset(given.few.get(name, ())), name)
             return Step(number, node, inputs, rule, derived, lives, known, few, origin, name)
         known = node.derive(*(step.properties for step in before))
@@ -293,10 +295,10 @@ def _with_lifetime(node: Node, longest: Lifetime | None, name: str) -> Propertie
     return node.properties.but(max_duration=longest)
 
 
-def _source_ends(node: Node, known: Properties, given: Assumptions, name: str) -> Ends:
-    if known.max_duration is not None or node.fingerprint in given.ending:
+def _source_ends(known: Properties, said: Lifetime | None) -> Ends:
+    if known.max_duration is not None:
         return "bounded"
-    return "finite" if given.lifetimes.get(name) == "finite" else "never"
+    return "finite" if said == "finite" else "never"
 
 
 def _few_of(node: Node, few: frozenset[str], name: str) -> frozenset[str]:

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from caesura.contracts.accordance import Link, consistent
+from caesura.contracts.accordance import Link, consistent, flows
 from caesura.contracts.advice import minimal_punctuation, remedies
 from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
+from caesura.contracts.contract import Contract
 from caesura.contracts.scheme import Scheme
 from caesura.contracts.template import ContractError, Template
 from caesura.contracts.verdict import Verdict, found
@@ -89,16 +90,19 @@ def _by_source(answer: frozenset[tuple[str, Template]]) -> dict[str, Scheme]:
 
 def _agree(steps: tuple[Step, ...]) -> None:
     """Both ends of every edge say the same: the chosen contracts are a consistent accordance."""
-    chosen = {str(step.number): step.derived.contract for step in steps}
-    links = [
-        Link(str(number), str(step.number), port=port)
-        for step in steps
-        for port, number in enumerate(step.inputs)
-    ]
-    if not consistent(chosen, links):
+    if not consistent(_chosen(steps), _links(steps)):
         raise ContractError(
             "the steps' contracts do not fit together.", remedy="Look at the rule registered last."
         )
+
+
+def _chosen(steps: tuple[Step, ...]) -> dict[str, Contract]:
+    return {str(step.number): step.derived.contract for step in steps}
+
+
+def _links(steps: tuple[Step, ...]) -> list[Link]:
+    pairs = ((step, port, number) for step in steps for port, number in enumerate(step.inputs))
+    return [Link(str(number), str(step.number), port=port) for step, port, number in pairs]
 
 
 def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
@@ -118,6 +122,10 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
                 "as one, other values one by one."
             )
         if step.origin == "ends" and not unsafe:
-            yield f"'{name}' is a table: what waits for it waits until it is read."
+            yield f"'{name}' is a table: it ends, and its rows stay at most as long as they live."
+    for link in _links(steps):
+        if not flows(_chosen(steps), link):
+            sender, stops = steps[int(link.target)], steps[int(link.source)]
+            yield f"Feedback from step {sender.title} stops at step {stops.title}, which does not take it."
     if steps[-1].scheme.kind == "none" and not unsafe:
         yield "No punctuation leaves the plan, so no row of its output is ever marked final."

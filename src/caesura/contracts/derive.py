@@ -97,6 +97,9 @@ def _dropped(rule: Rule, schemes: Sequence[Scheme]) -> list[Scheme]:
 def _lacks(
     hold: Holding, schemes: Sequence[Scheme], ends: Sequence[Ends], own: Scheme, few: frozenset[str]
 ) -> list[Unmet]:
+    whole = own if hold.rows_of == OWN else schemes[hold.rows_of]
+    if any(not template.marked for template in whole):
+        return []  # rows of an input that ends, such as a table, cannot grow without bound
     lives = ends[hold.rows_of]
     if hold.one_per is not None and few.issuperset(hold.one_per):
         lives = "finite" if lives == "never" else lives

@@ -47,7 +47,7 @@ from caesura.kernels.hashing import I64, U64
 from caesura.punctuation import INFINITY, MIN_TIME, Promises
 
 SLACK = 32_768  # versions that may be stale before the first purge
-TAIL = 131_072  # versions that are looked through for each page with retracts, rather than indexed
+TAIL = 8  # times the rows of a page: versions looked through for a page with retracts, not indexed
 KEY = {"k1": np.int64, "k2": np.int64}
 VERSION = {**KEY, "re": np.int64, "count": np.int32}
 RETRACT = dict.fromkeys(("k1", "k2", "n1", "n2", "sync", "le", "re", "new", "lane", "offset"), np.int64)
@@ -82,6 +82,7 @@ class Matcher:
         self._indexed = 0
         self._ripe = SLACK
         self._soonest = INFINITY
+        self._paged = 0
 
     def match(self, page: Page, starts: I64, cti: I64, origin: Origin) -> Page | None:
         """What may leave of these rows, in order: the page itself where all may; None for nothing.
@@ -90,6 +91,7 @@ class Matcher:
         bound before each row.
         """
         retract = page.retracts
+        self._paged = max(len(page), self._paged // 2)
         base = self._add_versions(page, starts)
         if retract is None and self.held.live == 0:
             return _started(page, starts) if self.adjusts else page
@@ -163,7 +165,7 @@ class Matcher:
         if self.live.size >= self._ripe or (now and self.live.size):
             self._forget(cti, promises)
             self._ripe = 2 * self.live.live + SLACK
-        if self.live.size - self._indexed > TAIL:
+        if self.live.size - self._indexed > TAIL * self._paged + SLACK:
             self._index()
 
     def _forget(self, cti: int, promises: Promises | None) -> None:

@@ -13,6 +13,7 @@ from itertools import product
 
 import pyarrow as pa
 
+from caesura.plan.cut import Stages
 from caesura.plan.duration import shown
 from caesura.plan.node import Node, walk
 from caesura.punctuation import Pattern, lt, value
@@ -88,3 +89,22 @@ def _any_value(t: pa.DataType) -> object:
 
 def _epoch(t: pa.DataType) -> object:
     return pa.scalar(0, pa.int64()).cast(t).as_py()
+
+
+def explain_stages(stages: Stages) -> str:
+    """The stages of a plan: what runs where, which exchanges lead there, and why."""
+    lines: list[str] = []
+    for stage in stages.stages:
+        where = "in front of the first exchange" if stage.number == 0 else "one bucket per partition"
+        lines.append(f"stage {stage.number} ({where})")
+        for arrival in stage.arrivals:
+            origin = "its source" if arrival.source_stage == 0 else f"stage {arrival.source_stage}"
+            lines.append(f"  <- {arrival.producer.step} from {origin}, {arrival.route()}: {arrival.why}")
+        lines += [f"  {node.step}: {node.describe()}" for node in stage.nodes]
+        lines += [f"  -> output '{name}'" for name in stage.outputs]
+    tables = {n.fingerprint for n in walk(*stages.outputs.values())}
+    placed = {n.fingerprint for stage in stages.stages for n in stage.nodes}
+    held = [n.step for n in walk(*stages.outputs.values()) if n.fingerprint in tables - placed]
+    if held:
+        lines.append(f"every bucket holds: {', '.join(held)}")
+    return "\n".join(lines)

@@ -32,14 +32,21 @@ class Members(NamedTuple):
     def take(self, pairs: I64) -> Members:
         """Some of the members."""
         values = [v.take(pa.array(pairs)) for v in self.values]
-        four = self[:4]
-        return Members(*four, *(f[pairs] for f in self[4:9]), values)
+        return self._replace(
+            owner=self.owner[pairs],
+            le=self.le[pairs],
+            re=self.re[pairs],
+            n=self.n[pairs],
+            ids=self.ids[pairs],
+            values=values,
+        )
 
     def copies(self) -> Members:
         """The members with their copies written out."""
         if (self.n == 1).all():
             return self
-        return self.take(np.repeat(np.arange(len(self.n)), self.n))
+        every = self.take(np.repeat(np.arange(len(self.n)), self.n))
+        return every._replace(n=np.ones(len(every.n), np.int64))
 
 
 Load = Callable[[Members], Any]
@@ -72,7 +79,9 @@ class Adapter:
         return [Event(a, b, p) for a, b, p in zip(starts, ends, payloads, strict=True)]
 
     def _payloads(self, values: Sequence[pa.Array]) -> list[Any]:
-        columns = [_wide(v, t).to_pylist() for v, t in zip(values, self._types(values), strict=True)]
+        columns: list[list[Any]] = [
+            _wide(v, t).to_pylist() for v, t in zip(values, self._types(values), strict=True)
+        ]
         row = self.module.row
         if row is None:
             return columns[0]

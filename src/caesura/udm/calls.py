@@ -31,6 +31,7 @@ class Entry:
 
     state: Any
     ids: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    le: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     re: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     n: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     items: dict[int, tuple[Any, int]] = field(default_factory=dict)
@@ -180,14 +181,13 @@ class Caller:
         group, own = keys[place]
         kept = self._states.setdefault(group, {})
         pairs = slice(*np.searchsorted(members.owner, (place, place + 1)))
-        ids, re, n = members.ids[pairs], members.re[pairs], members.n[pairs]
-        order = np.argsort(ids)
-        ids, re, n = ids[order], re[order], n[order]
+        order = np.argsort(members.ids[pairs])
+        ids, le, re, n = (f[pairs][order] for f in (members.ids, members.le, members.re, members.n))
         entry = kept.get(own)
         if entry is None:
             near = kept.get(keys[place - 1][1]) if place and keys[place - 1][0] == group else None
             entry = kept[own] = self._born(near, ids)
-        gone, came = _difference(entry, ids, re, n)
+        gone, came = _difference(entry, ids, le, re, n)
         for member in gone.tolist():
             item, times = entry.items.pop(member)
             self._change(members, place, entry, "remove", item, times)
@@ -198,17 +198,17 @@ class Caller:
             ):
                 entry.items[member] = (item, times)
                 self._change(members, place, entry, "add", item, times)
-        entry.ids, entry.re, entry.n = ids, re, n
+        entry.ids, entry.le, entry.re, entry.n = ids, le, re, n
         self.counts["calls"] += 1
         return self._call(members, place, self.compute, entry.state)
 
     def _born(self, near: Entry | None, ids: I64) -> Entry:
         """A new window's state: a copy of its neighbour's where that is nearer than starting anew."""
-        if near is not None:
+        if near is not None and not self._reads(self.target.add):
             shared = len(np.intersect1d(near.ids, ids, assume_unique=True))
             if len(near.ids) + len(ids) - 2 * shared < len(ids):
                 copied = getattr(self.target, "copy", copy.deepcopy)(near.state)
-                return Entry(copied, near.ids, near.re, near.n, dict(near.items))
+                return Entry(copied, near.ids, near.le, near.re, near.n, dict(near.items))
         if len(ids) > 1:
             self.counts["handed_over"] += 1
         return Entry(self.target.init())
@@ -219,6 +219,12 @@ class Caller:
             new = self._call(members, place, method, entry.state, item)
             entry.state = entry.state if new is None else new
         self.counts[f"{step}s"] += times
+
+    def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None:
+        """Lets go of the windows that start in [lo, hi) and are no longer there."""
+        kept = self._states.get(group, {})
+        for own in [own for own in kept if lo <= own[0] < hi and own not in there]:
+            del kept[own]
 
     def forget(self, gone: Sequence[Any]) -> None:
         """Lets go of the windows of each (group, bound on starts)."""
@@ -241,14 +247,15 @@ class Caller:
                 entry.ids = new
 
 
-def _difference(entry: Entry, ids: I64, re: I64, n: I64) -> tuple[I64, I64]:
+def _difference(entry: Entry, ids: I64, le: I64, re: I64, n: I64) -> tuple[I64, I64]:
     """The members that must go, and the places of those that must come."""
     place = np.searchsorted(entry.ids, ids)
     known = place < len(entry.ids)
     known[known] = entry.ids[place[known]] == ids[known]
     same = known.copy()
     there = place[known]
-    same[known] = (entry.re[there] == re[known]) & (entry.n[there] == n[known])
+    alike = (entry.le[there] == le[known]) & (entry.re[there] == re[known])
+    same[known] = alike & (entry.n[there] == n[known])
     stays = np.zeros(len(entry.ids), np.bool_)
     stays[place[same]] = True
     return entry.ids[~stays], np.flatnonzero(~same)

@@ -137,4 +137,7 @@ def _round(digits: I64, top: int, base: int) -> float:
                     break
             if sticky or (mantissa & 1):
                 mantissa += 1
-    return math.ldexp(float(mantissa), cut + 32 * base - 1074)
+    power = int(cut + 32 * base - 1074)
+    if power > 971 or (power == 971 and mantissa >= 2**53):
+        return math.inf  # Python's ldexp raises where the machine's gives infinity
+    return math.ldexp(float(mantissa), power)

@@ -117,6 +117,8 @@ class WindowsOperator(Operator):
     def _rows(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
         """The rows of the windows in some regions: (region, window start), lifetimes, payload."""
         laid = lay(self.frame, self.events, regions, self._reached[regions.group])
+        if self.work.incremental and len(laid.start) == 0:
+            self._retain(regions, [])
         self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(laid.start)
         if len(laid.start) == 0:
             none = np.zeros(0, np.int64)
@@ -144,7 +146,18 @@ class WindowsOperator(Operator):
             h1, h2 = (self.events.rows.get(f)[rows].tolist() for f in ("h1", "h2"))
             names = zip(zip(h1, h2, strict=True), todo.start.tolist(), todo.low.tolist(), strict=True)
             keys = [(group, (start, low)) for group, start, low in names]
+            self._retain(regions, keys)
         return Given(self.events.rows.get("n")[todo.row], self.events.values_of(todo.row), keys, todo.row)
+
+    def _retain(self, regions: Regions, keys: list[Any]) -> None:
+        """Lets go of the states of windows that are no longer there."""
+        there: dict[Any, set[Any]] = {}
+        for group, own in keys:
+            there.setdefault(group, set()).add(own)
+        k1, k2 = self.events.groups.k1, self.events.groups.k2
+        for g, lo, hi in zip(*(f.tolist() for f in regions), strict=True):
+            name = int(k1[g]), int(k2[g])
+            self.work.retain(name, lo, hi, there.get(name, set()))
 
     def _ordered(self, todo: Units) -> Units:
         """Members in canonical order: by start, end and values."""

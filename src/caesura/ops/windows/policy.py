@@ -66,11 +66,19 @@ def check(frame: Frame, clip: Clip, stamp: Stamp, *, timed: bool, stamps: bool, 
             f"stamp='{stamp}' keeps the stamps of a module that gives none.",
             remedy="Return list[Event[...]] from a udo, or leave stamp='aligned'.",
         )
+    by_end = isinstance(frame, Count) and frame.by == "end"
+    if by_end and clip in ("left", "full"):
+        raise PlanError(
+            f"clip='{clip}' over {frame.kind} windows would empty events that end where their window begins.",
+            remedy="Take clip='none' or 'right'.",
+        )
     if stamp == "unchanged" and not frame.starts_inside and clip in ("none", "right"):
         raise PlanError(
             f"stamp='unchanged' over {frame.kind} windows with clip='{clip}': a member may start before its "
             "window, and a row stamped like it would contradict punctuation already given.",
-            remedy="Clip the input with clip='left' or 'full', or the output with stamp='clipped'.",
+            remedy="Clip the output with stamp='clipped'."
+            if by_end
+            else "Clip the input with clip='left' or 'full', or the output with stamp='clipped'.",
         )
     if clip != "none" and not timed:
         raise PlanError(

@@ -34,13 +34,6 @@ class Units(NamedTuple):
     def __len__(self) -> int:
         return len(self.start)
 
-    def some(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Units:
-        """The units to keep, with their members."""
-        number = np.cumsum(keep) - 1
-        pairs = keep[self.owner]
-        whole = [f[keep] for f in self[:5]]
-        return Units(*whole, number[self.owner[pairs]], *(f[pairs] for f in self[6:]))
-
 
 def units(laid: Laid, events: Events, how: Clip, stamp: Stamp, *, timed: bool) -> Units:
     """The units of some windows, their members clipped."""

@@ -51,6 +51,7 @@ class Work(Protocol):
     """Whether members must come in canonical order."""
 
     def rows(self, units: Units, given: Given) -> Rows: ...
+    def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None: ...
     def forget(self, gone: Sequence[Any]) -> None: ...
     def renumber(self, kept: I64) -> None: ...
     def counts(self) -> dict[str, int]: ...
@@ -111,6 +112,10 @@ class Aggregation:
             columns.append(call.values(_members(units, given, first, last), given.keys))
         return Rows(np.arange(len(units)), units.low, units.high, columns)
 
+    def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None:
+        for call, _, _ in self._calls:
+            call.retain(group, lo, hi, there)
+
     def forget(self, gone: Sequence[Any]) -> None:
         for call, _, _ in self._calls:
             call.forget(gone)
@@ -138,6 +143,9 @@ class Application:
         members = _members(units, given, self._first, self._last)
         unit, le, re, columns = self._call.rows(members, given.keys)
         return Rows(unit, le, re, columns)
+
+    def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None:
+        self._call.retain(group, lo, hi, there)
 
     def forget(self, gone: Sequence[Any]) -> None:
         self._call.forget(gone)

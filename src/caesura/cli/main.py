@@ -1,0 +1,96 @@
+"""The commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from caesura.cli.doctor import examine
+from caesura.cli.load import load
+from caesura.errors import CaesuraError
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Caesura: streams with lifetimes and promises."
+)
+
+Target = Annotated[str, typer.Argument(help="a Python file, or file.py:stream")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+def told(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Diagnostics of ours as plain text, with exit code 1."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except CaesuraError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from None
+
+    return run
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Checks Java, Python, libraries and settings, and says what to do."""
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps([vars(f) for f in findings]))
+    else:
+        for finding in findings:
+            typer.echo(finding.line())
+    if not all(f.ok for f in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+@told
+def explain(target: Target) -> None:
+    """Prints the plan: steps, columns, properties, punctuation."""
+    typer.echo(load(target).explain())
+
+
+@app.command()
+@told
+def preview(target: Target, rows: int = 20, as_json: AsJson = False) -> None:
+    """Runs in this process until some final rows have come out."""
+    result = load(target).preview(rows)
+    typer.echo(json.dumps(result.table().to_pylist(), default=str) if as_json else str(result))
+
+
+@app.command()
+@told
+def run(
+    target: Target,
+    sink: str = "console",
+    checkpoint: str | None = None,
+    output: str = "changes",
+    trigger: str = "available",
+    embedded: bool = False,
+) -> None:
+    """Runs a stream on Spark, or with --embedded in this process."""
+    stream = load(target)
+    if embedded:
+        typer.echo(stream.run(output=output).draw())  # type: ignore[arg-type]
+        return
+    from caesura.spark import session
+
+    query = stream.start(
+        session(),
+        sink=sink,
+        checkpoint=checkpoint,
+        output=output,  # type: ignore[arg-type]
+        trigger=trigger,
+    )
+    query.wait()
+
+
+def main() -> None:
+    """The entry point of the `caesura` command."""
+    sys.exit(app())
