@@ -93,7 +93,7 @@ def durations(query: Any) -> list[float]:
 
 def spark_y1(spark: Any, data: Path, out: Path) -> list[float]:
     """Spark's own streaming aggregation, append mode."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as fn
 
     _, campaigns = ads(10)
     table = spark.createDataFrame(campaigns.drop_columns(["since"]).to_pandas())
@@ -102,10 +102,10 @@ def spark_y1(spark: Any, data: Path, out: Path) -> list[float]:
         .option("maxFilesPerTrigger", 2)
         .parquet(str(data))
         .where("kind = 0")
-        .withColumn("ts", F.col("ts").cast("timestamp"))
-        .join(F.broadcast(table), "ad")
+        .withColumn("ts", fn.col("ts").cast("timestamp"))
+        .join(fn.broadcast(table), "ad")
         .withWatermark("ts", "1 second")
-        .groupBy("campaign", F.window("ts", "1 second"))
+        .groupBy("campaign", fn.window("ts", "1 second"))
         .count()
     )
     query = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,7 +57,7 @@ def write(table: pa.Table, folder: Path, cuts: list[int]) -> Path:
     """A table as Parquet files, cut unevenly."""
     folder.mkdir(parents=True, exist_ok=True)
     edges = [0, *cuts, table.num_rows]
-    for number, (a, b) in enumerate(zip(edges, edges[1:], strict=False)):
+    for number, (a, b) in enumerate(pairwise(edges)):
         pq.write_table(table.slice(a, b - a), folder / f"{number:03d}.parquet")
     return folder
 

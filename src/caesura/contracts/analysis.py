@@ -295,8 +295,13 @@ def _with_lifetime(node: Node, longest: Lifetime | None, name: str) -> Propertie
     return node.properties.but(max_duration=longest)
 
 
+def longest(known: Properties) -> int | None:
+    """The longest lifetime that is known; None where there is none."""
+    return 1 if known.points else known.max_duration
+
+
 def _source_ends(known: Properties, said: Lifetime | None) -> Ends:
-    if known.max_duration is not None:
+    if longest(known) is not None:
         return "bounded"
     return "finite" if said == "finite" else "never"
 
@@ -316,7 +321,7 @@ def _first(before: list[Step]) -> frozenset[str]:
 
 def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
     """Whether output events end: by the longest lifetime, or by where they come from."""
-    if known.max_duration is not None:
+    if longest(known) is not None:
         return "bounded"
     sure = [step.ends != "never" for step in before]
     how = getattr(node, "how", None)

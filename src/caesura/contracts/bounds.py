@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
+from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step, longest
 from caesura.contracts.derive import frees
 from caesura.contracts.scheme import Scheme
 from caesura.contracts.template import ContractError, Template
@@ -118,7 +118,7 @@ def _check(steps: tuple[Step, ...], paces: Mapping[str, Pace]) -> None:
                 f"nothing is known of the rate of '{step.source}'.",
                 remedy=f"Give paces={{'{step.source}': Pace(events=..., per=..., within=...)}}.",
             )
-        if step.origin and step.properties.max_duration is None:
+        if step.origin and longest(step.properties) is None:
             raise ContractError(
                 f"nothing bounds the lifetimes of '{step.source}'.",
                 remedy=f"Give lifetimes={{'{step.source}': ticks}}, or set_duration behind it.",
@@ -128,8 +128,8 @@ def _check(steps: tuple[Step, ...], paces: Mapping[str, Pace]) -> None:
 def _source_flow(step: Step, paces: Mapping[str, Pace]) -> _Flow:
     pace = paces[step.source]
     within = dict.fromkeys(step.scheme, pace.within)
-    longest = step.properties.max_duration or 1
-    return _Flow(lambda ticks: pace.events * (ticks // pace.per + 1), within, longest)
+    lives = longest(step.properties) or 1
+    return _Flow(lambda ticks: pace.events * (ticks // pace.per + 1), within, lives)
 
 
 def _rows(step: Step, hold: Holding, before: list[_Flow], skew: int) -> int:
@@ -162,7 +162,7 @@ def _whole(step: Step, held: list[int]) -> int:
 
 
 def _out(step: Step, before: list[_Flow], skew: int, held: list[int]) -> _Flow:
-    longest = step.properties.max_duration or max(flow.longest for flow in before)
+    lives = longest(step.properties) or max(flow.longest for flow in before)
     slack = 0
     if not _keeps_times(step):
         slack = max(flow.longest for flow in before) + _span(step)
@@ -171,7 +171,7 @@ def _out(step: Step, before: list[_Flow], skew: int, held: list[int]) -> _Flow:
     for template in step.scheme:
         shares = [_soonest(step, port, flow, template) for port, flow in enumerate(before)]
         within[template] = max(shares) + slack + (skew if len(before) > 1 else 0)
-    return _Flow(_count(step, before, slack, held), within, longest)
+    return _Flow(_count(step, before, slack, held), within, lives)
 
 
 def _soonest(step: Step, port: int, flow: _Flow, template: Template) -> int:

@@ -29,7 +29,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura.contracts.analysis import Step
+from caesura.contracts.analysis import Step, longest
 from caesura.contracts.template import Template
 from caesura.contracts.verdict import Verdict
 from caesura.events.item import Item
@@ -61,11 +61,7 @@ def _ends(step: Step) -> bool:
 def _event(step: Step, tick: int) -> Page:
     schema = step.node.schema
     arrays = [pa.array([sample_value(f.type, tick)], f.type) for f in schema]
-    longest = step.properties.max_duration
-    if step.ends == "never":
-        end = INFINITY
-    else:
-        end = tick + (longest or 1)
+    end = INFINITY if step.ends == "never" else tick + (longest(step.properties) or 1)
     return Page.of(pa.RecordBatch.from_arrays(arrays, schema=schema), le=[tick], re=[end])
 
 

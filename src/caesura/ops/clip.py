@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.delta import net_page
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
@@ -130,18 +129,7 @@ class Clipper(Operator):
         live = rows[left.rows.alive[rows]]
         le = left.rows.get("le")[live]
         re = np.minimum(left.rows.get("re")[live], self._cut(live, le))
-        owner, old = left.pieces_of(rows)
-        weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(live), np.int64)])
-        page = net_page(
-            left.rows.payload.take(np.concatenate([rows[owner], live])),
-            np.concatenate([left.sent.get("le")[old], le]),
-            np.concatenate([left.sent.get("re")[old], re]),
-            weight,
-        )
-        left.sent.kill(old)
-        left.sent.append({"row": live, "le": le, "re": re})
-        left.sent_chains.add(live)
-        return page
+        return left.resend(rows, live, le, re, left.rows.payload.take)
 
     def _cut(self, live: I64, le: I64) -> I64:
         key = self._table.find(*self.left.key_ids(self.left.rows.payload.take(live)))

@@ -13,23 +13,13 @@ Give a whole number of ticks, or read the stream with a timestamp column as its 
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 
 import pyarrow as pa
 
-from caesura.errors import PlanError
+from caesura.errors import ExprError, PlanError
+from caesura.expr.durations import MICROS, micros
 
-UNITS = {
-    "us": 1,
-    "ms": 1_000,
-    "s": 1_000_000,
-    "m": 60_000_000,
-    "min": 60_000_000,
-    "h": 3_600_000_000,
-    "d": 86_400_000_000,
-    "w": 604_800_000_000,
-}
 Duration = int | str | timedelta
 
 
@@ -47,20 +37,10 @@ def ticks(duration: Duration, time: pa.DataType, what: str) -> int:
             f"the {what} is {duration!r}, but this stream's time is plain integers.",
             remedy="Give a whole number of ticks, or read the stream with a timestamp column as its time.",
         )
-    if isinstance(duration, timedelta):
-        return duration // timedelta(microseconds=1)
-    return _parse(duration, what)
-
-
-def _parse(text: str, what: str) -> int:
-    parts = re.findall(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
-    whole = "".join(n + u for n, u in parts) == re.sub(r"\s", "", text.lower())
-    if not parts or not whole or any(u not in UNITS for _, u in parts):
-        raise PlanError(
-            f"the {what} {text!r} cannot be read as a duration.",
-            remedy=f"Write a number and a unit ({', '.join(UNITS)}), for example '90s' or '1h30m'.",
-        )
-    return round(sum(float(n) * UNITS[u] for n, u in parts))
+    try:
+        return micros(duration)
+    except ExprError as error:
+        raise PlanError(f"the {what}: {error.problem}", remedy=error.remedy) from None
 
 
 def shown(ticks_: int, time: pa.DataType) -> str:
@@ -73,6 +53,6 @@ def shown(ticks_: int, time: pa.DataType) -> str:
         return str(ticks_)
     out, rest = "-" if ticks_ < 0 else "", abs(ticks_)
     for unit in ("d", "h", "m", "s", "ms", "us"):
-        count, rest = divmod(rest, UNITS[unit])
+        count, rest = divmod(rest, MICROS[unit])
         out += f"{count}{unit}" if count else ""
     return out

@@ -7,7 +7,7 @@ earlier epochs only, as with Spark's own watermark; explain says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -38,6 +38,13 @@ class FrameReader:
         self.schema = pa.schema([f for f in to_arrow_schema(frame.schema) if f.name not in own])
         self.lanes = lanes
         self.key = f"frame:{id(frame)}"
+
+    def narrowed(self, columns: Sequence[str]) -> FrameReader:
+        """The same frame, of which only these columns hop."""
+        other = FrameReader(self.frame, lane=self.lane, offset=self.offset, lanes=self.lanes)
+        other.schema = pa.schema([self.schema.field(name) for name in columns])
+        other.key = f"{self.key}:{','.join(columns)}"
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         """Workers get everything but the frame itself."""

@@ -49,6 +49,7 @@ class Caller:
         if self.incremental:
             self.counts |= {"adds": 0, "removes": 0, "handed_over": 0}
         self._states: dict[Any, dict[Any, Entry]] = {}
+        self._lost = 0
 
     # Results.
 
@@ -238,13 +239,28 @@ class Caller:
                 del self._states[group]
 
     def renumber(self, kept: I64) -> None:
-        """Members were renumbered: ``kept`` has the old numbers by new number."""
+        """Members were renumbered: ``kept`` has the old numbers by new number.
+
+        A member whose end changed goes on under another number; windows that the change did not touch
+        still name the old one, which gets a number of its own below zero until they are looked at.
+        """
         for entries in self._states.values():
             for entry in entries.values():
-                new = np.searchsorted(kept, entry.ids)
-                names = dict(zip(entry.ids.tolist(), new.tolist(), strict=True))
-                entry.items = {names[i]: item for i, item in entry.items.items()}
-                entry.ids = new
+                self._rename(entry, kept)
+
+    def _rename(self, entry: Entry, kept: I64) -> None:
+        new = np.searchsorted(kept, entry.ids)
+        known = new < len(kept)
+        known[known] = kept[new[known]] == entry.ids[known]
+        lost = np.flatnonzero(~known & (entry.ids >= 0))
+        new[~known] = entry.ids[~known]
+        new[lost] = -1 - self._lost - np.arange(len(lost))
+        self._lost += len(lost)
+        names = dict(zip(entry.ids.tolist(), new.tolist(), strict=True))
+        entry.items = {names[i]: item for i, item in entry.items.items()}
+        order = np.argsort(new)
+        entry.ids = new[order]
+        entry.le, entry.re, entry.n = entry.le[order], entry.re[order], entry.n[order]
 
 
 def _difference(entry: Entry, ids: I64, le: I64, re: I64, n: I64) -> tuple[I64, I64]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.delta import net_page
 from caesura.events.item import Item
 from caesura.events.page import Page, concat, take_rows
 from caesura.events.rows import RowState
@@ -133,20 +133,7 @@ class JoinOperator(Operator):
         alive = mine.rows.alive[rows]
         live = rows[alive]
         place, le, re = self._pieces(side, live)
-        owner, old = mine.pieces_of(rows)
-        new_rows = live[place]
-        weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(new_rows), np.int64)])
-        payload = self._padded(side, np.concatenate([rows[owner], new_rows]))
-        page = net_page(
-            payload,
-            np.concatenate([mine.sent.get("le")[old], le]),
-            np.concatenate([mine.sent.get("re")[old], re]),
-            weight,
-        )
-        mine.sent.kill(old)
-        mine.sent.append({"row": new_rows, "le": le, "re": re})
-        mine.sent_chains.add(new_rows)
-        return page
+        return mine.resend(rows, live[place], le, re, partial(self._padded, side))
 
     def _pieces(self, side: int, rows: I64) -> tuple[I64, I64, I64]:
         mine, other = self.sides[side], self.sides[1 - side]

@@ -6,11 +6,13 @@ can meet them. A preserved side also keeps the pieces that it sent and that may 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.delta import net_page
 from caesura.events.identity import identity
 from caesura.events.page import KEPT, Page, take_rows
 from caesura.events.rows import RowState
@@ -134,6 +136,21 @@ class Side:
         owner, piece = self.sent_chains.gather(rows)
         live = self.sent.alive[piece]
         return owner[live], piece[live]
+
+    def resend(self, rows: I64, new: I64, le: I64, re: I64, payload: Callable[[I64], pa.RecordBatch]) -> Page:
+        """The change from the pieces sent about some rows to new ones (row, LE, RE), which are kept."""
+        owner, old = self.pieces_of(rows)
+        weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(new), np.int64)])
+        page = net_page(
+            payload(np.concatenate([rows[owner], new])),
+            np.concatenate([self.sent.get("le")[old], le]),
+            np.concatenate([self.sent.get("re")[old], re]),
+            weight,
+        )
+        self.sent.kill(old)
+        self.sent.append({"row": new, "le": le, "re": re})
+        self.sent_chains.add(new)
+        return page
 
     def drop(self, rows: I64) -> None:
         """Lets stored rows go, with the pieces that were sent about them."""

@@ -122,7 +122,8 @@ def _hold_count(
 def _hold_session(
     frame: Session, owner: I64, le: I64, re: I64, c: I64, start: I64, end: I64, reads_ends: bool
 ) -> None:
-    whose, first, last, reach = sessions(frame, owner, le, re)
+    begun = le < c[owner]  # an event from c on may vanish again
+    whose, first, last, reach = sessions(frame, owner[begun], le[begun], re[begun])
     bound = c[whose]
     quiet = np.where(
         reach >= INFINITY - frame.gap, INFINITY, np.minimum(reach, INFINITY - frame.gap) + frame.gap
