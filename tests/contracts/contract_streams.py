@@ -13,9 +13,12 @@ from typing import Any
 from caesura.contracts import Scheme, Template, Verdict, Watch
 from caesura.contracts.analysis import may_come
 from caesura.events import Item, Page
+from caesura.ops.aggregate import Aggregate, Totals, Tumbling
+from caesura.ops.join import Join
 from caesura.plan import Node
 from caesura.punctuation import INFINITY, NULL, TIME, Intent, Pattern, Punctuation, Values, lt, value
 from caesura.runtime import Query
+from caesura.testing import oracles
 from caesura.testing.case import LABELS, LawCase, cases
 from caesura.testing.oracles.rows import Rows, same
 from caesura.testing.spec import DOMAINS, InputSpec, plain_rows
@@ -26,7 +29,37 @@ import law_cases  # noqa: F401  (registers every operator's case)
 END = 64
 """No event of a test stream starts or ends later, unless it never ends."""
 MARKABLE = ("key", "name", "int")
-CASES = cases()
+PAIRED = InputSpec({"id": "key", "s": "name", "n": "int"}, lifetimes="finite", max_rows=4)
+OTHERS = InputSpec({"id": "key", "s": "name", "m": "key"}, lifetimes="finite", max_rows=4)
+COUNTED = {"c": ("count", None)}
+BY = ("id", "s")
+PART_OF_A_KEY = (
+    LawCase(
+        "join on two columns",
+        build=lambda a, b: Join(inputs=(a, b), on=(("id", "id"), ("s", "s"))),
+        oracle=lambda a, b, **_: oracles.join(a, b, on=[("id", "id"), ("s", "s")], how="inner"),
+        inputs=(PAIRED, OTHERS),
+    ),
+    LawCase(
+        "left join on two columns",
+        build=lambda a, b: Join(inputs=(a, b), on=(("id", "id"), ("s", "s")), how="left"),
+        oracle=lambda a, b, **_: oracles.join(a, b, on=[("id", "id"), ("s", "s")], how="left"),
+        inputs=(PAIRED, OTHERS),
+    ),
+    LawCase(
+        "totals of two columns",
+        build=lambda a: Totals(inputs=(a,), group=BY, aggregates=(("c", Aggregate("count")),)),
+        oracle=lambda a, **_: oracles.totals(a, BY, COUNTED),
+        inputs=(PAIRED,),
+    ),
+    LawCase(
+        "tumbling by two columns",
+        build=lambda a: Tumbling(inputs=(a,), group=BY, size=5, aggregates=(("c", Aggregate("count")),)),
+        oracle=lambda a, **_: oracles.tumbling(a, BY, 5, 0, COUNTED),
+        inputs=(PAIRED,),
+    ),
+)
+CASES = (*cases(), *PART_OF_A_KEY)
 
 
 def pool(spec: InputSpec) -> list[Template]:

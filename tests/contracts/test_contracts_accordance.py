@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 from random import Random
 
@@ -173,6 +174,30 @@ def test_on_random_graphs_the_answer_is_that_of_trying_every_choice(seed):
     found = accordance(offered, links)
     assert (found is not None) == every(offered, links)
     assert found is None or consistent(found.chosen, links)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_on_random_trees_the_full_reduction_keeps_exactly_what_some_accordance_uses(seed):
+    random = Random(seed)
+    names = "ABCDE"
+    marks = [scheme("+"), scheme("#")]
+    links, ports = [], Counter()
+    for i, name in enumerate(names[1:], 1):
+        other = random.choice(names[:i])
+        a, b = (name, other) if random.random() < 0.5 else (other, name)
+        links.append(Link(a, b, port=ports[b]))
+        ports[b] += 1
+    offered = {
+        name: [
+            Contract(tuple(random.choice(marks) for _ in range(4)), (random.choice(marks),))
+            for _ in range(random.randint(1, 3))
+        ]
+        for name in names
+    }
+    picks = [dict(zip(offered, pick, strict=True)) for pick in product(*offered.values())]
+    used = [pick for pick in picks if consistent(pick, links)]
+    wanted = {name: [c for c in offered[name] if any(p[name] is c for p in used)] for name in names}
+    assert reduced(offered, links) == wanted
 
 
 def test_two_hundred_operators_with_ten_offerings_each_are_settled():

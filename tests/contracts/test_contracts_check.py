@@ -119,6 +119,14 @@ def test_the_least_punctuation_for_a_join_is_found_side_by_side():
     assert adequate(plan, lifetimes={"r": 5, "s": 5}) == [{}]
 
 
+def test_the_physical_join_accepts_ct15_and_refuses_ct12_as_the_thesis_does():
+    plan = natural(fed("l", "a", "b", "c"), fed("r", "b", "c", "d"))
+    accepted = check(plan, schemes={"l": "{[[b:+]]}", "r": "{[[c:+]]}"})
+    assert accepted.safe and str(accepted.output) == "{[[time:-, a:-, b:+, c:+, d:-]]}"
+    refused = check(plan, schemes={"l": "{[[a:#]]}", "r": "{[[d:#]]}"})
+    assert [finding.unmet.hold.what for finding in refused.findings] == ["left rows", "right rows"]
+
+
 def test_another_join_order_is_offered_only_after_it_was_checked():
     (plan,) = wrong_order()
     verdict = check(plan, schemes=ORDERED)

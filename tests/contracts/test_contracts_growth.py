@@ -141,3 +141,18 @@ def test_a_plan_called_unsafe_comes_with_a_stream_that_makes_it_grow(part: int) 
         few = states(node, witness(verdict, 16), every=1_000_000)[-1]
         many = states(node, witness(verdict, 32), every=1_000_000)[-1]
         assert many >= few + 4, (seed, few, many, verdict.growth)
+
+
+def test_a_stream_clipped_by_itself_holds_one_row_per_value_however_long_it_runs() -> None:
+    edges = Input(label="a", payload=SCHEMA)
+    node = Clip(inputs=(edges, edges), on=(("id", "id"),), how="semi")
+    assert check(node, schemes={"a": "{[[time:+]]}"}, few={"a": ["id"]}).safe
+    query = Query({"out": node})
+    sizes = []
+    for tick in range(40):
+        rows = pa.RecordBatch.from_arrays([pa.array([tick % 3]), pa.array([tick])], schema=SCHEMA)
+        query.feed("a", Page.of(rows, le=[tick], re=[INFINITY]))
+        query.feed("a", Punctuation(Pattern.before(tick + 1)))
+        query.run()
+        sizes.append(query.state_rows)
+    assert max(sizes[20:]) <= max(sizes[:20])

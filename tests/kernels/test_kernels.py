@@ -21,7 +21,7 @@ from caesura.ops.aggregate.exact import NONE, SPAN, add_floats, carry_limbs, rou
 from caesura.ops.aggregate.sums import FloatSum
 from caesura.ops.join.kernel import GONE, pieces
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=35, deadline=None)
 words = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63])
 
 

@@ -90,20 +90,18 @@ def flows(chosen: Mapping[str, Contract], link: Link) -> bool:
 def reduce_tree(
     offered: Mapping[str, Sequence[Contract]], links: Iterable[Link]
 ) -> dict[str, list[Contract]]:
-    """The full reduction of a tree's offerings: two sweeps of semi-joins, up and down again."""
+    """The full reduction of a tree's offerings: semi-joins from the leaves to a root, and back."""
     edges = tuple(links)
     _check(offered, edges)
     if not is_tree(offered, edges):
         raise ContractError("the plan is no tree.", remedy="Use accordance, which is exact on any graph.")
-    order = _topological(edges)
     domains = {operator: frozenset(range(len(some))) for operator, some in offered.items()}
     pairs = {link: _pairs(offered, link, False) for link in edges}
-    for link in order:
-        _semijoin(domains, pairs[link], link, towards="target")
-    for link in reversed(order):
-        _semijoin(domains, pairs[link], link, towards="source")
-    for link in order:
-        _semijoin(domains, pairs[link], link, towards="target")
+    outwards = _rooted(offered, edges)
+    for parent, link in reversed(outwards):
+        _semijoin(domains, pairs[link], link, towards="source" if link.source == parent else "target")
+    for parent, link in outwards:
+        _semijoin(domains, pairs[link], link, towards="target" if link.source == parent else "source")
     return {operator: [offered[operator][i] for i in sorted(some)] for operator, some in domains.items()}
 
 
@@ -261,23 +259,22 @@ class _Search:
             yield part
 
 
-def _topological(links: Sequence[Link]) -> list[Link]:
-    """Edges of a tree, sources first."""
-    depth: dict[str, int] = {}
-    fed: dict[str, list[Link]] = {}
+def _rooted(operators: Iterable[str], links: Sequence[Link]) -> list[tuple[str, Link]]:
+    """A tree's edges from a root outwards, each with the end that is nearer to the root."""
+    touching: dict[str, list[Link]] = {}
     for link in links:
-        fed.setdefault(link.target, []).append(link)
-
-    def deep(operator: str) -> int:
-        stack = [operator]
-        while stack:
-            top = stack[-1]
-            todo = [link.source for link in fed.get(top, ()) if link.source not in depth]
-            if todo:
-                stack.extend(todo)
-                continue
-            depth[top] = 1 + max((depth[link.source] for link in fed.get(top, ())), default=0)
-            stack.pop()
-        return depth[operator]
-
-    return sorted(links, key=lambda link: deep(link.target))
+        touching.setdefault(link.source, []).append(link)
+        touching.setdefault(link.target, []).append(link)
+    seen: set[str] = set()
+    order: list[tuple[str, Link]] = []
+    for root in operators:
+        todo = [] if root in seen else [root]
+        while todo:
+            near = todo.pop(0)
+            seen.add(near)
+            for link in touching.get(near, ()):
+                far = link.target if link.source == near else link.source
+                if far not in seen:
+                    order.append((near, link))
+                    todo.append(far)
+    return order

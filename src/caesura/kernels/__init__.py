@@ -1,7 +1,8 @@
 """Compiled loops, each with the plain-Python function it was compiled from as its twin.
 
-A kernel is written as ordinary Python over NumPy arrays. Numba compiles it on its first call (never
-at import: numba alone takes 0.4 s) and keeps the machine code on disk. ``CAESURA_KERNELS=python``
+A kernel is written as ordinary Python over NumPy arrays. Numba compiles it when it has work to do
+(never at import: numba alone takes 0.4 s; a few rows are left to the twin) and keeps the machine code
+on disk. ``CAESURA_KERNELS=python``
 runs every twin instead, and the tests hold the two against each other.
 
 >>> @kernel
@@ -17,12 +18,17 @@ runs every twin instead, and the tests hold the two against each other.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Generic, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 P = ParamSpec("P")
 R = TypeVar("R")
+FEW = 20_000
+"""So many elements a kernel's twin may see before numba is loaded for it."""
 
 __all__ = ["Kernel", "kernel"]
 
@@ -35,12 +41,24 @@ class Kernel(Generic[P, R]):
         self.__doc__ = twin.__doc__
         self._run: Callable[P, R] | None = None
         self._machine: Callable[P, R] | None = None
+        self._interpreted = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         run = self._run
-        if run is None:
-            run = self._run = self.twin if interpreted() else self.compiled()
-        return run(*args, **kwargs)
+        if run is not None:
+            return run(*args, **kwargs)
+        if self._stays_small(args):
+            with np.errstate(over="ignore"):
+                return self.twin(*args, **kwargs)
+        self._run = self.twin if interpreted() else self.compiled()
+        return self._run(*args, **kwargs)
+
+    def _stays_small(self, args: tuple[object, ...]) -> bool:
+        """Whether the twin will do: a few rows do not pay for loading the compiler."""
+        if "numba" in sys.modules or interpreted():
+            return False
+        self._interpreted += max((len(a) for a in args if isinstance(a, np.ndarray)), default=0)
+        return self._interpreted < FEW
 
     def compiled(self) -> Callable[P, R]:
         """The machine-code form; kernels that it calls are compiled along with it."""

@@ -1,5 +1,6 @@
 """Adding to numbered places.
 
+>>> import numpy as np
 >>> total = np.zeros(2, np.int64)
 >>> add_weights(np.array([1, 0, 1]), np.array([5, 7, -1]), total); total.tolist()
 [7, 4]

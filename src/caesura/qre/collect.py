@@ -121,12 +121,7 @@ class CollectStage(Stage):
     ) -> list[tuple[Array, ...]]:
         t = self.tables
         size = hi - lo
-        whole = np.zeros((len(t.columns_i), size), np.int64)
-        real = np.zeros((len(t.columns_f), size), np.float64)
-        for into, names in ((whole, t.columns_i), (real, t.columns_f)):
-            for j, number in enumerate(names):
-                into[j] = arrays[number][lo:hi]
-        consts = np.array([len(t.consts_i), len(t.consts_f)], np.int64)
+        columns = self.gathered(arrays, lo, hi)
         outs: list[tuple[Array, ...]] = []
         at = 0
         while at < size:
@@ -142,25 +137,15 @@ class CollectStage(Stage):
                 slots,
                 letters[lo:hi],
                 synced[lo:hi],
-                whole,
-                real,
-                consts,
+                *columns,
                 t.code,
                 t.steps,
-                self.ri,
-                self.rf,
-                self.rings,
-                self.si,
-                self.sf,
+                *(self.ri, self.rf, self.rings, self.si, self.sf),
                 t.out_place,
                 self.rate,
                 self.active,
                 self.meta,
-                out_row,
-                out_slot,
-                out_i,
-                out_f,
-                maps,
+                *(out_row, out_slot, out_i, out_f, maps),
             )
             n, m = int(self.meta[2]), int(self.meta[3])
             outs.append(

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.events.page import empty_page
 from caesura.kernels.hashing import I64
 from caesura.qre.collect import CollectStage, Maps, core
 from caesura.qre.combinators import Twin
@@ -99,6 +100,8 @@ class Evaluator:
         """(row of the page, output row) for every answer, in order; a map is as many rows as it has keys."""
         if self.first is not None and self.second is not None:
             rows, items = self.first._values(batch, le, re)
+            if len(rows) == 0:
+                return rows, empty_page(self.schema).payload
             after, out = self.second.run(items)
             return rows[after], out
         if isinstance(self.stage, SketchStage):

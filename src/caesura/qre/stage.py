@@ -149,14 +149,9 @@ class Stage:
     ) -> tuple[I64, Array, Array]:
         t = self.tables
         size = hi - lo
-        whole = np.zeros((len(t.columns_i), size), np.int64)
-        real = np.zeros((len(t.columns_f), size), np.float64)
-        for into, names in ((whole, t.columns_i), (real, t.columns_f)):
-            for j, number in enumerate(names):
-                into[j] = arrays[number][lo:hi]
+        whole, real, consts = self.gathered(arrays, lo, hi)
         places = 2 * len(t.out_kinds)
         out_row, out_i, out_f = self.buffers(places)
-        consts = np.array([len(t.consts_i), len(t.consts_f)], np.int64)
         n = run_tables(
             size,
             slots,
@@ -180,6 +175,16 @@ class Stage:
             self.once,
         )
         return out_row[:n] + lo, out_i[:, :n].copy(), out_f[:, :n].copy()
+
+    def gathered(self, arrays: list[Array], lo: int, hi: int) -> tuple[Array, Array, I64]:
+        """A chunk's columns side by side, whole numbers and doubles, and how many constants there are."""
+        t = self.tables
+        whole = np.zeros((len(t.columns_i), hi - lo), np.int64)
+        real = np.zeros((len(t.columns_f), hi - lo), np.float64)
+        for into, names in ((whole, t.columns_i), (real, t.columns_f)):
+            for j, number in enumerate(names):
+                into[j] = arrays[number][lo:hi]
+        return whole, real, np.array([len(t.consts_i), len(t.consts_f)], np.int64)
 
     def buffers(self, places: int) -> tuple[I64, Array, Array]:
         """Room for one chunk's answers, used again and again."""
