@@ -31,7 +31,8 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter
 	$(VENV)/bin/lint-imports
 
 unit: $(READY)
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadscope --ignore=tests/spark
+	$(PY) -m pytest tests/spark
 
 soak: $(READY) ## the long forms: many law examples, twenty kills
 	CAESURA_LAW_EXAMPLES=400 CAESURA_KILLS=20 $(PY) -m pytest tests/laws tests/spark

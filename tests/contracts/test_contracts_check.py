@@ -264,12 +264,14 @@ def test_a_verdict_is_rendered_with_a_badge_on_each_edge():
         ({"schemes": {"nobody": "{[[id:#]]}"}}, "no source 'nobody'"),
         ({"schemes": {"s": "any"}}, "promises nothing"),
         ({"schemes": {"s": "{[[ok:+]]}"}}, "cannot move on without end"),
+        ({"schemes": {"s": "{[[at:#]]}"}}, "no punctuation speaks of columns of type struct"),
         ({"lifetimes": {"s": 0}}, "cannot live at most 0 ticks"),
         ({"few": {"s": ["idd"]}}, "has no column 'idd'"),
     ],
 )
 def test_what_makes_no_sense_about_a_source_is_refused_with_a_remedy(given, said):
-    schema = pa.schema([("id", pa.int64()), ("ok", pa.bool_())])
+    place = pa.struct([("x", pa.int64())])
+    schema = pa.schema([("id", pa.int64()), ("ok", pa.bool_()), ("at", place)])
     plan = Layers(inputs=(Input(label="s", payload=schema),), count="distinct")
     with pytest.raises(ContractError, match=said) as caught:
         check(plan, **given)

@@ -7,7 +7,7 @@ from typing import Any
 
 from caesura.expr import col
 from caesura.ops.aggregate import Aggregate, Tumbling
-from caesura.ops.windows import Count, Frame, Grid, Session, Snapshot, Windows
+from caesura.ops.windows import Bucket, Count, Frame, Grid, Quantise, Session, Snapshot, Windows
 from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.testing import oracles
 from caesura.testing.case import LawCase
@@ -137,5 +137,54 @@ built_in("start3", POINTS, BASIC, name="-points")
 built_in("session", POINTS, BASIC, name="-points")
 for each in ("grid", "snapshot", "start3", "end2", "session"):
     built_in(each, INTS, BASIC, stamp="point_at_end")
-for each in ("grid", "gaps", "snapshot", "session", "limited"):
+for each in ("grid", "gaps", "snapshot"):
     built_in(each, INTS, BASIC, stamp="time_bound")
+
+
+def quantised(rows: Any, size: int, period: int, offset: int) -> Any:
+    """Each row from the end of its period on."""
+    ends = [((le - offset) // period + 1) * period + offset for le, _, _ in rows]
+    return [(end, end + size, p) for end, (_, _, p) in zip(ends, rows, strict=True)]
+
+
+def next_period(ctis: tuple[int, ...]) -> int:
+    """Punctuation moves with the starts."""
+    return ctis[0] if ctis[0] in (MIN_TIME, INFINITY) else (ctis[0] - 1) // 4 * 4 + 5
+
+
+CASES.append(
+    LawCase(
+        "hopping lifetimes",
+        build=lambda a: Quantise(inputs=(a,), size=6, period=4, offset=1),
+        oracle=lambda a, **_: quantised(a, 6, 4, 1),
+        inputs=(INTS,),
+        liveness=next_period,
+        state_bound=lambda _: 0,
+    )
+)
+
+
+def bucketed(rows: Any, size: int, slide: int, origin: int) -> Any:
+    """A copy of each row for every window that holds its v."""
+    return [
+        (le, re, {**p, "wid": w})
+        for le, re, p in rows
+        if p["v"] is not None
+        for w in range(-30, 30)
+        if origin + w * slide <= p["v"] < origin + w * slide + size
+    ]
+
+
+for size, slide in ((3, 3), (5, 2), (2, 3)):
+    CASES.append(
+        LawCase(
+            f"bucket-{size}-{slide}",
+            build=lambda a, size=size, slide=slide: Bucket(
+                inputs=(a,), attr="v", size=size, slide=slide, origin=1
+            ),
+            oracle=lambda a, size=size, slide=slide, **_: bucketed(a, size, slide, 1),
+            inputs=(replace(INTS, key="v"),),
+            liveness=lambda ctis: ctis[0],
+            state_bound=lambda _: 0,
+        )
+    )

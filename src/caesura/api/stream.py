@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from caesura.api.grids import bucketed, quantised
 from caesura.api.grouped import Grouped, Windowed
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.expr import Expr, as_column, as_expr, col, name_of
@@ -209,6 +210,20 @@ class Stream:
     def session(self, gap: Duration, *, longest: Duration | None = None) -> Windowed:
         """Events with less than ``gap`` of silence between them."""
         return Grouped(self.node, ()).session(gap, longest=longest)
+
+    def bucket(
+        self, attr: str, size: Duration, *, slide: Duration | None = None, origin: int = 0, name: str = ""
+    ) -> Stream:
+        """One row per window of an ordered column, with the window's number in ``wid``."""
+        return bucketed(self, attr, size, slide, origin, name)
+
+    def tumbling_lifetimes(self, size: Duration, *, offset: Duration = 0) -> Stream:
+        """Trill's tumbling windows: each event from the end of its window on, as long as a window."""
+        return quantised(self, size, size, offset)
+
+    def hopping_lifetimes(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Stream:
+        """Trill's hopping windows: each event from the end of its hop on, as long as a window."""
+        return quantised(self, size, every, offset)
 
     def totals(self, *, name: str = "", **aggregates: Aggregate) -> Stream:
         """One row over all events, whatever their lifetimes."""

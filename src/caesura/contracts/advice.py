@@ -17,6 +17,7 @@ from caesura.punctuation import TIME
 
 Addition = tuple[str, Template]
 MOST_CANDIDATES = 16
+MOST_KEYS = 3
 
 
 def is_safe(steps: Sequence[Step]) -> bool:
@@ -113,9 +114,13 @@ def _punctuate(analysis: Analysis, answer: frozenset[Addition]) -> str:
         timely = set(template.marked) == {TIME}
         words = "time" if timely else ", ".join(f"'{n}'" for n in template.marked)
         policy = getattr(by_name[name], "policy", None)
-        how = f": {template}"
+        how = f": {template.brief}"
         if policy is not None:
-            how = ", with punctuate=delay(...)" if timely else f", with punctuate=in_data(...): {template}"
+            how = (
+                ", with punctuate=delay(...)"
+                if timely
+                else f", with punctuate=in_data(...): {template.brief}"
+            )
         parts.append(f"let '{name}' also give punctuation on {words}{how}")
     return "; and ".join(parts)
 
@@ -144,7 +149,7 @@ def _ending(step: Step, held: Step, port: int) -> str:
     """How the events that a step holds can be made to end."""
     keys = step.node.keys(max(0, port))
     ways = ["set_duration(...)"]
-    if keys:
+    if 0 < len(keys) <= MOST_KEYS:
         ways.append(f"clip by themselves on {', '.join(keys)} if there are few of these")
     if held.source:
         ways.append(f"say how long they live at most with lifetimes={{'{held.source}': ...}}")

@@ -16,7 +16,7 @@ import pyarrow as pa
 from caesura.contracts.derive import Derived, Ends, derive, leaving
 from caesura.contracts.rules import Rule, attributes, rule_of
 from caesura.contracts.scheme import NONE, Scheme
-from caesura.contracts.template import ContractError, Template
+from caesura.contracts.template import ContractError, Mark, Template
 from caesura.errors import closest
 from caesura.plan import Node, Properties, SourceNode, walk
 from caesura.punctuation import TIME
@@ -243,16 +243,22 @@ def check_scheme(scheme: Scheme, schema: pa.Schema, name: str) -> None:
                     f"the scheme of '{name}' marks '{column}', which is not there.",
                     remedy=closest(column, [TIME, *schema.names]),
                 )
-            if mark == "+" and column != TIME and not _progresses(schema.field(column).type):
-                raise ContractError(
-                    f"the scheme of '{name}' promises progress on '{column}', but a column of type "
-                    f"{schema.field(column).type} cannot move on without end.",
-                    remedy=f"Write {column}:# for punctuation on its values.",
-                )
+            if column != TIME:
+                _check_mark(column, mark, schema.field(column).type, name)
 
 
-def _progresses(type_: pa.DataType) -> bool:
-    return not (pa.types.is_boolean(type_) or pa.types.is_nested(type_))
+def _check_mark(column: str, mark: Mark, type_: pa.DataType, name: str) -> None:
+    if pa.types.is_nested(type_):
+        raise ContractError(
+            f"the scheme of '{name}' marks '{column}', but no punctuation speaks of columns of type {type_}.",
+            remedy="Select a field of it into a column of its own, and mark that.",
+        )
+    if mark == "+" and pa.types.is_boolean(type_):
+        raise ContractError(
+            f"the scheme of '{name}' promises progress on '{column}', but a column of type {type_} "
+            "cannot move on without end.",
+            remedy=f"Write {column}:# for punctuation on its values.",
+        )
 
 
 def _check_agreement(node: Node, name: str, scheme: Scheme) -> None:

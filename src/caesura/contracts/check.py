@@ -15,7 +15,7 @@ unsafe:
  time. 's' promises values of 'c'.
 <BLANKLINE>
 Any one of these makes it safe:
-- let 's' also give punctuation on 'b': [[time:-, b:#, c:-]]
+- let 's' also give punctuation on 'b': [[b:#]]
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from caesura.contracts.samples import sample_value
 from caesura.contracts.scheme import NONE, Scheme
 from caesura.contracts.template import Template, template_of
 from caesura.errors import PlanError
 from caesura.plan import Holding, Node
-from caesura.plan.explain import sample
-from caesura.punctuation import NULL, TIME, Pattern, Values, lt
+from caesura.punctuation import NULL, TIME, Pattern, Values, lt, value
 
 Names = tuple[str, ...]
 Share = Callable[[int, Template], Template | None]
@@ -88,20 +88,24 @@ def carried(node: Node, port: int, template: Template, *, nulls: bool = True) ->
     """
     if not template.marked:
         return Template.of(attributes(node.schema), {})
-    out = node.carry(port, _pattern(node.inputs[port].schema, template, nulls))
+    schema = node.inputs[port].schema
+    if any(pa.types.is_nested(schema.field(name).type) for name in template.payload):
+        return None  # no pattern speaks of structs
+    out = node.carry(port, _pattern(schema, template, nulls))
     if out is None or out.is_empty:
         return None
     return template_of(Pattern.of({n: _plain(v) for n, v in out.items()}), attributes(node.schema))
 
 
 def _pattern(schema: pa.Schema, template: Template, nulls: bool) -> Pattern:
-    points = sample(schema, tuple(template.marked))
     constraints: dict[str, Values] = {}
-    for name, values in points.items():
-        if name != TIME:
-            values = lt(values.point) if template[name] == "+" else values
-            values = values.union(NULL) if nulls else values
-        constraints[name] = values
+    for name, mark in template.marked.items():
+        if name == TIME:
+            constraints[name] = lt(0)
+            continue
+        point = sample_value(schema.field(name).type, 1)
+        values = lt(point) if mark == "+" else value(point)
+        constraints[name] = values.union(NULL) if nulls else values
     return Pattern.of(constraints)
 
 

@@ -114,6 +114,15 @@ class Template:
         return self.marked.get(name, "-")
 
     @property
+    def brief(self) -> str:
+        """The template without the attributes that it says nothing of.
+
+        >>> Template.over(["time", "a", "b"], b="#").brief
+        '[[b:#]]'
+        """
+        return f"[[{', '.join(f'{name}:{mark}' for name, mark in self.marked.items())}]]"
+
+    @property
     def in_words(self) -> str:
         """What a source that gives it promises, for messages."""
         if not self.marked:

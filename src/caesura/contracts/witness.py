@@ -23,13 +23,12 @@ so after its first row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
 from caesura.contracts.analysis import Step, longest
+from caesura.contracts.samples import sample_value
 from caesura.contracts.template import Template
 from caesura.contracts.verdict import Verdict
 from caesura.events.item import Item
@@ -75,21 +74,3 @@ def _promise(step: Step, template: Template, tick: int) -> Pattern:
         some = [sample_value(step.node.schema.field(name).type, number) for number in recent]
         constraints[name] = le(some[-1]) if mark == "+" else one_of(some)
     return Pattern.of(constraints)
-
-
-def sample_value(type_: pa.DataType, number: int) -> Any:
-    """The n-th value of a type, growing; types with few values begin again."""
-    if pa.types.is_boolean(type_):
-        return bool(number % 2)
-    if pa.types.is_integer(type_):
-        return number % (1 << (type_.bit_width - 1))
-    if pa.types.is_floating(type_):
-        return float(number)
-    if pa.types.is_decimal(type_):
-        return Decimal(number)
-    if pa.types.is_timestamp(type_):
-        return datetime(2000, 1, 1) + timedelta(seconds=number)
-    if pa.types.is_date(type_):
-        return date(2000, 1, 1) + timedelta(days=number)
-    text = f"{number:09d}"
-    return text.encode() if pa.types.is_binary(type_) or pa.types.is_large_binary(type_) else text

@@ -174,7 +174,7 @@ def parse_punctuation(text: str) -> Punctuation:
     """``definite: time < 20, id = 4`` or a bare ``20`` for a CTI.
 
     >>> str(parse_punctuation("assumed: speed >= 50, id in {1, 3}"))
-    'assumed: id = {1, 3}, speed >= 50'
+    'assumed: id in {1, 3}, speed >= 50'
     """
     if re.fullmatch(r"-?\d+|inf|∞", text):
         return cti(_time(text))

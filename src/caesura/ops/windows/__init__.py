@@ -1,7 +1,9 @@
 """Windows of every kind, and what is computed over them."""
 
+from caesura.ops.windows.bucket import Bucket
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.policy import Clip, Stamp
+from caesura.ops.windows.quantise import Quantise
 
-__all__ = ["Clip", "Count", "Frame", "Grid", "Session", "Snapshot", "Stamp", "Windows"]
+__all__ = ["Bucket", "Clip", "Count", "Frame", "Grid", "Quantise", "Session", "Snapshot", "Stamp", "Windows"]

@@ -15,19 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from caesura.errors import PlanError, StreamError
+from caesura.events.columns import words
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.kernels.hashing import I64
-from caesura.plan import Node, Operator, Properties, definite
-from caesura.punctuation import NOTHING, Pattern, Values, between, ge, lt
+from caesura.plan import Holding, Node, Operator, Properties, definite
+from caesura.punctuation import NOT_NULL, NOTHING, Pattern, ge, lt
 
 WID = "wid"
 MOST_PIECES = 50_000_000
@@ -43,7 +42,6 @@ class Bucket(Node):
     origin: int = 0
 
     kind = "bucket"
-    row_wise = True
 
     def output_schema(self) -> pa.Schema:
         t = self.column(self.attr).type
@@ -65,41 +63,51 @@ class Bucket(Node):
         return inputs[0]
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
-        """The pattern itself; on the attribute alone (and time) also as the windows it closes whole."""
         return pattern
 
     def closed(self, pattern: Pattern) -> Pattern | None:
         """A pattern that bounds the attribute from above, as the windows that it closes whole."""
-        cuts = pattern[self.attr].cuts if self.attr in pattern.attributes else ()
-        if self.attr not in pattern.attributes:
+        if self.attr not in pattern:
             return None
-        values = pattern[self.attr]
-        if not self._from_the_start(values) or not cuts:
+        first = next(iter(pattern[self.attr].intervals), None)
+        if first is None or first.lo is not None or first.hi is None:
             return None
-        limit = self._plain(cuts[0][0])
-        upto = limit + 1 if values.contains(cuts[0][0]) else limit
-        return pattern.replace(self.attr, None).replace(WID, lt(self._closes(upto))) if upto else None
+        upto = self._plain(first.hi) + int(first.hi_closed)
+        rest = {name: values for name, values in pattern.items() if name != self.attr}
+        return Pattern.of({**rest, WID: lt((upto - self.origin - self.size) // self.slide + 1)})
 
-    def _from_the_start(self, values: Values) -> bool:
-        return bool(values.low)
+    def back(self, pattern: Pattern) -> Pattern | None:
+        """The rows of the input all of whose windows match: exactly what the pattern takes away there.
 
-    def _plain(self, value: Any) -> int:
-        t = self.inputs[0].schema.field(self.attr).type
-        if isinstance(value, int):
-            return value
-        return int(pa.scalar(value, t).cast(pa.int64() if not pa.types.is_date32(t) else pa.int32()).as_py())
-
-    def _closes(self, upto: int) -> int:
-        """Windows below this number hold only values below ``upto``."""
-        return (upto - self.origin - self.size) // self.slide + 1
+        ``wid < n`` becomes ``attr < lower(n)``; of overlapping windows a single one takes nothing away.
+        """
+        if WID not in pattern:
+            return pattern
+        spans = NOTHING
+        for part in pattern[WID].intervals:
+            low = None if part.lo is None else self.lower(part.lo - 1) + self.size
+            high = None if part.hi is None else self.lower(part.hi + 1)
+            if low is not None and high is not None and low >= high:
+                continue
+            above, below = (NOT_NULL if low is None else ge(low)), (NOT_NULL if high is None else lt(high))
+            spans = spans.union(above.intersect(below))
+        rest = {name: values for name, values in pattern.items() if name != WID}
+        known = rest.get(self.attr)
+        return Pattern.of({**rest, self.attr: spans if known is None else known.intersect(spans)})
 
     def lower(self, wid: int) -> int:
-        """The least value of window ``wid``."""
+        """The least value of a window."""
         return self.origin + wid * self.slide
 
-    def values_of(self, wids: Values) -> Values:
-        """Exactly the values of the attribute that fall into no other windows than these... of them."""
-        raise NotImplementedError
+    def _plain(self, value: Any) -> int:
+        if isinstance(value, int):
+            return value
+        t = self.inputs[0].schema.field(self.attr).type
+        whole = pa.int32() if pa.types.is_date32(t) else pa.int64()
+        return int(pa.scalar(value, t).cast(whole).as_py())
+
+    def holds(self) -> tuple[Holding, ...]:
+        return ()
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return (wanted - {WID}) | {self.attr}
@@ -109,3 +117,30 @@ class Bucket(Node):
 
     def describe(self) -> str:
         return f"{self.attr} by {self.size} every {self.slide} from {self.origin}"
+
+
+class Bucketing(Operator):
+    """A page at a time: one copy of a row for each window that it falls into."""
+
+    def __init__(self, node: Bucket) -> None:
+        super().__init__()
+        self.node = node
+        self._place = node.inputs[0].schema.get_field_index(node.attr)
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        node, column = self.node, page.payload.column(self._place)
+        there = column.is_valid().to_numpy(zero_copy_only=False)
+        value = words(column).astype(np.int64) - node.origin
+        first = (value - node.size) // node.slide + 1
+        count = np.where(there, np.maximum(value // node.slide - first + 1, 0), 0)
+        total = int(count.sum())
+        if total > MOST_PIECES:
+            raise StreamError(f"rows of one page fall into {total:,} buckets.", remedy="Take a longer slide.")
+        rows = np.repeat(np.arange(len(page)), count)
+        wid: I64 = first[rows] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+        copies = page.take(rows)
+        columns = [*copies.payload.columns, pa.array(wid)]
+        return [copies.with_payload(pa.RecordBatch.from_arrays(columns, schema=node.schema))]
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        return [*definite(self.node.carry(port, pattern)), *definite(self.node.closed(pattern))]

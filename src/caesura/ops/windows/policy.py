@@ -18,7 +18,7 @@ import numpy as np
 
 from caesura.errors import PlanError
 from caesura.kernels.hashing import I64
-from caesura.ops.windows.frames import Count, Frame, Grid
+from caesura.ops.windows.frames import Count, Frame, Grid, Session
 from caesura.punctuation import INFINITY
 
 Clip = Literal["none", "left", "right", "full"]
@@ -100,6 +100,12 @@ def _check_time_bound(frame: Frame, timed: bool, bound: bool) -> None:
             "stamp='time_bound' over count windows: such a window exists only once its last end point has "
             "come, so nothing in it is known in time.",
             remedy="Take stamp='aligned', or another window.",
+        )
+    if isinstance(frame, Session):
+        raise PlanError(
+            "stamp='time_bound' over session windows: whether a session lasts over a silence is known only "
+            "after it.",
+            remedy="Take stamp='aligned' or 'point_at_end', or another window.",
         )
     if timed and not isinstance(frame, Grid):
         raise PlanError(

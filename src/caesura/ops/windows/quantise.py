@@ -1,0 +1,91 @@
+"""Trill's reading of windows: lifetimes moved to a grid, so that a snapshot of them is a window's content.
+
+      3   4 | x | +    tumbling_lifetimes(10)  ->  10 20 | x | +
+     12  13 | y | +                                20 30 | y | +
+
+An event that starts in a period lives from the end of that period for the window's size: at time t it
+is there what started in the window that ended last. Its own end does not count. The other reading is
+`tumbling` and `hopping`: a window is an interval, and collects what overlaps it.
+
+Law: starts move up to the next multiple of the period, and punctuation with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.item import Item
+from caesura.events.page import KEPT, Page
+from caesura.ops.aggregate.tumbling import check_grid
+from caesura.plan import Node, Operator, Properties, definite, shown
+from caesura.punctuation import INFINITY, Pattern, lt
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quantise(Node):
+    """Every event from the end of its period on, for the size of a window."""
+
+    size: int
+    period: int
+    offset: int = 0
+
+    row_wise = True
+    moves_time = True
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "tumbling_lifetimes" if self.size == self.period else "hopping_lifetimes"
+
+    def output_schema(self) -> pa.Schema:
+        check_grid(self.size, self.period)
+        return self.inputs[0].schema
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return inputs[0].but(aligned=True, points=self.size == 1, max_duration=self.size)
+
+    def moved(self, t: Any) -> Any:
+        """The end of the period that holds t."""
+        return ((t - self.offset) // self.period + 1) * self.period + self.offset
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        bound = pattern.time_bound
+        if bound is None or bound == INFINITY:
+            return None if bound is None else pattern
+        return pattern.replace("time", lt(self.moved(bound)))
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        return wanted
+
+    def operator(self) -> Operator:
+        return Quantiser(self)
+
+    def describe(self) -> str:
+        every = "" if self.size == self.period else f" every {shown(self.period, self.time)}"
+        return f"{shown(self.size, self.time)}{every}"
+
+
+class Quantiser(Operator):
+    """Moves a page at a time; only events that come or go whole show."""
+
+    def __init__(self, node: Quantise) -> None:
+        super().__init__()
+        self.node = node
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        le = self.node.moved(page.le)
+        re = le + self.node.size
+        if page.re_new is None or page.retracts is None:
+            return [Page(le, re, page.payload)]
+        gone = page.retracts & (page.re_new <= page.le)
+        new = np.where(gone, le, KEPT)
+        kept = np.flatnonzero(~page.retracts | gone)
+        whole = Page.of(page.payload, le=le, re=re, re_new=new)
+        return [whole if len(kept) == len(page) else whole.take(kept)]
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        return definite(self.node.carry(port, pattern))

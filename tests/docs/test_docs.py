@@ -1,0 +1,63 @@
+"""Every Python block of the documentation runs, and prints what stands below it.
+
+What a page takes for granted stands in a comment, ``<!--python ... -->``, and runs too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(
+    r"^(?:```|<!--)(\w*)\n(.*?)^(?:```|-->)\n(?=(\s*^```\n(.*?)^```)?)", re.MULTILINE | re.DOTALL
+)
+
+
+def blocks(page: Path) -> list[tuple[int, str, str | None]]:
+    """(line, code, printed) of each Python block; None where nothing is shown below it."""
+    text = page.read_text() + "\n"
+    return [
+        (text[: found.start()].count("\n") + 1, found[2], found[4])
+        for found in BLOCK.finditer(text)
+        if found[1] == "python"
+    ]
+
+
+def _plain(text: str) -> list[str]:
+    """The words: a page may wrap a long line."""
+    return text.split()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_code_on_a_page_runs_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": page.stem}
+    for line, code, printed in blocks(page):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, "flow.py", "exec"), names)
+        if printed is not None:
+            assert _plain(out.getvalue()) == _plain(printed), f"{page.name}, line {line}"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
+
+
+def test_every_test_and_module_that_the_laws_name_exists() -> None:
+    named = re.findall(r"`((?:src|tests)/[^`]+)`", (ROOT / "docs" / "laws.md").read_text())
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
