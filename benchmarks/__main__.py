@@ -9,7 +9,7 @@ from pathlib import Path
 
 def main() -> int:
     names = sorted(p.stem for p in Path(__file__).parent.glob("*.py") if not p.stem.startswith("_"))
-    names = [name for name in names if name not in ("report", "data")]
+    names = [name for name in names if name != "report" and "_" not in name]
     if len(sys.argv) < 2 or sys.argv[1] not in names:
         print(f"usage: make bench NAME=<{'|'.join(names)}> [ARGS='--json']")
         return 2

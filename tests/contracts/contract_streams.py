@@ -141,7 +141,7 @@ def restricted(rows: Rows, pattern: Pattern) -> Counter[Any]:
     piece: Counter[Any] = Counter()
     for le, re, payload in rows:
         if le < bound and rest.matches_row(payload):
-            piece[(le, min(re, bound), same(payload))] += 1
+            piece[(le, min(re, bound), repr(same(payload)))] += 1
     return piece
 
 

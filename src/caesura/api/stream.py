@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from caesura import qre
     from caesura.runtime import Query, Schedule
     from caesura.spark import SparkQuery
     from caesura.spark.sinks import Sink
@@ -228,6 +229,25 @@ class Stream:
     def totals(self, *, name: str = "", **aggregates: Aggregate) -> Stream:
         """One row over all events, whatever their lifetimes."""
         return Grouped(self.node, ()).totals(name=name, **aggregates)
+
+    def match(
+        self,
+        query: qre.Query,
+        *,
+        order_by: Sequence[str] = (),
+        ticks_every: Duration | None = None,
+        lives: Literal["point", "until_next"] = "point",
+        name: str = "",
+    ) -> Stream:
+        """The values of a quantitative regular expression over the events in the order of time.
+
+        See `caesura.qre` for the language.
+        """
+        from caesura import qre
+
+        every = None if ticks_every is None else ticks(ticks_every, self.node.time, "tick period")
+        options: dict[str, Any] = {"order_by": order_by, "ticks_every": every, "lives": lives, "name": name}
+        return Stream(qre.over(self.node, query, **options))
 
     # Looking and running.
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
@@ -77,7 +77,8 @@ def leaving(rule: Rule, schemes: Sequence[Scheme]) -> list[Template]:
     """The templates of the output: one share of every input, together."""
     shares = []
     for port, scheme in enumerate(schemes):
-        passed = (rule.share(port, template) for template in scheme)
+        passed = [rule.share(port, template) for template in scheme]
+        passed += [rule.also(port, template) for template in scheme] if rule.also is not None else []
         shares.append(minimal(t for t in passed if t is not None))
     joined = []
     for first, *others in product(*shares):
@@ -103,6 +104,7 @@ def _lacks(
     lives = ends[hold.rows_of]
     if hold.one_per is not None and few.issuperset(hold.one_per):
         lives = "finite" if lives == "never" else lives
+        hold = replace(hold, until="end") if hold.until == "forever" else hold
     if hold.endless and lives != "never":
         return []
     given = [(need, own if need.port == OWN else schemes[need.port]) for need in hold.needs]

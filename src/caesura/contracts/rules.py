@@ -41,6 +41,8 @@ class Rule:
     holds: tuple[Holding, ...]
     unsaid: bool = False
     """Whether the step does not say what it keeps."""
+    also: Share | None = None
+    """A second template that leaves because of the same one, such as a window number's; None for none."""
     stray: Share | None = None
     """The same for punctuation that may pass without covering everything; None where it is the same."""
     feedback_in: Scheme = NONE
@@ -65,11 +67,13 @@ def rule_of(node: Node) -> Rule:
         if kind in _rules:
             return _rules[kind](node)
     holds = node.holds()
+    closed = getattr(node, "closed", None)
     return Rule(
         inputs=tuple(attributes(child.schema) for child in node.inputs),
         output=attributes(node.schema),
         share=lambda port, template: carried(node, port, template),
         holds=holds or (),
+        also=None if closed is None else lambda port, template: asked(node, closed, port, template),
         stray=lambda port, template: carried(node, port, template, nulls=False),
         unsaid=holds is None,
     )
@@ -88,10 +92,22 @@ def carried(node: Node, port: int, template: Template, *, nulls: bool = True) ->
     """
     if not template.marked:
         return Template.of(attributes(node.schema), {})
+    return asked(node, lambda pattern: node.carry(port, pattern), port, template, nulls=nulls)
+
+
+def asked(
+    node: Node,
+    rule: Callable[[Pattern], Pattern | None],
+    port: int,
+    template: Template,
+    *,
+    nulls: bool = True,
+) -> Template | None:
+    """The template of what a rule on patterns makes of one that a template stands for."""
     schema = node.inputs[port].schema
     if any(pa.types.is_nested(schema.field(name).type) for name in template.payload):
         return None  # no pattern speaks of structs
-    out = node.carry(port, _pattern(schema, template, nulls))
+    out = rule(_pattern(schema, template, nulls))
     if out is None or out.is_empty:
         return None
     return template_of(Pattern.of({n: _plain(v) for n, v in out.items()}), attributes(node.schema))

@@ -185,27 +185,44 @@ def parse_punctuation(text: str) -> Punctuation:
     return Punctuation(Pattern.of(dict(_condition(c.strip()) for c in conditions)), Intent(intent.strip()))
 
 
-_COMPARE: dict[str, Callable[[Any], Values]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": value}
+_COMPARE: dict[str, Callable[[Any], Values]] = {
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+    "=": value,
+    "!=": lambda v: lt(v).union(gt(v)),
+}
 
 
 def _condition(text: str) -> tuple[str, Values]:
-    found = re.fullmatch(r"(\w+)\s*(<=|>=|<|>|=|in|is)\s*(.+)", text)
+    """One attribute and its values, in the words that a pattern prints as."""
+    found = re.fullmatch(r"(\w+)\s*(is\s+|in\s+|(?=[<>=!]))(.+)", text)
     if not found:
         raise DataError(
             f"cannot read the condition {text!r}.", remedy="Write 'attribute < value', for example."
         )
     name, how, what = found.groups()
-    if how == "is":
+    if how.startswith("is"):
         return name, NULL if what == "null" else NOT_NULL
-    if what.endswith(" or null"):
-        return name, _condition(f"{name} {how} {what[: -len(' or null')]}")[1].union(NULL)
-    if what.startswith("{"):
-        return name, one_of([_literal(v) for v in what.strip("{}").split(",")])
-    if what[0] in "[(" and ".." in what:
-        low, high = what[1:-1].split("..")
-        closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}[what[0] + what[-1]]
-        return name, between(_literal(low), _literal(high), closed=closed)  # type: ignore[arg-type]
-    return name, _COMPARE[how](_literal(what))
+    first, *others = (_values(part.strip()) for part in what.split(" or "))
+    for more in others:
+        first = first.union(more)
+    return name, first
+
+
+def _values(text: str) -> Values:
+    """A part of a condition: ``null``, ``{1, 3}``, ``[1..5)``, ``>= 4``, or one value."""
+    if text == "null":
+        return NULL
+    if text.startswith("{"):
+        return one_of([_literal(v) for v in text.strip("{}").split(",")])
+    if text[0] in "[(" and ".." in text:
+        low, high = text[1:-1].split("..")
+        closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}[text[0] + text[-1]]
+        return between(_literal(low), _literal(high), closed=closed)  # type: ignore[arg-type]
+    found = re.fullmatch(r"(<=|>=|!=|<|>|=)\s*(.+)", text)
+    return value(_literal(text)) if found is None else _COMPARE[found[1]](_literal(found[2]))
 
 
 def _literal(text: str) -> Any:

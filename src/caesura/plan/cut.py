@@ -131,10 +131,10 @@ class _Cutter:
             self.stage[fp] = before
             self.lies[fp] = self._carried(node, streams[0])
             return
-        if node.partitioning != "key":
+        if node.partitioning == "any":
             self._place_loose(node, streams, max(before, 1))
             return
-        wanted = [node.keys(port) for port in range(len(node.inputs))]
+        wanted = [_met(node, port) for port in range(len(node.inputs))]
         places = self._meet(streams, wanted, before) if before > 0 else None
         if places is None:
             chosen = self._choose(node, wanted[0])
@@ -204,8 +204,8 @@ class _Cutter:
 
     def _wanted(self, node: Node, user: Node, port: int) -> Spread:
         """The columns that a user of a step, or a step behind it, groups by, under the step's own names."""
-        if user.partitioning == "key" and not user.row_wise:
-            return user.keys(port)
+        if user.partitioning != "any" and not user.row_wise:
+            return _met(user, port)
         deeper = self._next_keys(user)
         if deeper is None:
             return None
@@ -236,10 +236,10 @@ class _Cutter:
 
     def _route(self, node: Node, port: int) -> Spread:
         """How an input of a step is spread when it comes from another stage."""
-        if node.partitioning != "key":
+        if node.partitioning == "any":
             lies = self.lies[node.fingerprint]
             return lies if lies is None or all(k in node.inputs[port].schema.names for k in lies) else None
-        return tuple(node.keys(port)[i] for i in self.places[node.fingerprint])
+        return tuple(_met(node, port)[i] for i in self.places[node.fingerprint])
 
     def _exchange(
         self, stages: list[Stage], made: dict[str, Exchange], child: Node, target: int, keys: Spread, why: str
@@ -257,6 +257,11 @@ def image(node: Node, port: int, name: str) -> str | None:
     """What an input's column is called behind a step; None where the step does not keep it."""
     carried = node.carry(port, Pattern.of({name: None}))
     return carried.attributes[0] if carried is not None and len(carried.attributes) == 1 else None
+
+
+def _met(node: Node, port: int) -> tuple[str, ...]:
+    """The columns whose equal values a step brings together; none where all rows must meet."""
+    return node.keys(port) if node.partitioning == "key" else ()
 
 
 def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:

@@ -39,7 +39,7 @@ class Node:
     kind: ClassVar[str] = "step"
     """What users call the step."""
     partitioning: ClassVar[str] = "any"
-    """Where rows must lie: in 'any' place, or by 'key', equal ones together (see `keys`)."""
+    """Where rows must lie: in 'any' place, by 'key', equal ones together (see `keys`), or all in 'one'."""
     row_wise: ClassVar[bool] = False
     """Whether the step looks at one row at a time and keeps nothing."""
     moves_time: ClassVar[bool] = False

@@ -8,6 +8,7 @@
 (True, DataType(double))
 """
 
+from caesura.udm.check import Finding, Report, check_module
 from caesura.udm.define import uda, udo
 from caesura.udm.module import Module, Traits, Use
 from caesura.udm.registry import find, forget, names, register
@@ -15,10 +16,13 @@ from caesura.udm.values import Event, Window
 
 __all__ = [
     "Event",
+    "Finding",
     "Module",
+    "Report",
     "Traits",
     "Use",
     "Window",
+    "check_module",
     "find",
     "forget",
     "names",

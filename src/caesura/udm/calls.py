@@ -131,20 +131,22 @@ class Caller:
         return result
 
     def _call(self, members: Members, place: int, method: Callable[..., Any], *args: Any) -> Any:
-        more = {"window": self._window(members, place)} if self._reads(method) else {}
+        more = {"window": self._window(members, place)} if self.reads(method) else {}
         try:
             result = method(*args, **more)
-            return self._listed(result) if self.module.kind == "udo" and method == self.compute else result
+            return self.listed(result) if self.module.kind == "udo" and method == self.compute else result
         except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
             self._refuse(members, place, f"raised {type(error).__name__}: {error}", error)
 
-    def _reads(self, method: Callable[..., Any]) -> bool:
+    def reads(self, method: Callable[..., Any]) -> bool:
+        """Whether a step of the module wants to be told its window."""
         from caesura.udm.define import reads_window
 
         return self.module.reads_window and reads_window(method)
 
     @staticmethod
-    def _listed(result: Any) -> list[Any]:
+    def listed(result: Any) -> list[Any]:
+        """The rows that an operator gave, whatever it gave them in."""
         if isinstance(result, pa.RecordBatch):
             return result.to_pylist()  # type: ignore[no-any-return]
         if hasattr(result, "to_dict") and hasattr(result, "columns"):
@@ -205,7 +207,7 @@ class Caller:
 
     def _born(self, near: Entry | None, ids: I64) -> Entry:
         """A new window's state: a copy of its neighbour's where that is nearer than starting anew."""
-        if near is not None and not self._reads(self.target.add):
+        if near is not None and not self.reads(self.target.add):
             shared = len(np.intersect1d(near.ids, ids, assume_unique=True))
             if len(near.ids) + len(ids) - 2 * shared < len(ids):
                 copied = getattr(self.target, "copy", copy.deepcopy)(near.state)

@@ -86,6 +86,11 @@ def _module(
     known = _traits(traits)
     incremental = isinstance(target, type) and hasattr(target, "add")
     data, result, params = _methods(target, incremental)
+    if known.mergeable and not (incremental and callable(getattr(target, "merge", None))):
+        raise PlanError(
+            "it is declared mergeable, but has no way to merge two states.",
+            remedy="Give an incremental class merge(self, a, b), or leave mergeable out.",
+        )
     notes = hints(data)
     spots = list(inspect.signature(data).parameters.values())
     item = _item(spots, incremental, isinstance(target, type))
