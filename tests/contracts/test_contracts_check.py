@@ -20,6 +20,7 @@ from caesura.ops.deliver import Deliver
 from caesura.ops.input import Input
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
+from caesura.ops.windows.bucket import Bucket
 from caesura.plan import Node, Properties
 from caesura.testing import assert_history, run
 
@@ -125,6 +126,14 @@ def test_the_physical_join_accepts_ct15_and_refuses_ct12_as_the_thesis_does():
     assert accepted.safe and str(accepted.output) == "{[[time:-, a:-, b:+, c:+, d:-]]}"
     refused = check(plan, schemes={"l": "{[[a:#]]}", "r": "{[[d:#]]}"})
     assert [finding.unmet.hold.what for finding in refused.findings] == ["left rows", "right rows"]
+
+
+def test_a_bucket_turns_progress_on_its_attribute_into_progress_on_the_window_number_as_ct16_does():
+    plan = Bucket(inputs=(fed("s", "a", "b"),), attr="b", size=10, slide=10)
+    verdict = check(plan, schemes={"s": "{[[b:+]]}"})
+    assert verdict.safe and Scheme.parse("{[[wid:+]]}", ["time", "a", "b", "wid"]).templates <= set(
+        verdict.output
+    )
 
 
 def test_another_join_order_is_offered_only_after_it_was_checked():

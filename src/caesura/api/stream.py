@@ -33,7 +33,7 @@ from caesura.plan import Duration, Node, here, ticks
 from caesura.plan.cut import cut
 from caesura.plan.explain import explain, explain_stages
 from caesura.plan.prune import prune
-from caesura.runtime.running import Output, Result, preview, query_of, run
+from caesura.runtime.running import Output, Result, delivered, preview, query_of, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from caesura import qre
+    from caesura.contracts import Verdict
     from caesura.runtime import Query, Schedule
     from caesura.spark import SparkQuery
     from caesura.spark.sinks import Sink
@@ -260,6 +261,15 @@ class Stream:
             return explain_stages(cut(prune({"out": self.node})))
         return explain(self.node)
 
+    def check(self, output: Output = "changes", *, lifetimes: dict[str, int] | None = None) -> Verdict:
+        """Whether state stays bounded and every answer comes out; if not, why, and what to change.
+
+        ``lifetimes`` says how long events of a source live at most, where the plan cannot know.
+        """
+        from caesura.contracts import check
+
+        return check(delivered(self.node, output), lifetimes=lifetimes)
+
     def run(
         self,
         *,
@@ -292,13 +302,18 @@ class Stream:
         speculate: Literal["arrival", "watermark"] | None = None,
         trigger: str = "continuous",
         files_per_epoch: int | None = None,
+        allow_unbounded: bool = False,
     ) -> SparkQuery:
         """Starts the plan on Spark as one streaming query.
 
         ``sink`` is 'memory', 'console', a folder for Parquet files, or a sink of `caesura.spark`;
         ``trigger`` is 'continuous', 'available' (all there is now, then stop) or a time like '10 seconds'.
+        A plan whose state would grow without bound is refused, unless ``allow_unbounded``.
         """
+        from caesura.contracts import require_safe
         from caesura.spark import start
+
+        require_safe(delivered(self.node, output), allow_unbounded=allow_unbounded)
 
         return start(
             {"out": self.node},

@@ -1,4 +1,4 @@
-"""The command line: ``caesura doctor | explain | preview | run``."""
+"""The command line: ``caesura doctor | explain | check | preview | run``."""
 
 from caesura.cli.main import app
 

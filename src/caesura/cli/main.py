@@ -58,6 +58,16 @@ def explain(target: Target) -> None:
 
 @app.command()
 @told
+def check(target: Target) -> None:
+    """Says before it runs whether state stays bounded and answers come out; exit code 1 if not."""
+    verdict = load(target).check()
+    typer.echo(str(verdict))
+    if not verdict.safe:
+        raise typer.Exit(1)
+
+
+@app.command()
+@told
 def preview(target: Target, rows: int = 20, as_json: AsJson = False) -> None:
     """Runs in this process until some final rows have come out."""
     result = load(target).preview(rows)

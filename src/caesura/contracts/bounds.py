@@ -175,7 +175,8 @@ def _out(step: Step, before: list[_Flow], skew: int, held: list[int]) -> _Flow:
 
 
 def _soonest(step: Step, port: int, flow: _Flow, template: Template) -> int:
-    passed = [(step.rule.share(port, given), ticks) for given, ticks in flow.within.items()]
+    rules = [rule for rule in (step.rule.share, step.rule.also) if rule is not None]
+    passed = [(rule(port, given), ticks) for given, ticks in flow.within.items() for rule in rules]
     return min(ticks for share, ticks in passed if share is not None and share.implies(template))
 
 

@@ -50,6 +50,7 @@ class Caller:
             self.counts |= {"adds": 0, "removes": 0, "handed_over": 0}
         self._states: dict[Any, dict[Any, Entry]] = {}
         self._lost = 0
+        self._old = 0
 
     # Results.
 
@@ -212,7 +213,7 @@ class Caller:
             if len(near.ids) + len(ids) - 2 * shared < len(ids):
                 copied = getattr(self.target, "copy", copy.deepcopy)(near.state)
                 return Entry(copied, near.ids, near.le, near.re, near.n, dict(near.items))
-        if len(ids) > 1:
+        if (ids < self._old).any():
             self.counts["handed_over"] += 1
         return Entry(self.target.init())
 
@@ -246,9 +247,14 @@ class Caller:
         A member whose end changed goes on under another number; windows that the change did not touch
         still name the old one, which gets a number of its own below zero until they are looked at.
         """
+        self._old = int(np.searchsorted(kept, self._old))
         for entries in self._states.values():
             for entry in entries.values():
                 self._rename(entry, kept)
+
+    def restored(self, members: int) -> None:
+        """So many members came from a snapshot: windows with them are handed over whole, once."""
+        self._states, self._old = {}, members
 
     def _rename(self, entry: Entry, kept: I64) -> None:
         new = np.searchsorted(kept, entry.ids)

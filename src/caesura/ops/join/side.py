@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import validity
 from caesura.events.delta import net_page
 from caesura.events.identity import identity
 from caesura.events.page import KEPT, Page, take_rows
@@ -56,9 +57,10 @@ class Side:
         """The identity of each row's key; a key with a null in it equals none of the other side's."""
         columns = [payload.column(i) for i in self.key_places]
         h1, h2 = identity(columns, payload.num_rows)
-        for column in columns:
-            if column.null_count and not self.nulls_match:
-                h1[~column.is_valid().to_numpy(zero_copy_only=False)] ^= SIDE_SALT[self.number]
+        nulls = [c for c in columns if c.null_count] if not self.nulls_match else []
+        if nulls:
+            valid = np.logical_and.reduce([validity(column) for column in nulls])
+            h1[~valid] ^= SIDE_SALT[self.number]
         return h1, h2
 
     def probe(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64, I64]:

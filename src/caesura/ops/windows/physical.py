@@ -293,6 +293,7 @@ class WindowsOperator(Operator):
 
     def rebuild(self) -> None:
         self.events.index()
+        self.work.restored(self.events.rows.size)
         self.sent.index(self.events.groups)
         groups, row = self.events.live_groups()
         count = self.events.groups.count

@@ -54,6 +54,7 @@ class Work(Protocol):
     def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None: ...
     def forget(self, gone: Sequence[Any]) -> None: ...
     def renumber(self, kept: I64) -> None: ...
+    def restored(self, members: int) -> None: ...
     def counts(self) -> dict[str, int]: ...
 
 
@@ -124,6 +125,10 @@ class Aggregation:
         for call, _, _ in self._calls:
             call.renumber(kept)
 
+    def restored(self, members: int) -> None:
+        for call, _, _ in self._calls:
+            call.restored(members)
+
     def counts(self) -> dict[str, int]:
         return _summed([call for call, _, _ in self._calls])
 
@@ -152,6 +157,9 @@ class Application:
 
     def renumber(self, kept: I64) -> None:
         self._call.renumber(kept)
+
+    def restored(self, members: int) -> None:
+        self._call.restored(members)
 
     def counts(self) -> dict[str, int]:
         return _summed([self._call])
