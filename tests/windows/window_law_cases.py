@@ -133,6 +133,8 @@ for each in ENGINE:
     built_in(each, INTS, BASIC)
 built_in("snapshot", FLOATS, BASIC, name="-floats", group=())
 built_in("snapshot", INTS, PICKS, name="-picks")
+built_in("snapshot", INTS, {"n": ("count", None)}, name="-counts")
+built_in("snapshot", INTS, {"n": ("count", None)}, name="-counts", group=(), stamp="point_at_end")
 built_in("start3", POINTS, BASIC, name="-points")
 built_in("session", POINTS, BASIC, name="-points")
 for each in ("grid", "snapshot", "start3", "end2", "session"):

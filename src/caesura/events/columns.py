@@ -288,4 +288,4 @@ class ColumnStore:
 
 def empty_rows(count: int) -> pa.RecordBatch:
     """A batch with rows but no columns."""
-    return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), count, [None]))

@@ -9,7 +9,7 @@ Law: a pattern passes exactly when every attribute that it names survives.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -63,6 +63,9 @@ class Select(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return self.mapping.down(pattern)
+
+    def narrowed(self, wanted: set[str]) -> Select:
+        return replace(self, columns=tuple((name, expr) for name, expr in self.columns if name in wanted))
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return set().union(*(attributes(expr) for _, expr in self.columns))

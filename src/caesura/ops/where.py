@@ -10,7 +10,7 @@ Law: a retract passes exactly if its insert did, because both show the same payl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -28,6 +28,8 @@ class Where(Node):
     """Keeps the rows where the predicate is true."""
 
     predicate: Expr
+    keep: tuple[str, ...] = ()
+    """The columns that go on; all where none is named."""
 
     kind = "where"
     row_wise = True
@@ -41,13 +43,17 @@ class Where(Node):
                 remedy=f"Compare it with something, for example ({self.predicate}) != 0.",
             )
         refuse_moving_ends(self.predicate, source)
-        return source.schema
+        return pa.schema([source.schema.field(name) for name in self.keep]) if self.keep else source.schema
 
     def derive(self, *inputs: Properties) -> Properties:
         return inputs[0]
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
-        return pattern
+        gone = self.keep and not set(pattern.without_time().attributes) <= set(self.keep)
+        return None if gone else pattern
+
+    def narrowed(self, wanted: set[str]) -> Where:
+        return replace(self, keep=tuple(n for n in self.inputs[0].schema.names if n in wanted))
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return wanted | attributes(self.predicate)
@@ -64,10 +70,14 @@ class Filter(Operator):
 
     def __init__(self, node: Where) -> None:
         super().__init__()
+        self._node = node
         self._test = compile_predicate(node.predicate, node.inputs[0].schema, time=node.time)
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        return [page.filter(self._test(page.payload, page.le, page.re))]
+        mask = self._test(page.payload, page.le, page.re)
+        if self._node.keep:
+            page = page.with_payload(page.payload.select(self._node.keep))
+        return [page.filter(mask)]
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
-        return definite(pattern)
+        return definite(self._node.carry(port, pattern))

@@ -99,7 +99,7 @@ class Node:
         return set(self.inputs[port].schema.names)
 
     def narrowed(self, wanted: set[str]) -> Node:
-        """A source without the columns that nobody wants, where that can be had."""
+        """The step without the output columns that nobody wants, where that can be had."""
         return self
 
     def looks_up(self, port: int) -> bool:

@@ -1,7 +1,8 @@
-"""Leaves out the source columns that no step reads.
+"""Leaves out the columns that no step reads.
 
 Every step says which columns of an input it needs for some of its output; a source whose rows have
-more is read without them. The late table then shows the columns that the plan uses.
+more is read without them, and row-wise steps drop what ends with them. The late table then shows the
+columns that the plan uses.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from caesura.plan.node import Node, walk
 
 
 def prune(outputs: Mapping[str, Node]) -> dict[str, Node]:
-    """The same plan, its sources read with fewer columns."""
+    """The same plan without the columns that nobody reads."""
     nodes = list(walk(*outputs.values()))
     needed: dict[str, set[str]] = {n.fingerprint: set() for n in nodes}
     for node in outputs.values():
@@ -29,9 +30,7 @@ def prune(outputs: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def _rebuilt(node: Node, made: dict[str, Node], wanted: set[str]) -> Node:
-    if not node.inputs:
-        return node.narrowed(wanted) if wanted < set(node.schema.names) else node
     inputs = tuple(made[child.fingerprint] for child in node.inputs)
-    if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
-        return node
-    return rebuilt(node, inputs)
+    if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+        node = rebuilt(node, inputs)
+    return node.narrowed(wanted) if wanted and wanted < set(node.schema.names) else node

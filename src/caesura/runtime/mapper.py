@@ -23,6 +23,7 @@ from caesura.io.source import Source
 from caesura.kernels.hashing import I64
 from caesura.ops.input import Input
 from caesura.ops.select import Select
+from caesura.ops.where import Where
 from caesura.plan import Node, Raw
 from caesura.plan.cut import Exchange, Stages, image, rebuilt
 from caesura.punctuation import MIN_TIME
@@ -66,6 +67,9 @@ class Mapper:
             if isinstance(node, Select):
                 more = tuple((name, col(name)) for name in (SYNC, PRIOR))
                 made = Select(inputs=made.inputs, columns=(*node.columns, *more), place=node.place)
+            if isinstance(node, Where) and node.keep:
+                keep = (*node.keep, SYNC, PRIOR)
+                made = Where(inputs=made.inputs, predicate=node.predicate, keep=keep, place=node.place)
         self._grafted[node.fingerprint] = made
         return made
 

@@ -21,12 +21,13 @@ from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.extremes import has_words, ranked
-from caesura.ops.windows.events import Events
-from caesura.ops.windows.frames import Count, Grid, Session
+from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.windows.events import Events, distinct
+from caesura.ops.windows.frames import Count, Grid, Session, Snapshot
 from caesura.ops.windows.liveness import holds, to_come
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.policy import stamp
-from caesura.ops.windows.regions import Regions, affected, changed, joined, lay
+from caesura.ops.windows.regions import Regions, affected, changed, count_snapshots, joined, lay
 from caesura.ops.windows.sent import SentWindows
 from caesura.ops.windows.units import Units, units
 from caesura.ops.windows.work import Aggregation, Application, Given, Work
@@ -53,6 +54,8 @@ class WindowsOperator(Operator):
         self.events = Events(keys, self.work.fields)
         self.sent = SentWindows(node.schema, len(self._keys))
         self._done, self._reached = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        plain = all(isinstance(o, Aggregate) and o.value is None for _, o in node.outputs)
+        self._sweeps = isinstance(self.frame, Snapshot) and bool(node.outputs) and plain
         # Members that may outlive their windows are let go early; what comes about them is passed over.
         self._early = isinstance(self.frame, Session) or (
             isinstance(self.frame, Count) and self.frame.by == "start"
@@ -116,6 +119,8 @@ class WindowsOperator(Operator):
 
     def _rows(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
         """The rows of the windows in some regions: (region, window start), lifetimes, payload."""
+        if self._sweeps:
+            return self._counted(regions)
         laid = lay(self.frame, self.events, regions, self._reached[regions.group])
         if self.work.incremental and len(laid.start) == 0:
             self._retain(regions, [])
@@ -139,6 +144,16 @@ class WindowsOperator(Operator):
             window, le, re, payload = window[kept], le[kept], re[kept], payload.take(pa.array(kept))
         return (todo.region[window], todo.start[window]), le, re, payload
 
+    def _counted(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
+        """Snapshots that are only counted need no list of members."""
+        region, start, end, count, row = count_snapshots(self.events, regions)
+        self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(start)
+        le, re, there = stamp(self.node.stamp, start, end, start, end, start, end)
+        counts = [pa.array(count[there])] * len(self.node.outputs)
+        columns = [*self.events.keys_of(row[there]), *counts]
+        payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
+        return (region[there], start[there]), le[there], re[there], payload
+
     def _given(self, todo: Units, regions: Regions) -> Given:
         keys: list[Any] = []
         if self.work.incremental:
@@ -161,12 +176,17 @@ class WindowsOperator(Operator):
 
     def _ordered(self, todo: Units) -> Units:
         """Members in canonical order: by start, end and values."""
-        rows, place = np.unique(todo.row, return_inverse=True)
-        ranks = [_rank(v) for v in self.events.values_of(rows)][::-1]
+        rows = distinct(todo.row, self.events.rows.size)
+        place = np.searchsorted(rows, todo.row)
         le, re = self.events.rows.get("le")[rows], self.events.rows.get("re")[rows]
-        rank = np.empty(len(rows), np.int64)
-        rank[np.lexsort((*ranks, re, le))] = np.arange(len(rows))
-        order = np.lexsort((rank[place], todo.owner))
+        rank = np.arange(len(rows))
+        if not (le[1:] > le[:-1]).all():
+            ranks = [_rank(v) for v in self.events.values_of(rows)][::-1]
+            rank[np.lexsort((*ranks, re, le))] = np.arange(len(rows))
+        rank = rank[place]
+        if ((todo.owner[1:] > todo.owner[:-1]) | (rank[1:] > rank[:-1])).all():
+            return todo
+        order = np.lexsort((rank, todo.owner))
         return Units(*todo[:6], *(f[order] for f in todo[6:]))
 
     def _refuse_past(self, le: I64, start: I64) -> None:

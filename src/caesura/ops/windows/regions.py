@@ -23,6 +23,7 @@ from caesura.ops.windows.layout import (
     lay_sessions,
     lay_snapshots,
     pair_members,
+    sweep_counts,
 )
 from caesura.punctuation import INFINITY, MIN_TIME
 
@@ -172,6 +173,20 @@ def _lay_snapshot(events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64
     out = tuple(np.empty(len(order), np.int64) for _ in range(3))
     n = lay_snapshots(region[order], time[order], *out)
     return (out[0][:n], out[1][:n], out[2][:n]), owner, row
+
+
+def count_snapshots(events: Events, regions: Regions) -> tuple[I64, I64, I64, I64, I64]:
+    """(region, start, end, members, a member's row) of snapshots, by sweeping over their end points."""
+    (region, start, end), owner, row = _lay_snapshot(events, regions)
+    begins = np.searchsorted(region, np.arange(len(regions.group) + 1))
+    change = np.zeros(len(start) + 1, np.int64)
+    le, re, n = (events.rows.get(f)[row] for f in ("le", "re", "n"))
+    sweep_counts(begins, start, owner, le, re, n, change)
+    count = np.cumsum(change[:-1])
+    example = np.zeros(len(regions.group), np.int64)
+    example[owner] = row
+    keep = (count > 0) & (start >= regions.lo[region]) & (start < regions.hi[region])
+    return region[keep], start[keep], end[keep], count[keep], example[region[keep]]
 
 
 def _lay_count(frame: Count, events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:

@@ -99,7 +99,7 @@ class Aggregation:
             if isinstance(use, Use):
                 self._calls.append(_mapped(self, use, schema, time))
         self.incremental = any(call.incremental for call, _, _ in self._calls)
-        self.ordered = bool(self._calls)
+        self.ordered = any(not call.incremental for call, _, _ in self._calls)
 
     def rows(self, units: Units, given: Given) -> Rows:
         plain = iter(self._fold.columns(units, given))
@@ -136,13 +136,12 @@ class Aggregation:
 class Application:
     """A user-defined operator: any number of rows per unit."""
 
-    ordered = True
-
     def __init__(self, use: Use, schema: pa.Schema, time: pa.DataType) -> None:
         self.makers: list[Any] = []
         self.fields: list[pa.Field] = []
         self._call, self._first, self._last = _mapped(self, use, schema, time)
         self.incremental = self._call.incremental
+        self.ordered = not self.incremental
 
     def rows(self, units: Units, given: Given) -> Rows:
         members = _members(units, given, self._first, self._last)

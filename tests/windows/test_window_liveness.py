@@ -1,0 +1,124 @@
+"""The output CTI is the largest sound one: some legal future changes output exactly there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import caesura as cz
+from caesura import Event, Window, uda
+from caesura.events import KEPT, Item, Page
+from caesura.ops.input import Input
+from caesura.ops.windows import Count, Grid, Session, Snapshot, Windows
+from caesura.punctuation import INFINITY, MIN_TIME, Promises, cti
+from caesura.runtime import Query
+
+SCHEMA = pa.schema([("v", pa.int64())])
+FRAMES: list[Any] = [
+    Grid(5, 5, 1), Grid(6, 2), Grid(3, 7), Snapshot(), Count(1, "start"), Count(2, "start"), Count(2, "end"),
+    Session(3),
+]  # fmt: skip
+Row = tuple[int, int, int]
+
+
+@uda(time_bound=True)
+def marked(events: list[Event[int]], window: Window) -> int:
+    """Depends on everything that it may see."""
+    return hash((tuple((e.start, e.end, e.payload) for e in events), window.start, window.end)) % 10**9
+
+
+def page(le: int, re: int, v: int, new: int = KEPT) -> Page:
+    return Page.of(pa.record_batch({"v": [v]}), le=[le], re=[re], re_new=[new])
+
+
+def futures(rows: list[Row], c: int) -> Iterator[Page]:
+    """Legal next steps after a CTI."""
+    for le in range(c, c + 10):
+        yield page(le, le + 1, 5)
+        yield page(le, le + 9, 6)
+    for le, re, v in rows:
+        if re >= c:
+            yield from (page(le, re, v, new) for new in range(max(c, le), c + 12) if new != re)
+
+
+def run(node: Windows, items: list[Item]) -> tuple[Query, Promises]:
+    query, told = Query({"out": node}), Promises()
+    for item in items:
+        query.feed("a", item)
+        query.run()
+    for item in query.take("out"):
+        if not isinstance(item, Page):
+            told.add(item.pattern)
+    return query, told
+
+
+def earliest_change(node: Windows, items: list[Item], rows: list[Row], c: int) -> int:
+    """The least time that any next step changes in the output."""
+    least = INFINITY
+    for step in futures(rows, c):
+        query, _ = run(node, items)
+        query.feed("a", step)
+        query.run()
+        times = [int(p.sync.min()) for p in query.take("out") if isinstance(p, Page) and len(p)]
+        least = min([least, *times])
+    return least
+
+
+def drawn(seed: int) -> tuple[list[Row], int]:
+    chance = Random(seed)
+    rows = [(le := chance.randint(0, 12), le + chance.choice((1, 2, 5, 9)), v) for v in range(4)]
+    return rows, chance.randint(4, 14)
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=str)
+@pytest.mark.parametrize("clip", ["counted", "none", "right"])
+def test_the_output_cti_is_the_largest_that_no_future_contradicts(frame: Any, clip: Any) -> None:
+    source = Input(label="a", payload=SCHEMA)
+    outputs: Any = (("x", cz.count() if clip == "counted" else marked("v")),)
+    how = "none" if clip == "counted" else clip
+    node = Windows(inputs=(source,), frame=frame, outputs=outputs, clip=how)
+    for seed in range(3):
+        rows, c = drawn(seed)
+        items: list[Item] = [page(*row) for row in rows]
+        items.append(cti(c))
+        _, told = run(node, items)
+        assert told.cti == earliest_change(node, items, rows, c), (rows, c)
+
+
+@pytest.mark.parametrize("stamp", ["point_at_end", "time_bound"])
+def test_points_and_time_bound_results_promise_as_much_as_they_can(stamp: Any) -> None:
+    source = Input(label="a", payload=SCHEMA)
+    for frame in (Grid(5, 5, 1), Snapshot()):
+        node = Windows(inputs=(source,), frame=frame, outputs=(("x", cz.count()),), stamp=stamp)
+        rows, c = drawn(7)
+        items: list[Item] = [page(*row) for row in rows]
+        items.append(cti(c))
+        _, told = run(node, items)
+        assert MIN_TIME < told.cti <= earliest_change(node, items, rows, c)
+        assert told.cti >= c
+
+
+def test_a_window_without_right_clipping_waits_for_its_members_to_end() -> None:
+    source = Input(label="a", payload=SCHEMA)
+    items: list[Item] = [page(2, 30, 1), cti(20)]
+    for clip, wanted in (("none", 0), ("right", 20)):
+        node = Windows(inputs=(source,), frame=Grid(10, 10), outputs=(("x", marked("v")),), clip=clip)  # type: ignore[arg-type]
+        query, told = run(node, items)
+        assert told.cti == wanted
+        held = query.counters()["tumbling"].held_by
+        assert held == ("" if wanted == 20 else "the window from 0 on is open")
+
+
+def test_state_is_gone_when_nothing_can_change_any_more() -> None:
+    source = Input(label="a", payload=SCHEMA)
+    for frame in FRAMES:
+        node = Windows(inputs=(source,), frame=frame, outputs=(("x", cz.count()),))
+        items: list[Item] = [page(t, t + 2, t) for t in range(40)]
+        query, _ = run(node, [*items, cti(100)])
+        assert query.state_rows <= 2, frame
+    assert np.iinfo(np.int64).max == INFINITY
