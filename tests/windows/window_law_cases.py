@@ -74,6 +74,8 @@ def hopping(
 hopping("overlapping", FLOATS, BASIC, 6, 2)
 hopping("uneven", INTS, BASIC, 5, 3, -1)
 hopping("gaps", FLOATS, BASIC, 2, 5, 1)
+hopping("panes", replace(FLOATS, lifetimes="points", insert_only=True), BASIC, 6, 2, 1)
+hopping("uneven-panes", replace(POINTS, insert_only=True), BASIC, 5, 3, -1)
 hopping("picks", INTS, PICKS, 6, 3)
 hopping("texts", NAMES, PICKS, 4, 4)
 hopping("spread", replace(INTS, insert_only=True), SPREAD, 6, 3, group=())

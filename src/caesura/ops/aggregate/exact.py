@@ -130,11 +130,11 @@ def _round(digits: I64, top: int, base: int) -> float:
     if cut > 0:
         half = cut - 1
         if (digits[half >> 5] >> (half & 31)) & 1:
-            sticky = False
-            for bit in range(half):
-                if (digits[bit >> 5] >> (bit & 31)) & 1:
-                    sticky = True
+            sticky = (digits[half >> 5] & ((1 << (half & 31)) - 1)) != 0
+            for limb in range(half >> 5):
+                if sticky:
                     break
+                sticky = digits[limb] != 0
             if sticky or (mantissa & 1):
                 mantissa += 1
     power = int(cut + 32 * base - 1074)

@@ -108,6 +108,11 @@ class Slots:
         return Grows(name, kind, t) if self._insert_only and has_words(t) else Bag(name, kind, t)
 
     @property
+    def parts(self) -> list[Accumulator]:
+        """The accumulators, each once."""
+        return [part for _, part in self._parts.values()]
+
+    @property
     def value_types(self) -> list[pa.Field]:
         """The columns of values that `add` wants, in order."""
         return [pa.field(f"v{i}", t) for i, t in enumerate(self._types)]

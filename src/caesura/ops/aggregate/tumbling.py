@@ -89,6 +89,14 @@ class Tumbling(Node):
         return windows, Holding("events", 0, need, until="forever", endless=True)
 
     def operator(self) -> Operator:
+        """Panes where windows overlap and only points come, and none goes."""
+        from caesura.ops.aggregate.panes import PaneOperator
+
+        known = self.inputs[0].properties
+        if self.every < self.size and known.points and known.insert_only:
+            made = PaneOperator(self)
+            if made.fits(made):
+                return made
         return TumblingOperator(self)
 
     def describe(self) -> str:
@@ -137,7 +145,7 @@ class TumblingOperator(Operator):
             node.group,
             time=node.time,
             insert_only=source.properties.insert_only,
-            fields={"w": np.int64, "sent": np.int64},
+            fields={"w": np.int64, "sent": np.int64, "done": np.int64},
         )
         self.sent = Sent(self.slots.rows, node.schema)
         self.endless = Endless(self.slots.keys, self.slots.value_types)
@@ -214,7 +222,8 @@ class TumblingOperator(Operator):
         mix_int(ids[0], ids[1], rows, window, h1, h2)
         at, fresh = self.slots.find(h1, h2)
         if len(fresh):
-            fields = {"w": window[fresh], "sent": np.full(len(fresh), -1, np.int64)}
+            none = np.full(len(fresh), MIN_TIME, np.int64)
+            fields = {"w": window[fresh], "sent": np.full(len(fresh), -1, np.int64), "done": none}
             self.slots.open(h1[fresh], h2[fresh], take_rows(keys, rows[fresh]), fields)
         self.slots.add(at, weight, values)
         touched = np.flatnonzero(np.bincount(at, minlength=self.slots.rows.size)) if total else at

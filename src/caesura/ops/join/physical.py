@@ -221,7 +221,8 @@ class JoinOperator(Operator):
         simple = all(p.size == 0 for p in self.promises)
         payload = mine.rows.payload.take(live) if not simple else None
         theirs = self._purge_bound(1 - side, side, payload)
-        if other.preserved:
+        over = other.rows.live == 0 and self.promises[1 - side].cti == INFINITY
+        if other.preserved and not over:
             theirs = np.minimum(theirs, self._purge_bound(side, side, payload))
         gone = ends <= theirs
         if mine.preserved:
