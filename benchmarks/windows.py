@@ -19,7 +19,7 @@ from benchmarks.report import Report
 from caesura.events import Page
 from caesura.ops.input import Input
 from caesura.plan import Properties
-from caesura.punctuation import cti
+from caesura.punctuation import Pattern, Punctuation, cti
 from caesura.runtime import Query
 
 SECOND = 1_000_000
@@ -69,6 +69,8 @@ def drive(node: Any, pages: list[Page], *, pace: str = "watermark") -> Query:
         query.feed("a", cti(int(page.le[-1])))
         query.run()
         query.take("out")
+    query.feed("a", Punctuation(Pattern()))
+    query.run()
     return query
 
 

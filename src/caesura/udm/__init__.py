@@ -12,6 +12,7 @@ from caesura.udm.check import Finding, Report, check_module
 from caesura.udm.define import uda, udo
 from caesura.udm.module import Module, Traits, Use
 from caesura.udm.registry import find, forget, names, register
+from caesura.udm.shipping import homes
 from caesura.udm.values import Event, Window
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "check_module",
     "find",
     "forget",
+    "homes",
     "names",
     "register",
     "uda",

@@ -57,7 +57,7 @@ class Adapter:
 
     def __init__(self, module: Module, names: Sequence[str]) -> None:
         self.module, self.names = module, tuple(names)
-        self._events = module.timed and module.view == "list" and _wants_events(module)
+        self._events = module.events and module.view == "list"
 
     def load(self, members: Members) -> Any:
         """All members at once."""
@@ -112,12 +112,6 @@ class Adapter:
 
 def _wide(values: pa.Array, t: pa.DataType | None) -> pa.Array:
     return values if t is None or values.type == t else values.cast(t)
-
-
-def _wants_events(module: Module) -> bool:
-    from caesura.udm.define import wants_events
-
-    return wants_events(module)
 
 
 def adapter(module: Module, names: Sequence[str]) -> Adapter:

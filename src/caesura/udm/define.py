@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from itertools import count
 from typing import Any, overload
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from caesura.udm.registry import register
 
 Given = Any
 STEPS = ("init", "add", "remove", "compute")
+_numbers = count(1)
 
 
 @overload
@@ -112,10 +114,12 @@ def _module(
         takes=_takes(shape, takes),
         row=shape.row if is_row(shape.row) else None,
         gives=gives,
+        events=shape.timed,
         stamps=stamps,
         reads_window=reads,
         params=params,
         traits=known,
+        token=f"{target.__module__}.{getattr(target, '__qualname__', name)}#{next(_numbers)}",
     )
     return register(module) if registered else module
 
@@ -228,14 +232,3 @@ def _gives(kind: Kind, returned: Any) -> tuple[pa.Schema, bool]:
 def reads_window(method: Callable[..., Any]) -> bool:
     """Whether a function wants to be told its window."""
     return "window" in inspect.signature(method).parameters
-
-
-def wants_events(module: Module) -> bool:
-    """Whether members come as events, with their lifetimes."""
-    incremental = module.incremental
-    data, _, _ = _methods(module.target, incremental)
-    spots = list(inspect.signature(data).parameters.values())
-    note = hints(data).get(_item(spots, incremental, isinstance(module.target, type)).name)
-    if note is None:
-        return False
-    return _one(note).timed if incremental else shape_of(note).timed

@@ -67,11 +67,15 @@ class Module:
     row: Any
     """The class that a row is handed over as; None for plain values and frames."""
     gives: pa.Schema
+    events: bool
+    """Whether members come as events, with their lifetimes."""
     stamps: bool
     """Whether it stamps its own rows."""
     reads_window: bool
     params: tuple[str, ...]
     traits: Traits
+    token: str
+    """What tells this definition from others, here and in the processes that it is sent to."""
 
     def __call__(self, *mapping: Any, **params: Any) -> Any:
         """With column names or expressions: a use in a query. With plain data: the function itself."""
@@ -91,9 +95,14 @@ class Module:
         time = ", time-sensitive" if self.timed else ""
         return f"{self.kind} {self.name}({self.view} of {taken}) -> {given}, {how}{time}"
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from caesura.udm.shipping import reference
+
+        return reference(self) or super().__reduce_ex__(protocol)
+
     @property
     def key(self) -> object:
-        return (self.name, id(self.target))
+        return (self.name, self.token)
 
     def make(self, params: tuple[tuple[str, Any], ...]) -> Any:
         """The thing to call: an instance of a class, or a function with its parameters bound."""

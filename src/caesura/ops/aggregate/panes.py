@@ -75,8 +75,9 @@ class PaneOperator(TumblingOperator):
         told = self.promises[0]
         bound: int | I64 = told.cti if told.size == 0 else self._bound(rows.payload.take(live))
         last = self._until(start)
-        far = MIN_TIME + 2 * (self.node.size + self.node.every + abs(self.node.offset))
-        due = np.where(bound == INFINITY, last, np.minimum(last, self._first(np.maximum(bound, far)) - 1))
+        far = 2 * (self.node.size + self.node.every + abs(self.node.offset))
+        reached = self._first(np.clip(bound, MIN_TIME + far, INFINITY - far)) - 1
+        due = np.where(np.equal(bound, INFINITY), last, np.minimum(last, reached))
         begin = np.maximum(self._first(start), rows.get("done")[live] + 1)
         count = np.maximum(due - begin + 1, 0)
         some = count > 0

@@ -19,7 +19,7 @@ from caesura.testing.oracles.rows import Payload, Row, Rows
 from caesura.testing.oracles.tumbling import Horizon
 
 Frame: TypeAlias = tuple[Any, ...]
-"""('grid', size, hop, offset), ('snapshot',), ('count_start' or 'count_end', n), ('session', gap, longest)."""
+"""('grid', size, hop, offset), ('snapshot',), ('count_start' or 'count_end', n), ('session', gap, most)."""
 Window: TypeAlias = tuple[int, int, Rows]
 Compute: TypeAlias = Callable[[Rows, int, int], Rows]
 """From a window's members, as clipped, to stamped rows without the key columns."""
