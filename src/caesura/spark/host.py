@@ -18,6 +18,7 @@ from caesura.spark import worker
 from caesura.spark.frames import FrameReader
 from caesura.spark.session import check_session
 from caesura.spark.worker import PACKETS, Job, Store
+from caesura.udm import homes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,8 +31,17 @@ def make_job(
     outputs: Mapping[str, Node], buckets: int, *, speculate: Speculate, closes: bool, name: str = ""
 ) -> Job:
     """A plan, cut for a number of buckets."""
+    _ship_modules(outputs)
     stages = cut(prune(outputs))
     return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes)
+
+
+def _ship_modules(outputs: Mapping[str, Node]) -> None:
+    """Users' modules that are not installed travel with the plan, by value."""
+    from pyspark.cloudpickle import register_pickle_by_value
+
+    for module in homes(*outputs.values()):
+        register_pickle_by_value(module)
 
 
 def packets(spark: SparkSession, job: Job, *, streaming: bool, files_per_epoch: int | None) -> DataFrame:
