@@ -41,7 +41,7 @@ def _ship_modules(outputs: Mapping[str, Node]) -> None:
     from pyspark.cloudpickle import register_pickle_by_value
 
     for module in homes(*outputs.values()):
-        register_pickle_by_value(module)
+        register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def packets(spark: SparkSession, job: Job, *, streaming: bool, files_per_epoch: int | None) -> DataFrame:
