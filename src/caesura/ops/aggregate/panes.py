@@ -63,7 +63,7 @@ class PaneOperator(TumblingOperator):
         keys = page.payload.select(self._keys)
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
         pane = (page.le - self.node.offset) // self.pane
-        self._add(keys, values, pane, pane, np.ones(len(page), np.int64))
+        self._add(keys, values, pane, None, np.ones(len(page), np.int64))
         return []
 
     def _close(self) -> list[Item]:

@@ -151,10 +151,17 @@ class TumblingOperator(Operator):
         self.endless = Endless(self.slots.keys, self.slots.value_types)
         self._earliest = MIN_TIME + 2 * (node.size + node.every + abs(node.offset))
         self._keys = [source.schema.get_field_index(name) for name in node.group]
+        self._single = source.properties.points and node.size == node.every
+        """Whether every event is in exactly one window, from first to last."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         keys = page.payload.select(self._keys) if self._keys else page.payload.select([])
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
+        if self._single:
+            weight = np.ones(len(page), np.int64)
+            if page.retracts is not None:
+                weight[page.retracts] = -1
+            return self._correct(self._add(keys, values, self._until(page.le), None, weight))
         bound = self._bound(keys)
         first, last, weight = self._changed(page, bound)
         self._keep_endless(page, keys, values, bound)
@@ -201,22 +208,17 @@ class TumblingOperator(Operator):
             low = np.maximum(low, self._first(np.maximum(bound, self._earliest)))
         return low, np.maximum(had, has), np.sign(has - had)
 
-    def _add(self, keys: pa.RecordBatch, values: list[pa.Array], first: I64, last: I64, weight: I64) -> I64:
-        """Adds each row to its windows; gives the slots touched, once each."""
-        count = np.maximum(last - first + 1, 0)
-        total = int(count.sum())
-        if total > MOST_PIECES:
-            raise StreamError(
-                f"events of one page overlap {total:,} windows of {self.node.size} ticks.",
-                remedy="Take larger windows, or bound the lifetimes first with set_duration.",
-            )
-        rows = np.arange(len(first))
-        window = first
-        if total != len(rows) or not (count == 1).all():
-            rows = np.repeat(rows, count)
-            window = first[rows] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-            values = [v.take(pa.array(rows)) for v in values]
-        weight = weight[rows]
+    def _add(
+        self, keys: pa.RecordBatch, values: list[pa.Array], first: I64, last: I64 | None, weight: I64
+    ) -> I64:
+        """Adds each row to its windows, or to its only one; gives the slots touched, once each."""
+        rows, window = np.arange(len(first)), first
+        if last is not None:
+            rows, window = self._spread(first, last)
+            weight = weight[rows]
+            if len(rows) != len(first) or not (rows[1:] > rows[:-1]).all():
+                values = [v.take(pa.array(rows)) for v in values]
+        total = len(rows)
         ids = identity(keys.columns, len(first))
         h1, h2 = np.empty(total, np.uint64), np.empty(total, np.uint64)
         mix_int(ids[0], ids[1], rows, window, h1, h2)
@@ -229,6 +231,18 @@ class TumblingOperator(Operator):
         touched = np.flatnonzero(np.bincount(at, minlength=self.slots.rows.size)) if total else at
         self.slots.settle(touched)
         return touched
+
+    def _spread(self, first: I64, last: I64) -> tuple[I64, I64]:
+        """(row, window) of each window of each row."""
+        count = np.maximum(last - first + 1, 0)
+        total = int(count.sum())
+        if total > MOST_PIECES:
+            raise StreamError(
+                f"events of one page overlap {total:,} windows of {self.node.size} ticks.",
+                remedy="Take larger windows, or bound the lifetimes first with set_duration.",
+            )
+        rows = np.repeat(np.arange(len(first)), count)
+        return rows, first[rows] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
 
     def _keep_endless(
         self, page: Page, keys: pa.RecordBatch, values: list[pa.Array], bound: int | I64
