@@ -8,6 +8,7 @@ r1 := where r0: speed >= 50                       (flow.py:13)
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 from itertools import product
 
@@ -84,6 +85,8 @@ def _any_value(t: pa.DataType) -> object:
         return "x"
     if pa.types.is_binary(t):
         return b"x"
+    if pa.types.is_decimal(t):
+        return Decimal(0)
     return pa.scalar(0, pa.int64()).cast(t).as_py() if not pa.types.is_timestamp(t) else _epoch(t)
 
 

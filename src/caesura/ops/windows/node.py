@@ -136,6 +136,9 @@ class Windows(Node):
         if isinstance(self.frame, Session):
             size = self.frame.gap
         waits = isinstance(self.frame, Count | Session) or self.reads_ends
+        if isinstance(self.frame, Count):  # a window that is not full yet stays until its group is over
+            what = "events of windows that are not full"
+            return (Holding(what, 0, need, "forever", holds_back=True, one_per=self.group, each=3),)
         return (
             Holding("events of open windows", 0, need, "end", size=size, holds_back=waits),
             Holding("results of open windows", 0, need, "end", size=size, each=2),
