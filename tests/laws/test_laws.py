@@ -13,7 +13,7 @@ from caesura.testing.case import LawCase, cases
 from caesura.testing.laws import check_laws, check_regressions
 from caesura.testing.spec import PunctuationKind
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
 TRIALS = [pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in cases() for k in c.kinds()]
 
 

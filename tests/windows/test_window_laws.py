@@ -12,7 +12,7 @@ from window_law_cases import CASES
 from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws, check_regressions
 
-EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "8"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -236,7 +236,7 @@ class _Cutter:
 
     def _route(self, node: Node, port: int) -> Spread:
         """How an input of a step is spread when it comes from another stage."""
-        if node.partitioning == "any":
+        if node.fingerprint not in self.places:
             lies = self.lies[node.fingerprint]
             return lies if lies is None or all(k in node.inputs[port].schema.names for k in lies) else None
         return tuple(_met(node, port)[i] for i in self.places[node.fingerprint])

@@ -228,7 +228,7 @@ class JoinOperator(Operator):
         if mine.preserved:
             own = self.promises[side].cti if payload is None else self.promises[side].effective_cti(payload)
             settled = np.minimum(own, self._purge_bound(1 - side, side, payload))
-            gone = (gone & (ends < settled)) | (settled == INFINITY)
+            gone = gone & ((ends < settled) | (settled == INFINITY))
         mine.drop(live[gone])
         if mine.preserved:
             self._purge_pieces(side)

@@ -1,0 +1,15 @@
+"""How property tests run: the same examples every time here; `make soak` draws new ones."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, Phase, settings
+
+FOUND = (Phase.explicit, Phase.reuse, Phase.generate)
+
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, phases=FOUND, suppress_health_check=list(HealthCheck)
+)
+settings.register_profile("searching", deadline=None, print_blob=True)
+settings.load_profile("searching" if os.environ.get("CAESURA_SEARCH") else "repeatable")
