@@ -332,11 +332,16 @@ class Stream:
 
         return run_batch(self.node, spark, output=output)
 
-    def to_spark(self, spark: SparkSession, *, output: Output = "changes") -> DataFrame:
-        """The plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns."""
+    def to_spark(
+        self, spark: SparkSession, *, output: Output = "changes", loop_log: str | Path | None = None
+    ) -> DataFrame:
+        """The plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns.
+
+        A plan in which something goes backwards needs a ``loop_log``: a folder of this query's own.
+        """
         from caesura.spark import to_spark
 
-        return to_spark(self.node, spark, output=output)
+        return to_spark(self.node, spark, output=output, loop_log=loop_log)
 
     def preview(self, rows: int = 20) -> Result:
         """Runs in this process until some rows have come out."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.plan import TICKS, Holding, Node, Operator, Properties, definite
+from caesura.plan import TICKS, Holding, Node, Operator, Properties, Up, definite
 from caesura.punctuation import Pattern, Punctuation
 
 
@@ -63,3 +63,7 @@ class PassOn(Operator):
 
     def signal(self, port: int, punctuation: Punctuation) -> Iterable[Item]:
         return [punctuation]
+
+    def control(self, message: Punctuation) -> Iterable[Up]:
+        super().control(message)
+        return [(0, message)]

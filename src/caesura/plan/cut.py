@@ -31,6 +31,18 @@ class Exchange:
     target_stage: int
     keys: Spread
     why: str
+    enters: Node | None = None
+    """The step that stands for the edge where it arrives; the producer itself unless the edge goes back."""
+
+    @property
+    def back(self) -> bool:
+        """Whether the edge leads back, to a stage that has run: what it carries arrives in the next epoch."""
+        return self.target_stage <= self.source_stage
+
+    @property
+    def entry(self) -> Node:
+        """The step whose output the target stage sees as its input."""
+        return self.enters or self.producer
 
     def route(self) -> str:
         if self.keys is None:
@@ -57,6 +69,12 @@ class Stages:
     outputs: Mapping[str, Node]
     sources: tuple[SourceNode, ...]
     """Those that are read as streams; the others are tables that stage 0 holds."""
+
+    @property
+    def backward(self) -> bool:
+        """Whether anything may go back to a stage that has run: a loop, or a message upwards."""
+        edges = [exchange for stage in self.stages for exchange in stage.departures]
+        return any(e.back for e in edges) or any(n.speaks for s in self.stages for n in s.nodes)
 
 
 def cut(outputs: Mapping[str, Node]) -> Stages:

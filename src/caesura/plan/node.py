@@ -42,6 +42,8 @@ class Node:
     """Where rows must lie: in 'any' place, by 'key', equal ones together (see `keys`), or all in 'one'."""
     row_wise: ClassVar[bool] = False
     """Whether the step looks at one row at a time and keeps nothing."""
+    speaks: ClassVar[bool] = False
+    """Whether the step may tell those above it, at run time, what it can do without."""
     moves_time: ClassVar[bool] = False
     """Whether a row-wise step changes lifetimes; it then runs behind the gate that judges lateness."""
 

@@ -20,7 +20,7 @@ from caesura.plan.prune import prune
 from caesura.runtime.aligner import Aligner
 from caesura.runtime.fragment import Fragment
 from caesura.runtime.mapper import Mapper
-from caesura.runtime.packet import Packet
+from caesura.runtime.packet import Packet, rows_bytes, rows_packets
 
 
 class Cluster:
@@ -32,8 +32,9 @@ class Cluster:
         buckets: int,
         *,
         speculate: Literal["arrival", "watermark"] = "arrival",
+        stages: Stages | None = None,
     ) -> None:
-        self.stages: Stages = cut(prune(outputs))
+        self.stages = stages or cut(prune(outputs))
         self.buckets = buckets
         self.mappers = {s.fingerprint: Mapper(self.stages, _source(s), buckets) for s in self.stages.sources}
         self.fragments = [
@@ -45,10 +46,12 @@ class Cluster:
         self._aligner = Aligner(buckets)
         self._chunks = 0
         self._epochs = 0
+        self.returning: list[Packet] = []
+        """What went backwards in the last epoch, for the next one."""
 
     def epoch(self, raws: Iterable[tuple[Source, Raw]], *, closes: bool = False) -> None:
         """Takes raw rows as one micro-batch; ``closes`` says that no row follows in any source."""
-        packets: list[Packet] = []
+        packets = [packet.arrived() for packet in self.returning]
         for source, raw in raws:
             self._chunks += 1
             packets += self.mappers[source.fingerprint].map(raw, (self._chunks,))
@@ -56,7 +59,13 @@ class Cluster:
             packets += self._closing()
         for fragments in self.fragments:
             packets = self._stage(fragments, [Packet.from_row(p.to_row()) for p in packets])
-        self._collect(packets)
+        self.returning = [p for p in packets if p.back]
+        self._collect([p for p in packets if not p.back])
+
+    def drain(self) -> None:
+        """Goes on until nothing goes backwards any more."""
+        while self.returning:
+            self.epoch([])
 
     def _closing(self) -> list[Packet]:
         packets: list[Packet] = []
@@ -86,7 +95,7 @@ class Cluster:
     def snapshot(self) -> Chunks:
         """The chunks of state that changed since the last snapshot, of all buckets and of the host."""
         own = {"chunks": self._chunks, "epochs": self._epochs, "aligned": self._aligner.to_json()}
-        chunks: Chunks = {"host": json.dumps(own).encode()}
+        chunks: Chunks = {"host": json.dumps(own).encode(), "loop": rows_bytes(self.returning)}
         for place, fragment in self._places():
             chunks.update({f"{place}{name}": data for name, data in fragment.snapshot().items()})
         return chunks
@@ -96,6 +105,7 @@ class Cluster:
         own = json.loads(chunks["host"])
         self._chunks, self._epochs = own["chunks"], own["epochs"]
         self._aligner.remember(own["aligned"])
+        self.returning = rows_packets(chunks["loop"])
         for place, fragment in self._places():
             fragment.restore({n[len(place) :]: d for n, d in chunks.items() if n.startswith(place)})
 
@@ -117,6 +127,7 @@ class Cluster:
                         break
                     batch.append((source, raw))
             self.epoch(batch, closes=not readers)
+        self.drain()
 
 
 def _source(node: Node) -> Source:

@@ -24,6 +24,8 @@ from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 
 OUT = "out:"
+UP = "up:"
+"""Messages that climb an exchange: they go back to the stage that it comes from."""
 
 
 class Fragment:
@@ -43,12 +45,15 @@ class Fragment:
         self._grafted: dict[str, Node] = {}
         self.gates: dict[str, Gate] = {}
         self.alignments: dict[str, Alignment] = {}
+        """What the origins of each arrival have promised, and what the readers of each departure assume."""
         self._aligned = b""
         self._paths: dict[str, list[tuple[Node, int]]] = {}
         self._sources: dict[str, Source] = {}
         self._producers: dict[str, Node] = {}
         for arrival in self.stage.arrivals:
             self._open(arrival)
+        for departure in self.stage.departures:
+            self.alignments[UP + departure.label] = Alignment(range(self.buckets))
         outputs = {d.label: self._graft(d.producer) for d in self.stage.departures}
         outputs.update({OUT + name: self._graft(node) for name, node in self.stage.outputs.items()})
         self.query = Query(outputs, speculate=speculate, unused=[a.label for a in self.stage.arrivals])
@@ -68,7 +73,7 @@ class Fragment:
         if node.fingerprint in self._grafted:
             return self._grafted[node.fingerprint]
         if not any(node.fingerprint == own.fingerprint for own in self.stage.nodes):
-            arrival = next(a for a in self.stage.arrivals if a.producer.fingerprint == node.fingerprint)
+            arrival = next(a for a in self.stage.arrivals if a.entry.fingerprint == node.fingerprint)
             return self._input(arrival)
         inputs = tuple(self._graft_input(node, port) for port in range(len(node.inputs)))
         made = self._grafted[node.fingerprint] = rebuilt(node, inputs)
@@ -78,14 +83,14 @@ class Fragment:
         child = node.inputs[port]
         if any(child.fingerprint == own.fingerprint for own in self.stage.nodes):
             return self._graft(child)
-        arrivals = [a for a in self.stage.arrivals if a.producer.fingerprint == child.fingerprint]
+        arrivals = [a for a in self.stage.arrivals if a.entry.fingerprint == child.fingerprint]
         if not arrivals:
             return child  # a table that every bucket holds
         keyed = [a for a in arrivals if a.keys is not None and set(a.keys) <= set(node.keys(port))]
         return self._input(keyed[0] if keyed else arrivals[0])
 
     def _input(self, arrival: Exchange) -> Node:
-        node = arrival.producer
+        node = arrival.entry
         return Input(
             label=arrival.label,
             payload=node.schema,
@@ -98,11 +103,14 @@ class Fragment:
     def step(self, inbox: Iterable[Packet], *, closes: bool = False) -> Iterator[Packet]:
         """Takes the packets of an epoch and gives those that follow; ``closes`` says no epoch follows."""
         packets = sorted(inbox, key=lambda p: (p.label, p.origin, p.seq))
+        for departure in self.stage.departures:
+            self._hear(departure, [p for p in packets if p.label == UP + departure.label])
         for label, gate in self.gates.items():
             mine = [p for p in packets if p.label == label]
             yield from self._through_gate(label, gate, mine, closes)
         for label, alignment in self.alignments.items():
-            self._align(label, alignment, [p for p in packets if p.label == label])
+            if not label.startswith(UP):
+                self._align(label, alignment, [p for p in packets if p.label == label])
         self.query.run()
         for departure in self.stage.departures:
             yield from self._send(departure, merged(self.query.take(departure.label)))
@@ -111,6 +119,28 @@ class Fragment:
             if items:
                 packet = Packet(0, OUT + name, 0, str(self.bucket), 0, {}, tuple(items))
                 yield from packet.split()
+        for arrival in self.stage.arrivals:
+            yield from self._speak(arrival)
+
+    def _hear(self, departure: Exchange, packets: list[Packet]) -> None:
+        """What the buckets behind an exchange said. What all of them assume holds; a wish is a wish."""
+        for packet in packets:
+            for message in packet.items:
+                assert isinstance(message, Punctuation)
+                patterns: tuple[Pattern, ...] = (message.pattern,)
+                if message.intent is Intent.ASSUMED:
+                    agreed = self.alignments[UP + departure.label]
+                    patterns = agreed.add(int(packet.origin), message.pattern)
+                for pattern in patterns:
+                    self.query.send_up(departure.label, Punctuation(pattern, message.intent))
+
+    def _speak(self, arrival: Exchange) -> Iterator[Packet]:
+        """What the steps here said to those in front of an exchange, for all buckets there."""
+        messages = tuple(self.query.heard(arrival.label))
+        if messages and arrival.source_stage > 0:
+            for bucket in range(self.buckets):
+                where = (~arrival.source_stage, UP + arrival.label, bucket, str(self.bucket))
+                yield Packet(*where, 0, {}, messages)
 
     def _through_gate(self, label: str, gate: Gate, packets: list[Packet], closes: bool) -> Iterator[Packet]:
         """Chunks in the order of their lane, then how far the source has come."""
@@ -179,7 +209,8 @@ class Fragment:
                     boxes[bucket].append(rows)
         for bucket, box in enumerate(boxes):
             if box:
-                where = (exchange.target_stage, exchange.label, bucket, str(self.bucket))
+                target = ~exchange.target_stage if exchange.back else exchange.target_stage
+                where = (target, exchange.label, bucket, str(self.bucket))
                 yield from Packet(*where, 0, {}, tuple(box)).split()
 
     def counters(self) -> dict[str, Counters]:

@@ -11,8 +11,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ Row = tuple[int, str, int, str, int, bytes]
 
 @dataclass(frozen=True)
 class Packet:
-    """Items for one port of one bucket; stage 0 is the way out."""
+    """Items for one port of one bucket; stage 0 is the way out, stage ``~n`` is n in the next epoch."""
 
     stage: int
     label: str
@@ -39,6 +39,15 @@ class Packet:
     seq: int
     header: dict[str, Any] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
+
+    @property
+    def back(self) -> bool:
+        """Whether the packet goes backwards, so that it arrives in the next epoch."""
+        return self.stage < 0
+
+    def arrived(self) -> Packet:
+        """A packet that went backwards, at the start of the epoch that takes it."""
+        return replace(self, stage=~self.stage)
 
     def to_row(self) -> Row:
         """The packet as a row of plain values."""
@@ -62,6 +71,36 @@ class Packet:
             pieces.append(item)
             size += weight
         yield Packet(self.stage, self.label, self.bucket, self.origin, seq, header, tuple(pieces))
+
+
+ROWS = pa.schema(
+    [
+        ("stage", pa.int32()),
+        ("label", pa.string()),
+        ("bucket", pa.int32()),
+        ("origin", pa.string()),
+        ("seq", pa.int64()),
+        ("data", pa.binary()),
+    ]
+)
+"""Packets as rows of a table."""
+
+
+def rows_bytes(packets: Iterable[Packet]) -> bytes:
+    """Packets as one file: a table in Arrow's stream format."""
+    rows = [packet.to_row() for packet in packets]
+    columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(ROWS)]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, ROWS) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=ROWS))
+    return bytes(sink.getvalue())
+
+
+def rows_packets(data: bytes) -> list[Packet]:
+    """What `rows_bytes` took."""
+    table = pa.ipc.open_stream(data).read_all()
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return [Packet.from_row(row) for row in rows]
 
 
 def _parts(item: Item) -> Iterator[Item]:

@@ -120,6 +120,14 @@ class Query:
         cell.upward(message)
         self._hear()
 
+    def heard(self, label: str) -> list[Punctuation]:
+        """What operators have said to whoever feeds an `Input`, since the last call."""
+        if label not in self._inputs:
+            return []
+        messages = list(self._inputs[label].up)
+        self._inputs[label].up.clear()
+        return messages
+
     def run(self) -> None:
         """Works until nothing is queued and every source is at its end."""
         while self.step():
@@ -127,7 +135,7 @@ class Query:
 
     def step(self) -> bool:
         """Takes one item, or one batch of raw rows when nothing is queued; False when idle."""
-        if any(edge.up for edge in self.graph.edges):
+        if any(cell.has_control for cell in self.graph.cells):
             self._hear()
         ready = self.graph.ready()
         if ready:

@@ -28,12 +28,24 @@ LISTING = "path string, modificationTime timestamp, length long, content binary"
 
 
 def make_job(
-    outputs: Mapping[str, Node], buckets: int, *, speculate: Speculate, closes: bool, name: str = ""
+    outputs: Mapping[str, Node],
+    buckets: int,
+    *,
+    speculate: Speculate,
+    closes: bool,
+    name: str = "",
+    loop: str = "",
 ) -> Job:
-    """A plan, cut for a number of buckets."""
+    """A plan, cut for a number of buckets; ``loop`` is where its loop log lies, if it needs one."""
     _ship_modules(outputs)
     stages = cut(prune(outputs))
-    return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes)
+    if stages.backward and not loop:
+        raise PlanError(
+            "something in this plan goes back to an earlier stage, and there is no place for it to wait.",
+            remedy="Use start(spark, checkpoint=...), or give to_spark(spark, loop_log=...) a folder.",
+        )
+    log = loop if stages.backward else ""
+    return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes, log)
 
 
 def _ship_modules(outputs: Mapping[str, Node]) -> None:
@@ -49,11 +61,21 @@ def packets(spark: SparkSession, job: Job, *, streaming: bool, files_per_epoch: 
     check_session(spark)
     frames = [_source(spark, job, _checked(s), streaming, files_per_epoch) for s in job.stages.sources]
     frame = frames[0]
+    if job.loop:
+        frames.append(_returning(spark, job.loop))
     for more in frames[1:]:
         frame = frame.unionAll(more)
     for stage in job.stages.stages[1:]:
         frame = _stage(frame, job, stage.number)
     return frame
+
+
+def _returning(spark: SparkSession, place: str) -> DataFrame:
+    """What the query's own last stage sent back in earlier epochs."""
+    from caesura.spark.loopsource import LoopSource
+
+    spark.dataSource.register(LoopSource)
+    return spark.readStream.format(LoopSource.name()).option("path", place).load()
 
 
 def _checked(node: Node) -> Source:
@@ -127,7 +149,7 @@ def _stage(frame: DataFrame, job: Job, number: int) -> DataFrame:
 
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
             try:
-                yield from worker.run_bucket(job, number, rows, self.store)
+                yield from worker.run_bucket(job, number, int(key[0]), rows, self.store)
             except Exception as error:
                 raise worker.failed(error) from error
 

@@ -17,6 +17,7 @@ from caesura.spark.frames import FrameReader
 from caesura.spark.host import make_job, packets
 from caesura.spark.session import check_session, spark_log
 from caesura.spark.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
+from caesura.spark.worker import Job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,11 +82,25 @@ def start(
     target = as_sink(sink)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
-    job = make_job(nodes, buckets, speculate=chosen, closes=False)
     place = str(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
+    job = make_job(nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop")
     keep_plan(Path(place), nodes, buckets)
+    return launch(job, nodes, spark, target, place, trigger=trigger, files_per_epoch=files_per_epoch)
+
+
+def launch(
+    job: Job,
+    nodes: Mapping[str, Node],
+    spark: SparkSession,
+    target: Sink,
+    place: str,
+    *,
+    trigger: Trigger = "continuous",
+    files_per_epoch: int | None = None,
+) -> SparkQuery:
+    """Starts a plan that is cut already."""
     frame = packets(spark, job, streaming=True, files_per_epoch=files_per_epoch)
-    target.open(nodes, buckets)
+    target.open(nodes, job.buckets)
 
     def epoch(batch: DataFrame, number: int) -> None:
         target.write(number, batch)
@@ -129,9 +144,17 @@ def run_batch(
 
 
 def to_spark(
-    node: Node, spark: SparkSession, *, output: Output = "changes", speculate: Speculate | None = None
+    node: Node,
+    spark: SparkSession,
+    *,
+    output: Output = "changes",
+    speculate: Speculate | None = None,
+    loop_log: str | Path | None = None,
 ) -> DataFrame:
-    """A plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns."""
+    """A plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns.
+
+    A plan in which something goes backwards needs a ``loop_log``: a folder of this query's own.
+    """
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from caesura.io.sink import row_schema
@@ -141,7 +164,8 @@ def to_spark(
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     last = delivered(node, output)
     streaming = _streaming(node)
-    job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming)
+    log = "" if loop_log is None else str(loop_log)
+    job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log)
     frame = packets(spark, job, streaming=streaming, files_per_epoch=None)
     schema = from_arrow_schema(row_schema(node.schema, node.time))
     return frame.filter("stage = 0").mapInArrow(decoder(node.schema, node.time), schema)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, StreamError
 from caesura.io.source import Source
 from caesura.plan import Raw
 from caesura.plan.cut import Stages
@@ -22,6 +23,7 @@ from caesura.runtime.fragment import Fragment
 from caesura.runtime.mapper import Mapper
 from caesura.runtime.packet import Packet
 from caesura.spark.buckets import bucket_keys
+from caesura.spark.looplog import LoopLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +53,18 @@ class Job:
     speculate: Literal["arrival", "watermark"]
     closes: bool
     """Whether the input of an epoch is all there ever is."""
+    loop: str = ""
+    """Where the loop log lies, if the plan has anything that goes backwards."""
 
-    def key(self, bucket: int) -> int:
-        return bucket_keys(self.buckets)[bucket]
+    @cached_property
+    def keys(self) -> list[int]:
+        """The key of each bucket."""
+        return bucket_keys(self.buckets)
+
+    @property
+    def last(self) -> int:
+        """The stage behind which packets leave."""
+        return len(self.stages.stages) - 1
 
     def source(self, fingerprint: str) -> Source:
         found = next(s for s in self.stages.sources if s.fingerprint == fingerprint)
@@ -87,12 +98,11 @@ def _forget_old(name: str) -> None:
 
 def packets_of(job: Job, fingerprint: str, raw: Raw, order: tuple[Any, ...]) -> pa.RecordBatch:
     """The packets that a chunk makes, as a batch of rows for Spark."""
-    keys = bucket_keys(job.buckets)
     try:
         rows = [p for whole in mapper(job, fingerprint).map(raw, order) for p in whole.split()]
     except Exception as error:
         raise failed(error) from error
-    return as_batch(rows, keys)
+    return as_batch(rows, job.keys)
 
 
 def as_batch(packets: list[Packet], keys: list[int]) -> pa.RecordBatch:
@@ -104,32 +114,75 @@ def as_batch(packets: list[Packet], keys: list[int]) -> pa.RecordBatch:
     )
 
 
-def run_bucket(job: Job, stage: int, rows: Iterator[pd.DataFrame], store: Store) -> Iterator[pd.DataFrame]:
-    """One epoch of one bucket: its packets through its fragment; others are passed on."""
+def run_bucket(
+    job: Job, stage: int, key: int, rows: Iterator[pd.DataFrame], store: Store
+) -> Iterator[pd.DataFrame]:
+    """One epoch of one bucket: its packets through its fragment; others are passed on.
+
+    Behind the last stage, what goes backwards is written to the loop log.
+    """
     import pandas as pd
 
     mine: list[Packet] = []
+    returning: list[pd.DataFrame] = []
+    logs = bool(job.loop) and stage == job.last
     for frame in rows:
         others = frame[frame["stage"] != stage]
+        if logs:
+            returning.append(others[others["stage"] < 0])
+            others = others[others["stage"] >= 0]
         if len(others):
             yield others[COLUMNS]
         for row in frame[frame["stage"] == stage].itertuples(index=False):
             cells: Any = row
             mine.append(Packet.from_row(tuple(cells[1:])))
-    if not mine:
-        return
-    bucket = mine[0].bucket
+    bucket = job.keys.index(key)
+    out = list(_step(job, stage, bucket, mine, store)) if mine else []
+    if logs:
+        returning.append(_frame(job, bucket, [p for p in out if p.back]))
+        _log(job, bucket, pd.concat(returning))
+        out = [p for p in out if not p.back]
+    if out:
+        yield _frame(job, bucket, out)
+
+
+def _step(job: Job, stage: int, bucket: int, packets: list[Packet], store: Store) -> list[Packet]:
     fragment = _fragment(job, stage, bucket, store)
-    out = list(fragment.step(mine, closes=job.closes))
+    out = list(fragment.step(packets, closes=job.closes))
     stamp = uuid.uuid4().hex
     store.write(fragment.snapshot(), stamp)
     _LIVE[job.name, stage, bucket] = (stamp, fragment)
-    keys = bucket_keys(job.buckets)
-    if out:
-        table = [(keys[p.bucket] if p.stage else keys[bucket], *p.to_row()) for p in out]
-        yield pd.DataFrame(table, columns=COLUMNS).astype(
-            {"key": "int32", "stage": "int32", "bucket": "int32"}
+    return out
+
+
+def _frame(job: Job, bucket: int, packets: list[Packet]) -> pd.DataFrame:
+    """Packets as rows; what leaves or goes backwards stays with the bucket that sent it."""
+    import pandas as pd
+
+    table = [(job.keys[p.bucket if p.stage > 0 else bucket], *p.to_row()) for p in packets]
+    return pd.DataFrame(table, columns=COLUMNS).astype({"key": "int32", "stage": "int32", "bucket": "int32"})
+
+
+def _log(job: Job, bucket: int, returning: pd.DataFrame) -> None:
+    """Writes what goes backwards, addressed to the epoch that will take it."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    epoch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    if epoch is None or query is None:
+        raise StreamError(
+            "a plan in which something goes backwards runs only as a streaming query.",
+            remedy="Use start(...), with trigger='available' to stop at the end of the input.",
         )
+    log = LoopLog(job.loop)
+    log.own(str(query))
+    if len(returning) == 0:
+        log.write(int(epoch), bucket, None)
+        return
+    rows = returning.assign(stage=~returning["stage"], key=[job.keys[b] for b in returning["bucket"]])
+    batch = pa.RecordBatch.from_pandas(rows[COLUMNS], schema=ARROW, preserve_index=False)
+    log.write(int(epoch), bucket, batch)
 
 
 def _fragment(job: Job, stage: int, bucket: int, store: Store) -> Fragment:

@@ -1,0 +1,108 @@
+"""The loop log: what goes backwards leaves an epoch as files and enters the next one as a source.
+
+The tasks of the last stage write a file per epoch and bucket, whole or not at all; an epoch that runs
+again writes the same file again. It lies beside the checkpoint, so it must be where driver and
+executors both reach it, as the checkpoint must.
+
+>>> import tempfile
+>>> log = LoopLog(tempfile.mkdtemp())
+>>> log.write(3, 0, pa.record_batch({"n": [1]})); log.write(4, 0, None)
+>>> log.latest(), [name for name in log.between(-1, 3)]
+(3, ['000000000003-0000.arrow'])
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from caesura.errors import StreamError
+
+SUFFIX = ".arrow"
+OWNER = "owner"
+
+
+class LoopLog:
+    """A folder of files of packets, by epoch and bucket."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._files, self._path = located(place)
+
+    def write(self, epoch: int, bucket: int, rows: pa.RecordBatch | None) -> None:
+        """Puts what a bucket sends back in an epoch; None takes away what an earlier try left."""
+        name = f"{self._path}/{epoch:012d}-{bucket:04d}{SUFFIX}"
+        if rows is None:
+            if self._files.get_file_info(name).type != pafs.FileType.NotFound:
+                self._files.delete_file(name)
+            return
+        self._replace(name, ipc_bytes(rows))
+
+    def own(self, query: str) -> None:
+        """Takes the log for a query; one that another query has written to is refused."""
+        name = f"{self._path}/{OWNER}"
+        if self._files.get_file_info(name).type == pafs.FileType.NotFound:
+            self._replace(name, query.encode())
+            return
+        with self._files.open_input_stream(name) as file:
+            owner = file.read().decode()
+        if owner != query:
+            raise StreamError(
+                f"the loop log in '{self.place}' belongs to another query ({owner}).",
+                remedy="Give each query a loop log of its own, beside its checkpoint.",
+            )
+
+    def _replace(self, name: str, data: bytes) -> None:
+        partial = f"{self._path}/{uuid.uuid4().hex}.partial"
+        try:
+            self._files.create_dir(self._path, recursive=True)
+            with self._files.open_output_stream(partial) as file:
+                file.write(data)
+            self._files.move(partial, name)
+        except OSError as error:
+            raise StreamError(
+                f"the loop log in '{self.place}' cannot be written: {error}.",
+                remedy="Make room there, or make it writable; the epoch runs again from the checkpoint.",
+            ) from error
+
+    def names(self) -> list[str]:
+        """The files, in order of epoch and bucket."""
+        found = self._files.get_file_info(pafs.FileSelector(self._path, allow_not_found=True))
+        return sorted(f.base_name for f in found if f.base_name.endswith(SUFFIX))
+
+    def latest(self) -> int:
+        """The last epoch that sent anything back; -1 when none has."""
+        names = self.names()
+        return int(names[-1].split("-")[0]) if names else -1
+
+    def between(self, start: int, end: int) -> list[str]:
+        """The files of the epochs behind start, up to end."""
+        return [name for name in self.names() if start < int(name.split("-")[0]) <= end]
+
+    def read(self, name: str) -> pa.Table:
+        """The rows of a file."""
+        with self._files.open_input_stream(f"{self._path}/{name}") as file:
+            return pa.ipc.open_stream(file.read()).read_all()
+
+    def forget(self, end: int) -> None:
+        """Removes the files of the epochs up to one."""
+        for name in self.between(-1, end):
+            self._files.delete_file(f"{self._path}/{name}")
+
+
+def located(place: str) -> tuple[pafs.FileSystem, str]:
+    """The file system and the path that a place names: a URI, or a path on this machine."""
+    if "://" in place or place.startswith("file:"):
+        files, path = pafs.FileSystem.from_uri(place)
+        return files, path
+    return pafs.LocalFileSystem(), place
+
+
+def ipc_bytes(rows: pa.RecordBatch) -> pa.Buffer:
+    """A batch in Arrow's stream format."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return sink.getvalue()

@@ -1,0 +1,59 @@
+"""The loop log as a source of the query that writes it.
+
+Its offset is the last epoch that sent anything back, so an idle loop makes no epochs; with
+`availableNow` it goes on as long as something circulates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+
+from caesura.spark.looplog import LoopLog
+from caesura.spark.worker import PACKETS
+
+KEPT_EPOCHS = 2
+
+
+class LoopSource(DataSource):
+    """What a query sent back to its own earlier stages."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "caesura_loop"
+
+    def schema(self) -> str:
+        return PACKETS
+
+    def streamReader(self, schema: Any) -> LoopReader:
+        return LoopReader(self.options["path"])
+
+
+class LoopReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads the files of the epochs since the last one."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"epoch": -1}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Nothing is fixed in advance: what circulates is drained."""
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        return {"epoch": max(start["epoch"], LoopLog(self.place).latest())}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return [InputPartition(name) for name in LoopLog(self.place).between(start["epoch"], end["epoch"])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield from LoopLog(self.place).read(partition.value).to_batches()
+
+    def commit(self, end: dict[str, int]) -> None:
+        """An epoch that a kill undoes reads its files again, so the last ones stay."""
+        LoopLog(self.place).forget(end["epoch"] - KEPT_EPOCHS)
