@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 import spark_plans as given
 from killed_run import plan
 
-from caesura.errors import StreamError
 from caesura.runtime.running import run
-from caesura.spark.checkpoint import keep_plan
 
 KILLS = int(os.environ.get("CAESURA_KILLS", "3"))
 FILES = 4 * KILLS + 4
@@ -94,15 +91,3 @@ def _check_commits(folder: Path) -> None:
         named.update(f["file"] for f in json.loads(commit.read_text())["files"] if f["output"] == "out")
     assert set(named) == {f.name for f in (folder / "out" / "out").glob("*.parquet")}
     assert set(named.values()) == {1}
-
-
-def test_a_checkpoint_of_another_plan_is_refused_by_the_step_that_differs(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    _feed(tmp_path, given.readings(FILES * 4), range(0, 1))
-    one = plan(tmp_path)
-    keep_plan(tmp_path / "cp", {"out": one.node}, 2)
-    keep_plan(tmp_path / "cp", {"out": one.node}, 2)
-    with pytest.raises(StreamError, match=r"belongs to another plan: where it has .* this plan has 'shift r"):
-        keep_plan(tmp_path / "cp", {"out": one.shift(1).node}, 2)
-    with pytest.raises(StreamError, match="made with 2 buckets; this session has 3"):
-        keep_plan(tmp_path / "cp", {"out": one.node}, 3)

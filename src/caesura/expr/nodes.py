@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import ExprError
+from caesura.expr.code import code_key
 from caesura.expr.durations import Duration, micros
 from caesura.expr.types import as_type, type_of_value
 
@@ -492,4 +493,6 @@ def _key_of(part: object) -> Hashable:
             return tuple(_key_of(p) for p in part)
         case None | bool() | int() | float() | str() | bytes() | Decimal() | dt.date():
             return (type(part).__name__, repr(part))
+    if callable(part):
+        return code_key(part)
     return part if isinstance(part, Hashable) else id(part)

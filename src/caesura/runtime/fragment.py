@@ -231,10 +231,16 @@ class Fragment:
         """Takes the state that these chunks hold."""
         self.query.restore(_under("query/", chunks))
         for label, gate in self.gates.items():
-            gate.restore(_under(f"gate/{label}/", chunks))
+            gate.restore(_under(f"gate/{label}/", chunks) or self._sibling(label, chunks))
         self._aligned = chunks["aligned"]
         aligned = json.loads(self._aligned)
-        self.alignments = {label: Alignment.from_json(a) for label, a in aligned.items()}
+        self.alignments |= {n: Alignment.from_json(a) for n, a in aligned.items() if n in self.alignments}
+
+    def _sibling(self, label: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:
+        """How far another gate of the same source has come: a new one goes on from there."""
+        source = self._sources[label]
+        ways = [other for other, s in self._sources.items() if s is source and other != label]
+        return next((mine for other in ways if (mine := _under(f"gate/{other}/", chunks))), {})
 
 
 def _under(prefix: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:

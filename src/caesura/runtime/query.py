@@ -188,7 +188,7 @@ class Query:
         chunks: Chunks = {}
         for cell in self.graph.cells:
             for name, data in cell.operator.snapshot().items():
-                chunks[f"{cell.label}/{name}"] = data
+                chunks[f"{cell.node.fingerprint}/{name}"] = data
         for output, published in self._published.items():
             chunks |= {f"{PUBLISHED}{output}/{n}": data for n, data in published.snapshot().items()}
         offsets = json.dumps({label: reader.offsets for label, reader in self._readers.items()}).encode()
@@ -197,11 +197,12 @@ class Query:
         return chunks
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
-        """Takes the state of a query of the same plan."""
+        """Takes the state of a query of the same plan; a step that it has none for begins empty."""
         for cell in self.graph.cells:
-            prefix = cell.label + "/"
+            prefix = cell.node.fingerprint + "/"
             mine = {k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)}
-            cell.operator.restore(mine)
+            if mine:
+                cell.operator.restore(mine)
         for output, published in self._published.items():
             prefix = f"{PUBLISHED}{output}/"
             published.restore({k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)})

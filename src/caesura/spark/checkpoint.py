@@ -1,60 +1,108 @@
-"""What a checkpoint belongs to: the plan and the number of buckets, written when it is first used.
+"""What a checkpoint belongs to: sources, steps that keep state, buckets; written when it is first used.
 
-State is laid out by step, so a checkpoint goes on only with the plan that made it. A plan that
-differs is refused, naming the first step that does.
+State lies under what a step does and what it does it to, not under its name or place. So a plan may
+gain outputs, lose them, and gain steps that keep nothing behind those that do; a step whose state
+would have to begin in the middle of the stream is refused, naming what changed.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import json
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from caesura.errors import StreamError
-from caesura.plan import Node, walk
+from caesura.io.source import Source
+from caesura.plan import Node
+from caesura.plan.cut import Exchange, Stages
+from caesura.runtime.mapper import root_of
 
 NAME = "caesura.json"
+Kept = dict[str, Any]
 
 
-def keep_plan(checkpoint: Path, outputs: Mapping[str, Node], buckets: int) -> None:
-    """Writes the plan beside a new checkpoint; refuses one that another plan made."""
-    now = {"buckets": buckets, "steps": steps(outputs)}
+def keep_plan(checkpoint: Path, stages: Stages, buckets: int) -> Stages:
+    """Writes what a new checkpoint belongs to, or holds the plan against it.
+
+    Gives the stages with their sources in the order in which the checkpoint counts them.
+    """
+    now = _described(stages, buckets)
     file = checkpoint / NAME
     if not file.exists():
-        checkpoint.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(".tmp")
-        partial.write_text(json.dumps(now, indent=1))
-        partial.rename(file)
-        return
-    then = json.loads(file.read_text())
+        _write(file, now)
+        return stages
+    then: Kept = json.loads(file.read_text())
     if then["buckets"] != buckets:
         raise StreamError(
             f"the checkpoint was made with {then['buckets']} buckets; this session has {buckets}.",
             remedy=f"Set spark.sql.shuffle.partitions to {then['buckets']}, or start with a new checkpoint.",
         )
-    if then["steps"] != now["steps"]:
-        raise _changed(then["steps"], steps(outputs))
-
-
-def steps(outputs: Mapping[str, Node]) -> list[str]:
-    """Every step with its parameters and columns, inputs first."""
-    lines = []
-    number: dict[str, int] = {}
-    for node in walk(*outputs.values()):
-        number[node.fingerprint] = len(number)
-        inputs = " ".join(f"r{number[child.fingerprint]}" for child in node.inputs)
-        columns = ", ".join(f"{f.name} {f.type}" for f in node.schema)
-        lines.append(f"{node.step} {inputs}: {node.describe()} ({columns})")
-    return [*lines, *(f"output {name}: r{number[n.fingerprint]}" for name, n in outputs.items())]
-
-
-def _changed(then: list[str], now: list[str]) -> StreamError:
-    place = next(
-        (i for i, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), min(len(then), len(now))
+    _compare(then, now)
+    _write(file, {**now, "sources": then["sources"]})
+    order = {fingerprint: place for place, fingerprint in enumerate(then["sources"])}
+    return dataclasses.replace(
+        stages, sources=tuple(sorted(stages.sources, key=lambda s: order[s.fingerprint]))
     )
-    was = then[place] if place < len(then) else "nothing"
-    got = now[place] if place < len(now) else "nothing"
+
+
+def _write(file: Path, content: Kept) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".tmp")
+    partial.write_text(json.dumps(content, indent=1))
+    partial.rename(file)
+
+
+def _described(stages: Stages, buckets: int) -> Kept:
+    keeps: dict[str, str] = {}
+    for stage in stages.stages[1:]:
+        for node in stage.nodes:
+            if not node.row_wise:
+                keeps[f"{stage.number}:{node.fingerprint}"] = described(node)
+        for arrival in stage.arrivals:
+            text = f"the input of stage {stage.number} from {described(arrival.producer)}"
+            keeps[f"{stage.number}:{_way(arrival, stages)}"] = text
+    sources = {source.fingerprint: described(source) for source in stages.sources}
+    return {"buckets": buckets, "stages": len(stages.stages), "sources": sources, "keeps": keeps}
+
+
+def described(node: Node) -> str:
+    """A step with its parameters and columns, and the steps that it stands on."""
+    columns = ", ".join(f"{f.name} {f.type}" for f in node.schema)
+    own = f"{node.step} {node.describe()}".strip()
+    above = ", ".join(child.step for child in node.inputs)
+    return f"{own} ({columns})" + (f" on {above}" if above else "")
+
+
+def _way(arrival: Exchange, stages: Stages) -> str:
+    """What an input's state lies under; a gate without rows can go on from another of its source."""
+    root = root_of(arrival.producer, stages) if arrival.source_stage == 0 else None
+    if isinstance(root, Source) and root.shape.insert_only:
+        return root.fingerprint
+    return arrival.label
+
+
+def _compare(then: Kept, now: Kept) -> None:
+    if set(then["sources"]) != set(now["sources"]):
+        raise _changed(then["sources"], now["sources"])
+    if then["stages"] != now["stages"]:
+        raise StreamError(
+            f"the checkpoint belongs to a plan of {then['stages'] - 1} stages; this one has "
+            f"{now['stages'] - 1}.",
+            remedy="Start with a new checkpoint, or write the new output in a query of its own.",
+        )
+    if set(now["keeps"]) - set(then["keeps"]):
+        raise _changed(then["keeps"], now["keeps"])
+
+
+def _changed(then: dict[str, str], now: dict[str, str]) -> StreamError:
+    """The first step that has no state in the checkpoint, next to the one it seems to have been."""
+    fresh = next((text for key, text in now.items() if key not in then), "nothing")
+    gone = [text for key, text in then.items() if key not in now]
+    likely = difflib.get_close_matches(fresh, gone, n=1, cutoff=0.0)
+    was = f"where it has '{likely[0]}', this plan has '{fresh}'" if likely else f"it has no '{fresh}'"
     return StreamError(
-        f"the checkpoint belongs to another plan: where it has '{was}', this plan has '{got}'.",
+        f"the checkpoint belongs to another plan: {was}.",
         remedy="Start with a new checkpoint, or put the step back as it was.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import tempfile
 from collections.abc import Mapping
@@ -84,7 +85,7 @@ def start(
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     place = str(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
     job = make_job(nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop")
-    keep_plan(Path(place), nodes, buckets)
+    job = dataclasses.replace(job, stages=keep_plan(Path(place), job.stages, buckets))
     return launch(job, nodes, spark, target, place, trigger=trigger, files_per_epoch=files_per_epoch)
 
 

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from itertools import count
 from typing import Any, overload
 
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import as_type
+from caesura.expr.code import code_key
 from caesura.plan import here
 from caesura.udm.annotations import Shape, View, arrow_type, element, hints, is_row, row_fields, shape_of
 from caesura.udm.module import Kind, Module, Traits
@@ -33,7 +33,6 @@ from caesura.udm.registry import register
 
 Given = Any
 STEPS = ("init", "add", "remove", "compute")
-_numbers = count(1)
 
 
 @overload
@@ -119,7 +118,7 @@ def _module(
         reads_window=reads,
         params=params,
         traits=known,
-        token=f"{target.__module__}.{getattr(target, '__qualname__', name)}#{next(_numbers)}",
+        token=f"{target.__module__}.{getattr(target, '__qualname__', name)}#{code_key(target)}",
     )
     return register(module) if registered else module
 

@@ -7,12 +7,16 @@ missing, the error says what to install.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from caesura.errors import StreamError
+from caesura.expr.nodes import Call, Expr
+from caesura.expr.rewrite import children
 from caesura.plan.node import Node, walk
 
 if TYPE_CHECKING:
@@ -22,10 +26,29 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 def homes(*roots: Node) -> list[ModuleType]:
-    """The Python modules, not installed anywhere, that the user-defined modules of a plan come from."""
+    """The Python modules, not installed anywhere, that a plan's functions and modules come from."""
     names = {use.module.target.__module__ for node in walk(*roots) for use in getattr(node, "uses", ())}
+    for node in walk(*roots):
+        for field in dataclasses.fields(node):
+            names |= {_home(f) for f in functions(getattr(node, field.name))} - {""}
     found = [sys.modules[name] for name in sorted(names) if name in sys.modules and name != "__main__"]
     return [home for home in found if not _installed(home)]
+
+
+def functions(part: object) -> Iterator[Any]:
+    """The users' functions in a parameter of a step."""
+    if isinstance(part, Call):
+        yield part.function
+    if isinstance(part, Expr):
+        for child in children(part):
+            yield from functions(child)
+    elif isinstance(part, tuple):
+        for inner in part:
+            yield from functions(inner)
+
+
+def _home(function: Any) -> str:
+    return str(getattr(function, "__module__", None) or "")
 
 
 def _installed(home: ModuleType) -> bool:

@@ -1,0 +1,96 @@
+"""A checkpoint goes on with a plan that changes nothing it holds, and refuses one that does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bucket_plans import sources
+
+import caesura as cz
+from caesura import Stream, col
+from caesura.errors import StreamError
+from caesura.events import History
+from caesura.plan import Node
+from caesura.plan.cut import cut
+from caesura.plan.prune import prune
+from caesura.runtime.cluster import Cluster
+from caesura.spark.checkpoint import keep_plan
+
+Outputs = dict[str, Node]
+
+
+def counted(size: int = 10) -> Stream:
+    a, _ = sources()
+    return Stream(a).group_by("id").tumbling(size).agg(n=cz.count())
+
+
+def kept(folder: Path, buckets: int = 2, **outputs: Stream) -> None:
+    keep_plan(folder, cut(prune({name: stream.node for name, stream in outputs.items()})), buckets)
+
+
+def test_the_same_plan_and_more_outputs_without_state_go_on(tmp_path: Path) -> None:
+    kept(tmp_path, out=counted())
+    kept(tmp_path, out=counted())
+    kept(tmp_path, first=counted().where(col("n") > 2).select("n"), out=counted())
+    kept(tmp_path, first=counted().where(col("n") > 2).select("n"))
+
+
+def test_a_changed_step_is_named_next_to_what_it_was(tmp_path: Path) -> None:
+    kept(tmp_path, out=counted())
+    wanted = r"where it has 'tumbling.*10.*', this plan has 'tumbling.*20"
+    with pytest.raises(StreamError, match=wanted):
+        kept(tmp_path, out=counted(20))
+
+
+def test_a_new_step_with_state_is_refused(tmp_path: Path) -> None:
+    kept(tmp_path, out=counted())
+    with pytest.raises(StreamError, match="belongs to another plan"):
+        kept(tmp_path, out=counted().distinct())
+
+
+def test_another_stage_is_refused(tmp_path: Path) -> None:
+    kept(tmp_path, out=counted())
+    with pytest.raises(StreamError, match="a plan of 1 stages; this one has 2"):
+        kept(tmp_path, out=counted().group_by("n").tumbling(10).agg(m=cz.count()))
+
+
+def test_another_source_is_refused(tmp_path: Path) -> None:
+    kept(tmp_path, out=counted())
+    _, b = sources()
+    with pytest.raises(StreamError, match="belongs to another plan"):
+        kept(tmp_path, out=counted(), more=Stream(b).where(col("id") > 1))
+
+
+def test_other_buckets_are_refused(tmp_path: Path) -> None:
+    kept(tmp_path, out=counted())
+    with pytest.raises(StreamError, match="made with 2 buckets; this session has 3"):
+        kept(tmp_path, 3, out=counted())
+
+
+def test_sources_stay_in_the_order_in_which_the_checkpoint_counts_them(tmp_path: Path) -> None:
+    a, b = sources()
+    one, two = Stream(a).group_by("id").totals(n=cz.count()), Stream(b).group_by("id").totals(n=cz.count())
+    first = cut(prune({"one": one.node, "two": two.node}))
+    second = cut(prune({"two": two.node, "one": one.node}))
+    keep_plan(tmp_path, first, 2)
+    assert second.sources != first.sources
+    assert keep_plan(tmp_path, second, 2).sources == first.sources
+
+
+def test_state_goes_on_under_a_plan_with_an_output_more() -> None:
+    a, _ = sources()
+    raws = list(a.read({}))
+    plan = Stream(a).group_by("id").tumbling(10).agg(n=cz.count())
+    whole = Cluster({"out": plan.node}, 2)
+    first = Cluster({"out": plan.node}, 2)
+    second = Cluster({"big": plan.where(col("n") >= 1).node, "out": plan.node}, 2)
+    for place, raw in enumerate(raws):
+        whole.epoch([(a, raw)], closes=place == len(raws) - 1)
+    for raw in raws[:2]:
+        first.epoch([(a, raw)])
+    second.restore({n: d for n, d in first.snapshot().items() if d is not None})
+    for place, raw in enumerate(raws[2:], 2):
+        second.epoch([(a, raw)], closes=place == len(raws) - 1)
+    got = History.of([*first.items["out"], *second.items["out"]], plan.node.schema)
+    assert got == History.of(whole.items["out"], plan.node.schema)
