@@ -101,11 +101,13 @@ class Operator:
 
     def meta(self) -> dict[str, Any]:
         """What else must survive, as JSON; extended by subclasses."""
-        return {"promises": [p.to_json() for p in self.promises]}
+        counted = [self.counters.rows_in, self.counters.rows_out]
+        return {"promises": [p.to_json() for p in self.promises], "rows": counted}
 
     def remember(self, meta: dict[str, Any]) -> None:
         """Takes back what `meta` gave."""
         self.promises = [Promises.from_json(p) for p in meta["promises"]]
+        self.counters.rows_in, self.counters.rows_out = meta["rows"]
 
     def rebuild(self) -> None:
         """Derives indexes again after the row states were restored."""

@@ -22,6 +22,7 @@ from caesura.punctuation import Alignment, Intent, Punctuation
 from caesura.runtime.fragment import OUT
 from caesura.runtime.mapper import LATE
 from caesura.runtime.packet import Packet
+from caesura.runtime.status import COUNTS
 
 
 @dataclass
@@ -31,6 +32,8 @@ class Epoch:
     number: int
     items: dict[str, list[Item]]
     late: dict[str, list[pa.RecordBatch]]
+    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """How each bucket stands, by stage and bucket."""
 
 
 @dataclass
@@ -44,11 +47,15 @@ class Aligner:
         """The items by output and the late rows by source of the packets of an epoch."""
         items: dict[str, list[Item]] = {}
         late: dict[str, list[pa.RecordBatch]] = {}
+        reports: dict[str, dict[str, Any]] = {}
         told: list[tuple[str, int, Punctuation]] = []
         for packet in sorted(packets, key=lambda p: (p.label, p.origin, p.seq)):
             if packet.label == LATE:
                 rows = [i.payload for i in packet.items if isinstance(i, Page)]
                 late.setdefault(packet.header["source"], []).extend(rows)
+                continue
+            if packet.label == COUNTS:
+                reports[packet.origin] = packet.header
                 continue
             name = packet.label.removeprefix(OUT)
             for item in packet.items:
@@ -59,7 +66,7 @@ class Aligner:
         for name, origin, item in told:
             if item.intent is Intent.DEFINITE:
                 items.setdefault(name, []).extend(self._held(name, origin, item))
-        return Epoch(number, items, late)
+        return Epoch(number, items, late, reports)
 
     def to_json(self) -> dict[str, Any]:
         """What the buckets have promised, as JSON."""

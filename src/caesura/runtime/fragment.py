@@ -16,12 +16,13 @@ from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Counters, Node
 from caesura.plan.cut import Exchange, Stages, rebuilt
-from caesura.punctuation import Alignment, Intent, Pattern, Punctuation
+from caesura.punctuation import MIN_TIME, Alignment, Intent, Pattern, Punctuation
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.graph import mergeable
 from caesura.runtime.mapper import late_packet, path, root_of, route, teller
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
+from caesura.runtime.status import COUNTS
 
 OUT = "out:"
 UP = "up:"
@@ -52,6 +53,7 @@ class Fragment:
         self._producers: dict[str, Node] = {}
         for arrival in self.stage.arrivals:
             self._open(arrival)
+        self._tellers = {teller(stages, source).label for source in self._sources.values()}
         for departure in self.stage.departures:
             self.alignments[UP + departure.label] = Alignment(range(self.buckets))
         outputs = {d.label: self._graft(d.producer) for d in self.stage.departures}
@@ -165,12 +167,9 @@ class Fragment:
             if fed is not None:
                 self.query.feed(label, fed)
         late = gate.drain_late()
-        if late is not None and self._reports(label):
+        if late is not None and label in self._tellers:
             source, producer = self._sources[label], self._producers[label]
             yield late_packet(late, source, producer, f"{self.stage.number}:{self.bucket}")
-
-    def _reports(self, label: str) -> bool:
-        return teller(self.stages, self._sources[label]).label == label
 
     def _carried(self, label: str, item: Item) -> Item | None:
         """Punctuation of a source as it is behind the steps that stage 0 ran."""
@@ -216,6 +215,28 @@ class Fragment:
     def counters(self) -> dict[str, Counters]:
         """What each step of the stage has done and holds here."""
         return self.query.counters()
+
+    def report(self) -> Packet:
+        """How this bucket stands, for whoever watches the query."""
+        steps = {}
+        for cell in self.query.graph.cells:
+            if isinstance(cell.node, Input):
+                continue
+            counted = cell.operator.measure()
+            told = None if counted.told_out is None else counted.told_out.pattern.time_bound
+            steps[cell.label] = {
+                "stage": self.stage.number,
+                "rows_in": counted.rows_in,
+                "rows_out": counted.rows_out,
+                "state_rows": counted.state_rows,
+                "state_bytes": counted.state_bytes,
+                "promised": MIN_TIME if told is None else told,
+                "held_by": counted.held_by,
+            }
+        telling = [label for label in self.gates if label in self._tellers]
+        sources = {self._sources[label].step: self.gates[label].report() for label in telling}
+        origin = f"{self.stage.number}:{self.bucket}"
+        return Packet(0, COUNTS, 0, origin, 0, {"steps": steps, "sources": sources})
 
     def snapshot(self) -> Chunks:
         """The chunks of state that changed since the last snapshot."""

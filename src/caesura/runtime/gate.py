@@ -92,6 +92,7 @@ class Gate(SourceIngress):
         else:
             self.lanes.advance(lane, chunk.top)
         self.since += chunk.rows
+        self.counters.rows_in += chunk.rows
         for pattern in chunk.says:
             yield from self._say(lane, pattern, lane.next)
 
@@ -105,6 +106,17 @@ class Gate(SourceIngress):
             self.lanes.advance(self.lanes[number], top)
         self._tops = {}
         return self.close() if closes else self._finished(self._advance(now=True))
+
+    def report(self) -> dict[str, int]:
+        """Rows read of the source, rows refused in this bucket, the latest time and the time promised."""
+        lanes = self.lanes.lanes.values()
+        latest = max((lane.top for lane in lanes), default=MIN_TIME)
+        return {
+            "rows": self.counters.rows_in,
+            "late": self.table.count,
+            "latest": latest,
+            "promised": self.bound,
+        }
 
     def _admit(self, lane: Lane, page: Page) -> Iterator[Item]:
         page, sync, prior = _unhide(page, self.rules.schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,7 @@ from caesura import errors
 from caesura.errors import CaesuraError, StreamError
 from caesura.plan import Node
 from caesura.runtime.running import Output, Result, delivered
+from caesura.runtime.status import Status
 from caesura.spark.checkpoint import keep_plan
 from caesura.spark.frames import FrameReader
 from caesura.spark.host import make_job, packets
@@ -34,6 +36,10 @@ class SparkQuery:
     def __init__(self, query: StreamingQuery, sink: Sink) -> None:
         self.query = query
         self.sink = sink
+        self._began = time.monotonic()
+        self._before: tuple[int, int, float] | None = None
+        """The epoch, rows and moment at which the rate was last taken."""
+        self._rate = 0.0
 
     def wait(self, seconds: int | None = None) -> bool:
         """Waits for the end; True when it has come. A failure in a worker is raised as ours."""
@@ -62,9 +68,31 @@ class SparkQuery:
         return bool(self.query.isActive)
 
     def progress(self) -> dict[str, Any]:
-        """The last epoch in figures: rows, durations, state."""
+        """What Spark says of the last epoch: durations, offsets, its state store."""
         last = self.query.lastProgress
         return {} if last is None else dict(last)
+
+    def status(self) -> Status:
+        """How the query stands: rates, and for each step rows, state, promises; `to_json` for programs."""
+        status, last = self.sink.board.status(), self.progress()
+        if not last:
+            return status
+        rows = sum(source.rows for source in status.sources.values())
+        now = time.monotonic()
+        if self._before is None or last["batchId"] != self._before[0]:
+            before = self._before or (-1, rows, self._began)
+            self._rate = (rows - before[1]) / max(1e-9, now - before[2])
+            self._before = (last["batchId"], rows, now)
+        seconds = last["durationMs"].get("triggerExecution", 0) / 1000
+        return dataclasses.replace(status, epoch=last["batchId"], seconds=seconds, rows_per_second=self._rate)
+
+    def watch(self, every: float = 0.5) -> None:
+        """Shows the query in the terminal until it ends or is interrupted."""
+        from caesura.console import watch
+
+        watch(self.status, lambda: self.active, every=every)
+        if not self.active:
+            self.wait()
 
 
 def start(

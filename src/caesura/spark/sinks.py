@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +23,7 @@ from caesura.runtime.aligner import Aligner, Epoch
 from caesura.runtime.fragment import OUT
 from caesura.runtime.mapper import LATE
 from caesura.runtime.packet import Packet, decode
+from caesura.runtime.status import COUNTS, Board
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 class Sink(Protocol):
     """Takes the packets of an epoch."""
+
+    board: Board
+    """How the query stands, as of the last epoch."""
 
     def open(self, outputs: Mapping[str, Node], buckets: int) -> None: ...
     def write(self, epoch: int, packets: DataFrame) -> None: ...
@@ -41,6 +45,7 @@ class CallbackSink:
     def __init__(self, function: Callable[[Epoch], object]) -> None:
         self._function = function
         self._last = -1
+        self.board = Board()
 
     def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
         self._aligner = Aligner(buckets)
@@ -51,7 +56,10 @@ class CallbackSink:
             return
         self._last = epoch
         some = [Packet.from_row((r.stage, r.label, r.bucket, r.origin, r.seq, bytes(r.data))) for r in rows]
-        self._function(self._aligner.epoch(epoch, some))
+        made = self._aligner.epoch(epoch, some)
+        for origin, report in made.reports.items():
+            self.board.take(origin, report)
+        self._function(made)
 
 
 class MemorySink(CallbackSink):
@@ -97,6 +105,7 @@ class ParquetSink:
     """
 
     path: str
+    board: Board = field(default_factory=Board)
 
     def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
         self._tables = {name: (node.schema, node.time) for name, node in outputs.items()}
@@ -116,7 +125,9 @@ class ParquetSink:
                 yield pa.RecordBatch.from_pylist([line], WRITTEN)
 
         done = packets.filter("stage = 0").mapInArrow(save, "output string, file string, rows long").collect()
-        files = [{"output": r.output, "file": r.file, "rows": r.rows} for r in done]
+        for report in (json.loads(r.file) for r in done if r.output == COUNTS):
+            self.board.take(report["origin"], report)
+        files = [{"output": r.output, "file": r.file, "rows": r.rows} for r in done if r.output != COUNTS]
         _commit(Path(self.path) / "_commits" / f"{epoch:06d}.json", {"epoch": epoch, "files": files})
 
 
@@ -130,10 +141,12 @@ def _save(
     items: dict[str, list[Item]] = {}
     late: dict[str, list[pa.RecordBatch]] = {}
     for batch in batches:
-        for label, data in zip(
-            batch.column("label").to_pylist(), batch.column("data").to_pylist(), strict=True
-        ):
+        columns = (batch.column(name).to_pylist() for name in ("label", "origin", "data"))
+        for label, origin, data in zip(*columns, strict=True):
             header, some = decode(data)
+            if label == COUNTS:
+                yield {"output": COUNTS, "file": json.dumps({"origin": origin, **header}), "rows": 0}
+                continue
             if label == LATE:
                 rows = [i.payload for i in some if isinstance(i, Page)]
                 late.setdefault(header["source"], []).extend(rows)

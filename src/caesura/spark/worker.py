@@ -148,7 +148,7 @@ def run_bucket(
 
 def _step(job: Job, stage: int, bucket: int, packets: list[Packet], store: Store) -> list[Packet]:
     fragment = _fragment(job, stage, bucket, store)
-    out = list(fragment.step(packets, closes=job.closes))
+    out = [*fragment.step(packets, closes=job.closes), fragment.report()]
     stamp = uuid.uuid4().hex
     store.write(fragment.snapshot(), stamp)
     _LIVE[job.name, stage, bucket] = (stamp, fragment)
@@ -186,8 +186,12 @@ def _log(job: Job, bucket: int, returning: pd.DataFrame) -> None:
 
 
 def _fragment(job: Job, stage: int, bucket: int, store: Store) -> Fragment:
+    """The live fragment if it stands where the store does, else one restored.
+
+    It is put back when its epoch is done: one that failed half way is not used again.
+    """
     held = store.stamp()
-    live = _LIVE.get((job.name, stage, bucket))
+    live = _LIVE.pop((job.name, stage, bucket), None)
     if live is not None and live[0] == held:
         return live[1]
     fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate)

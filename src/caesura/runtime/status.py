@@ -1,0 +1,122 @@
+"""How a query that runs in buckets stands: what each step has done and holds, how far time has come.
+
+Every bucket reports with its epoch; the board adds the reports up. A promise is what all buckets give.
+
+>>> board = Board()
+>>> for bucket, bound in (("0", 10), ("1", 8)):
+...     step = {"rows_in": 5, "rows_out": 2, "state_rows": 3, "state_bytes": 90, "promised": bound}
+...     board.take(f"1:{bucket}", {"steps": {"join": step}, "sources": {}})
+>>> board.status().steps["join"].rows_in, board.status().steps["join"].promised
+(10, 8)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from caesura.punctuation import MIN_TIME
+
+COUNTS = "counts"
+"""The label of the packets that carry reports."""
+
+
+@dataclass(frozen=True)
+class StepStatus:
+    """One step, over all buckets."""
+
+    stage: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    promised: int = MIN_TIME
+    """The time up to which its output is definite."""
+    held_by: str = ""
+
+    def plus(self, other: StepStatus) -> StepStatus:
+        return StepStatus(
+            self.stage,
+            self.rows_in + other.rows_in,
+            self.rows_out + other.rows_out,
+            self.state_rows + other.state_rows,
+            self.state_bytes + other.state_bytes,
+            min(self.promised, other.promised),
+            self.held_by or other.held_by,
+        )
+
+
+@dataclass(frozen=True)
+class SourceStatus:
+    """One source: rows read, rows refused, the latest time seen and the time promised."""
+
+    rows: int = 0
+    late: int = 0
+    latest: int = MIN_TIME
+    promised: int = MIN_TIME
+
+    def plus(self, other: SourceStatus) -> SourceStatus:
+        return SourceStatus(
+            max(self.rows, other.rows),
+            self.late + other.late,
+            max(self.latest, other.latest),
+            min(self.promised, other.promised),
+        )
+
+
+@dataclass(frozen=True)
+class Status:
+    """A running query at a moment."""
+
+    steps: Mapping[str, StepStatus] = field(default_factory=dict)
+    sources: Mapping[str, SourceStatus] = field(default_factory=dict)
+    epoch: int = -1
+    seconds: float = 0.0
+    """How long the last epoch took."""
+    rows_per_second: float = 0.0
+
+    @property
+    def latest(self) -> int:
+        """The latest time that any source has seen."""
+        return max((s.latest for s in self.sources.values()), default=MIN_TIME)
+
+    def lag(self, step: str) -> int | None:
+        """How far a step's promise is behind the latest time seen; None before it has promised anything."""
+        promised = self.steps[step].promised
+        return None if promised == MIN_TIME else max(0, self.latest - promised)
+
+    def to_json(self) -> dict[str, Any]:
+        """The status as plain values, with the lag of every step."""
+        data = asdict(self)
+        for name, step in data["steps"].items():
+            step["lag"] = self.lag(name)
+        return data
+
+
+class Board:
+    """The last report of every bucket of every stage."""
+
+    def __init__(self) -> None:
+        self._reports: dict[str, Mapping[str, Any]] = {}
+
+    def take(self, origin: str, report: Mapping[str, Any]) -> None:
+        """A bucket's report; it replaces the one before."""
+        self._reports[origin] = report
+
+    def status(self) -> Status:
+        """All reports together; a step whose name another stage has too is called ``name@stage``."""
+        placed: dict[tuple[int, str], StepStatus] = {}
+        sources: dict[str, SourceStatus] = {}
+        for report in self._reports.values():
+            for name, values in report["steps"].items():
+                one = StepStatus(**values)
+                place = (one.stage, name)
+                placed[place] = placed[place].plus(one) if place in placed else one
+            for name, values in report["sources"].items():
+                read = SourceStatus(**values)
+                sources[name] = sources[name].plus(read) if name in sources else read
+        steps: dict[str, StepStatus] = {}
+        for stage, name in sorted(placed, key=lambda place: place[0]):
+            steps[f"{name}@{stage}" if name in steps else name] = placed[stage, name]
+        return Status(steps, sources)
