@@ -131,7 +131,7 @@ def plans(seed: int) -> Iterator[Stream]:
     yield a.group_by("id").tumbling(7).agg(**MADE, wide=cz.sum("k"), first=cz.min("s"))
     yield a.group_by("id").totals(**MADE, wide=cz.sum("k"), last=cz.max("s"))
     yield points(seed).group_by("id").tumbling(7).agg(**MADE)
-    yield points(seed).group_by("id").hopping(6, every=2).agg(**MADE)
+    yield points(seed).group_by("id").hopping(6, every=2).agg(**MADE, wide=cz.sum("id"))
     yield a.join(b, on="id", how=("full", "left", "semi", "anti")[seed % 4])
     yield a.join(b, on="id", where=col("v") > 0)
     yield a.select("id", "s").distinct()

@@ -80,10 +80,12 @@ class RowState:
         return first
 
     def touch(self, rows: I64) -> None:
-        """Notes that fields of these rows were written."""
+        """Notes that fields of these rows were written; a row may be named often."""
+        if self._saved == 0:
+            return
         old = rows[rows < self._saved]
         if len(old):
-            self._touched.append(old)
+            self._touched.append(np.unique(old))
 
     def kill(self, rows: I64) -> None:
         """Takes these rows out; they must live, and be named once each."""

@@ -26,6 +26,7 @@ I32 = npt.NDArray[np.int32]
 SPAN = 5
 FULL = 68
 LOW32 = np.int64(0xFFFFFFFF)
+FRACTION = np.int64((1 << 52) - 1)
 NONE: I64 = np.zeros(0, np.int64)
 
 
@@ -38,16 +39,15 @@ def add_floats(slots: I64, values: F64, weights: I64, limbs: I64, base: I32, unf
     """
     missed = 0
     width = limbs.shape[1]
+    bits = values.view(np.int64)
     for i in range(len(slots)):
-        x = values[i]
-        if not math.isfinite(x) or x == 0.0:
+        place = (bits[i] >> 52) & 2047
+        mantissa = bits[i] & FRACTION
+        if place == 2047 or (place == 0 and mantissa == 0):
             continue
-        fraction, exponent = math.frexp(x)
-        mantissa = np.int64(fraction * 9007199254740992.0)
-        place = exponent - 53 + 1074
-        if place < 0:
-            mantissa >>= -place
-            place = 0
+        if place > 0:
+            mantissa |= FRACTION + 1
+            place -= 1
         limb = place >> 5
         shift = place & 31
         slot = slots[i]
@@ -58,11 +58,7 @@ def add_floats(slots: I64, values: F64, weights: I64, limbs: I64, base: I32, unf
             unfit[missed] = i
             missed += 1
             continue
-        sign = np.int64(1)
-        if mantissa < 0:
-            sign = np.int64(-1)
-            mantissa = -mantissa
-        sign *= weights[i]
+        sign = weights[i] if bits[i] >= 0 else -weights[i]
         low = (mantissa & LOW32) << shift
         high = (mantissa >> 32) << shift
         limbs[slot, at] += sign * (low & LOW32)
@@ -85,56 +81,64 @@ def carry_limbs(limbs: I64) -> None:
 
 @kernel
 def round_limbs(limbs: I64, base: I32, out: F64) -> None:
-    """The double nearest to each exact sum. Settles carries in ``limbs`` on the way."""
+    """The double nearest to each exact sum."""
     width = limbs.shape[1]
     digits = np.zeros(width + 1, np.int64)
     for s in range(limbs.shape[0]):
         for i in range(width):
             digits[i] = limbs[s, i]
-        digits[width] = 0
-        negative = False
-        for _ in range(2):
-            for i in range(width):
-                up = digits[i] >> 32
-                digits[i] -= up << 32
-                digits[i + 1] += up
-            if digits[width] >= 0:
-                break
-            negative = True
-            for i in range(width + 1):
-                digits[i] = -digits[i]
-        top = width
-        while top >= 0 and digits[top] == 0:
-            top -= 1
-        if top < 0:
-            out[s] = 0.0
-            continue
-        out[s] = _round(digits, top, max(0, base[s]))
-        if negative:
-            out[s] = -out[s]
+        out[s] = round_digits(digits, max(0, base[s]))
+
+
+@kernel
+def round_digits(digits: I64, base: int) -> float:
+    """The double nearest to a sum in limbs, the last of them spare; settles carries in ``digits``."""
+    width = len(digits) - 1
+    digits[width] = 0
+    negative = False
+    for _ in range(2):
+        for i in range(width):
+            up = digits[i] >> 32
+            digits[i] -= up << 32
+            digits[i + 1] += up
+        if digits[width] >= 0:
+            break
+        negative = True
+        for i in range(width + 1):
+            digits[i] = -digits[i]
+    top = width
+    while top >= 0 and digits[top] == 0:
+        top -= 1
+    if top < 0:
+        return 0.0
+    rounded = _round(digits, top, base)
+    return -rounded if negative else rounded
 
 
 @kernel
 def _round(digits: I64, top: int, base: int) -> float:
     """The double nearest to a positive number in settled limbs."""
     length = 0
-    while (digits[top] >> length) != 0:
-        length += 1
-    high = 32 * top + length - 1
-    cut = high - 52
-    if 32 * base + high <= 52 or cut < 0:
-        cut = max(0, min(cut, high)) if cut > 0 else 0
-    mantissa = np.int64(0)
-    for bit in range(high, cut - 1, -1):
-        mantissa = (mantissa << 1) | ((digits[bit >> 5] >> (bit & 31)) & 1)
+    for step in (16, 8, 4, 2, 1):
+        if (digits[top] >> (length + step)) != 0:
+            length += step
+    high = 32 * top + length
+    cut = max(0, high - 52)
+    limb = cut >> 5
+    shift = cut & 31
+    mantissa = digits[limb] >> shift
+    if limb < top:
+        mantissa |= digits[limb + 1] << (32 - shift)
+    if limb + 1 < top:
+        mantissa |= digits[limb + 2] << (64 - shift)
     if cut > 0:
         half = cut - 1
         if (digits[half >> 5] >> (half & 31)) & 1:
             sticky = (digits[half >> 5] & ((1 << (half & 31)) - 1)) != 0
-            for limb in range(half >> 5):
+            for below in range(half >> 5):
                 if sticky:
                     break
-                sticky = digits[limb] != 0
+                sticky = digits[below] != 0
             if sticky or (mantissa & 1):
                 mantissa += 1
     power = int(cut + 32 * base - 1074)

@@ -1,7 +1,7 @@
-"""Overlapping windows over points from panes: a point is added once, windows are merged when they close.
+"""Overlapping windows over points from panes: a point is added once, and windows slide over the panes.
 
 A pane is as long as the greatest common divisor of size and hop, so that every window is whole panes.
-Sums, counts and extremes of panes merge exactly; a window is merged once, when its CTI has come.
+When the CTI closes windows, each pane enters its group's running values once and leaves them once.
 
 Law: panes give what the windows themselves would; they serve final output of inserted points only.
 """
@@ -15,42 +15,234 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import Grown
 from caesura.events.identity import identity
 from caesura.events.item import Item
-from caesura.events.page import Page
-from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, mix_int
+from caesura.events.page import Page, take_rows
+from caesura.events.rows import RowState
+from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.exact import FULL, SPAN
-from caesura.ops.aggregate.extremes import Grows, keep_extremes
+from caesura.ops.aggregate.extremes import Grows
+from caesura.ops.aggregate.running import Counts, Plan, Running, given_column, running
+from caesura.ops.aggregate.slide import (
+    ENTER,
+    GIVE,
+    LEAVE,
+    find_panes,
+    link_panes,
+    plan_slide,
+    renumbered,
+    resized,
+    settle_slots,
+)
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum, add_wide
+from caesura.ops.aggregate.sums import Counted, FloatSum, WideSum
 from caesura.ops.aggregate.tumbling import Tumbling, TumblingOperator
 from caesura.punctuation import INFINITY, MIN_TIME
 
 MERGES = (Counted, FloatSum, WideSum, Grows)
+CHUNK = 1 << 18
+"""So many windows leave in one page."""
 
 
-@kernel
-def merge_limbs(at: I64, row: I64, limbs: I64, base: Any, full: I64, wide: I64, out: I64) -> None:
-    """Adds the float sums of panes to those of windows, limb by limb."""
-    for i in range(len(at)):
-        r = row[i]
-        if full[r] >= 0:
-            for k in range(FULL):
-                out[at[i], k] += wide[full[r], k]
-        elif base[r] >= 0:
-            for k in range(SPAN):
-                out[at[i], base[r] + k] += limbs[r, k]
+class Panes:
+    """The panes of every group, in chains, and the running values over them."""
+
+    def __init__(self, node: Tumbling) -> None:
+        source = node.inputs[0]
+        self.length = math.gcd(node.size, node.every)
+        self.hop, self.size, self.offset = node.every // self.length, node.size // self.length, node.offset
+        self.slots = Slots(
+            node.aggregates, source.schema, (), time=node.time, insert_only=True,
+            fields={"group": np.int64, "w": np.int64},
+        )  # fmt: skip
+        keys = pa.schema([source.schema.field(k) for k in node.group])
+        self.groups = RowState({"h1": np.uint64, "h2": np.uint64, "done": np.int64}, keys)
+        self._table = KeyTable()
+        self._ahead, self._behind = Grown(np.int64), Grown(np.int64)
+        self._ends: I64 = np.zeros((0, 3), np.int64)
+        self._last: I64 = np.zeros((0, 2), np.int64)
+        """The pane that each group used last, and its slot."""
+        self._rows = Counts("rows")
+        self._running: dict[int, Running] = {id(part): running(part) for part in self.slots.parts}
+        self._closed = MIN_TIME
+
+    # Points come.
+
+    def add(self, keys: pa.RecordBatch, values: list[pa.Array], le: I64) -> None:
+        """Adds each point to its pane."""
+        k1, k2 = identity(keys.columns, len(le))
+        group = self._grouped(k1, k2, keys)
+        pane, at, missed = (np.empty(len(le), np.int64) for _ in range(3))
+        count = find_panes(le, self.offset, self.length, group, self._last, pane, at, missed)
+        if count:
+            order = np.argsort(group[missed[:count]])  # so that a slide meets panes as they lie in memory
+            rows = missed[:count][order]
+            slots = np.empty(count, np.int64)
+            slots[order] = self._found(k1[rows], k2[rows], group[rows], pane[rows])
+            settle_slots(at, slots, group, self._last)
+        self.slots.add(at, np.ones(len(le), np.int64), values)
+        self.slots.rows.touch(at)
+
+    def _grouped(self, k1: U64, k2: U64, keys: pa.RecordBatch) -> I64:
+        """The groups of these keys; one whose panes had all gone comes back."""
+        number, fresh = self._table.encode(k1, k2)
+        if len(fresh):
+            done = np.full(len(fresh), MIN_TIME, np.int64)
+            self.groups.append({"h1": k1[fresh], "h2": k2[fresh], "done": done}, take_rows(keys, fresh))
+            self._ends = resized(self._ends, self.groups.size, -1)
+            self._last = resized(self._last, self.groups.size, MIN_TIME)
+        if self.groups.live < self.groups.size:
+            some = np.unique(number)
+            self.groups.keep(some, np.ones(len(some), np.bool_))
+        return number
+
+    def _found(self, k1: U64, k2: U64, group: I64, pane: I64) -> I64:
+        """The slots of some panes; new ones are opened and hung into their chains."""
+        h1, h2 = np.empty(len(pane), np.uint64), np.empty(len(pane), np.uint64)
+        mix_int(k1, k2, np.arange(len(pane)), pane, h1, h2)
+        at, fresh = self.slots.find(h1, h2)
+        if len(fresh):
+            first = self.slots.rows.size
+            own = {"group": group[fresh], "w": pane[fresh]}
+            self.slots.open(h1[fresh], h2[fresh], pa.record_batch({}), own)
+            self._hang(np.arange(first, self.slots.rows.size))
+        return at
+
+    def _hang(self, fresh: I64) -> None:
+        none = np.full(len(fresh), -1, np.int64)
+        self._ahead.extend(none)
+        self._behind.extend(none)
+        rows = self.slots.rows
+        link_panes(fresh, rows.get("group"), rows.get("w"), self._ahead.view, self._behind.view, self._ends)
+
+    # Windows close.
+
+    def close(self, due: int | I64) -> Iterable[tuple[I64, I64]]:
+        """Slides over what is due per group; after each (group, window) the columns can be taken."""
+        if isinstance(due, int):
+            if due <= self._closed:
+                return
+            self._closed = due
+        count, first = self.groups.size, 0
+        dues = np.broadcast_to(np.asarray(due), count)
+        while first < count:
+            room = 2 * self.slots.rows.live + CHUNK
+            kind, who, row = (np.empty(room, np.int64) for _ in range(3))
+            window, told = np.empty(CHUNK, np.int64), np.zeros(2, np.int64)
+            rows = self.slots.rows
+            first = plan_slide(
+                first, self.hop, self.size, dues, self.groups.get("done"), rows.get("w"),
+                self._ahead.view, self._ends, kind, who, row, window, CHUNK, told,
+            )  # fmt: skip
+            steps, given = told.tolist()
+            plan = Plan(kind[:steps], who[:steps], row[:steps], given)
+            self._follow(plan)
+            if given:
+                yield plan.who[plan.kind == GIVE], window[:given]
+            self._let_go(plan)
+        self._tidy()
+
+    def _follow(self, plan: Plan) -> None:
+        for value in (self._rows, *self._running.values()):
+            value.run(plan, self.slots.rows, self._behind.view, self.groups.size)
+
+    def columns(self) -> list[pa.Array]:
+        """The aggregates over the windows given last."""
+        out = []
+        for (_, aggregate), parts, t in zip(
+            self.slots.aggregates, self.slots.plans, self.slots.result_types, strict=True
+        ):
+            values = {name: self._running[id(part)] for name, part in parts.items()}
+            out.append(given_column(aggregate, self._rows, values, t))
+        return out
+
+    def _let_go(self, plan: Plan) -> None:
+        """Panes that have left are gone, and groups without panes."""
+        if len(plan.kind) == 0:
+            return
+        self.slots.drop(plan.row[plan.kind == LEAVE])
+        self.groups.touch(plan.who)
+        self.groups.kill(np.flatnonzero(self.groups.alive & (self._ends[: self.groups.size, 0] < 0)))
+
+    def _tidy(self) -> None:
+        dead = self.slots.rows.size - self.slots.rows.live
+        keep = self.slots.tidy() if dead >= self.slots.rows.live or not self.slots.rows.live else None
+        if keep is not None:
+            self._last[:, 0] = MIN_TIME
+            new = np.full(self._ahead.size, -1, np.int64)
+            new[keep] = np.arange(len(keep))
+            for chain in (self._ahead, self._behind):
+                chain.replace(renumbered(chain.view[keep], new))
+            self._ends = renumbered(self._ends, new)
+            for value in self._running.values():
+                value.repane(keep, new)
+        if self.groups.wasteful:
+            self._regroup()
+
+    def _regroup(self) -> None:
+        keep = self._compacted()
+        self._table.compact(keep)
+        self._ends, self._last = self._ends[keep], self._last[keep]
+        for value in (self._rows, *self._running.values()):
+            value.regroup(keep)
+
+    def _compacted(self) -> I64:
+        """Moves the live groups together, and lets panes follow; gives old numbers by new number."""
+        new = np.full(self.groups.size, -1, np.int64)
+        keep = self.groups.compact()
+        new[keep] = np.arange(len(keep))
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive)
+        rows.get("group")[live] = new[rows.get("group")[live]]
+        rows.touch(live)
+        return keep
+
+    # State.
+
+    def states(self) -> dict[str, RowState]:
+        return {"groups": self.groups, **{f"pane_{n}": s for n, s in self.slots.states().items()}}
+
+    def rebuild(self) -> None:
+        """Chains and running values anew: what had entered enters again."""
+        rows, groups = self.slots.rows, self.groups
+        self.slots.rebuild()
+        if groups.live < groups.size:
+            self._compacted()
+        self._table = KeyTable()
+        self._table.encode(groups.get("h1"), groups.get("h2"))
+        self._ends = np.full((groups.size, 3), -1, np.int64)
+        self._last = np.full((groups.size, 2), MIN_TIME, np.int64)
+        self._ahead, self._behind = Grown(np.int64), Grown(np.int64)
+        order = np.lexsort((rows.get("w"), rows.get("group")))
+        inside = rows.get("w")[order] < self._reach(rows.get("group")[order])
+        entered = order[inside]
+        none = np.full(rows.size, -1, np.int64)
+        self._ahead.extend(none)
+        self._behind.extend(none)
+        chains = self._ahead.view, self._behind.view, self._ends
+        link_panes(entered, rows.get("group"), rows.get("w"), *chains)
+        self._ends[:, 1] = -1
+        link_panes(order[~inside], rows.get("group"), rows.get("w"), *chains)
+        self._rows = Counts("rows")
+        self._running = {id(part): running(part) for part in self.slots.parts}
+        steps = np.full(len(entered), ENTER, np.int64)
+        self._follow(Plan(steps, rows.get("group")[entered], entered, 0))
+        self._closed = MIN_TIME
+
+    def _reach(self, group: I64) -> I64:
+        """The panes before this one have entered."""
+        done = self.groups.get("done")[group]
+        known = done > MIN_TIME
+        return np.where(known, np.where(known, done, 0) * self.hop + self.size, MIN_TIME)
 
 
 class PaneOperator(TumblingOperator):
-    """Slots are panes in watermark mode; with speculation windows are kept as they are."""
+    """Panes in watermark mode; with speculation windows are kept as they are."""
 
     def __init__(self, node: Tumbling) -> None:
         super().__init__(node)
-        self.pane = math.gcd(node.size, node.every)
+        self.panes = Panes(node)
 
     @staticmethod
     def fits(operator: TumblingOperator) -> bool:
@@ -60,90 +252,33 @@ class PaneOperator(TumblingOperator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if self.speculate == "arrival":
             return super().page(port, page)
-        keys = page.payload.select(self._keys)
-        values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
-        pane = (page.le - self.node.offset) // self.pane
-        self._add(keys, values, pane, None, np.ones(len(page), np.int64))
+        values = [make(page.payload, page.le, page.re) for make in self.panes.slots.makers]
+        self.panes.add(page.payload.select(self._keys), values, page.le)
         return []
 
     def _close(self) -> list[Item]:
         if self.speculate == "arrival":
             return super()._close()
-        rows = self.slots.rows
-        live = np.flatnonzero(rows.alive)
-        start = rows.get("w")[live] * self.pane + self.node.offset
-        told = self.promises[0]
-        bound: int | I64 = told.cti if told.size == 0 else self._bound(rows.payload.take(live))
-        last = self._until(start)
-        far = 2 * (self.node.size + self.node.every + abs(self.node.offset))
-        reached = self._first(np.clip(bound, MIN_TIME + far, INFINITY - far)) - 1
-        due = np.where(np.equal(bound, INFINITY), last, np.minimum(last, reached))
-        begin = np.maximum(self._first(start), rows.get("done")[live] + 1)
-        count = np.maximum(due - begin + 1, 0)
-        some = count > 0
-        items = self._merged(live[some], begin[some], count[some])
-        rows.get("done")[live[some]] = due[some]
-        rows.touch(live[some])
-        self.slots.drop(live[due >= last])
-        self.sent.renumber(self.slots.tidy())
+        items: list[Item] = []
+        for group, window in self.panes.close(self._due()):
+            keys = self.panes.groups.payload.take(group).columns if self._keys else []
+            le = window * self.node.every + self.node.offset
+            columns = [*keys, *self.panes.columns()]
+            payload = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+            items.append(Page(le, le + self.node.size, payload))
         return items
 
-    def _merged(self, live: I64, begin: I64, count: I64) -> list[Item]:
-        """The windows that close now, each from the panes that it has."""
-        total = int(count.sum())
-        if total == 0:
-            return []
-        keys = self.slots.rows.payload.take(live)
-        pick = np.repeat(np.arange(len(live)), count)
-        window = begin[pick] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-        ids = identity(keys.columns, len(live))
-        h1, h2 = np.empty(total, np.uint64), np.empty(total, np.uint64)
-        mix_int(ids[0], ids[1], pick, window, h1, h2)
-        at, first = KeyTable().encode(h1, h2)
-        columns = [*(keys.take(pa.array(pick[first])).columns if self._keys else [])]
-        columns += self._results(at, live[pick], len(first))
-        le = window[first] * self.node.every + self.node.offset
-        return [Page(le, le + self.node.size, pa.RecordBatch.from_arrays(columns, schema=self.schema))]
+    def _due(self) -> int | I64:
+        """The last window that has closed, for all groups or for each."""
+        told, groups = self.promises[0], self.panes.groups
+        bound: Any = told.cti if told.size == 0 else self._bound(groups.payload.take(np.arange(groups.size)))
+        far = 2 * (self.node.size + self.node.every + abs(self.node.offset))
+        due = self._first(np.clip(bound, MIN_TIME + far, INFINITY - far)) - 1
+        return int(due) if np.ndim(due) == 0 else due
 
-    def _results(self, at: I64, row: I64, count: int) -> list[pa.Array]:
-        node, source = self.node, self.node.inputs[0]
-        whole = Slots(node.aggregates, source.schema, node.group, time=node.time, insert_only=True, fields={})
-        number = np.zeros(count, np.int64)
-        add_weights(at, self.slots.rows.get("rows")[row], number)
-        fields: dict[str, Any] = {"h1": np.zeros(count, np.uint64), "h2": np.zeros(count, np.uint64)}
-        fields["rows"] = number
-        for mine, theirs in zip(self.slots.parts, whole.parts, strict=True):
-            fields.update(self._merge(mine, theirs, at, row, count))
-        whole.rows.append(fields)
-        return whole.results(np.arange(count))
+    def states(self) -> dict[str, RowState]:
+        return {**super().states(), **self.panes.states()}
 
-    def _merge(self, mine: Accumulator, theirs: Accumulator, at: I64, row: I64, count: int) -> dict[str, Any]:
-        """The fields of one accumulator, merged from panes to windows."""
-        fields, rows = theirs.zeros(count), self.slots.rows
-        if isinstance(mine, Counted):
-            add_weights(at, rows.get(mine.name)[row], fields[mine.name])
-        elif isinstance(mine, WideSum):
-            low, high = (f"{mine.name}_{half}" for half in ("low", "high"))
-            ones = np.ones(len(at), np.int64)
-            add_wide(at, ones, rows.get(low)[row], rows.get(high)[row], fields[low], fields[high])
-        elif isinstance(mine, Grows):
-            best, seen = (f"{mine.name}_{part}" for part in ("best", "seen"))
-            some = np.flatnonzero(rows.get(seen)[row] > 0)
-            keep_extremes(at[some], rows.get(best)[row[some]], mine.sign, fields[seen], fields[best])
-        elif isinstance(mine, FloatSum) and isinstance(theirs, FloatSum):
-            self._merge_floats(mine, theirs, at, row, fields)
-        return fields
-
-    def _merge_floats(
-        self, mine: FloatSum, theirs: FloatSum, at: I64, row: I64, fields: dict[str, Any]
-    ) -> None:
-        rows, name, count = self.slots.rows, mine.name, len(fields[f"{mine.name}_full"])
-        limbs, base, full = (rows.get(f"{name}_{part}") for part in ("limbs", "base", "full"))
-        wide = mine.full.get("limbs") if mine.full.size else np.zeros((1, FULL), np.int64)
-        out = np.zeros((count, FULL), np.int64)
-        merge_limbs(at, row, limbs, base, full, wide, out)
-        theirs.full.append({"limbs": out})
-        fields[f"{name}_full"] = np.arange(count)
-        odd = rows.get(f"{name}_odd")[row]
-        if odd.any():
-            np.add.at(fields[f"{name}_odd"], at, odd)
+    def rebuild(self) -> None:
+        super().rebuild()
+        self.panes.rebuild()

@@ -63,7 +63,7 @@ class Slots:
         self._values: dict[object, int] = {}
         self._types: list[pa.DataType] = []
         self.makers: list[Any] = []
-        self._plans = [self._plan(aggregate) for _, aggregate in aggregates]
+        self.plans = [self._plan(aggregate) for _, aggregate in aggregates]
         own = {"h1": np.uint64, "h2": np.uint64, "rows": np.int64, **fields}
         for _, part in self._parts.values():
             own.update(part.fields())
@@ -113,6 +113,11 @@ class Slots:
         return [part for _, part in self._parts.values()]
 
     @property
+    def result_types(self) -> list[pa.DataType]:
+        """The type of each aggregate's result."""
+        return [result_type(a, self.schema, self._time) for _, a in self.aggregates]
+
+    @property
     def value_types(self) -> list[pa.Field]:
         """The columns of values that `add` wants, in order."""
         return [pa.field(f"v{i}", t) for i, t in enumerate(self._types)]
@@ -143,7 +148,7 @@ class Slots:
     def results(self, at: I64) -> list[pa.Array]:
         """The value of every aggregate in these slots."""
         out = []
-        for (_, aggregate), plan in zip(self.aggregates, self._plans, strict=True):
+        for (_, aggregate), plan in zip(self.aggregates, self.plans, strict=True):
             out.append(self._result(aggregate, plan, at))
         return out
 

@@ -80,7 +80,7 @@ class Counted(Stateless):
         return {self.name: np.int64}
 
     def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
-        return {self.name: np.zeros(count, np.int64)}
+        return {self.name: np.broadcast_to(np.int64(0), count)}
 
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
@@ -122,30 +122,38 @@ class WideSum(Stateless):
         add_wide(at, weights, low, high, slots.get(f"{self.name}_low"), slots.get(f"{self.name}_high"))
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
-        low = slots.get(f"{self.name}_low")[at]
-        high = slots.get(f"{self.name}_high")[at]
-        if pa.types.is_decimal(self.result):
-            pairs = np.empty((len(at), 2), np.int64)
-            pairs[:, 0], pairs[:, 1] = low.view(np.int64), high
-            return pa.Array.from_buffers(self.result, len(at), [None, pa.py_buffer(pairs)])
-        total = low.view(np.int64)
-        if (high != (total >> 63)).any():
-            raise StreamError(
-                "a sum of integers left the range of 64 bits.",
-                remedy="Sum a cast to 'decimal(38, 0)' or to 'double' instead.",
-            )
-        return pa.array(total)
+        low, high = slots.get(f"{self.name}_low")[at], slots.get(f"{self.name}_high")[at]
+        return wide_values(low, high, self.result)
 
-    def as_float(self, slots: RowState, at: I64) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def as_float(self, slots: RowState, at: I64) -> F64:
         """The sums as doubles, for averages; correctly rounded where 64 bits hold them."""
-        low = slots.get(f"{self.name}_low")[at]
-        high = slots.get(f"{self.name}_high")[at]
-        small = high == (low.view(np.int64) >> 63)
-        out = low.view(np.int64).astype(np.float64)
-        for i in np.flatnonzero(~small):
-            out[i] = float((int(high[i]) << 64) + int(low[i]))
-        scale = self.result.scale if pa.types.is_decimal(self.result) else 0
-        return out / float(10**scale)
+        low, high = slots.get(f"{self.name}_low")[at], slots.get(f"{self.name}_high")[at]
+        return wide_as_float(low, high, self.result)
+
+
+def wide_values(low: U64, high: I64, result: pa.DataType) -> pa.Array:
+    """128-bit sums as a column; an integer that leaves 64 bits is refused."""
+    if pa.types.is_decimal(result):
+        pairs = np.empty((len(low), 2), np.int64)
+        pairs[:, 0], pairs[:, 1] = low.view(np.int64), high
+        return pa.Array.from_buffers(result, len(low), [None, pa.py_buffer(pairs)])
+    total = low.view(np.int64)
+    if (high != (total >> 63)).any():
+        raise StreamError(
+            "a sum of integers left the range of 64 bits.",
+            remedy="Sum a cast to 'decimal(38, 0)' or to 'double' instead.",
+        )
+    return pa.array(total)
+
+
+def wide_as_float(low: U64, high: I64, result: pa.DataType) -> F64:
+    """128-bit sums as doubles."""
+    small = high == (low.view(np.int64) >> 63)
+    out = low.view(np.int64).astype(np.float64)
+    for i in np.flatnonzero(~small):
+        out[i] = float((int(high[i]) << 64) + int(low[i]))
+    scale = result.scale if pa.types.is_decimal(result) else 0
+    return out / float(10**scale)
 
 
 def _wide(values: pa.Array) -> tuple[U64, I64]:
@@ -165,6 +173,8 @@ class FloatSum:
         self.name = name
         self._added = 0
         self.full = RowState({"limbs": np.dtype((np.int64, (FULL,)))})
+        self.has_odd = False
+        """Whether a value that is not finite has ever come."""
 
     def fields(self) -> Fields:
         return {
@@ -176,10 +186,10 @@ class FloatSum:
 
     def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
         return {
-            f"{self.name}_limbs": np.zeros((count, SPAN), np.int64),
-            f"{self.name}_base": np.full(count, -1, np.int32),
-            f"{self.name}_odd": np.zeros((count, 3), np.int64),
-            f"{self.name}_full": np.full(count, -1, np.int64),
+            f"{self.name}_limbs": np.broadcast_to(np.int64(0), (count, SPAN)),
+            f"{self.name}_base": np.broadcast_to(np.int32(-1), count),
+            f"{self.name}_odd": np.broadcast_to(np.int64(0), (count, 3)),
+            f"{self.name}_full": np.broadcast_to(np.int64(-1), count),
         }
 
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
@@ -187,15 +197,19 @@ class FloatSum:
         at, weights, values = present(at, weights, values)
         plain = words(values).astype(np.float64)
         self._settle(slots, len(plain))
-        odd = ~np.isfinite(plain)
-        if odd.any():
-            self._add_odd(slots, at[odd], weights[odd], plain[odd])
-        full = slots.get(f"{self.name}_full")
+        finite = np.isfinite(plain)
+        if not finite.all():
+            self._add_odd(slots, at[~finite], weights[~finite], plain[~finite])
         limbs, base = slots.get(f"{self.name}_limbs"), slots.get(f"{self.name}_base")
-        short = np.flatnonzero(full[at] < 0) if self.full.live else np.arange(len(at))
-        unfit = np.empty(len(short), np.int64)
+        unfit = np.empty(len(at), np.int64)
+        if not self.full.live:
+            missed = add_floats(at, plain, weights, limbs, base, unfit)
+            self._add_full(slots, at, weights, plain, unfit[:missed])
+            return
+        full = slots.get(f"{self.name}_full")
+        short = np.flatnonzero(full[at] < 0)
         missed = add_floats(at[short], plain[short], weights[short], limbs, base, unfit)
-        rest = [short[unfit[:missed]], np.flatnonzero(full[at] >= 0) if self.full.live else unfit[:0]]
+        rest = [short[unfit[:missed]], np.flatnonzero(full[at] >= 0)]
         self._add_full(slots, at, weights, plain, np.concatenate(rest))
 
     def _settle(self, slots: RowState, more: int) -> None:
@@ -207,6 +221,7 @@ class FloatSum:
             self._added = more
 
     def _add_odd(self, slots: RowState, at: I64, weights: I64, plain: np.ndarray[Any, Any]) -> None:
+        self.has_odd = True
         kind = np.where(np.isnan(plain), 0, np.where(plain > 0, 1, 2))
         np.add.at(slots.get(f"{self.name}_odd"), (at, kind), weights)
 
@@ -281,6 +296,7 @@ class FloatSum:
 
     def rebuild(self, slots: RowState) -> None:
         """Drops the full sums that no live slot names."""
+        self.has_odd = bool(slots.get(f"{self.name}_odd").any())
         full = slots.get(f"{self.name}_full")
         used = full[full >= 0]
         dead = np.setdiff1d(np.flatnonzero(self.full.alive), used)

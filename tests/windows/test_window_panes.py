@@ -1,0 +1,94 @@
+"""Windows that slide over panes: looked at twice however long they are, and right after a restart."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import caesura as cz
+from caesura.events import History, Item, Page
+from caesura.ops.aggregate.slide import ENTER, GIVE, LEAVE, slide_extremes
+from caesura.ops.input import Input
+from caesura.plan import Properties
+from caesura.punctuation import MIN_TIME, Pattern, Punctuation, cti
+from caesura.runtime import Query
+
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.float64())])
+POINTS = Properties(insert_only=True, points=True, max_duration=1)
+
+
+class Counting:
+    """An array that counts how often it is read."""
+
+    def __init__(self, values: Any) -> None:
+        self.values, self.reads = np.array(values, np.int64), 0
+
+    def __getitem__(self, place: int) -> int:
+        self.reads += 1
+        return int(self.values[place])
+
+
+@pytest.mark.parametrize("size", [4, 64, 512])
+def test_a_sliding_extreme_reads_each_pane_a_fixed_number_of_times(size: int) -> None:
+    panes, chance = 1500, Random(size)
+    words = [chance.randint(0, 9) for _ in range(panes)]
+    kind, row = [], []
+    for last in range(panes):
+        if last >= size:
+            kind.append(LEAVE), row.append(last - size)
+        kind.append(ENTER), row.append(last)
+        kind.append(GIVE), row.append(max(0, last - size + 1))
+    best, out = Counting(words), np.zeros(panes, np.int64)
+    zeros = np.zeros(len(kind), np.int64)
+    none = np.iinfo(np.int64).max
+    slide_extremes.twin(
+        np.array(kind), zeros, np.array(row), best, np.ones(panes, np.int64), np.arange(panes),  # type: ignore[arg-type]
+        np.arange(panes) - 1, True, int(none), np.zeros(panes, np.int64), np.array([none]),
+        np.array([-1]), np.array([MIN_TIME]), out,
+    )  # fmt: skip
+    assert out.tolist() == [min(words[max(0, i - size + 1) : i + 1]) for i in range(panes)]
+    assert best.reads <= 6 * panes
+
+
+def drawn(seed: int) -> list[Item]:
+    """Points of groups that come, go silent and come back, under a CTI that follows."""
+    chance, items = Random(seed), list[Item]()
+    for t in range(0, 120, 4):
+        ids = [chance.choice((t // 20, t // 20, 7)) for _ in range(3)]
+        starts = sorted(t + chance.randint(0, 5) for _ in ids)
+        values = [chance.choice((0.1, 1e300, 1e-300, float("inf"), float("nan"), 3.0, None)) for _ in ids]
+        batch = pa.record_batch([pa.array(ids), pa.array(values, pa.float64())], schema=SCHEMA)
+        items += [Page.of(batch, le=starts, re=[s + 1 for s in starts]), cti(t)]
+    return [*items, Punctuation(Pattern())]
+
+
+def plan() -> Any:
+    source = Input(label="a", payload=SCHEMA, known=POINTS)
+    own = {"n": cz.count(), "s": cz.sum("v"), "low": cz.min("v"), "high": cz.max("v"), "m": cz.avg("v")}
+    return cz.Stream(source).group_by("id").hopping(10, every=4, offset=1).agg(**own).node
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_panes_go_on_after_a_restart_among_groups_that_died(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caesura.events.rows.SMALL", 0)
+    node, items = plan(), drawn(seed)
+    eager = Query({"out": node}, speculate="arrival")
+    query, kept, out = Query({"out": node}, speculate="watermark"), dict[str, bytes](), list[Item]()
+    for place, item in enumerate(items):
+        for one in (eager, query):
+            one.feed("a", item)
+            one.run()
+        out += query.take("out")
+        if place % 7 == seed:
+            chunks = {**kept, **query.snapshot()}
+            kept = {name: data for name, data in chunks.items() if data is not None}
+            query = Query({"out": node}, speculate="watermark")
+            query.restore(kept)
+    assert repr(History.of(out, node.schema)) == repr(History.of(eager.take("out"), node.schema))
+    assert query.state_rows == 0
