@@ -23,7 +23,7 @@ from caesura.io.ingress import Lateness, Rules, SourceIngress
 from caesura.io.late import LIMIT
 from caesura.io.policy import Policy, at_end
 from caesura.io.shape import Shape
-from caesura.plan import OWN, Holding, Need, Properties, Raw, SourceNode
+from caesura.plan import OUTPUT_ONLY, OWN, FeedbackRule, Holding, Need, Properties, Raw, SourceNode
 from caesura.punctuation import Pattern
 
 
@@ -120,6 +120,10 @@ class Source(SourceNode):
         if self.shape.insert_only:
             return ()
         return (Holding("events that may be retracted", OWN, (Need(OWN, tuple(self.schema.names)),)),)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """What is covered does not enter; what need not be read is not read."""
+        return OUTPUT_ONLY
 
     @property
     def declares(self) -> tuple[str, ...]:

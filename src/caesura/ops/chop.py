@@ -24,7 +24,8 @@ from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.endless import Endless
-from caesura.plan import Holding, Need, Node, Operator, Properties, definite, shown
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule, shown
+from caesura.plan.lifetimes import Inside
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 MOST_PIECES = 50_000_000
@@ -53,6 +54,10 @@ class Chop(Node):
 
     def holds(self) -> tuple[Holding, ...]:
         return (Holding("events", 0, (Need(0, tuple(self.schema.names)),), until="forever", endless=True),)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """A row's pieces are its own; rows without end that came before are cut on."""
+        return row_rule(self.schema.names, self.inputs[0].properties, Inside(), guard="input")
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return wanted

@@ -28,7 +28,8 @@ from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import Side
-from caesura.plan import Holding, Need, Operator, Properties, aligned
+from caesura.plan import FeedbackRule, Holding, Need, Operator, Properties, Translation, aligned
+from caesura.plan.lifetimes import Moved
 from caesura.punctuation import INFINITY, Alignment, Pattern
 
 
@@ -48,6 +49,11 @@ class Clip(Join):
         itself = self.inputs[0].fingerprint == self.inputs[1].fingerprint
         rows = Holding("left rows", 0, (own, right), each=2, one_per=self.keys(0) if itself else None)
         return rows, Holding("starts", 1, (left, right), until="start")
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """A left row is its own result; a right start cuts others, so the right is told nothing."""
+        left = Translation.of(self.schema.names, self.inputs[0].properties, Moved(("LE", 0), None))
+        return (FeedbackRule((left, None), "rows", "input"),)
 
     def looks_up(self, port: int) -> bool:
         return False

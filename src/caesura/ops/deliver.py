@@ -23,7 +23,7 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
 from caesura.ops.join.kernel import GONE
 from caesura.ops.join.side import Side
-from caesura.plan import Holding, Need, Node, Operator, Properties, definite
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule
 from caesura.punctuation import INFINITY, Pattern, lt
 
 Mode = Literal["final", "marked"]
@@ -53,6 +53,10 @@ class Deliver(Node):
         until: Literal["start", "end"] = "start" if self.inputs[0].properties.fixed_ends else "end"
         need = Need(0, tuple(self.schema.names))
         return (Holding("waiting rows", 0, (need,), until=until, holds_back=self.mode == "final"),)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Rows that wait are kept back when their time comes."""
+        return row_rule(self.schema.names, self.inputs[0].properties)
 
     def operator(self) -> Operator:
         return Hold(self)

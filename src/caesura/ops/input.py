@@ -14,7 +14,17 @@ import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.plan import TICKS, Holding, Node, Operator, Properties, Up, definite
+from caesura.plan import (
+    OUTPUT_ONLY,
+    TICKS,
+    FeedbackRule,
+    Holding,
+    Node,
+    Operator,
+    Properties,
+    Up,
+    definite,
+)
 from caesura.punctuation import Pattern, Punctuation
 
 
@@ -44,6 +54,10 @@ class Input(Node):
 
     def holds(self) -> tuple[Holding, ...]:
         return ()
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """What is covered goes no further; whoever feeds the port may ask what that is."""
+        return OUTPUT_ONLY
 
     def operator(self) -> Operator:
         return PassOn()

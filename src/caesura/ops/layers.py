@@ -35,8 +35,9 @@ from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.union import Union
-from caesura.plan import Holding, Need, Node, Operator, Properties, aligned
-from caesura.punctuation import INFINITY, Alignment, Pattern
+from caesura.plan import FeedbackRule, GivenUp, Holding, Need, Node, Operator, Properties, Translation, aligned
+from caesura.plan.lifetimes import Whole
+from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern
 
 Count = Literal["distinct", "bag", "set"]
 MODES: dict[Count, int] = {"distinct": 0, "bag": 1, "set": 2}
@@ -76,6 +77,12 @@ class Layers(Node):
         needs = tuple(Need(port, self.keys(port)) for port in range(len(self.inputs)))
         words = ("left rows", "right rows") if len(self.inputs) > 1 else ("rows",)
         return tuple(Holding(what, port, needs, each=2) for port, what in enumerate(words))
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """A payload's intervals are given up whole: a row more or less may join or part them."""
+        names = self.schema.names
+        ports = tuple(Translation.of(names, child.properties, Whole(1)) for child in self.inputs)
+        return (FeedbackRule(ports, "groups", purges=True),)
 
     def operator(self) -> Operator:
         return LayersOperator(self)
@@ -280,6 +287,21 @@ class LayersOperator(Operator):
             return np.full(len(live), held.cti)
         return self._bound(state.payload.take(live))
 
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Takes back the intervals that match, unless one begins in the settled past and goes on."""
+        found = covered(self.sent, pattern)
+        le = self.sent.get("le")[found]
+        payload = self.sent.payload.take(found)
+        if (le < self._bound(payload)).any():
+            return None
+        page = Page.of(payload, le=le, re=self.sent.get("re")[found], re_new=le)
+        until = int(self.sent.get("re")[found].max(initial=MIN_TIME))
+        self.sent.kill(found)
+        rows = covered(self.rows, pattern)
+        self.rows.kill(rows)
+        self._index()
+        return GivenUp([page], until, len(found) + len(rows))
+
     def states(self) -> dict[str, RowState]:
         return {"rows": self.rows, "sent": self.sent}
 
@@ -292,6 +314,15 @@ class LayersOperator(Operator):
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._alignment = Alignment.from_json(meta["alignment"])
+
+
+def covered(state: RowState, pattern: Pattern) -> I64:
+    """The live rows of a state, with fields `le` and `re`, that match a feedback pattern."""
+    live = np.flatnonzero(state.alive)
+    batch = state.payload.take(live)
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns |= {"LE": state.get("le")[live], "RE": state.get("re")[live]}
+    return live[pattern.matches(columns)]
 
 
 def _value_ids(h1: U64, h2: U64, le: I64, re: I64, side: I64) -> tuple[U64, U64]:

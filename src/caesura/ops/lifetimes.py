@@ -26,7 +26,8 @@ from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import KEPT, Page, take_rows
 from caesura.kernels.hashing import I64
-from caesura.plan import Node, Operator, Properties, definite, shown
+from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
+from caesura.plan.lifetimes import Lifetimes, Moved, Stepped
 from caesura.punctuation import INFINITY, Image, Pattern, SchemaMapping
 
 Rule = Literal["shift", "set_duration", "extend", "scale", "start_at", "points_at_start", "points_at_end"]
@@ -111,6 +112,29 @@ class Lifetime(Node):
                 return le, le + 1
             case "points_at_end":
                 return re, np.where(endless, INFINITY, re + np.where(endless, 0, 1))
+
+    @property
+    def moves(self) -> Lifetimes:
+        """How output lifetimes come from input ones, for feedback."""
+        by = self.amount
+        match self.rule:
+            case "shift":
+                return Moved(("LE", by), ("RE", by))
+            case "set_duration":
+                return Moved(("LE", 0), ("LE", by))
+            case "extend":
+                return Moved(("LE", 0), ("RE", by))
+            case "start_at":
+                return Stepped(by)
+            case "points_at_start":
+                return Moved(("LE", 0), ("LE", 1))
+            case "points_at_end":
+                return Moved(("RE", 0), ("RE", 1))
+        return Moved(("LE", 0), None)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Columns as they are, times moved back."""
+        return row_rule(self.schema.names, self.inputs[0].properties, self.moves)
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return wanted

@@ -20,7 +20,8 @@ from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.expr import Expr, attributes, compile_expr, is_column, shifted_column, type_of
 from caesura.ops.timed import refuse_moving_ends
-from caesura.plan import Node, Operator, Properties, definite
+from caesura.plan import FeedbackRule, Node, Operator, Properties, Translation, definite
+from caesura.plan.lifetimes import Kept
 from caesura.punctuation import Image, Pattern, SchemaMapping
 
 
@@ -63,6 +64,10 @@ class Select(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return self.mapping.down(pattern)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Columns that come through are told on; computed ones are guarded behind (thesis, 4.2.3)."""
+        return (FeedbackRule((Translation(self.mapping, Kept(), self.inputs[0].properties),)),)
 
     def narrowed(self, wanted: set[str]) -> Select:
         return replace(self, columns=tuple((name, expr) for name, expr in self.columns if name in wanted))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.plan import Holding, Node, Operator, Properties, aligned, both
+from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, aligned, both
 from caesura.punctuation import Alignment, Pattern
 
 
@@ -56,6 +56,11 @@ class Union(Node):
 
     def holds(self) -> tuple[Holding, ...]:
         return ()
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Every input is told (thesis, 4.2.4)."""
+        names = self.schema.names
+        return (FeedbackRule(tuple(Translation.of(names, child.properties) for child in self.inputs)),)
 
     def operator(self) -> Operator:
         return Merge(len(self.inputs))

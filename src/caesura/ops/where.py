@@ -19,7 +19,7 @@ from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.expr import Expr, attributes, compile_predicate, type_of
 from caesura.ops.timed import refuse_moving_ends
-from caesura.plan import Node, Operator, Properties, definite
+from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule
 from caesura.punctuation import Pattern
 
 
@@ -51,6 +51,10 @@ class Where(Node):
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         gone = self.keep and not set(pattern.without_time().attributes) <= set(self.keep)
         return None if gone else pattern
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """What is covered is not looked at (thesis, 4.2.2)."""
+        return row_rule(self.schema.names, self.inputs[0].properties, guard="input")
 
     def narrowed(self, wanted: set[str]) -> Where:
         return replace(self, keep=tuple(n for n in self.inputs[0].schema.names if n in wanted))

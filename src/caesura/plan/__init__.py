@@ -1,18 +1,22 @@
 """Plans: frozen nodes that check themselves, their properties, and what they print as."""
 
 from caesura.plan.duration import Duration, shown, ticks
+from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
-from caesura.plan.operator import Counters, Operator, Up, aligned, definite
+from caesura.plan.operator import Counters, GivenUp, Operator, Up, aligned, definite
 from caesura.plan.place import here
 from caesura.plan.properties import Properties, both
 from caesura.plan.source import Ingress, Raw, SourceNode
 
 __all__ = [
+    "OUTPUT_ONLY",
     "OWN",
     "TICKS",
     "Counters",
     "Duration",
+    "FeedbackRule",
+    "GivenUp",
     "Holding",
     "Ingress",
     "Need",
@@ -21,11 +25,13 @@ __all__ = [
     "Properties",
     "Raw",
     "SourceNode",
+    "Translation",
     "Up",
     "aligned",
     "both",
     "definite",
     "here",
+    "row_rule",
     "shown",
     "ticks",
     "walk",

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.events.types import check_schema
+from caesura.plan.feedback import FeedbackRule
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
 from caesura.plan.place import here
@@ -91,6 +92,10 @@ class Node:
     def holds(self) -> tuple[Holding, ...] | None:
         """The state the step keeps and what frees it, for contracts; None where it does not say."""
         return () if self.row_wise else None
+
+    def feedback(self) -> tuple[FeedbackRule, ...] | None:
+        """How the step answers feedback, the best way first; None where it takes none."""
+        return None
 
     def keys(self, port: int) -> tuple[str, ...]:
         """The input columns whose equal values must meet in one place; empty when any place will do."""

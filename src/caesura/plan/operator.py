@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from caesura.errors import StreamError
 from caesura.events.item import Item
@@ -20,6 +20,15 @@ from caesura.punctuation import Alignment, Intent, Pattern, Promises, Punctuatio
 
 Up = tuple[int, Punctuation]
 """A message for the operator behind an input port."""
+
+
+class GivenUp(NamedTuple):
+    """What leaves because results were given up, and the latest end of what is gone."""
+
+    items: list[Item]
+    until: int
+    rows: int = 0
+    """How many rows of state went."""
 
 
 @dataclass
@@ -36,6 +45,8 @@ class Counters:
     told_in: Punctuation | None = None
     told_out: Punctuation | None = None
     extra: dict[str, int] = field(default_factory=dict)
+    feedback: dict[str, int] = field(default_factory=dict)
+    """What feedback did here: rows stopped by place, state let go, messages by their fate."""
 
     @property
     def last_in(self) -> str:
@@ -81,6 +92,18 @@ class Operator:
         """What goes further up because a consumer spoke. By default a message stops here."""
         self.counters.extra["control"] = self.counters.extra.get("control", 0) + 1
         return ()
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Lets go of the results that match and takes back what was sent of them.
+
+        None where something sent may still change and can no longer be taken back: it must be corrected,
+        so its input is still needed.
+        """
+        return None
+
+    def let_go(self, port: int, pattern: Pattern) -> int:
+        """Lets go of an input's rows that match and have nothing to correct; gives how many went."""
+        return 0
 
     def punctuation(self, port: int, item: Punctuation) -> Iterable[Item]:
         """Takes a punctuation; one that says nothing new ends here."""

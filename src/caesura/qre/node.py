@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Column
-from caesura.plan import Duration, Node, Operator, Properties, shown, ticks
+from caesura.plan import OUTPUT_ONLY, Duration, FeedbackRule, Node, Operator, Properties, shown, ticks
 from caesura.punctuation import Pattern
 from caesura.qre.evaluation import Evaluator, Kernel
 from caesura.qre.inference import value_type
@@ -60,6 +60,10 @@ class Over(Node):
         if pattern.time_bound is None or pattern.without_time().attributes:
             return None
         return pattern
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Any item may belong to any match: feedback stops here."""
+        return OUTPUT_ONLY
 
     def operator(self) -> Operator:
         from caesura.qre.operator import QueryOperator

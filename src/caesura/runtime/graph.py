@@ -13,8 +13,10 @@ from typing import Protocol, TypeVar
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
+from caesura.feedback.responder import Responder, Switches
 from caesura.plan import Node, Operator
-from caesura.punctuation import INFINITY, Intent, Punctuation
+from caesura.plan.explain import Given, carried
+from caesura.punctuation import INFINITY, Intent, Promises, Punctuation
 
 T = TypeVar("T")
 
@@ -76,6 +78,11 @@ class Cell:
     outputs: list[Edge] = field(default_factory=list)
     depth: int = 0
     taps: list[Tap] = field(default_factory=list)
+    branches: list[str] = field(default_factory=list)
+    """The names of its taps, as consumers."""
+    responder: Responder | None = None
+    """Feedback at the step, from the first message on."""
+    switches: Switches = field(default_factory=Switches)
 
     @property
     def blocked(self) -> bool:
@@ -87,14 +94,46 @@ class Cell:
 
     def hear(self) -> None:
         """Takes the messages from below, and passes on what the operator sends further up."""
-        for edge in self.outputs:
+        for number, edge in enumerate(self.outputs):
             while edge.up:
-                self.upward(edge.up.popleft())
+                self.upward(edge.up.popleft(), f"edge {number}")
 
-    def upward(self, message: Punctuation) -> None:
+    def upward(self, message: Punctuation, branch: str = "") -> None:
+        """Takes a message from one consumer."""
+        if message.intent is Intent.ASSUMED and self.node.feedback() is not None:
+            self.operator.counters.extra["control"] = self.operator.counters.extra.get("control", 0) + 1
+            self.listen().hear(branch, message)
+            self.respond()
+            return
         for port, further in self.guarded(self.operator.control, message):
             self.inputs[port].up.append(further)
         self.speak()
+
+    def listen(self) -> Responder:
+        """The step's answer to feedback, made when it is first needed."""
+        if self.responder is None:
+            given = Promises()
+            if self.outputs and self.outputs[0].target is not None:
+                given = self.outputs[0].target.operator.promises[self.outputs[0].port].copy()
+            told = self.operator.counters.told_out
+            if told is not None:
+                given.add(told.pattern)
+            branches = [*(f"edge {n}" for n in range(len(self.outputs))), *self.branches]
+            kinds = kinds_of(self)
+            self.responder = Responder(
+                self.node, self.operator, branches, kinds, given=given, switches=self.switches
+            )
+        return self.responder
+
+    def respond(self) -> None:
+        """Lets out what the answer to feedback holds ready: items down, messages up."""
+        assert self.responder is not None
+        out, self.responder.out = self.responder.out, []
+        up, self.responder.up = self.responder.up, []
+        self.send(out)
+        for port, message in up:
+            if port < len(self.inputs):
+                self.inputs[port].up.append(message)
 
     def speak(self) -> None:
         """Puts the operator's own messages on the edges that lead to it."""
@@ -108,12 +147,22 @@ class Cell:
         item = self.inputs[port].items.popleft()
         self.send(self.receive(port, item))
         self.speak()
+        if self.responder is not None and not isinstance(item, Page):
+            self.settle()
+
+    def settle(self) -> None:
+        """Lets go of feedback that punctuation has overtaken."""
+        if self.responder is not None:
+            self.responder.settle()
+            self.respond()
 
     def receive(self, port: int, item: Item) -> Iterable[Item]:
         counters = self.operator.counters
         if isinstance(item, Page):
             counters.pages_in += 1
             counters.rows_in += len(item)
+            if self.responder is not None:
+                item = self.responder.admit(port, item)
             return self.guarded(self.operator.page, port, item)
         counters.told_in = item
         return self.guarded(self.operator.punctuation, port, item)
@@ -131,6 +180,8 @@ class Cell:
     def send(self, items: Iterable[Item]) -> None:
         """Puts items on every edge out and into every tap."""
         counters = self.operator.counters
+        if self.responder is not None:
+            items = self.responder.release(items)
         for item in items:
             if isinstance(item, Page):
                 if len(item) == 0:
@@ -142,6 +193,18 @@ class Cell:
                 edge.push(item)
             for tap in self.taps:
                 tap.append(item)
+
+
+def kinds_of(cell: Cell) -> tuple[Given, ...]:
+    """The kinds of punctuation that come on each input of a cell's step, then those that leave it."""
+    known: dict[str, Given] = {}
+
+    def given(node: Node) -> Given:
+        if node.fingerprint not in known:
+            known[node.fingerprint] = carried(node, [given(child) for child in node.inputs])
+        return known[node.fingerprint]
+
+    return *(given(child) for child in cell.node.inputs), given(cell.node)
 
 
 class Graph:

@@ -26,15 +26,19 @@ import pyarrow as pa
 from caesura.errors import StreamError, closest
 from caesura.events.item import Item
 from caesura.events.rows import Chunks
+from caesura.expr import Expr
+from caesura.feedback.responder import WITHDRAWN
 from caesura.ops.input import Input
 from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, here, walk
-from caesura.punctuation import Punctuation
+from caesura.punctuation import Intent, Pattern, Punctuation
+from caesura.runtime.feedback import Assumptions, Spoken, note_losses, restore_into, snapshot_of
 from caesura.runtime.graph import Cell, Edge, Graph
 from caesura.runtime.publish import Publication, Subscribed
 from caesura.runtime.schedule import BottomUp, Schedule
 
 Speculate = Literal["arrival", "watermark"]
 PUBLISHED = "published:"
+OUTPUT = "output:"
 
 
 class Query:
@@ -66,6 +70,8 @@ class Query:
             self._mount(node, speculate)
         for name, node in outputs.items():
             self._cells[node.fingerprint].taps.append(self._taps[name])
+            self._cells[node.fingerprint].branches.append(OUTPUT + name)
+        self.assumptions = Assumptions(self)
 
     def _mount(self, node: Node, speculate: Speculate) -> None:
         operator = node.operator()
@@ -96,6 +102,11 @@ class Query:
         if output in self._published:
             return self._published[output]
         cell = self._cells[self.outputs[output].fingerprint]
+        if cell.responder is not None:
+            raise StreamError(
+                f"feedback was given to '{output}' already, which later readers have not agreed to.",
+                remedy="Publish the output before you speak to it.",
+            ).at(cell.node.step, cell.node.place)
         if cell.operator.counters.rows_out:
             raise StreamError(
                 f"rows have left '{output}' already, and a publication must know those that may change.",
@@ -103,6 +114,7 @@ class Query:
             ).at(cell.node.step, cell.node.place)
         published = self._published[output] = Publication(self, output, cell.node)
         cell.taps.append(published)
+        cell.branches.append(PUBLISHED + output)
         return published
 
     def feed(self, label: str, item: Item) -> None:
@@ -117,7 +129,9 @@ class Query:
     def send_up(self, output: str, message: Punctuation) -> None:
         """Speaks to the operator behind an output, as its consumer."""
         cell = self._cells[self.outputs[output].fingerprint]
-        cell.upward(message)
+        if message.noted(WITHDRAWN):
+            note_losses(self.graph.cells)
+        cell.upward(message, OUTPUT + output)
         self._hear()
 
     def heard(self, label: str) -> list[Punctuation]:
@@ -127,6 +141,22 @@ class Query:
         messages = list(self._inputs[label].up)
         self._inputs[label].up.clear()
         return messages
+
+    def assume(self, what: Pattern | Expr | bool, *, output: str | None = None) -> Spoken:
+        """These rows will be ignored: steps need not make them. Gives a handle to withdraw."""
+        return self.assumptions.say(Intent.ASSUMED, what, output)
+
+    def withdraw(self, spoken: Spoken | int) -> None:
+        """Takes feedback back; what lost state or input to it stays suppressed until it is closed."""
+        self.assumptions.withdraw(spoken)
+
+    def feedback(self) -> list[str]:
+        """The feedback that stands, and what is still suppressed."""
+        return self.assumptions.list()
+
+    def cell(self, output: str) -> Cell:
+        """The step behind an output, at work."""
+        return self._cells[self.outputs[output].fingerprint]
 
     def run(self) -> None:
         """Works until nothing is queued and every source is at its end."""
@@ -139,14 +169,19 @@ class Query:
             self._hear()
         ready = self.graph.ready()
         if ready:
-            edge = self.schedule.pick(ready) if len(ready) > 1 else ready[0]
-            assert edge.target is not None
-            edge.target.work(edge.port)
+            self._work(ready)
             return True
         return self._pull()
 
+    def _work(self, ready: list[Edge]) -> None:
+        edge = self.schedule.pick(ready) if len(ready) > 1 else ready[0]
+        assert edge.target is not None
+        edge.target.work(edge.port)
+
     def _hear(self) -> None:
         """Lets waiting messages climb, nearest to the outputs first."""
+        if any(m.noted(WITHDRAWN) for edge in self.graph.edges for m in edge.up):
+            note_losses(self.graph.cells)
         for cell in sorted(self.graph.cells, key=lambda c: -c.depth):
             if cell.has_control:
                 cell.hear()
@@ -175,6 +210,9 @@ class Query:
 
     def counters(self) -> dict[str, Counters]:
         """What each step has done and holds."""
+        for cell in self.graph.cells:
+            if cell.responder is not None:
+                cell.responder.measure()
         return {cell.label: cell.operator.measure() for cell in self.graph.cells}
 
     @property
@@ -189,6 +227,8 @@ class Query:
         for cell in self.graph.cells:
             for name, data in cell.operator.snapshot().items():
                 chunks[f"{cell.node.fingerprint}/{name}"] = data
+            chunks |= snapshot_of(cell)
+        chunks |= self.assumptions.snapshot()
         for output, published in self._published.items():
             chunks |= {f"{PUBLISHED}{output}/{n}": data for n, data in published.snapshot().items()}
         offsets = json.dumps({label: reader.offsets for label, reader in self._readers.items()}).encode()
@@ -203,6 +243,8 @@ class Query:
             mine = {k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)}
             if mine:
                 cell.operator.restore(mine)
+                restore_into(cell, mine)
+        self.assumptions.restore(chunks)
         for output, published in self._published.items():
             prefix = f"{PUBLISHED}{output}/"
             published.restore({k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)})
@@ -243,10 +285,12 @@ class _Reader:
         if raw is None:
             self.done = True
             self.cell.send(self.cell.guarded(self.ingress.close))
+            self.cell.settle()
             return
         self.offsets[raw.lane] = raw.offset + raw.batch.num_rows
         self.ingress.counters.rows_in += raw.batch.num_rows
         self.cell.send(self.cell.guarded(self.ingress.raw, raw))
+        self.cell.settle()
 
     def _beat(self) -> None:
         period = self.node.heartbeat

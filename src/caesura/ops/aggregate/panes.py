@@ -38,7 +38,8 @@ from caesura.ops.aggregate.slide import (
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.sums import Counted, FloatSum, WideSum
 from caesura.ops.aggregate.tumbling import Tumbling, TumblingOperator
-from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.plan import GivenUp
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 MERGES = (Counted, FloatSum, WideSum, Grows)
 CHUNK = 1 << 18
@@ -275,6 +276,10 @@ class PaneOperator(TumblingOperator):
         far = 2 * (self.node.size + self.node.every + abs(self.node.offset))
         due = self._first(np.clip(bound, MIN_TIME + far, INFINITY - far)) - 1
         return int(due) if np.ndim(due) == 0 else due
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Panes serve several windows, so they stay; what is given up is kept back at the output."""
+        return super().give_up(pattern) if self.speculate == "arrival" else GivenUp([], MIN_TIME)
 
     def states(self) -> dict[str, RowState]:
         return {**super().states(), **self.panes.states()}

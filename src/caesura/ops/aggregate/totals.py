@@ -28,7 +28,8 @@ from caesura.ops.aggregate.functions import Aggregate, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.tumbling import aggregate_schema
-from caesura.plan import Holding, Need, Node, Operator, Properties, definite
+from caesura.plan import FeedbackRule, GivenUp, Holding, Need, Node, Operator, Properties, Translation, definite
+from caesura.plan.lifetimes import Whole
 from caesura.punctuation import INFINITY, Pattern, lt
 
 
@@ -65,6 +66,11 @@ class Totals(Node):
         need = (Need(0, self.group),)
         each = 4 + len(self.aggregates)
         return (Holding("open groups", 0, need, until="forever", holds_back=True, each=each),)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Groups are given up whole, by their columns; their hulls are guarded behind."""
+        told = Translation.of(self.group, self.inputs[0].properties, Whole())
+        return (FeedbackRule((told,), "groups", purges=True),)
 
     def operator(self) -> Operator:
         return TotalsOperator(self)
@@ -173,6 +179,21 @@ class TotalsOperator(Operator):
         self.slots.drop(closed)
         self._tidy()
         return items
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Lets groups go; an open group can always be taken back, since output waits for it."""
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive)
+        keys = rows.payload.take(live).columns if self._keys else []
+        columns = {**dict(zip(self.node.group, keys, strict=True)), "LE": np.zeros(len(live), np.int64)}
+        gone = live[pattern.matches(columns)]
+        items: list[Item] = []
+        if self.speculate == "arrival" and len(gone):
+            le, re = self._hull(gone)
+            items = [self.sent.change(gone, le, re, self._payload(gone), np.zeros(len(gone), np.bool_))]
+        self.slots.drop(gone)
+        self._tidy()
+        return GivenUp(items, INFINITY, len(gone))
 
     def _final(self, at: I64) -> Page:
         le, re = self._hull(at)

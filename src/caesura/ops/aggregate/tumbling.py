@@ -32,7 +32,19 @@ from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.endless import Endless
-from caesura.plan import Holding, Need, Node, Operator, Properties, definite, shown
+from caesura.plan import (
+    FeedbackRule,
+    GivenUp,
+    Holding,
+    Need,
+    Node,
+    Operator,
+    Properties,
+    Translation,
+    definite,
+    shown,
+)
+from caesura.plan.lifetimes import Grid
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
 MOST_PIECES = 50_000_000
@@ -87,6 +99,13 @@ class Tumbling(Node):
         need = (Need(0, self.group),)
         windows = Holding("open windows", 0, need, "start", size=self.size, each=2 + len(self.aggregates))
         return windows, Holding("events", 0, need, until="forever", endless=True)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Windows are given up whole, by group and by start (thesis, 4.2.7)."""
+        grid = Grid(self.size, self.every, self.offset)
+        known = self.inputs[0].properties
+        told = Translation.of(self.group, known, grid)
+        return (FeedbackRule((told,), "groups", purges=True),)
 
     def operator(self) -> Operator:
         """Panes where windows overlap and only points come, and none goes."""
@@ -327,6 +346,37 @@ class TumblingOperator(Operator):
         self.slots.drop(closed)
         self.sent.renumber(self.slots.tidy())
         return items
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Lets windows go; those that are open can always be taken back, since output waits for them."""
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive)
+        columns = self._named(rows.payload.take(live).columns if self._keys else [])
+        le = self._start(live)
+        gone = live[pattern.matches({**columns, "LE": le, "RE": le + self.node.size})]
+        until = int(self._start(gone).max()) + self.node.size if len(gone) else MIN_TIME
+        items: list[Item] = []
+        if self.speculate == "arrival" and len(gone):
+            none = np.zeros(len(gone), np.bool_)
+            start = self._start(gone)
+            items = [self.sent.change(gone, start, start + self.node.size, self._payload(gone), none)]
+        self.slots.drop(gone)
+        self.sent.renumber(self.slots.tidy())
+        return GivenUp(items, until, len(gone) + self._drop_endless(pattern))
+
+    def _named(self, columns: list[pa.Array]) -> dict[str, Any]:
+        return dict(zip(self.node.group, columns, strict=True))
+
+    def _drop_endless(self, pattern: Pattern) -> int:
+        """Events without end go with their group, if all of its windows do."""
+        rows = self.endless.rows
+        if rows.live == 0 or "LE" in pattern or "RE" in pattern:
+            return 0
+        live = np.flatnonzero(rows.alive)
+        columns = self._named(rows.payload.take(live).columns[: len(self._keys)])
+        gone = live[pattern.matches({**columns, "LE": rows.get("le")[live]})]
+        self.endless.drop(gone)
+        return len(gone)
 
     def states(self) -> dict[str, RowState]:
         return {**self.slots.states(), "sent": self.sent.rows, "endless": self.endless.rows}

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, attributes, reads_time, type_of
-from caesura.plan import Holding, Need, Node, Operator, Properties
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation
+from caesura.plan.lifetimes import Inside, Whole
 from caesura.punctuation import Image, Pattern, SchemaMapping
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -147,6 +148,26 @@ class Join(Node):
             order = tuple(sorted(needs, key=lambda need: need.port))
             held.append(Holding(word, port, order, each=2 if self.preserved[port] else 1))
         return tuple(held)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """The five cases of the thesis (4.2.5): what one side knows whole is told to that side.
+
+        Patterns on both sides' own columns have no translation and are guarded behind. Where a side is
+        preserved, rows of the other side decide how it is cut: they are left out only for whole keys, once
+        nothing of those keys is held.
+        """
+        preserved, known = self.preserved, [child.properties for child in self.inputs]
+        inner = not any(preserved)
+        sides = tuple(
+            None if preserved[1 - port] else Translation(self.mappings[port], Inside(), known[port])
+            for port in (0, 1)
+        )
+        own = FeedbackRule(sides, "sides", purges=inner and all(p.insert_only for p in known))
+        if inner:
+            return (own,)
+        keys = SchemaMapping({a: Image(a) for a, _ in self.on}), SchemaMapping({a: Image(b) for a, b in self.on})
+        ports = tuple(Translation(mapping, Whole(1), props) for mapping, props in zip(keys, known, strict=True))
+        return FeedbackRule(ports, "groups", purges=True), own
 
     def keys(self, port: int) -> tuple[str, ...]:
         return tuple(pair[port] for pair in self.on)

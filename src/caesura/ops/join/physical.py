@@ -18,8 +18,8 @@ from caesura.kernels.keys import KeyTable
 from caesura.ops.join.kernel import GONE, pieces
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import Side
-from caesura.plan import Operator, aligned
-from caesura.punctuation import INFINITY, Alignment, Pattern
+from caesura.plan import GivenUp, Operator, aligned
+from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern
 
 FEW = 32_768
 """So many keys may outlive their rows before they are forgotten."""
@@ -247,6 +247,38 @@ class JoinOperator(Operator):
         if any(p.size for p in self.promises):
             bound = self._settled(side, mine.rows.payload.take(mine.sent.get("row")[live]))
         mine.sent.kill(live[mine.sent.get("re")[live] < bound])
+
+    def let_go(self, port: int, pattern: Pattern) -> int:
+        """Lets go of a side's rows that match; on insert-only input what they made is final."""
+        return self._dropped(port, self._matching(port, pattern))
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Lets go of keys, once no row of theirs is held that may still be cut anew."""
+        found = []
+        for port in (0, 1):
+            names = dict(zip(self.names[0], self.names[port], strict=True))
+            own = Pattern(**{names[name]: values for name, values in pattern.items()})
+            found.append(self._matching(port, own))
+        if any(len(rows) for rows, side in zip(found, self.sides, strict=True) if side.preserved):
+            return None
+        ends = [self.sides[port].rows.get("re")[rows].max(initial=MIN_TIME) for port, rows in enumerate(found)]
+        return GivenUp([], int(max(ends)), sum(self._dropped(port, rows) for port, rows in enumerate(found)))
+
+    def _matching(self, port: int, pattern: Pattern) -> I64:
+        rows = self.sides[port].rows
+        live = np.flatnonzero(rows.alive)
+        batch = rows.payload.take(live)
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns |= {"LE": rows.get("le")[live], "RE": rows.get("re")[live]}
+        return live[pattern.matches(columns)]
+
+    def _dropped(self, port: int, rows: I64) -> int:
+        side = self.sides[port]
+        side.drop(rows)
+        if side.wasteful:
+            side.compact()
+            side.relink()
+        return len(rows)
 
     def states(self) -> dict[str, RowState]:
         own = {}

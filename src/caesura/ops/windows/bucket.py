@@ -25,8 +25,9 @@ from caesura.events.columns import words
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.kernels.hashing import I64
-from caesura.plan import Holding, Node, Operator, Properties, definite
-from caesura.punctuation import NOT_NULL, NOTHING, Pattern, ge, lt
+from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, definite
+from caesura.plan.lifetimes import Kept
+from caesura.punctuation import NOT_NULL, NOTHING, Image, Pattern, SchemaMapping, ge, lt
 
 WID = "wid"
 MOST_PIECES = 50_000_000
@@ -89,7 +90,8 @@ class Bucket(Node):
             high = None if part.hi is None else self.lower(part.hi + 1)
             if low is not None and high is not None and low >= high:
                 continue
-            above, below = (NOT_NULL if low is None else ge(low)), (NOT_NULL if high is None else lt(high))
+            above = NOT_NULL if low is None else ge(self._value(low))
+            below = NOT_NULL if high is None else lt(self._value(high))
             spans = spans.union(above.intersect(below))
         rest = {name: values for name, values in pattern.items() if name != WID}
         known = rest.get(self.attr)
@@ -106,6 +108,18 @@ class Bucket(Node):
         whole = pa.int32() if pa.types.is_date32(t) else pa.int64()
         return int(pa.scalar(value, t).cast(whole).as_py())
 
+    def _value(self, plain: int) -> Any:
+        t = self.inputs[0].schema.field(self.attr).type
+        if pa.types.is_integer(t):
+            return plain
+        whole = pa.int32() if pa.types.is_date32(t) else pa.int64()
+        return pa.scalar(plain, whole).cast(t).as_py()
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Window numbers read as values of the attribute (thesis, 4.2.6, corrected)."""
+        mapping = SchemaMapping({n: Image(n) for n in self.inputs[0].schema.names}, time=None)
+        return (FeedbackRule((Numbered(mapping, Kept(), self.inputs[0].properties, self),)),)
+
     def holds(self) -> tuple[Holding, ...]:
         return ()
 
@@ -117,6 +131,17 @@ class Bucket(Node):
 
     def describe(self) -> str:
         return f"{self.attr} by {self.size} every {self.slide} from {self.origin}"
+
+
+@dataclass(frozen=True)
+class Numbered(Translation):
+    """As `Translation`, with the window's number as the values of the attribute that fall into it."""
+
+    node: Bucket
+
+    def up(self, pattern: Pattern) -> Pattern | None:
+        back = self.node.back(pattern)
+        return None if back is None else super().up(back)
 
 
 class Bucketing(Operator):

@@ -23,7 +23,7 @@ from caesura.ops.timed import refuse_moving_ends
 from caesura.ops.windows.frames import Count, Frame, Grid, Session
 from caesura.ops.windows.liveness import to_come
 from caesura.ops.windows.policy import Clip, Stamp, check, reads_ends
-from caesura.plan import Holding, Need, Node, Operator, Properties
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation, lifetimes
 from caesura.punctuation import INFINITY, Pattern, lt
 from caesura.udm import Use
 from caesura.udm.mapping import check_types, mapping
@@ -143,6 +143,19 @@ class Windows(Node):
             Holding("events of open windows", 0, need, "end", size=size, holds_back=waits),
             Holding("results of open windows", 0, need, "end", size=size, each=2),
         )
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """A group's windows are given up whole; where windows lie on a grid, also by their times."""
+        known = self.inputs[0].properties
+        told = Translation.of(self.group, known, self._lifetimes())
+        return (FeedbackRule((told,), "groups", purges=True),)
+
+    def _lifetimes(self) -> lifetimes.Lifetimes:
+        if isinstance(self.frame, Grid) and self.stamp == "aligned":
+            return lifetimes.Grid(self.frame.size, self.frame.hop, self.frame.offset)
+        if self.stamp != "aligned" or isinstance(self.frame, Grid):
+            return lifetimes.Whole()
+        return lifetimes.Whole(self.frame.gap + 1 if isinstance(self.frame, Session) else 1)
 
     def operator(self) -> Operator:
         from caesura.ops.windows.physical import WindowsOperator

@@ -22,6 +22,7 @@ from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.extremes import has_words, ranked
 from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.layers import covered
 from caesura.ops.windows.events import Events, distinct
 from caesura.ops.windows.frames import Count, Grid, Session, Snapshot
 from caesura.ops.windows.liveness import holds, to_come
@@ -31,7 +32,7 @@ from caesura.ops.windows.regions import Regions, affected, changed, count_snapsh
 from caesura.ops.windows.sent import SentWindows
 from caesura.ops.windows.units import Units, units
 from caesura.ops.windows.work import Aggregation, Application, Given, Work
-from caesura.plan import Operator, definite
+from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
 SPARE = 4096
@@ -292,6 +293,31 @@ class WindowsOperator(Operator):
         self.work.forget(
             [((int(k1[g]), int(k2[g])), s) for g, s in zip(groups.tolist(), start.tolist(), strict=True)]
         )
+
+    # Feedback.
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Takes back the rows that match, unless one begins in the settled past; events go with groups."""
+        found = covered(self.sent.rows, pattern)
+        le, re = self.sent.rows.get("le")[found], self.sent.rows.get("re")[found]
+        payload = self.sent.rows.payload.take(found)
+        frozen = np.asarray(self._bound(payload.columns[: len(self._keys)]))
+        if self.node.eager and (le < frozen).any():
+            return None
+        self.sent.rows.kill(found)
+        rows = self.events.rows
+        gone = np.zeros(0, np.int64)
+        if not self.work.incremental and "LE" not in pattern and "RE" not in pattern:
+            live = np.flatnonzero(rows.alive)
+            keys = dict(zip(self.node.group, self.events.keys_of(live), strict=True))
+            gone = live[pattern.matches({**keys, "LE": rows.get("le")[live]})]
+            rows.get("n")[gone] = 0
+            rows.kill(gone)
+        until = max(int(re.max(initial=MIN_TIME)), int(rows.get("re")[gone].max(initial=MIN_TIME)))
+        if rows.wasteful or self.sent.rows.wasteful:
+            self._tidy()
+        items: list[Item] = [Page.of(payload, le=le, re=re, re_new=le)] if len(found) else []
+        return GivenUp(items, until, len(found) + len(gone))
 
     # State.
 

@@ -22,7 +22,8 @@ import pyarrow as pa
 from caesura.events.item import Item
 from caesura.events.page import KEPT, Page
 from caesura.ops.aggregate.tumbling import check_grid
-from caesura.plan import Node, Operator, Properties, definite, shown
+from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
+from caesura.plan.lifetimes import Stepped
 from caesura.punctuation import INFINITY, Pattern, lt
 
 
@@ -57,6 +58,11 @@ class Quantise(Node):
         if bound is None or bound == INFINITY:
             return None if bound is None else pattern
         return pattern.replace("time", lt(self.moved(bound)))
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Columns as they are, starts by the period that they fall into."""
+        moves = Stepped(self.period, self.offset, past=True, size=self.size)
+        return row_rule(self.schema.names, self.inputs[0].properties, moves)
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return wanted

@@ -1,0 +1,143 @@
+"""A guard: patterns whose rows are stopped at an input or an output of a step.
+
+A plain guard stops inserts, and a retract only with its insert. A blind one stands before groups that
+were given up whole, and stops everything that matches. Patterns that definite punctuation covers go.
+
+>>> from caesura.events import draw, parse
+>>> page, = parse(" LE RE | id |\\n 1 9 | 7 | +\\n 2 9 | 8 | +")
+>>> guard = Guard(page.schema, Properties())
+>>> _ = guard.mount(Pattern(id=7))
+>>> print(draw([guard.stop(page)]))
+ LE  RE | id |
+  2  9  | 8  | +
+>>> guard.hits, guard.size
+(1, 2)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.page import Page
+from caesura.events.rows import Chunks
+from caesura.feedback.bag import Bag
+from caesura.kernels.hashing import Mask
+from caesura.plan.feedback import LE, RE
+from caesura.plan.properties import Properties
+from caesura.punctuation import MIN_TIME, TIME, Pattern, Promises, lt
+
+
+def to_promise(pattern: Pattern) -> Pattern:
+    """A feedback pattern with `time` for LE, and before every end it names."""
+    constraints = {name: values for name, values in pattern.items() if name != LE}
+    times, ends = pattern[LE], pattern[RE]
+    if not ends.is_any and ends.intervals and ends.intervals[-1].hi is not None:
+        earlier = lt(int(ends.intervals[-1].hi))
+        times = earlier if times.is_any else times.intersect(earlier)
+    return Pattern(**constraints, **({} if times.is_any else {TIME: times}))
+
+
+def from_promise(pattern: Pattern) -> Pattern:
+    """The feedback pattern again."""
+    constraints = {name: values for name, values in pattern.items() if name != TIME}
+    return Pattern(**constraints, **({LE: pattern[TIME]} if TIME in pattern else {}))
+
+
+class Guard:
+    """Patterns, the live rows dropped because of them, and what was counted."""
+
+    def __init__(self, schema: pa.Schema, known: Properties, *, blind: bool = False) -> None:
+        self.held = Promises()
+        self.blind = blind
+        self.bag = None if blind or known.insert_only else Bag(schema, fixed=known.fixed_ends)
+        self.hits = 0
+        """Rows stopped."""
+        self.until = MIN_TIME
+        """The latest end of a row stopped."""
+        self._ends = False
+
+    def mount(self, pattern: Pattern) -> bool:
+        """Takes a feedback pattern; False if it stopped all that before."""
+        added = self.held.add(to_promise(pattern))
+        self._ends = any(RE in kept for kept in self.held.others())
+        return added
+
+    def replace(self, patterns: list[Pattern]) -> None:
+        """Stands for these patterns only from now on; rows dropped before stay known."""
+        self.held = Promises(map(to_promise, patterns))
+        self._ends = any(RE in kept for kept in self.held.others())
+
+    @property
+    def patterns(self) -> list[Pattern]:
+        """What it stops, as feedback patterns."""
+        return [from_promise(p) for p in self.held.patterns()]
+
+    @property
+    def active(self) -> bool:
+        return self.held.cti > MIN_TIME or self.held.size > 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether it lets everything pass."""
+        return not self.active and (self.bag is None or self.bag.rows.live == 0)
+
+    @property
+    def size(self) -> int:
+        """Its state: patterns and rows kept."""
+        return (self.held.cti > MIN_TIME) + self.held.size + (0 if self.bag is None else self.bag.rows.live)
+
+    def matches(self, page: Page) -> Mask:
+        """Which rows match a pattern."""
+        if not self.active:
+            return np.zeros(len(page), np.bool_)
+        columns: dict[str, Any] = dict(zip(page.schema.names, page.payload.columns, strict=True))
+        if self._ends:
+            columns[RE] = page.re
+        return self.held.forbids(columns, page.le)
+
+    def stop(self, page: Page) -> Page:
+        """The rows that may pass."""
+        if len(page) == 0 or self.idle:
+            return page
+        mask = self.matches(page)
+        if self.bag is not None and not page.settled:
+            mask = self.bag.take(page, mask)
+        if not mask.any():
+            return page
+        ends = page.re[mask]
+        self.hits += len(ends)
+        self.until = max(self.until, int(ends.max()))
+        if page.re_new is not None:
+            self.until = max(self.until, int(page.re_new[mask].max()))
+        left = page.filter(~mask)
+        return Page(left.le, left.re, left.payload, left.re_new, page.settled)
+
+    def settle(self, promises: Promises) -> int:
+        """Lets go of what definite punctuation covers; gives how many patterns went."""
+        before = self.held.size
+        gone = 0
+        if MIN_TIME < self.held.cti <= promises.cti:
+            self.held.cti = MIN_TIME
+            gone = 1
+        if before:
+            self.held.drop_covered(promises)
+        if self.bag is not None:
+            self.bag.settle(promises)
+        return gone + before - self.held.size
+
+    def to_json(self) -> dict[str, Any]:
+        return {"held": self.held.to_json(), "hits": self.hits, "until": self.until, "ends": self._ends}
+
+    def snapshot(self) -> Chunks:
+        """The rows kept, as chunks of what changed."""
+        return {} if self.bag is None else self.bag.rows.snapshot()
+
+    def restore(self, meta: dict[str, Any], chunks: dict[str, bytes]) -> None:
+        self.held = Promises.from_json(meta["held"])
+        self.hits, self.until, self._ends = meta["hits"], meta["until"], meta["ends"]
+        if self.bag is not None:
+            self.bag.rows.restore(chunks)
+            self.bag.rebuild()

@@ -1,0 +1,404 @@
+"""A step's answer to feedback: the step says its rule, the guards and the messages are handled here.
+
+What all consumers of a step assume is looked up in the step's rules: rows are stopped at its inputs or its
+output, state is let go, and what can be said exactly over an input is sent on. Everything is counted.
+
+Law: what leaves lies between what would leave without feedback and that without the rows it covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.events.rows import Chunks
+from caesura.feedback.guard import Guard, from_promise, to_promise
+from caesura.plan import FeedbackRule, Node, Operator, Up
+from caesura.plan.feedback import LE, Kinds, as_definite, could_go
+from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Promises, Punctuation, lt
+
+STANDING = "standing"
+WITHDRAWN = "withdrawn"
+MOST = 4096
+"""So many patterns a step listens to; what comes beyond is not taken."""
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What a step may do about feedback."""
+
+    exploit: bool = True
+    propagate: bool = True
+
+
+def assumed(pattern: Pattern, *, standing: bool = False, withdrawn: bool = False) -> Punctuation:
+    """The message that rows will be ignored; a standing one counts until it is withdrawn."""
+    notes = [(name, True) for name, said in ((STANDING, standing), (WITHDRAWN, withdrawn)) if said]
+    return Punctuation(pattern, Intent.ASSUMED, tuple(notes))
+
+
+class Heard:
+    """What each consumer of a step has said, and what all of them together assume."""
+
+    def __init__(self, branches: Iterable[str]) -> None:
+        self.branches = list(branches)
+        self.firm: dict[str, Promises] = {b: Promises() for b in self.branches}
+        self.standing: dict[str, list[Pattern]] = {b: [] for b in self.branches}
+        self._all = Alignment(self.branches)
+
+    @property
+    def size(self) -> int:
+        return sum(p.size for p in self.firm.values()) + sum(map(len, self.standing.values()))
+
+    def add(self, branch: str, pattern: Pattern, standing: bool) -> list[Pattern]:
+        """Takes what a consumer assumes; gives what all assume from now on."""
+        if standing:
+            self.standing[branch].append(pattern)
+        else:
+            self.firm[branch].add(to_promise(pattern))
+        return [from_promise(p) for p in self._all.add(branch, to_promise(pattern))]
+
+    def withdraw(self, branch: str, pattern: Pattern) -> list[Pattern]:
+        """Takes a standing pattern back; gives all that is assumed then."""
+        if pattern in self.standing[branch]:
+            self.standing[branch].remove(pattern)
+        return self.rebuilt()
+
+    def rebuilt(self) -> list[Pattern]:
+        """What all consumers together assume, from what each has said."""
+        self._all = Alignment(self.branches)
+        shared: list[Pattern] = []
+        for branch in self.branches:
+            told = [*self.firm[branch].patterns(), *map(to_promise, self.standing[branch])]
+            for pattern in told:
+                shared += self._all.add(branch, pattern)
+        return [from_promise(p) for p in shared]
+
+    def settle(self, given: Promises) -> None:
+        """Forgets what punctuation covers."""
+        for firm in self.firm.values():
+            if MIN_TIME < firm.cti <= given.cti:
+                firm.cti = MIN_TIME
+            firm.drop_covered(given)
+        self._all.held.drop_covered(given)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "firm": {b: p.to_json() for b, p in self.firm.items()},
+            "standing": {b: [p.to_json() for p in some] for b, some in self.standing.items()},
+        }
+
+    def remember(self, data: Mapping[str, Any]) -> None:
+        for branch in self.branches:
+            if branch in data["firm"]:
+                self.firm[branch] = Promises.from_json(data["firm"][branch])
+                self.standing[branch] = [Pattern.from_json(p) for p in data["standing"][branch]]
+        self.rebuilt()
+
+
+class Responder:
+    """Feedback at one running step."""
+
+    def __init__(
+        self,
+        node: Node,
+        operator: Operator,
+        branches: Iterable[str],
+        kinds: tuple[Kinds, ...],
+        *,
+        given: Promises,
+        switches: Switches = Switches(),
+    ) -> None:
+        self.node, self.operator, self.switches = node, operator, switches
+        self.rules = node.feedback() or ()
+        self.kinds = kinds
+        """Per input, then of the output: the kinds of punctuation that come there."""
+        self.heard = Heard(branches)
+        self.given = given
+        sources = list(node.inputs)
+        self.inputs = [Guard(c.schema, c.properties) for c in sources]
+        self.blind = [Guard(c.schema, c.properties, blind=True) for c in sources]
+        self.output = Guard(node.schema, node.properties)
+        self.closing = Guard(node.schema, node.properties)
+        """What stays suppressed after a withdrawal, until punctuation closes it."""
+        ports = max(1, len(sources))  # a step that reads has one way up, out of the plan
+        self.sent = [Promises() for _ in range(ports)]
+        self.said: list[list[Pattern]] = [[] for _ in range(ports)]
+        """Standing patterns sent on, so that they can be withdrawn."""
+        self.pending: list[tuple[Pattern, bool]] = []
+        """Results that cannot be given up yet, because what was sent of them must be corrected."""
+        self.purged = MIN_TIME
+        """The latest end of results given up."""
+        self.lost = MIN_TIME
+        """The latest end of rows that steps above have lost, told before a withdrawal."""
+        self.out: list[Item] = []
+        self.up: list[Up] = []
+        self.saved = b""
+
+    # What consumers say.
+
+    def hear(self, branch: str, message: Punctuation) -> None:
+        """Takes a message from one consumer; `out` and `up` hold what follows."""
+        pattern, standing = message.pattern, bool(message.noted(STANDING))
+        if message.noted(WITHDRAWN):
+            self._withdraw(branch, pattern)
+            return
+        if pattern.is_empty:
+            self._count("empty")
+            return
+        if self.given.covers(as_definite(pattern)):
+            self._count("too late")
+            return
+        if self.heard.size >= MOST:
+            self._count("too many")
+            return
+        shared = self.heard.add(branch, pattern, standing)
+        if not shared:
+            self._count("waiting for other consumers" if len(self.heard.branches) > 1 else "said before")
+        for each in shared:
+            self._answer(each, standing)
+
+    def _answer(self, pattern: Pattern, standing: bool) -> None:
+        """Does what the first rule that fits allows."""
+        for rule in self.rules:
+            told = rule.up(pattern)
+            if told is None:
+                continue
+            if rule.means == "groups":
+                if self._groups(rule, pattern, told, standing):
+                    return
+                continue
+            self._rows(rule, pattern, told, standing)
+            return
+        self._mount(self.output, -1, pattern, standing, "output")
+        if not self.node.inputs:
+            self._send(0, pattern, standing)
+
+    def _retry(self, pattern: Pattern, standing: bool) -> None:
+        for rule in self.rules:
+            told = rule.up(pattern) if rule.means == "groups" else None
+            if told is not None and self._groups(rule, pattern, told, standing):
+                return
+
+    def _rows(
+        self, rule: FeedbackRule, pattern: Pattern, told: tuple[Pattern | None, ...], standing: bool
+    ) -> None:
+        if rule.means == "rows" and rule.guard == "output":
+            self._mount(self.output, -1, pattern, standing, "output")
+        else:
+            for port, each in enumerate(told):
+                if each is not None:
+                    self._side(rule, port, each, standing)
+            if rule.means == "sides" and not rule.purges:
+                self._mount(self.output, -1, pattern, standing, "output")
+        for port, each in enumerate(told):
+            if each is not None:
+                self._send(port, each, standing)
+
+    def _side(self, rule: FeedbackRule, port: int, pattern: Pattern, standing: bool) -> None:
+        mounted = self._mount(self.inputs[port], port, pattern, standing, "input")
+        if mounted and rule.purges:
+            self._count("purged rows", self.operator.let_go(port, pattern))
+
+    def _groups(
+        self, rule: FeedbackRule, pattern: Pattern, told: tuple[Pattern | None, ...], standing: bool
+    ) -> bool:
+        """Gives results up whole, with the output guarded; False if that must wait."""
+        if not self.switches.exploit or not self._mount(self.output, -1, pattern, standing, "output"):
+            return False  # without the guard nothing may be left out above
+        gone = self.operator.give_up(pattern)
+        if gone is None:
+            if (pattern, standing) not in self.pending:
+                self.pending.append((pattern, standing))
+                self._count("waiting to give up")
+            return False
+        self.out += gone.items
+        self.purged = max(self.purged, gone.until)
+        self._count("purged rows", gone.rows)
+        for port, each in enumerate(told):
+            if each is not None:
+                self._mount(self.blind[port], port, each, standing, "input")
+                self._send(port, each, standing)
+        return True
+
+    def _mount(self, guard: Guard, port: int, pattern: Pattern, standing: bool, place: str) -> bool:
+        """Puts a guard up, unless it is switched off, empty, covered, or could never go."""
+        if not self.switches.exploit or pattern.is_empty:
+            return False
+        promises = self.given if port < 0 else self.operator.promises[port]
+        if promises.covers(to_promise(pattern)):
+            self._count("covered already")
+            return False
+        if not standing and not could_go(pattern, self.kinds[port]):
+            self._count("could never go")
+            return False
+        if guard.mount(pattern):
+            self._count(f"guards at the {place}")
+        return True
+
+    def _send(self, port: int, pattern: Pattern, standing: bool) -> None:
+        """Sends a pattern on, unless it could save nothing: all of it was said, or cannot come."""
+        if not self.switches.propagate or pattern.is_empty:
+            return
+        promises = self.operator.promises[port] if self.node.inputs else self.given
+        if promises.covers(to_promise(pattern)):
+            self._count("not worth sending")
+            return
+        if not self.sent[port].add(to_promise(pattern)):
+            self._count("said before")
+            return
+        if standing:
+            self.said[port].append(pattern)
+        self._count("sent up")
+        self.up.append((port, assumed(pattern, standing=standing)))
+
+    # Withdrawal.
+
+    def _withdraw(self, branch: str, pattern: Pattern) -> None:
+        """Assumes only what is left; results that have lost something stay suppressed until closed."""
+        before = [*self.output.patterns, *(p for p, _ in self.pending)]
+        left = self.heard.withdraw(branch, pattern)
+        groups = [r for r in self.rules if r.means == "groups"]
+        if any(rule.up(pattern) is not None for rule in groups):
+            self._suppress(pattern, groups[0])
+        said = [list(some) for some in self.said]
+        for guard in (*self.inputs, *self.blind, self.output):
+            guard.replace([])
+        self.pending, self.said = [], [[] for _ in self.said]
+        self.sent = [Promises() for _ in self.sent]
+        silenced, self.up = self.up, []
+        for each in left:
+            self._answer(each, True)
+        again = self.up
+        self.up = silenced
+        for port, some in enumerate(said):
+            kept = [m.pattern for p, m in again if p == port]
+            for old in some:
+                if old not in kept:
+                    self.up.append((port, assumed(old, standing=True, withdrawn=True)))
+            self.up += [(p, m) for p, m in again if p == port and m.pattern not in some]
+        if before:
+            self._count("withdrawn")
+
+    def _suppress(self, pattern: Pattern, rule: FeedbackRule) -> None:
+        until = self.lost_in
+        for port in rule.ports:
+            if port is not None:
+                until = max(until, port.lifetimes.affected(until)) if until > MIN_TIME else until
+        until = max(until, self.purged)
+        if until == MIN_TIME:
+            return  # nothing was lost
+        if until < INFINITY:
+            starts = pattern[LE].intersect(lt(until)) if LE in pattern else lt(until)
+            pattern = Pattern(**{**dict(pattern.items()), LE: starts})
+        if not pattern.is_empty and not self.given.covers(as_definite(pattern)):
+            self.closing.mount(pattern)
+
+    @property
+    def lost_in(self) -> int:
+        """The latest end of input rows that were stopped here, or lost above."""
+        return max([self.lost, *(g.until for g in (*self.inputs, *self.blind))])
+
+    @property
+    def lost_out(self) -> int:
+        """The latest end of output that is missing on account of feedback."""
+        until = self.lost_in
+        if until > MIN_TIME:
+            ways = [p.lifetimes for rule in self.rules for p in rule.ports if p is not None]
+            until = max([way.lost(until) for way in ways] or [until])
+        return max(until, self.output.until, self.closing.until, self.purged)
+
+    # Items.
+
+    def admit(self, port: int, page: Page) -> Page:
+        """The rows of a page that reach the step."""
+        if port >= len(self.inputs):
+            return page
+        return self.inputs[port].stop(self.blind[port].stop(page))
+
+    def release(self, items: Iterable[Item]) -> list[Item]:
+        """The items that leave."""
+        kept: list[Item] = []
+        for item in items:
+            if isinstance(item, Page):
+                item = self.closing.stop(self.output.stop(item))
+            elif item.intent is Intent.DEFINITE:
+                self.given.add(item.pattern)
+            kept.append(item)
+        return kept
+
+    def settle(self) -> None:
+        """Lets guards go that punctuation covers, and tries again what had to wait."""
+        gone = 0
+        for port, promises in enumerate(self.operator.promises[: len(self.inputs)]):
+            gone += self.inputs[port].settle(promises) + self.blind[port].settle(promises)
+            self.sent[port].drop_covered(promises)
+        gone += self.output.settle(self.given) + self.closing.settle(self.given)
+        self.heard.settle(self.given)
+        if gone:
+            self._count("guards gone", gone)
+        if self.pending:
+            waiting, self.pending = self.pending, []
+            for pattern, standing in waiting:
+                self._retry(pattern, standing)
+
+    def _count(self, what: str, by: int = 1) -> None:
+        if by:
+            told = self.operator.counters.feedback
+            told[what] = told.get(what, 0) + by
+
+    def measure(self) -> None:
+        """Writes what the guards hold and have stopped into the step's counters."""
+        told = self.operator.counters.feedback
+        stopped = {
+            "stopped at the input": sum(g.hits for g in (*self.inputs, *self.blind)),
+            "stopped at the output": self.output.hits + self.closing.hits,
+        }
+        told.update({place: n for place, n in stopped.items() if n})
+        told["guard state"] = self.state
+        told["suppressed"] = len(self.closing.patterns)
+
+    @property
+    def state(self) -> int:
+        """Patterns and rows that the guards hold."""
+        return sum(guard.size for guard in self.guards.values())
+
+    @property
+    def guards(self) -> dict[str, Guard]:
+        named = {f"input {i}": g for i, g in enumerate(self.inputs)}
+        named |= {f"blind {i}": g for i, g in enumerate(self.blind)}
+        return {**named, "output": self.output, "closing": self.closing}
+
+    # State.
+
+    def meta(self) -> dict[str, Any]:
+        return {
+            "heard": self.heard.to_json(),
+            "given": self.given.to_json(),
+            "guards": {name: g.to_json() for name, g in self.guards.items()},
+            "sent": [p.to_json() for p in self.sent],
+            "said": [[p.to_json() for p in some] for some in self.said],
+            "pending": [[p.to_json(), standing] for p, standing in self.pending],
+            "purged": self.purged,
+            "lost": self.lost,
+            "counted": self.operator.counters.feedback,
+        }
+
+    def rows(self) -> Chunks:
+        """The rows that the guards keep."""
+        return {f"{name}/{n}": data for name, g in self.guards.items() for n, data in g.snapshot().items()}
+
+    def restore(self, meta: Mapping[str, Any], chunks: Mapping[str, bytes]) -> None:
+        self.heard.remember(meta["heard"])
+        self.given = Promises.from_json(meta["given"])
+        for name, guard in self.guards.items():
+            mine = {n[len(name) + 1 :]: d for n, d in chunks.items() if n.startswith(name + "/")}
+            guard.restore(meta["guards"][name], mine)
+        self.sent = [Promises.from_json(p) for p in meta["sent"]]
+        self.said = [[Pattern.from_json(p) for p in some] for some in meta["said"]]
+        self.pending = [(Pattern.from_json(p), standing) for p, standing in meta["pending"]]
+        self.purged, self.lost = meta["purged"], meta["lost"]
+        self.operator.counters.feedback = dict(meta["counted"])

@@ -1,0 +1,152 @@
+"""What a step does about feedback, as values that the engine, explain and contracts all read.
+
+A rule says how a pattern over the output reads over each input, and what follows from it:
+
+     rows     every input row makes output of its own: covered rows are stopped at the input or the output
+     sides    rows meet in pairs: covered rows of a side are stopped there, and let go from its state
+     groups   rows make results together: whole results are given up, with their state, and their input
+              is stopped; the output is guarded too, so that no part of a result shows
+
+A pattern that no rule can translate is guarded at the output. A step without a rule stops feedback.
+
+Law: a translation takes input rows only if all output that they could change is covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from caesura.errors import PatternError
+from caesura.plan.lifetimes import Kept, Lifetimes
+from caesura.plan.properties import Properties
+from caesura.punctuation import ANY, INFINITY, TIME, Image, Pattern, SchemaMapping, Values, lt
+
+LE, RE = "LE", "RE"
+Means = Literal["rows", "sides", "groups"]
+Kinds = frozenset[tuple[str, ...]]
+"""Kinds of definite punctuation, each by the attributes it names."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """How output attributes read over an input; what has no image cannot be told."""
+
+    mapping: SchemaMapping
+    lifetimes: Lifetimes
+    known: Properties
+    """What holds for the input: an end that may change cannot be spoken of."""
+
+    @staticmethod
+    def of(names: Iterable[str], known: Properties, lifetimes: Lifetimes | None = None) -> Translation:
+        """Columns that keep their names."""
+        mapping = SchemaMapping({name: Image(name) for name in names}, time=None)
+        return Translation(mapping, lifetimes or Kept(), known)
+
+    def up(self, pattern: Pattern) -> Pattern | None:
+        """The input rows whose every output matches; None where there is no saying."""
+        payload = Pattern(**{n: v for n, v in pattern.items() if n not in (LE, RE)})
+        mapped = self.mapping.up(payload)
+        times = self.lifetimes.back(pattern[LE], pattern[RE], points=self.known.points)
+        if mapped is None or times is None:
+            return None
+        ends = times.get(RE, ANY)
+        if not ends.is_any and not self.known.fixed_ends:
+            return None
+        if not ends.is_any and self.known.points:
+            starts = times.get(LE, ANY)
+            times = {LE: ends.shift(-1) if starts.is_any else starts.intersect(ends.shift(-1))}
+        return Pattern(**dict(mapped.items()), **times)
+
+    def wide(self, pattern: Pattern) -> Pattern | None:
+        """A pattern that no matching row escapes, for what only asks for order; None for everything."""
+        kept = {}
+        for name, values in pattern.items():
+            alone = self.up(Pattern(**{name: values}))
+            if alone is not None and name not in (LE, RE):
+                kept.update(dict(alone.items()))
+        return Pattern(**kept) if kept else None
+
+
+@dataclass(frozen=True)
+class FeedbackRule:
+    """One way in which a step answers that some of its output will be ignored."""
+
+    ports: tuple[Translation | None, ...] = ()
+    """Per input; None where nothing may be told."""
+    means: Means = "rows"
+    guard: Literal["input", "output"] = "output"
+    """Where covered rows are stopped, for `rows`."""
+    purges: bool = False
+    """Whether state is let go at once; else it stays until punctuation frees it."""
+    bounds: tuple[tuple[str, Literal["up", "down"]], ...] = ()
+    """Output columns that only grow (or only shrink) while a group is open, on insert-only input."""
+    group: tuple[str, ...] = ()
+    """The columns that a group is known by."""
+
+    def up(self, pattern: Pattern) -> tuple[Pattern | None, ...] | None:
+        """The pattern over each input; None if the rule does not fit it.
+
+        A rule for groups fits only if every input can be told: results are given up whole.
+        """
+        found = tuple(None if port is None else port.up(pattern) for port in self.ports)
+        told = [f for port, f in zip(self.ports, found, strict=True) if port is not None]
+        fits = all(f is not None for f in told) if self.means == "groups" else any(f for f in told)
+        empty = [f for f in told if f is not None and f.is_empty]
+        return found if told and fits and len(empty) < len(told) else None
+
+
+OUTPUT_ONLY: tuple[FeedbackRule, ...] = (FeedbackRule(),)
+"""For steps where feedback stops: what it covers is kept back at their output."""
+
+
+def row_rule(
+    names: Iterable[str],
+    known: Properties,
+    lifetimes: Lifetimes | None = None,
+    *,
+    guard: Literal["input", "output"] = "output",
+) -> tuple[FeedbackRule, ...]:
+    """The rule of a step that keeps columns and looks at one row at a time."""
+    return (FeedbackRule((Translation.of(names, known, lifetimes),), "rows", guard),)
+
+
+def check_feedback(pattern: Pattern, schema: pa.Schema) -> Pattern:
+    """The pattern in the columns' own types; refuses names that the stream does not have."""
+    if TIME in pattern:
+        raise PatternError(
+            "feedback speaks of rows, which have no sync time.",
+            remedy="Write LE (where a row starts) or RE (where it ends) instead of time.",
+        )
+    return pattern.check(schema, ticks=(LE, RE))
+
+
+def as_definite(pattern: Pattern) -> Pattern:
+    """The inserts that a feedback pattern matches, as definite punctuation speaks of them, or more."""
+    constraints = {n: v for n, v in pattern.items() if n not in (LE, RE)}
+    times = pattern[LE]
+    ends = pattern[RE]
+    if not ends.is_any and ends.intervals and ends.intervals[-1].hi is not None:
+        earlier = lt(int(ends.intervals[-1].hi))
+        times = earlier if times.is_any else times.intersect(earlier)
+    return Pattern(**constraints, **({} if times.is_any else {TIME: times}))
+
+
+def could_go(pattern: Pattern, kinds: Kinds) -> bool:
+    """Whether punctuation of these kinds can ever cover what a guard matches.
+
+    >>> could_go(Pattern(id=4), frozenset({("time",)})), could_go(Pattern(id=4, LE=lt(9)), frozenset({("time",)}))
+    (False, True)
+    """
+    seen = as_definite(pattern)
+    bounded = _bounded(seen[TIME]) if TIME in seen else False
+    there = {a for a in seen.attributes if a != TIME} | ({TIME} if bounded else set())
+    return any(kind and ("*" in kind or set(kind) <= there) for kind in kinds)
+
+
+def _bounded(times: Values) -> bool:
+    parts = times.intervals
+    return not parts or (parts[-1].hi is not None and parts[-1].hi < INFINITY)

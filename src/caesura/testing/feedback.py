@@ -1,0 +1,225 @@
+"""Law 6 on random streams: with feedback f the history lies between SR - subset(SR, f) and SR.
+
+Random patterns are assumed, and some withdrawn, at random moments; the streams that feed the plan may
+leave out a random part of what they are told they may. What is missing must be covered, nothing may be
+there that would not be there otherwise, and in the end no guard is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from caesura.errors import StreamError
+from caesura.events import History, Item, Page, draw
+from caesura.events.history import Row
+from caesura.events.rows import Chunks
+from caesura.feedback.guard import Guard
+from caesura.kernels.hashing import Mask
+from caesura.plan import Properties
+from caesura.punctuation import NOT_NULL, NULL, Pattern, Promises, Values, between, ge, le, lt, one_of, value
+from caesura.runtime import Query
+from caesura.testing.case import LABELS, LawCase
+from caesura.testing.host import OUT
+from caesura.testing.laws import Trial, check_truth, draw_trial
+from caesura.testing.spec import DOMAINS, PunctuationKind
+from caesura.testing.strategies import KINDS
+
+Act: TypeAlias = tuple[Literal["assume", "withdraw", "restart"], Pattern | int]
+TICKS = st.integers(-6, 24)
+
+
+def value_sets(t: pa.DataType) -> st.SearchStrategy[Values]:
+    """Random sets of values of a column's type."""
+    some: Sequence[Any] = DOMAINS["name"]
+    if pa.types.is_integer(t):
+        some = (0, 1, 2, 3, 7, -3, None)
+    elif pa.types.is_floating(t):
+        some = (0.0, 1.0, 0.1, -2.5, 2.0, None)
+    plain = [v for v in some if v is not None]
+    points = st.sampled_from(some).map(value)
+    sets = st.lists(st.sampled_from(some), min_size=1, max_size=3).map(one_of)
+    bounds = st.tuples(st.sampled_from([lt, ge, le]), st.sampled_from(plain)).map(lambda p: p[0](p[1]))
+    other = st.sampled_from(plain).map(lambda v: value(v).complement())
+    return st.one_of(points, sets, bounds, other, st.sampled_from([NULL, NOT_NULL]))
+
+
+def time_sets() -> st.SearchStrategy[Values]:
+    """Random sets of times."""
+    ranges = st.tuples(TICKS, st.integers(0, 9)).map(lambda p: between(p[0], p[0] + p[1]))
+    bounds = st.tuples(st.sampled_from([lt, ge]), TICKS).map(lambda p: p[0](p[1]))
+    return st.one_of(bounds, ranges, TICKS.map(value))
+
+
+def patterns(schema: pa.Schema) -> st.SearchStrategy[Pattern]:
+    """Random feedback patterns over a stream."""
+    columns = [f for f in schema if not pa.types.is_nested(f.type) and not pa.types.is_decimal(f.type)]
+    parts = [st.tuples(st.just(f.name), value_sets(f.type)) for f in columns]
+    parts += [st.tuples(st.sampled_from(["LE", "LE", "RE"]), time_sets())]
+    some = st.lists(st.one_of(parts), min_size=1, max_size=2)
+    return some.map(lambda pairs: Pattern(**dict(pairs)).check(schema, ticks=("LE", "RE")))
+
+
+class Sieve(Guard):
+    """A stream that leaves out a random part of what it may."""
+
+    def __init__(self, schema: pa.Schema, seed: int) -> None:
+        super().__init__(schema, Properties())
+        self._random = Random(seed)
+
+    def matches(self, page: Page) -> Mask:
+        mask = super().matches(page)
+        return mask & np.array([self._random.random() < 0.6 for _ in range(len(page))], np.bool_)
+
+
+@dataclass
+class Told:
+    """A trial with feedback: what is said before which item."""
+
+    trial: Trial
+    acts: dict[int, list[Act]]
+    thin: int | None
+    """The seed by which the inputs leave rows out; None when the plan's own inputs stop them all."""
+    said: list[Pattern] = field(default_factory=list)
+    _kept: Chunks = field(default_factory=dict)
+
+    def play(self) -> tuple[list[Item], Query]:
+        """Feeds the trial and speaks."""
+        query, self.said, self._kept = self._start(), [], {}
+        sieves = [Sieve(spec.schema, self.thin or 0) for spec in self.trial.case.inputs]
+        items: list[Item] = []
+        spoken: list[int] = []
+        for position, (number, item) in enumerate(self.trial.fed):
+            for act in self.acts.get(position, ()):
+                query = self._act(act, query, spoken, items)
+            if self.thin is not None:
+                self._hear(query, sieves)
+                item = sieves[number].stop(item) if isinstance(item, Page) else item
+            query.feed(LABELS[number], item)
+            if position not in self.trial.waits:
+                query.run()
+            items += query.take(OUT)
+        return items, query
+
+    def _start(self) -> Query:
+        query = self.trial.start()
+        assert isinstance(query, Query)
+        if self.thin is not None:
+            for cell in query.graph.cells:
+                if not cell.node.inputs:
+                    cell.switches = replace(cell.switches, exploit=False)
+        return query
+
+    def _act(self, act: Act, query: Query, spoken: list[int], items: list[Item]) -> Query:
+        match act:
+            case ("assume", Pattern() as pattern):
+                spoken.append(query.assume(pattern).number)
+                self.said.append(pattern)
+            case ("withdraw", int(which)) if spoken:
+                query.withdraw(spoken.pop(which % len(spoken)))
+            case ("restart", _):
+                query.run()
+                items += query.take(OUT)
+                self._kept |= query.snapshot()
+                self._kept = {name: data for name, data in self._kept.items() if data is not None}
+                query = self._start()
+                query.restore(self._kept)  # type: ignore[arg-type]
+        return query
+
+    def _hear(self, query: Query, sieves: list[Sieve]) -> None:
+        for label, sieve in zip(LABELS, sieves, strict=False):
+            for message in query.heard(label):
+                if message.noted("withdrawn"):
+                    sieve.replace([p for p in sieve.patterns if p != message.pattern])
+                else:
+                    sieve.mount(message.pattern)
+
+    def broken(self, *lines: str) -> AssertionError:
+        acts = [f"before item {at + 1}: {kind} {what}" for at, some in self.acts.items() for kind, what in some]
+        return self.trial.broken("feedback", f"thin {self.thin}", *acts, *lines)
+
+
+def covers(said: Sequence[Pattern], schema: pa.Schema, rows: Sequence[Row]) -> list[bool]:
+    """Per row of a history, whether some feedback covers it."""
+    if not rows:
+        return []
+    page = History.from_rows(rows, schema).page
+    columns: dict[str, Any] = dict(zip(schema.names, page.payload.columns, strict=True))
+    columns |= {"LE": page.le, "RE": page.re}
+    mask = np.zeros(len(rows), np.bool_)
+    for pattern in said:
+        mask |= pattern.matches(columns)
+    return [bool(b) for b in mask]
+
+
+def check_feedback(told: Told) -> None:
+    """Law 6, law 2, and that guards go."""
+    items, query = told.play()
+    trial, schema = told.trial, told.trial.plan.schema
+    try:
+        got = History.of(items, schema)
+    except StreamError as error:
+        raise told.broken(str(error), "came out:", draw(items, schema=schema)) from error
+    wanted = trial.expected
+    extra = list((got.bag - wanted.bag).elements())
+    left = got.bag.copy()
+    lost: list[Row] = []
+    for row in wanted.rows():
+        key = next(iter(History.from_rows([row], schema).bag))
+        if left[key] > 0:
+            left[key] -= 1
+        else:
+            lost.append(row)
+    uncovered = [r for r, c in zip(lost, covers(told.said, schema, lost), strict=True) if not c]
+    if extra or uncovered:
+        shown = [f"not there without feedback: {r}" for r in extra] + [f"lost: {r}" for r in uncovered]
+        out = ["came out:", draw(items, schema=schema), "wanted:", repr(wanted)]
+        raise told.broken(*shown, *out)
+    check_truth(trial, items, "feedback")
+    if all(_closed(trial.given(i)) for i in range(len(trial.case.inputs))):
+        _check_rest(told, query)
+
+
+def _check_rest(told: Told, query: Query) -> None:
+    counters = query.counters()
+    guards = {label: c.feedback["guard state"] for label, c in counters.items() if c.feedback.get("guard state")}
+    if guards:
+        raise told.broken(f"at the end there are guards: {guards}")
+    state = {label: c.state_rows for label, c in counters.items() if c.state_rows}
+    if state:
+        raise told.broken(f"at the end there is state: {state}")
+
+
+def _closed(items: Sequence[Item]) -> bool:
+    promises = Promises()
+    for item in items:
+        if not isinstance(item, Page):
+            promises.add(item.pattern)
+    return promises.covers(Pattern())
+
+
+def draw_told(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS) -> Told:
+    """A random trial with random feedback."""
+    trial = draw_trial(case, data, kinds=kinds)
+    places = st.integers(0, max(0, len(trial.fed) - 1))
+    say = st.tuples(st.just("assume"), patterns(trial.plan.schema))
+    unsay = st.tuples(st.just("withdraw"), st.integers(0, 3))
+    again = st.tuples(st.just("restart"), st.just(0))
+    acts: dict[int, list[Act]] = {}
+    for at, act in data.draw(st.lists(st.tuples(places, st.one_of(say, say, say, unsay, again)), max_size=5)):
+        acts.setdefault(at, []).append(act)  # type: ignore[arg-type]
+    return Told(trial, acts, data.draw(st.none() | st.integers(0, 5)))
+
+
+def check_feedback_laws(
+    case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS
+) -> None:
+    """Draws a trial of a case with feedback and checks law 6 on it."""
+    check_feedback(draw_told(case, data, kinds=kinds))

@@ -1,0 +1,25 @@
+"""Every registered case obeys law 6 under random feedback."""
+
+from __future__ import annotations
+
+import os
+
+import law_cases  # noqa: F401  (registers the cases)
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from caesura.testing.case import LawCase, cases
+from caesura.testing.feedback import check_feedback_laws
+
+EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_feedback_loses_nothing_uncovered_and_makes_nothing_up(case: LawCase) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check_feedback_laws(case, data)
+
+    holds()
