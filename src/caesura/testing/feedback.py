@@ -73,6 +73,7 @@ class Sieve(Guard):
     def __init__(self, schema: pa.Schema, seed: int) -> None:
         super().__init__(schema, Properties())
         self._random = Random(seed)
+        self.told: list[Pattern] = []
 
     def matches(self, page: Page) -> Mask:
         mask = super().matches(page)
@@ -137,9 +138,10 @@ class Told:
         for label, sieve in zip(LABELS, sieves, strict=False):
             for message in query.heard(label):
                 if message.noted("withdrawn"):
-                    sieve.replace([p for p in sieve.patterns if p != message.pattern])
+                    sieve.told.remove(message.pattern)
                 else:
-                    sieve.mount(message.pattern)
+                    sieve.told.append(message.pattern)
+                sieve.replace(sieve.told)
 
     def broken(self, *lines: str) -> AssertionError:
         acts = [f"before item {at + 1}: {kind} {what}" for at, some in self.acts.items() for kind, what in some]
