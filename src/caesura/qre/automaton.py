@@ -24,6 +24,7 @@ from caesura.qre.inference import value_type
 from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
 from caesura.qre.lowering import NotCompiled, Word, leaves
+from caesura.qre.merging import merge
 from caesura.qre.minterms import Alphabet
 from caesura.qre.positions import bits
 from caesura.qre.query import Query
@@ -41,6 +42,9 @@ class Move:
     source: int
     target: int
     put: Assign
+    mask: int = 0
+    """The letters that it reads."""
+    accepts: bool = False
     answer: list[Word] = field(default_factory=list)
     """The scalars of the value if the move accepts."""
 
@@ -77,6 +81,8 @@ class Automaton:
     registers: dict[str, str] = field(default_factory=dict)
     """Kinds of registers by name."""
     need: dict[int, set[str]] = field(default_factory=dict)
+    inits: Assign = field(default_factory=dict)
+    """What folds are before their first value, by slot, where that is known."""
 
     def register(self, position: int, slot: str) -> str:
         """The register of a slot while a thread stands at a position."""
@@ -102,6 +108,8 @@ def automaton(query: Query) -> Automaton:
     _trim(auto, fragment)
     _fold_constants(auto)
     _find_needs(auto)
+    auto.inits = builder.inits
+    merge(auto)
     _determinise(auto)
     _allot(auto)
     return auto
@@ -195,6 +203,7 @@ def _find_needs(auto: Automaton) -> None:
     for some in auto.moves.values():
         for move in some:
             move.answer = answer(auto, move)
+            move.accepts, move.mask = move.target in auto.last, auto.masks[move.target]
             kept = need[move.target]
             move.put = {s: t for s, t in move.put.items() if s in kept or s.startswith(STORE)}
 
@@ -228,7 +237,7 @@ def _determinise(auto: Automaton) -> None:
         letters = {c for p in state.positions for c in by_letter.get(p, {})}
         for c in sorted(letters):
             moves = [m for p in state.positions for m in by_letter.get(p, {}).get(c, [])]
-            target = frozenset(m.target for m in moves)
+            target = frozenset(m.target for m in moves if auto.moves.get(m.target))
             if target not in numbers:
                 if len(states) > MOST_STATES:
                     auto.states = []
@@ -245,7 +254,7 @@ def _determinise(auto: Automaton) -> None:
 def _sorted(auto: Automaton, moves: list[Move]) -> dict[int, list[Move]]:
     out: dict[int, list[Move]] = {}
     for m in moves:
-        for c in bits(auto.masks[m.target]):
+        for c in bits(m.mask):
             out.setdefault(c, []).append(m)
     return out
 

@@ -129,14 +129,14 @@ class _Coder:
             a, c = args[0] & 0xFFFFFFFF, args[0] >> 32
         self.code.append((CODE[op], target, a, b, c))
 
-    def step(self, moves: list[Move], accepted: int | None) -> tuple[int, int]:
+    def step(self, moves: list[Move]) -> tuple[int, int]:
         """The instructions of several threads' moves and of the answer: compute everything, then write."""
         begin = len(self.code)
         fresh: dict[Term, int] = {}
         writes: list[tuple[str, int, int]] = []
         for move in moves:
             writes += self._moved(move, fresh)
-            if move.target == accepted:
+            if move.accepts:
                 self._answered(move, fresh)
         for op, target, source in writes:
             self.emit(op, target, [source])
@@ -197,11 +197,10 @@ def tables(auto: Automaton) -> Tables:
     coded: dict[tuple[int, ...], tuple[int, int]] = {}
     for number, state in enumerate(auto.states):
         for c, (to, some) in state.moves.items():
-            accepted = next((p for p in auto.states[to].positions if p in auto.last), None)
             key = tuple(id(m) for m in some)
             if key not in coded:
-                coded[key] = coder.step(some, accepted)
-            steps[number, c] = (to, *coded[key], int(accepted is not None))
+                coded[key] = coder.step(some)
+            steps[number, c] = (to, *coded[key], int(any(m.accepts for m in some)))
     kinds = "".join(kind for _, kind, _ in flattened(auto.type))
     return Tables(
         np.array(list(coder.consts["i"]), np.int64),

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import ColumnStore
+from caesura.events.columns import NO_MASK, ColumnStore, from_words, words
+from caesura.expr import Column
 from caesura.kernels.hashing import I64
 from caesura.qre.checking import letters_of
 from caesura.qre.collect_kernel import SHARED, run_collect
-from caesura.qre.collect_source import generated_collect
+from caesura.qre.collect_source import DONE, FULL, TAKEN, generated_collect, padding
+from caesura.qre.columns import PageColumns
 from caesura.qre.generation import Generated
+from caesura.qre.items import TICK
 from caesura.qre.lowering import NotCompiled
 from caesura.qre.minterms import Alphabet
 from caesura.qre.operations import ExprOp
@@ -24,9 +27,10 @@ from caesura.qre.positions import bits, positions
 from caesura.qre.query import MapCollect, Query, Split
 from caesura.qre.regex import Star
 from caesura.qre.slots import KeySlots
-from caesura.qre.stage import CHUNK, HOT, Array, Stage
+from caesura.qre.stage import CHUNK, NOTHING, Array, Stage
 
 MOST_RATES = 1000
+ZERO: I64 = np.zeros(1, np.int64)
 
 
 @dataclass
@@ -49,8 +53,36 @@ def core(query: Query) -> tuple[MapCollect, bool] | None:
     return None
 
 
+@dataclass
+class Syncs:
+    """A page's synchronisation items: before which rows, and their columns (one row each, or one for all)."""
+
+    places: I64
+    step: int
+    gap: int
+    columns: list[Array]
+
+
+class _Call:
+    """What calls of a kernel for one page share."""
+
+    def __init__(self, special: Generated, syncs: Syncs, arrays: list[Array], outs: list[Array]) -> None:
+        self.special, self.syncs, self.arrays, self.outs = special, syncs, arrays, outs
+        self.found = np.empty((len(syncs.places), 2), np.int64)
+
+    def maps(self, stage: CollectStage, keys: pa.RecordBatch) -> Maps:
+        """The maps that came, by the number of their synchronisation item."""
+        count, found = int(stage.meta[2]), self.found[: stage.meta[3]]
+        _, leaves, flags = self.special.columns(self.outs, count)
+        stage.shrink(len(self.syncs.places) + len(stage.ri))
+        return Maps(found[:, 0], found[:, 1], keys, stage.arrow(stage.auto.type, leaves, flags, count))
+
+
 class CollectStage(Stage):
-    """The registers of all keys of a map-collect."""
+    """The registers of all keys of a map-collect; row 0 is the state that keys share."""
+
+    free = SHARED
+    base = 1
 
     def __init__(self, query: Query, *, kernel: str = "auto") -> None:
         found = core(query)
@@ -60,16 +92,16 @@ class CollectStage(Stage):
         body = self.node.body
         object.__setattr__(body, "items", self.node.items)
         super().__init__(body, kernel=kernel)
-        self._sync = self.auto.inputs.truth(self.node.sync)
         self.by = self.node.by
         self.rate = _rate(self.node, self.again)
         schema = pa.schema([(name, pa.array([], t).type) for name, t in self._key_types()])
         self.key_store = ColumnStore(schema)
         self.active: I64 = np.zeros(64, np.int64)
-        self.meta: I64 = np.zeros(4, np.int64)
+        self.meta: I64 = np.zeros(6, np.int64)
         self.ri[:, 0] = SHARED
         self.ri[0, 0] = 0
         self.keys = KeySlots()
+        self.tumbling = bool(self.rate[0, 0] >= 0 and self.rate[self.rate[0, 0], 1] == 2)
 
     def _key_types(self) -> list[tuple[str, pa.DataType]]:
         from caesura.expr import type_of
@@ -82,30 +114,65 @@ class CollectStage(Stage):
         before = len(self.ri)
         self._reserve(rows)
         self.ri[before:, 0] = SHARED
-        if len(self.active) < len(self.ri):
-            self.active = np.append(self.active, np.zeros(len(self.ri) - len(self.active), np.int64))
+        if len(self.active) <= len(self.ri):
+            self.active = np.append(self.active, np.zeros(len(self.ri) - len(self.active) + 1, np.int64))
 
     def collect(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Maps:
         """Feeds a page in order."""
         page = self.reader.page(batch, le, re)
-        rows = batch.num_rows
-        arrays = self.auto.inputs.arrays(page)
         synced = page.mask(self.node.sync)
         keys = [page.column(e) for _, e in self.by]
-        self._refuse_null_keys(page, keys, ~synced)
-        special = self._specialised(rows)
-        letters = None if special is not None else self._letters(page, None)
+        at = np.flatnonzero(synced)
+        self._refuse_null_keys(page, keys, synced, at)
+        special = self._specialised(batch.num_rows)
+        if special is None:
+            maps = self._slow_maps(keys, synced, self._letters(page, None), self.auto.inputs.arrays(page))
+        else:
+            arrays = self.auto.inputs.arrays(page, special.reads(self._may_direct(keys)))
+            own = [a[at] if len(a) else a for a in arrays]
+            maps = self._fast_maps(special, keys, Syncs(at, 1, 1, own), arrays)
+            maps = Maps(at[maps.rows], maps.starts, maps.keys, maps.values)
+        self.seen += batch.num_rows
+        return maps
+
+    def takes_ticks(self, rows: int) -> bool:
+        """Whether ticks need not be woven into the next page: the query's own kernel has them apart."""
+        by_tick = isinstance(self.node.sync, Column) and self.node.sync.name == TICK
+        return by_tick and self._specialised(rows) is not None
+
+    def collect_ticked(self, batch: pa.RecordBatch, le: I64, places: I64) -> Maps:
+        """Feeds a page of events, with ticks before the rows at ``places``; maps are numbered by tick."""
+        assert self.node.items is not None
+        special = self._specialised(batch.num_rows)
+        assert special is not None
+        schema = self.node.items.schema
+        none = np.zeros(batch.num_rows, np.bool_)
+        events = pa.RecordBatch.from_arrays([*batch.columns, pa.array(none)], schema=schema)
+        page = self.reader.page(events, le)
+        keys = [page.column(e) for _, e in self.by]
+        self._refuse_null_keys(page, keys, none, NOTHING)
+        read = special.reads(self._may_direct(keys))
+        tick = pa.RecordBatch.from_pylist([{TICK: True}], schema)
+        one = self.auto.inputs.arrays(self.reader.page(tick, ZERO), read)
+        arrays = self.auto.inputs.arrays(page, read)
+        self.seen += batch.num_rows
+        return self._fast_maps(special, keys, Syncs(places, 0, 0, one), arrays)
+
+    def _refuse_null_keys(  # type: ignore[override]
+        self, page: PageColumns, keys: list[pa.Array], synced: Array, at: I64
+    ) -> None:
+        """Only synchronisation items may lack a key; mostly they are all that do."""
+        for key in keys:
+            if key.null_count and key.take(pa.array(at)).null_count < key.null_count:
+                super()._refuse_null_keys(page, keys, lambda: ~synced)
+
+    def _slow_maps(self, keys: list[pa.Array], synced: Array, letters: I64, arrays: list[Array]) -> Maps:
         outs: list[tuple[Array, ...]] = []
-        for lo in range(0, rows, CHUNK):
-            hi = min(rows, lo + CHUNK)
+        for lo in range(0, len(synced), CHUNK):
+            hi = min(len(synced), lo + CHUNK)
             slots = self._encoded(keys, synced[lo:hi], lo, hi)
-            if special is not None:
-                outs += self._fast(special, slots, arrays, lo, hi)
-            else:
-                assert letters is not None
-                outs += self._chunk(slots, letters, synced, arrays, lo, hi)
+            outs += self._chunk(slots, letters, synced, arrays, lo, hi)
             self._drop_shared()
-        self.seen += rows
         return self._maps(outs)
 
     def _encoded(self, keys: list[pa.Array], synced: Array, lo: int, hi: int) -> I64:
@@ -154,32 +221,90 @@ class CollectStage(Stage):
         return [self._with_keys(o) for o in outs]
 
     def _specialised(self, rows: int) -> Generated | None:
-        if self.kernel == "table" or (self.kernel == "auto" and self.seen + rows < HOT):
+        if self.rows is None and self._cold(rows):
             return None
         if self._special is None:
-            letters = letters_of(self.node.body)
-            self._special = generated_collect(self.auto, self.tables, self._sync, _mask(letters, self.node))
+            letters = _mask(letters_of(self.node.body), self.node)
+            self._special = generated_collect(self.auto, self.tables, letters, self.tumbling)
         return self._special
 
-    def _fast(
-        self, special: Generated, slots: I64, arrays: list[Array], lo: int, hi: int
-    ) -> list[tuple[Array, ...]]:
-        outs: list[tuple[Array, ...]] = []
-        places, at = 2 * len(self.tables.out_kinds), lo
-        while at < hi:
-            room = max(hi - lo, 2 * self.keys.count + 16)
-            out_slot = np.empty(room, np.int64)
-            out_i, out_f = (
-                np.empty((places, room), np.int64),
-                np.empty((places if "f" in self.tables.out_kinds else 0, room), np.float64),
+    def _fast_maps(self, special: Generated, keys: list[pa.Array], syncs: Syncs, arrays: list[Array]) -> Maps:
+        """By the query's own kernel; answers go to one piece of memory that grows."""
+        by, at = self._direct(keys), 0
+        rows = len(keys[0])
+        first = words(keys[0]).dtype if by is not None else np.int64
+        call = _Call(special, syncs, arrays, special.outs(rows + len(self.ri), first))
+        self.meta[2:] = 0
+        while by is not None and self.rows is not None:
+            at = self._on(call, at, rows, rows, by)
+            if self.meta[5] == DONE:
+                return call.maps(self, self._named_by(call.outs[0][: self.meta[2]]))
+            if self.meta[5] == TAKEN:
+                self._widen(int(by[at]))
+        named = [self._named_by(call.outs[0][: self.meta[2]])] if by is not None else []
+        call.outs[0] = call.outs[0].astype(np.int64)
+        while at < rows or not named or self.meta[5] != DONE:
+            hi, before, begin = min(rows, at + CHUNK), int(self.meta[2]), at
+            slots = self._encoded(keys, self._skipped(syncs, at, hi), at, hi)
+            self.meta[5] = FULL
+            while self.meta[5] != DONE:
+                at = self._on(call, at, hi, rows, slots, begin)
+            named.append(self.key_store.take(call.outs[0][before : self.meta[2]] - 1))
+            self._drop_shared()
+        return call.maps(self, pa.concat_batches(named))
+
+    def _skipped(self, syncs: Syncs, lo: int, hi: int) -> Array:
+        """Which rows are synchronisation items."""
+        out = np.zeros(hi - lo, np.bool_)
+        if syncs.gap:
+            out[syncs.places[np.searchsorted(syncs.places, lo) : np.searchsorted(syncs.places, hi)] - lo] = (
+                True
             )
-            maps = np.empty((hi - lo, 2), np.int64)
-            self.meta[2:] = 0
-            state = (self.ri, self.rf, self.rings, self.rate, self.active, self.meta)
-            at = special.function(lo, at, hi, slots, *state, out_slot, out_i, out_f, maps, *arrays)
-            n, m = int(self.meta[2]), int(self.meta[3])
-            outs.append((maps[:m, 0], maps[:m, 1], out_slot[:n], out_i[:, :n], out_f[:, :n]))
-        return [self._with_keys(o) for o in outs]
+        return out
+
+    def _on(self, call: _Call, at: int, hi: int, rows: int, by: Array, begin: int = 0) -> int:
+        """One call of the kernel, and more room if that is what it stopped for."""
+        direct = self.rows is not None
+        keys = self.rows if self.rows is not None else NOTHING
+        state = (keys, self.ri, self.rf, self.rings, self.rate, self.active, self.meta, call.found)
+        syncs = call.syncs
+        rest = (syncs.places, syncs.step, np.uint64(syncs.gap), *call.outs, *call.arrays, *syncs.columns)
+        limit = hi + (hi == rows)
+        after = call.special.function(direct)(at, hi, limit, np.uint64(begin), by, *state, *rest)
+        if self.meta[5] == FULL:
+            more = len(call.outs[0]) + int(self.meta[0])
+            call.outs = [np.append(o, np.empty(more, o.dtype)) for o in call.outs]
+        return int(after)
+
+    def _named_by(self, keys: Array) -> pa.RecordBatch:
+        """Keys as the columns of the map."""
+        t = self.key_store.schema.field(0).type
+        return pa.RecordBatch.from_arrays([from_words(keys, NO_MASK, t)], schema=self.key_store.schema)
+
+    def _moved(self, old: I64, new: I64, size: int) -> None:
+        """Registers, and the list of keys with a state of their own, in other rows."""
+        number = np.zeros(len(self.ri), np.int64)
+        number[old] = new
+        active = number[self.active[: self.meta[0]]]
+        super()._moved(np.append(0, old), np.append(0, new), size)
+        self.active = np.zeros(size + 1, np.int64)
+        self.active[: len(active)] = active
+        if self.tumbling:
+            self._pad(np.setdiff1d(np.arange(1, size), new))
+
+    def _pad(self, rows: I64) -> None:
+        """Rows at rest hold what folds begin with."""
+        for kind, place, value in padding(self.auto, self.tables):
+            (self.ri if kind == "i" else self.rf)[rows, place] = value
+
+    def _forget_keys(self) -> None:
+        super()._forget_keys()
+        self.key_store = ColumnStore(self.key_store.schema)
+
+    def _known_keys(self, keys: I64) -> None:
+        super()._known_keys(keys)
+        own = keys.astype(self.key_store.schema.field(0).type.to_pandas_dtype())
+        self.key_store.append(self._named_by(own))
 
     def _with_keys(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
         return (*out, self.key_store.take(out[2] - 1))
@@ -194,14 +319,7 @@ class CollectStage(Stage):
             return
         self.keys.keep(open_)
         self.key_store.compact(open_)
-        old_active = self.active[: self.meta[0]]
-        number = np.zeros(count + 1, np.int64)
-        number[open_ + 1] = np.arange(1, len(open_) + 1)
-        renumbered = number[old_active]
-        self._compact(np.append(0, open_ + 1), count + 1)
-        self.ri[len(open_) + 1 :, 0] = SHARED
-        self.active = np.zeros(len(self.ri), np.int64)
-        self.active[: len(renumbered)] = renumbered
+        self._moved(open_ + 1, np.arange(1, len(open_) + 1), 2 * len(open_) + 1024)
 
     def _maps(self, outs: list[tuple[Array, ...]]) -> Maps:
         places = range(2 * len(self.tables.out_kinds))
@@ -212,7 +330,7 @@ class CollectStage(Stage):
         some = places if "f" in self.tables.out_kinds else ()
         real = [np.concatenate([o[4][j] for o in outs]) if outs else np.zeros(0) for j in some]
         leaves = [(real if k == "f" else whole)[2 * j] for j, k in enumerate(self.tables.out_kinds)]
-        flags = [whole[2 * j + 1] for j in range(len(leaves))]
+        flags: list[Array | None] = [whole[2 * j + 1] != 0 for j in range(len(leaves))]
         entries = int(shift[-1])
         keys = pa.concat_batches([o[5] for o in outs]) if outs else self.key_store.take(np.zeros(0, np.int64))
         return Maps(rows, starts, keys, self.arrow(self.auto.type, leaves, flags, entries))

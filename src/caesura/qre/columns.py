@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from caesura.errors import StreamError
-from caesura.expr import Expr, compile_expr, compile_predicate
+from caesura.expr import Boundary, Expr, children, compile_expr, compile_predicate
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.items import Items
 from caesura.qre.operations import ExprOp, Operation, RecordOp
@@ -34,15 +34,23 @@ class PageColumns:
         """Where a predicate is true."""
         key = predicate.key
         if key not in self._masks:
-            self._masks[key] = self.reader.predicate(predicate)(self.batch, self.le, self.re)
+            run, timed = self.reader.predicate(predicate)
+            self._masks[key] = run(self.batch, self.le, self._ends(timed))
         return self._masks[key]
 
     def column(self, expr: Expr) -> pa.Array:
         """An expression's column."""
         key = expr.key
         if key not in self._columns:
-            self._columns[key] = self.reader.expression(expr)(self.batch, self.le, self.re)
+            run, timed = self.reader.expression(expr)
+            self._columns[key] = run(self.batch, self.le, self._ends(timed))
         return self._columns[key]
+
+    def _ends(self, asked: bool) -> I64 | None:
+        """The items' ends; an item is a point unless it is said otherwise."""
+        if asked and self.re is None and self.le is not None:
+            self.re = self.le + 1
+        return self.re
 
     def hits(self, predicate: Expr) -> list[bool]:
         """`mask` as a list."""
@@ -93,22 +101,30 @@ class Reader:
 
     def __init__(self, items: Items) -> None:
         self.items = items
-        self._predicates: dict[Hashable, Any] = {}
-        self._expressions: dict[Hashable, Any] = {}
+        self._predicates: dict[Hashable, tuple[Any, bool]] = {}
+        self._expressions: dict[Hashable, tuple[Any, bool]] = {}
 
-    def predicate(self, expr: Expr) -> Any:
+    def predicate(self, expr: Expr) -> tuple[Any, bool]:
+        """The compiled predicate, and whether it asks for lifetimes."""
         if expr.key not in self._predicates:
-            self._predicates[expr.key] = compile_predicate(expr, self.items.schema, time=self.items.time)
+            run = compile_predicate(expr, self.items.schema, time=self.items.time)
+            self._predicates[expr.key] = run, _timed(expr)
         return self._predicates[expr.key]
 
-    def expression(self, expr: Expr) -> Any:
+    def expression(self, expr: Expr) -> tuple[Any, bool]:
+        """The compiled expression, and whether it asks for lifetimes."""
         if expr.key not in self._expressions:
-            self._expressions[expr.key] = compile_expr(expr, self.items.schema, time=self.items.time)
+            run = compile_expr(expr, self.items.schema, time=self.items.time)
+            self._expressions[expr.key] = run, _timed(expr)
         return self._expressions[expr.key]
 
     def page(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> PageColumns:
         """A page of items."""
         return PageColumns(self, batch, le, re)
+
+
+def _timed(expr: Expr) -> bool:
+    return isinstance(expr, Boundary) or any(_timed(c) for c in children(expr))
 
 
 def null_key(row: int, page: PageColumns) -> StreamError:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -36,6 +37,7 @@ from caesura.qre.scalar import Closure
 from caesura.qre.sketch_stage import SketchStage, sketched
 from caesura.qre.stage import Stage
 from caesura.qre.types import MapOf, Record
+from caesura.qre.weaving import woven
 
 Kernel = Literal["auto", "table", "generated", "twin"]
 
@@ -114,6 +116,23 @@ class Evaluator:
         values = self._plain(batch, le, re)
         return as_rows(self.query, values, batch, self.schema)
 
+    def timed(
+        self, batch: pa.RecordBatch, le: I64, ticks: I64 | None = None
+    ) -> tuple[I64, pa.RecordBatch, Callable[[], I64]]:
+        """(times, output rows, numbers of the answers they belong to), for events in order, ticks between them."""
+        if ticks is not None and isinstance(self.stage, CollectStage) and self.stage.takes_ticks(len(le)):
+            maps = self.stage.collect_ticked(batch, le, np.searchsorted(le, ticks, side="left"))
+            if not self.ops:
+                sizes = np.diff(np.append(maps.starts, len(maps.values)))
+                times = np.repeat(ticks[maps.rows], sizes)
+                return times, self._entries(maps), lambda: np.repeat(np.arange(len(sizes)), sizes)
+            rows, out = self._of_maps(maps, batch, len(ticks))
+            return ticks[rows], out, lambda: rows
+        if ticks is not None:
+            batch, le = woven(batch, le, ticks)
+        rows, out = self.run(batch, le)
+        return le[rows], out, lambda: rows
+
     def values(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
         """The value at each item, or UNDEFINED; for people and tests."""
         if self.first is not None and self.second is not None:
@@ -160,15 +179,18 @@ class Evaluator:
     def _collected(
         self, stage: CollectStage, batch: pa.RecordBatch, le: I64 | None, re: I64 | None
     ) -> tuple[I64, pa.RecordBatch]:
-        maps = stage.collect(batch, le, re)
+        return self._of_maps(stage.collect(batch, le, re), batch, batch.num_rows)
+
+    def _of_maps(self, maps: Maps, batch: pa.RecordBatch, count: int) -> tuple[I64, pa.RecordBatch]:
         if self.ops:
-            values = _spread(maps.rows, self._applied_to(maps), batch.num_rows)
+            values = _spread(maps.rows, self._applied_to(maps), count)
             return as_rows(self.query, values, batch, self.schema)
         sizes = np.diff(np.append(maps.starts, len(maps.values)))
+        return np.repeat(maps.rows, sizes), self._entries(maps)
+
+    def _entries(self, maps: Maps) -> pa.RecordBatch:
         out = flat(maps.values, self._map_type().value)
-        return np.repeat(maps.rows, sizes), pa.RecordBatch.from_arrays(
-            [*maps.keys.columns, *out.columns], schema=self.schema
-        )
+        return pa.RecordBatch.from_arrays([*maps.keys.columns, *out.columns], schema=self.schema)
 
     def _map_type(self) -> MapOf:
         t = value_type(self.query)
@@ -228,16 +250,14 @@ class Evaluator:
         """How many keys hold state."""
         if self.first is not None and self.second is not None:
             return self.first.keys + self.second.keys
-        return (
-            self.stage.keys.count if isinstance(self.stage, Stage) else len(getattr(self.twin, "states", ()))
-        )
+        return self.stage.held if isinstance(self.stage, Stage) else len(getattr(self.twin, "states", ()))
 
     @property
     def left(self) -> int:
         """How many items led out of the rate's language."""
         if self.first is not None and self.second is not None:
             return self.first.left + self.second.left
-        return int(self.stage.left[0]) if isinstance(self.stage, Stage) else 0
+        return self.stage.left if isinstance(self.stage, Stage) else 0
 
     def explain(self) -> str:
         """How the query runs, and why where it runs on the twin."""
@@ -256,7 +276,10 @@ class Evaluator:
         return f"{kind}: {', '.join(parts)}{maps}{applied}"
 
 
-_SAVED = ("ri", "rf", "rings", "keys", "left", "seen", "active", "meta", "key_store", "states", "memory")
+_SAVED = (
+    *("ri", "rf", "rings", "keys", "rows", "sparse", "left", "seen"),
+    *("active", "meta", "key_store", "states", "memory"),
+)
 
 
 def _state(held: Any) -> dict[str, Any]:

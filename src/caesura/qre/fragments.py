@@ -65,6 +65,8 @@ class Builder:
         self._positions = count()
         self.kinds: dict[str, str] = {}
         self.rings: list[Ring] = []
+        self.inits: Assign = {}
+        """What a fold is before its first value, by slot, where that is known."""
 
     def build(self, query: Query) -> Fragment:
         match query:
@@ -181,6 +183,7 @@ class Builder:
         names, acc = self.held(t)
         ahead, folded = self.held(t)
         start = fitted(lowered(query.init, {}), t)
+        self.inits |= {s: c for s, c in self.keep(ahead, start, t).items() if c.op == "const"}
         again = {p: fitted(lowered(query.op, {"acc": acc, "x": v}), t) for p, v in body.last.items()}
         put = self.keep(names, folded, t)
         for p in again:

@@ -10,20 +10,19 @@ import hashlib
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from caesura.kernels import interpreted
-from caesura.kernels.hashing import I64
 from caesura.qre.automaton import Automaton, Move, State
 from caesura.qre.bytecode import Tables
 from caesura.qre.fragments import STORE
-from caesura.qre.ir import Term
-
-if TYPE_CHECKING:
-    from caesura.qre.stage import Stage
+from caesura.qre.ir import TRUE, Term
+from caesura.qre.lowering import flattened
 
 MOST_BRANCHES = 4000
 Array = np.ndarray[Any, Any]
@@ -44,41 +43,87 @@ class Writer:
         self.depth += 1
 
 
+HEAD = """from math import exp, fmod, sqrt
+
+import numpy as np
+
+ONE = np.uint64(1)
+"""
+FIND = """key = by[i - begin]
+k = np.uint64(key) & mask
+if keys[k] != key:
+    if ri[k, 0] != 0:
+        meta[0] = n
+        return np.int64(i)
+    keys[k] = key
+s = ri[k, 0]"""
+"""A whole-number key's row is its low bits; a row at rest may change hands, any other ends the call."""
+
+
 class Source:
     """Writes the loop of one automaton."""
 
     def __init__(
-        self, auto: Automaton, t: Tables, keyed: bool, only: Term | None = None, once: int = 0
+        self,
+        auto: Automaton,
+        t: Tables,
+        keyed: bool,
+        only: Term | None = None,
+        once: int = 0,
+        direct: bool = False,
     ) -> None:
         self.auto, self.t, self.keyed, self.only = auto, t, keyed, only
         self.once = once if keyed else 1
+        self.direct = direct
+        self.sure = always_there(auto)
         self.w = Writer()
 
     def text(self) -> str:
         """The whole source of the kernel function."""
         w = self.w
-        w.put("n = 0")
+        w.put("n = np.uint64(meta[0])")
+        if self.direct:
+            w.put("mask = np.uint64(len(keys) - 1)")
         self._hoist()
-        w.block("for i in range(lo, hi):")
+        w.block("for i in range(np.uint64(lo), np.uint64(hi)):")
         if self.only is not None:
             w.block(f"if not {self.term(self.only, 0)}:")
             w.put("continue")
             w.depth -= 1
-        if self.keyed:
-            w.put("k = slots[i - lo]")
-            w.put("s = ri[k, 0]")
-        if self.once:
+        if not self.keyed:
             w.block("if s < 0:")
-            w.put("continue")
+            w.put("break")
             w.depth -= 1
         self._decide(list(range(len(self.auto.alphabet.minterms))), 0)
         w.depth -= 1
         self._unhoist()
-        w.put("return n")
-        names = ", ".join(f"c{j}" for j in range(len(self.auto.inputs.specs)))
-        tail = f", {names}" if names else ""
-        head = f"def run(lo, hi, slots, ri, rf, rings, out_row, out_i, out_f, left{tail}):"
-        return "\n".join(["from math import exp, fmod, sqrt", "", "", head, *w.lines, ""])
+        w.put("meta[0] = n")
+        w.put("return hi")
+        head = f"def run(lo, hi, begin, by, keys, ri, rf, rings, meta, left{self._outs()}{self._columns()}):"
+        return "\n".join([HEAD, "", head, *w.lines, ""])
+
+    def _columns(self) -> str:
+        return "".join(f", c{j}" for j in range(len(self.auto.inputs.specs)))
+
+    def _outs(self) -> str:
+        """Where answers go: their rows, each scalar, and whether it is there unless it always is."""
+        flags = [f"p{j}" for j, sure in enumerate(self.sure) if not sure]
+        return "".join(f", {name}" for name in ["out_row", *(f"o{j}" for j in range(len(self.sure))), *flags])
+
+    def lines(self, text: str) -> None:
+        """Several lines at the present depth."""
+        for line in text.splitlines():
+            self.w.put(line)
+
+    def _found(self) -> None:
+        """The row of the item's key and its state."""
+        if not self.keyed:
+            return
+        self.lines(FIND if self.direct else "k = np.uint64(by[i - begin])\ns = ri[k, 0]")
+        if self.once:
+            self.w.block("if s < 0:")
+            self.w.put("continue")
+            self.w.depth -= 1
 
     # Registers.
 
@@ -116,7 +161,7 @@ class Source:
             case "slot":
                 return self.register(position, t.payload)
             case "item":
-                return f"c{t.payload}[i]"
+                return self.item(t.payload)
         counted = t.op in ("add", "sub", "mul", "neg", "abs", "i2f", "rem", "store")
         a = [self.whole(x, position) if counted else self.term(x, position) for x in t.args]
         ring = [r.name for r in self.auto.rings].index(t.payload) if t.op in ("ring", "store") else 0
@@ -128,6 +173,10 @@ class Source:
         if t.op in ("eq", "lt") and t.args[0].kind == "f":
             return _float_compare(t.op, a, t.args)
         return _FORMS[t.op + ("_i" if t.op == "rem" and t.kind == "i" else "")].format(*a)
+
+    def item(self, column: int) -> str:
+        """A column of the item at hand."""
+        return f"c{column}[i]"
 
     def whole(self, t: Term, position: int) -> str:
         """A term as a number, where truth values and narrow columns will not do."""
@@ -167,6 +216,7 @@ class Source:
     def _letter(self, letter: int) -> None:
         """What each state does on a letter; a state that has no move leaves the language."""
         w = self.w
+        self._found()
         able = [(n, s) for n, s in enumerate(self.auto.states) if letter in s.moves]
         for place, (number, state) in enumerate(able):
             w.block(f"{'el' if place else ''}if s == {number}:")
@@ -181,6 +231,7 @@ class Source:
 
     def _leave(self) -> None:
         self.w.put("left[0] += 1")
+        self.w.put("left[left[0]] = i")
         self._go("-1" if self.once else "0")
 
     def _go(self, state: str) -> None:
@@ -234,14 +285,24 @@ class Source:
 
     def _answer(self, move: Move) -> None:
         """Writes the value, from what the thread held before the move."""
-        if move.target not in self.auto.last:
+        if not move.accepts:
             return
         self.w.put("out_row[n] = i")
+        self._written(move)
+
+    def _written(self, move: Move) -> None:
         for j, word in enumerate(move.answer):
-            into = "out_f" if word.term.kind == "f" else "out_i"
-            self.w.put(f"{into}[{2 * j}, n] = {self.term(word.term, move.source)}")
-            self.w.put(f"out_i[{2 * j + 1}, n] = {self.term(word.there, move.source)}")
-        self.w.put("n += 1")
+            self.w.put(f"o{j}[n] = {self.term(word.term, move.source)}")
+            if not self.sure[j]:
+                self.w.put(f"p{j}[n] = {self.term(word.there, move.source)}")
+        self.w.put("n += ONE")
+
+
+def always_there(auto: Automaton) -> list[bool]:
+    """Per scalar of the value whether it is never null."""
+    moves = [m for some in auto.moves.values() for m in some if m.accepts]
+    count = len(flattened(auto.type))
+    return [all(m.answer[j].there == TRUE for m in moves) for j in range(count)]
 
 
 _TRUTHS = ("eq", "lt", "not", "and", "or", "item", "select")
@@ -285,33 +346,55 @@ def _float_compare(op: str, a: list[str], terms: tuple[Term, ...]) -> str:
     return f"({x} < {y} or ({y} != {y} and {x} == {x}))"
 
 
+@dataclass
 class Generated:
-    """A specialised kernel, ready to run."""
+    """Specialised kernels of one automaton: with keys' rows given, and with rows found by the keys' low bits."""
 
-    def __init__(self, auto: Automaton, t: Tables, keyed: bool, function: Any) -> None:
-        self.auto, self.t, self.keyed = auto, t, keyed
-        self.function = function
+    auto: Automaton
+    sure: list[bool]
+    source: Callable[[bool], Source]
+    functions: dict[bool, Any] = field(default_factory=dict)
+    texts: dict[bool, str] = field(default_factory=dict)
 
-    def run(
-        self, stage: Stage, slots: I64, arrays: list[Array], lo: int, hi: int
-    ) -> tuple[I64, Array, Array]:
-        """Feeds rows lo to hi."""
-        out_row, out_i, out_f = stage.buffers(2 * len(self.t.out_kinds))
-        n = self.function(
-            lo, hi, slots, stage.ri, stage.rf, stage.rings, out_row, out_i, out_f, stage.left, *arrays
-        )
-        return out_row[:n].copy(), out_i[:, :n].copy(), out_f[:, :n].copy()
+    def function(self, direct: bool) -> Any:
+        """Compiled when first asked for."""
+        if direct not in self.functions:
+            self.functions[direct] = compiled(self.text(direct))
+        return self.functions[direct]
+
+    def text(self, direct: bool) -> str:
+        if direct not in self.texts:
+            self.texts[direct] = self.source(direct).text()
+        return self.texts[direct]
+
+    def reads(self, direct: bool) -> list[bool]:
+        """Which columns the kernel reads; others need not be made."""
+        text = self.text(direct)
+        return [f"c{j}[i]" in text or f"d{j}[u]" in text for j in range(len(self.auto.inputs.specs))]
+
+    def outs(self, rows: int, first: Any = np.int64) -> list[Array]:
+        """Room for this many answers: their rows (or keys), scalars, and flags where scalars may be null."""
+        kinds = [kind for _, kind, _ in flattened(self.auto.type)]
+        values = [np.empty(rows, np.float64 if kind == "f" else np.int64) for kind in kinds]
+        return [np.empty(rows, first), *values, *(np.empty(rows, np.bool_) for s in self.sure if not s)]
+
+    def columns(self, outs: list[Array], count: int) -> tuple[Array, list[Array], list[Array | None]]:
+        """The answers that were written: rows, scalars, flags (None: all there)."""
+        cut = [o[:count].copy() if 2 * count < len(o) else o[:count] for o in outs]
+        flags = iter(cut[1 + len(self.sure) :])
+        return cut[0], cut[1 : 1 + len(self.sure)], [None if s else next(flags) for s in self.sure]
 
 
 def generated(
     auto: Automaton, t: Tables, keyed: bool = True, only: Term | None = None, once: int = 0
 ) -> Generated | None:
-    """The specialised kernel of an automaton; None when its source would be too long."""
+    """The specialised kernels of an automaton; None when their source would be too long."""
     branches = sum(len(s.moves) for s in auto.states)
     if branches > MOST_BRANCHES:
         return None
-    source = Source(auto, t, keyed, only, once).text()
-    return Generated(auto, t, keyed, compiled(source))
+    return Generated(
+        auto, always_there(auto), lambda direct: Source(auto, t, keyed, only, once, keyed and direct)
+    )
 
 
 _READY: dict[str, Any] = {}

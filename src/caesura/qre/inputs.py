@@ -6,7 +6,7 @@ whole page before, and the kernel reads its column.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from caesura.qre.types import Scalar, widened
 _NARROW_SAFE = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "not"}
 _TOTAL = _NARROW_SAFE | {"add", "subtract", "multiply", "negate", "abs"}
 Array = np.ndarray[Any, Any]
+UNREAD: Array = np.zeros(0, np.bool_)
 
 
 class Inputs:
@@ -92,9 +93,11 @@ class Inputs:
             return None
         return got if isinstance(got, Word) else None
 
-    def arrays(self, page: PageColumns) -> list[Array]:
-        """The columns of one page, in order, each in its own width."""
-        return [self._array(what, expr, page) for what, expr in self.specs]
+    def arrays(self, page: PageColumns, read: Sequence[bool] = ()) -> list[Array]:
+        """The columns of one page, in order, each in its own width; those that are not read are empty."""
+        wanted = read or [True] * len(self.specs)
+        pairs = zip(self.specs, wanted, strict=True)
+        return [self._array(what, expr, page) if want else UNREAD for (what, expr), want in pairs]
 
     def _array(self, what: str, expr: Expr, page: PageColumns) -> Array:
         if what == "mask":

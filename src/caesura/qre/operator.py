@@ -26,7 +26,7 @@ from caesura.punctuation import INFINITY, Pattern
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.node import Over
 from caesura.qre.query import Partition
-from caesura.qre.weaving import Weaver, woven
+from caesura.qre.weaving import Weaver
 
 
 class QueryOperator(Operator):
@@ -82,17 +82,15 @@ class QueryOperator(Operator):
 
     def _advance(self, bound: int) -> list[Item]:
         batch, le = self._ready(bound)
-        if self.weaver is not None:
-            batch, le = woven(batch, le, self.weaver.due(bound, le))
-        if len(le) == 0:
+        ticks = None if self.weaver is None else self.weaver.due(bound, le)
+        if len(le) == 0 and (ticks is None or len(ticks) == 0):
             return []
         self._changed = True
-        rows, answers = self.evaluator.run(batch, le, le + 1)
+        times, answers, numbers = self.evaluator.timed(batch, le, ticks)
         self._note()
-        times = le[rows]
         if self.node.lives == "point":
-            return [Page(times, times + 1, answers)] if len(rows) else []
-        return self._until_next(rows, times, answers)
+            return [Page(times, times + 1, answers)] if len(times) else []
+        return self._until_next(numbers(), times, answers)
 
     def _ready(self, bound: int) -> tuple[pa.RecordBatch, I64]:
         """The waiting events before the bound, in canonical order."""

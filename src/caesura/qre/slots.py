@@ -160,6 +160,10 @@ class KeySlots:
             return numbers, None
         return numbers, pa.RecordBatch.from_arrays(new, names=[str(i) for i in range(len(new))])
 
+    def whole(self) -> I64:
+        """The keys by number, if they are whole numbers."""
+        return self._ints.keys[: self._ints.count] if self._ints is not None else np.zeros(0, np.int64)
+
     def keep(self, kept: I64) -> None:
         """Forgets all keys but these (ascending); they are numbered by position."""
         if self._ints is not None:

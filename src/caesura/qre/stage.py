@@ -6,13 +6,14 @@ page, since both read and write the same registers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import from_words
+from caesura.events.columns import NO_MASK, from_words, words
 from caesura.expr import Expr
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.automaton import Automaton, automaton
@@ -22,6 +23,7 @@ from caesura.qre.generation import Generated, generated
 from caesura.qre.letters import Refinement
 from caesura.qre.lowering import NotCompiled
 from caesura.qre.query import Partition, Query
+from caesura.qre.rows import LEAST, SPARSE, size_for, unclaimed
 from caesura.qre.slots import KeySlots
 from caesura.qre.table_kernel import run_tables
 from caesura.qre.types import Record, Scalar, ValueType, to_arrow
@@ -29,6 +31,8 @@ from caesura.qre.types import Record, Scalar, ValueType, to_arrow
 CHUNK = 32_768
 HOT = 1_000_000
 Array = np.ndarray[Any, Any]
+NOTHING: I64 = np.zeros(0, np.int64)
+_ZEROS = np.zeros(CHUNK, np.int64)
 
 
 @dataclass
@@ -41,6 +45,11 @@ class Answers:
 
 class Stage:
     """One pattern, for all keys of a partition or for the whole stream."""
+
+    free = 0
+    """The state of a row that is nobody's."""
+    base = 0
+    """The first row that a key may have."""
 
     def __init__(self, query: Query, *, kernel: str = "auto") -> None:
         assert query.items is not None
@@ -61,9 +70,15 @@ class Stage:
         self.kernel = kernel
         self.seen = 0
         self._open = 0
-        self.left = np.zeros(1, np.int64)
+        self.left = 0
+        """How many items led out of the language."""
+        self.gone: I64 = NOTHING
+        """The rows of the last page at which they did."""
+        self.rows: I64 | None = None
+        """Per row of registers its key, while rows are found by the keys' low bits."""
+        self.sparse = False
+        self._since = 0
         self._special: Generated | None = None
-        self._room: tuple[I64, Array, Array] | None = None
         self.ri: I64 = np.zeros((0, 1), np.int64)
         self.rf: Array = np.zeros((0, 0), np.float64)
         self.rings: Array = np.zeros((0, 0, 0), np.int64)
@@ -94,43 +109,158 @@ class Stage:
         """Feeds a page in order."""
         page = self.reader.page(batch, le, re)
         rows = batch.num_rows
-        arrays = self.auto.inputs.arrays(page)
-        outs: list[tuple[I64, Array, Array]] = []
         keys = [page.column(e) for _, e in self.by]
         seen = self._seen(page)
         self._refuse_null_keys(page, keys, seen)
         special = self._specialised(rows)
-        letters = None if special is not None else self._letters(page, seen)
+        self.gone = NOTHING
+        if special is not None:
+            arrays = self.auto.inputs.arrays(page, special.reads(self._may_direct(keys)))
+            answers = self._fast(special, keys, arrays, rows)
+        else:
+            answers = self._slow(keys, self._letters(page, seen()), self.auto.inputs.arrays(page), rows)
+        self.seen += rows
+        self.left += len(self.gone)
+        return answers
+
+    def _slow(self, keys: list[pa.Array], letters: I64, arrays: list[Array], rows: int) -> Answers:
+        """By the kernel that runs every query, a piece at a time."""
+        outs = []
         for lo in range(0, rows, CHUNK):
             hi = min(rows, lo + CHUNK)
-            slots = self._slots(keys, lo, hi)
-            if special is not None:
-                outs.append(special.run(self, slots, arrays, lo, hi))
-            else:
-                assert letters is not None
-                outs.append(self._interpreted(slots, letters, arrays, lo, hi))
+            outs.append(self._interpreted(self._slots(keys, lo, hi), letters, arrays, lo, hi))
             self._tidy()
-        self.seen += rows
         return self._answers(outs)
 
-    def _seen(self, page: PageColumns) -> Mask | None:
-        only = self.query.only if isinstance(self.query, Partition) else None
-        return None if only is None else page.mask(only)
+    def _fast(self, special: Generated, keys: list[pa.Array], arrays: list[Array], rows: int) -> Answers:
+        """By the query's own kernel, which finds rows itself where keys are whole numbers."""
+        outs = special.outs(rows)
+        meta, left = np.zeros(1, np.int64), np.zeros(rows + 1, np.int64)
+        by = self._direct(keys)
+        if by is not None:
+            self._by_low_bits(special, by, [meta, left, *outs, *arrays], rows)
+        at = int(self._reached) if by is not None else 0
+        while at < rows:
+            hi = min(rows, at + CHUNK) if self.by else rows
+            slots = self._slots(keys, at, hi)
+            rest = (NOTHING, self.ri, self.rf, self.rings, meta, left, *outs, *arrays)
+            special.function(False)(at, hi, np.uint64(at), slots, *rest)
+            self._tidy()
+            at = hi
+        self.gone = left[1 : left[0] + 1].copy()
+        taken, leaves, flags = special.columns(outs, int(meta[0]))
+        return Answers(taken, self.arrow(self.auto.type, leaves, flags, len(taken)))
 
-    def _refuse_null_keys(self, page: PageColumns, keys: list[pa.Array], seen: Mask | None) -> None:
+    # Rows by the keys' low bits.
+
+    def _may_direct(self, keys: list[pa.Array]) -> bool:
+        return len(keys) == 1 and not self.sparse and bool(pa.types.is_integer(keys[0].type))
+
+    def _direct(self, keys: list[pa.Array]) -> Array | None:
+        """The key column, if its low bits are to tell the rows."""
+        if not self._may_direct(keys):
+            return None
+        if self.rows is None:
+            known = self.keys.whole()
+            open_ = np.flatnonzero(self.ri[self.base : self.base + len(known), 0] != self.free)
+            if not self._spread(known[open_], open_ + self.base):
+                self.sparse = True
+                return None
+            self._forget_keys()
+        own = words(keys[0])
+        return own.view(np.int64) if own.dtype == np.uint64 else own
+
+    def _by_low_bits(self, special: Generated, by: Array, rest: list[Array], rows: int) -> None:
+        """Runs until the page is done, or keys fall on one row and no number of rows keeps them apart."""
+        at, run = 0, special.function(True)
+        while self.rows is not None:
+            at = run(at, rows, np.uint64(0), by, self.rows, self.ri, self.rf, self.rings, *rest)
+            if at == rows:
+                break
+            self._widen(int(by[at]))
+        self._reached = at
+        self.shrink(rows)
+
+    def shrink(self, rows: int) -> None:
+        """Now and then gives memory back, when few keys are open."""
+        self._since += rows
+        if self.rows is None or self._since < 4 * len(self.rows) or len(self.rows) <= LEAST + 1:
+            return
+        self._since = 0
+        open_ = self._open_rows()
+        if SPARSE * len(open_) < len(self.rows):
+            self._spread(self.rows[open_], open_)
+
+    def _open_rows(self) -> I64:
+        return np.flatnonzero(self.ri[self.base :, 0] != self.free) + self.base
+
+    def _forget_keys(self) -> None:
+        self.keys = KeySlots()
+
+    def _known_keys(self, keys: I64) -> None:
+        """Numbers keys anew, in this order."""
+        self.keys.encode([pa.array(keys)], len(keys))
+
+    def _widen(self, key: int) -> None:
+        """Makes room for a key whose row another has: more rows, or a table of keys from now on."""
+        assert self.rows is not None
+        open_ = self._open_rows()
+        keys = self.rows[open_]
+        if self._spread(np.append(keys, key), np.append(open_, -1)):
+            return
+        self.sparse, self.rows = True, None
+        self._forget_keys()
+        self._known_keys(keys)
+        self._moved(open_, np.arange(len(keys)) + self.base, len(keys) + 1 + self.base)
+
+    def _spread(self, keys: I64, old: I64) -> bool:
+        """Lays keys' registers (from old rows, -1 for none) out by their low bits, if they can be kept apart."""
+        size = size_for(keys)
+        if size is None:
+            return False
+        new = (keys & (size - 1)) + self.base
+        there = old >= 0
+        self._moved(old[there], new[there], size + self.base)
+        self.rows = unclaimed(size, self.base)
+        self.rows[new[there]] = keys[there]
+        return True
+
+    def _moved(self, old: I64, new: I64, size: int) -> None:
+        """Registers in other rows."""
+        ri = np.zeros((size, self.ri.shape[1]), np.int64)
+        ri[:, 0] = self.free
+        rf = np.zeros((size, self.rf.shape[1]), np.float64)
+        ri[new], rf[new] = self.ri[old], self.rf[old]
+        if len(self.auto.rings):
+            rings = np.zeros((len(self.rings), size, self.rings.shape[2]), self.rings.dtype)
+            rings[:, new] = self.rings[:, old]
+            self.rings = rings
+        self.ri, self.rf = ri, rf
+
+    def _seen(self, page: PageColumns) -> Callable[[], Mask | None]:
+        only = self.query.only if isinstance(self.query, Partition) else None
+        return lambda: None if only is None else page.mask(only)
+
+    def _refuse_null_keys(
+        self, page: PageColumns, keys: list[pa.Array], seen: Callable[[], Mask | None]
+    ) -> None:
         for key in keys:
             if key.null_count:
                 null = key.is_null().to_numpy(zero_copy_only=False)
-                bad = np.flatnonzero(null if seen is None else null & seen)
+                own = seen()
+                bad = np.flatnonzero(null if own is None else null & own)
                 if len(bad):
                     raise null_key(int(bad[0]), page)
 
     def _specialised(self, rows: int) -> Generated | None:
-        if self.kernel == "table" or (self.kernel == "auto" and self.seen + rows < HOT):
+        if self.rows is None and self._cold(rows):
             return None
         if self._special is None:
             self._special = generated(self.auto, self.tables, bool(self.by), self._only, self.once)
         return self._special
+
+    def _cold(self, rows: int) -> bool:
+        return self.kernel == "table" or (self.kernel == "auto" and self.seen + rows < HOT)
 
     def _letters(self, page: PageColumns, seen: Mask | None) -> I64:
         masks = [page.mask(e) for e in self.auto.alphabet.exprs]
@@ -139,7 +269,7 @@ class Stage:
 
     def _slots(self, keys: list[pa.Array], lo: int, hi: int) -> I64:
         if not self.by:
-            return _ZEROS[: hi - lo]
+            return _ZEROS[: hi - lo] if hi - lo <= CHUNK else NOTHING
         slots = self.keys.encode([k.slice(lo, hi - lo) for k in keys], hi - lo)
         self._reserve(self.keys.count)
         return slots
@@ -151,7 +281,9 @@ class Stage:
         size = hi - lo
         whole, real, consts = self.gathered(arrays, lo, hi)
         places = 2 * len(t.out_kinds)
-        out_row, out_i, out_f = self.buffers(places)
+        out_row = np.empty(size, np.int64)
+        out_i, out_f = np.empty((places, size), np.int64), np.empty((places, size), np.float64)
+        left = np.zeros(size + 1, np.int64)
         n = run_tables(
             size,
             slots,
@@ -171,9 +303,10 @@ class Stage:
             out_row,
             out_i,
             out_f,
-            self.left,
+            left,
             self.once,
         )
+        self.gone = np.append(self.gone, left[1 : left[0] + 1] + lo)
         return out_row[:n] + lo, out_i[:, :n].copy(), out_f[:, :n].copy()
 
     def gathered(self, arrays: list[Array], lo: int, hi: int) -> tuple[Array, Array, I64]:
@@ -186,13 +319,6 @@ class Stage:
                 into[j] = arrays[number][lo:hi]
         return whole, real, np.array([len(t.consts_i), len(t.consts_f)], np.int64)
 
-    def buffers(self, places: int) -> tuple[I64, Array, Array]:
-        """Room for one chunk's answers, used again and again."""
-        if self._room is None:
-            shape = (places, CHUNK)
-            self._room = (np.empty(CHUNK, np.int64), np.empty(shape, np.int64), np.empty(shape, np.float64))
-        return self._room
-
     def _tidy(self) -> None:
         """Gives back the rows of keys that stand at the start, once they are the most."""
         count = self.keys.count
@@ -203,20 +329,7 @@ class Stage:
         if 2 * len(open_) > count:
             return
         self.keys.keep(open_)
-        self._compact(open_, count)
-
-    def _compact(self, kept: I64, count: int) -> None:
-        size = max(len(kept) + 1, min(len(self.ri), 4 * len(kept) + 1024))
-        for name in ("ri", "rf"):
-            old = getattr(self, name)
-            new = np.zeros((size, old.shape[1]), old.dtype)
-            new[: len(kept)] = old[kept]
-            setattr(self, name, new)
-        rings = np.zeros(
-            (self.rings.shape[0], size if len(self.auto.rings) else 0, self.rings.shape[2]), self.rings.dtype
-        )
-        rings[:, : len(kept)] = self.rings[:, kept] if len(self.auto.rings) else rings[:, :0]
-        self.rings = rings
+        self._moved(open_, np.arange(len(open_)), min(len(self.ri), 4 * len(open_) + 1024))
 
     def _answers(self, outs: list[tuple[I64, Array, Array]]) -> Answers:
         rows = np.concatenate([o[0] for o in outs]) if outs else np.zeros(0, np.int64)
@@ -224,27 +337,27 @@ class Stage:
         whole = [np.concatenate([o[1][j] for o in outs]) if outs else np.zeros(0, np.int64) for j in places]
         real = [np.concatenate([o[2][j] for o in outs]) if outs else np.zeros(0) for j in places]
         leaves = [(real if kind == "f" else whole)[2 * j] for j, kind in enumerate(self.tables.out_kinds)]
-        flags = [whole[2 * j + 1] for j in range(len(leaves))]
+        flags: list[Array | None] = [whole[2 * j + 1] != 0 for j in range(len(leaves))]
         return Answers(rows, self.arrow(self.auto.type, leaves, flags, len(rows)))
 
-    def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array], rows: int) -> pa.Array:
-        """Registers' values as an Arrow column of a type; takes them off the lists."""
+    def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array | None], rows: int) -> pa.Array:
+        """Registers' values as an Arrow column of a type; takes them off the lists. No flags: all are there."""
         if isinstance(t, Record):
             if not t.fields:
                 return pa.array([{}] * rows, pa.struct([]))
             parts = [self.arrow(inner, leaves, flags, rows) for _, inner in t.fields]
             return pa.StructArray.from_arrays(parts, names=[n for n, _ in t.fields])
-        data, there = leaves.pop(0), flags.pop(0) != 0
+        data, flag = leaves.pop(0), flags.pop(0)
+        there = NO_MASK if flag is None else flag
         arrow = to_arrow(t)
         if isinstance(t, Scalar) and pa.types.is_null(t.type):
             return pa.nulls(rows, t.type)
         if isinstance(t, Scalar) and pa.types.is_string(t.type):
-            texts = (
-                self.auto.inputs.texts.decode(np.where(there, data, 0)) if rows else pa.array([], pa.string())
-            )
-            return texts if there.all() else pa.compute.if_else(pa.array(there), texts, None)
+            codes = data if flag is None else np.where(there, data, 0)
+            texts = self.auto.inputs.texts.decode(codes) if rows else pa.array([], pa.string())
+            return texts if bool(there.all()) else pa.compute.if_else(pa.array(there), texts, None)
         if pa.types.is_boolean(arrow):
-            return pa.array(data != 0, mask=~there)
+            return pa.array(data != 0, mask=None if flag is None else ~there)
         if pa.types.is_date32(arrow):
             data = data.astype(np.int32)
         return from_words(np.ascontiguousarray(data), there, arrow)
@@ -252,7 +365,10 @@ class Stage:
     @property
     def nbytes(self) -> int:
         """Bytes of state: registers, rings and keys."""
-        return int(self.ri.nbytes + self.rf.nbytes + self.rings.nbytes + self.keys.nbytes)
+        rows = 0 if self.rows is None else self.rows.nbytes
+        return int(self.ri.nbytes + self.rf.nbytes + self.rings.nbytes + self.keys.nbytes + rows)
 
-
-_ZEROS = np.zeros(CHUNK, np.int64)
+    @property
+    def held(self) -> int:
+        """How many keys hold state."""
+        return self.keys.count if self.rows is None else len(self._open_rows())

@@ -129,7 +129,7 @@ def run_tables(
     """Feeds rows, each to its key; gives how many answers were written.
 
     A key that can never match again begins anew (`once` 0) or stays where it is (`once` 1); `left`
-    counts the items that led out of the language.
+    receives the items that led out of the language: how many, then their rows.
     """
     n = 0
     nci = consts[0]
@@ -145,6 +145,7 @@ def run_tables(
         after = steps[state, letter, 0]
         if after < 0:
             left[0] += 1
+            left[left[0]] = i
             ri[k, 0] = -once
             continue
         fill(nci, ncf, si, sf, ri, rf, k)

@@ -1,0 +1,41 @@
+"""Rows found by a whole-number key's low bits: no table between a key and its registers.
+
+It works while the keys that are open at once differ in some low bits, as numbers given out in turn do.
+A row at rest may be taken over by another key, so closed keys leave nothing behind.
+
+>>> placed(np.array([7, 8, 9]), 4).tolist(), placed(np.array([1, 5]), 4) is None
+([3, 0, 1], True)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caesura.kernels.hashing import I64
+
+LEAST = 64
+SPARSE = 8
+"""More rows than so many a key, and the keys are looked up in a table instead."""
+
+
+def placed(keys: I64, size: int) -> I64 | None:
+    """Each key's row among ``size``; None if two keys fall on one."""
+    rows = keys & (size - 1)
+    return rows if len(np.unique(rows)) == len(rows) else None
+
+
+def size_for(keys: I64) -> int | None:
+    """The least number of rows that keeps keys apart; None if that is far more than there are keys."""
+    size = LEAST
+    while size < len(keys):
+        size *= 2
+    while size <= SPARSE * (len(keys) + 1024):
+        if placed(keys, size) is not None:
+            return size
+        size *= 2
+    return None
+
+
+def unclaimed(size: int, base: int = 0) -> I64:
+    """Keys of rows that are nobody's: each has other low bits than its row."""
+    return ~np.arange(-base, size, dtype=np.int64)
