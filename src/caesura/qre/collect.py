@@ -66,15 +66,17 @@ class Syncs:
 class _Call:
     """What calls of a kernel for one page share."""
 
-    def __init__(self, special: Generated, syncs: Syncs, arrays: list[Array], outs: list[Array]) -> None:
-        self.special, self.syncs, self.arrays, self.outs = special, syncs, arrays, outs
+    def __init__(
+        self, special: Generated, syncs: Syncs, arrays: list[Array], outs: list[Array], rows: int
+    ) -> None:
+        self.special, self.syncs, self.arrays, self.outs, self.rows = special, syncs, arrays, outs, rows
         self.found = np.empty((len(syncs.places), 2), np.int64)
 
     def maps(self, stage: CollectStage, keys: pa.RecordBatch) -> Maps:
         """The maps that came, by the number of their synchronisation item."""
         count, found = int(stage.meta[2]), self.found[: stage.meta[3]]
         _, leaves, flags = self.special.columns(self.outs, count)
-        stage.shrink(len(self.syncs.places) + len(stage.ri))
+        stage.shrink(self.rows)
         return Maps(found[:, 0], found[:, 1], keys, stage.arrow(stage.auto.type, leaves, flags, count))
 
 
@@ -233,7 +235,7 @@ class CollectStage(Stage):
         by, at = self._direct(keys), 0
         rows = len(keys[0])
         first = words(keys[0]).dtype if by is not None else np.int64
-        call = _Call(special, syncs, arrays, special.outs(rows + len(self.ri), first))
+        call = _Call(special, syncs, arrays, special.outs(rows + len(self.ri), first), rows)
         self.meta[2:] = 0
         while by is not None and self.rows is not None:
             at = self._on(call, at, rows, rows, by)

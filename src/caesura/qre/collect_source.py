@@ -94,7 +94,8 @@ class CollectSource(Source):
         self.lines(SHUT.format(why=DONE, at="hi"))
         state = "keys, ri, rf, rings, rate, active, meta, maps"
         sync = "".join(f", d{j}" for j in range(len(self.auto.inputs.specs)))
-        head = f"def run(lo, hi, limit, begin, by, {state}, places, step, gap{self._outs()}{self._columns()}{sync}):"
+        given = f"places, step, gap{self._outs()}{self._columns()}{sync}"
+        head = f"def run(lo, hi, limit, begin, by, {state}, {given}):"
         return "\n".join([HEAD + self._imports(), "", head, *w.lines, ""])
 
     def _imports(self) -> str:

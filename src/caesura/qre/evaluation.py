@@ -34,9 +34,10 @@ from caesura.qre.oracle import UNDEFINED
 from caesura.qre.outputs import as_rows, flat, output_schema
 from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, walk
 from caesura.qre.scalar import Closure
+from caesura.qre.segments import Entries, aggregated
 from caesura.qre.sketch_stage import SketchStage, sketched
 from caesura.qre.stage import Stage
-from caesura.qre.types import MapOf, Record
+from caesura.qre.types import MapOf, Record, to_arrow
 from caesura.qre.weaving import woven
 
 Kernel = Literal["auto", "table", "generated", "twin"]
@@ -119,7 +120,7 @@ class Evaluator:
     def timed(
         self, batch: pa.RecordBatch, le: I64, ticks: I64 | None = None
     ) -> tuple[I64, pa.RecordBatch, Callable[[], I64]]:
-        """(times, output rows, numbers of the answers they belong to), for events in order, ticks between them."""
+        """(times, output rows, numbers of their answers), for events in order and ticks between them."""
         if ticks is not None and isinstance(self.stage, CollectStage) and self.stage.takes_ticks(len(le)):
             maps = self.stage.collect_ticked(batch, le, np.searchsorted(le, ticks, side="left"))
             if not self.ops:
@@ -182,6 +183,10 @@ class Evaluator:
         return self._of_maps(stage.collect(batch, le, re), batch, batch.num_rows)
 
     def _of_maps(self, maps: Maps, batch: pa.RecordBatch, count: int) -> tuple[I64, pa.RecordBatch]:
+        reduced = self._reduced(maps)
+        if reduced is not None:
+            out = flat(reduced, value_type(self.query))
+            return maps.rows, pa.RecordBatch.from_arrays(out.columns, schema=self.schema)
         if self.ops:
             values = _spread(maps.rows, self._applied_to(maps), count)
             return as_rows(self.query, values, batch, self.schema)
@@ -192,6 +197,14 @@ class Evaluator:
         out = flat(maps.values, self._map_type().value)
         return pa.RecordBatch.from_arrays([*maps.keys.columns, *out.columns], schema=self.schema)
 
+    def _reduced(self, maps: Maps) -> pa.Array | None:
+        """The query's one operation on all maps at once, where it is an aggregate of their columns."""
+        if len(self.ops) != 1 or len(maps.keys.columns) != 1 or not isinstance(self.query, Combine):
+            return None
+        entries = Entries(maps.starts, maps.keys.column(0), maps.values)
+        got = aggregated(self.query.op, entries)
+        return None if got is None else got.cast(to_arrow(value_type(self.query)))
+
     def _map_type(self) -> MapOf:
         t = value_type(self.query)
         assert isinstance(t, MapOf)
@@ -199,6 +212,9 @@ class Evaluator:
 
     def _applied_to(self, maps: Maps) -> list[Any]:
         """The maps as Python values, with the query's outer operations applied."""
+        reduced = self._reduced(maps)
+        if reduced is not None:
+            return reduced.to_pylist()  # type: ignore[no-any-return]
         ends = [*maps.starts.tolist(), len(maps.values)]
         keys = [c.to_pylist() for c in maps.keys.columns]
         named = keys[0] if len(keys) == 1 else list(zip(*keys, strict=True))

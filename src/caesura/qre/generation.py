@@ -348,7 +348,7 @@ def _float_compare(op: str, a: list[str], terms: tuple[Term, ...]) -> str:
 
 @dataclass
 class Generated:
-    """Specialised kernels of one automaton: with keys' rows given, and with rows found by the keys' low bits."""
+    """Specialised kernels of one automaton: with keys' rows given, and by the keys' low bits."""
 
     auto: Automaton
     sure: list[bool]

@@ -14,7 +14,18 @@ import pyarrow as pa
 
 from caesura.errors import DataError
 from caesura.events.columns import words
-from caesura.expr import Alias, Apply, Case, Column, Constant, Expr, attributes, children, type_of
+from caesura.expr import (
+    Alias,
+    Apply,
+    Case,
+    Column,
+    Constant,
+    Expr,
+    Member,
+    attributes,
+    children,
+    type_of,
+)
 from caesura.kernels.hashing import Mask
 from caesura.qre import ir
 from caesura.qre.columns import PageColumns
@@ -128,7 +139,7 @@ def _comparing(expr: Expr) -> bool:
     """Whether no arithmetic on narrow columns happens, which would wrap at their width."""
     if isinstance(expr, Apply) and expr.name not in _NARROW_SAFE:
         return False
-    return isinstance(expr, (Column, Constant, Apply, Case, Alias)) and all(
+    return isinstance(expr, (Column, Constant, Apply, Case, Alias, Member)) and all(
         _comparing(c) for c in children(expr)
     )
 

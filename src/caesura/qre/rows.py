@@ -21,13 +21,15 @@ SPARSE = 8
 def placed(keys: I64, size: int) -> I64 | None:
     """Each key's row among ``size``; None if two keys fall on one."""
     rows = keys & (size - 1)
-    return rows if len(np.unique(rows)) == len(rows) else None
+    taken = np.zeros(size, np.bool_)
+    taken[rows] = True
+    return rows if np.count_nonzero(taken) == len(rows) else None
 
 
 def size_for(keys: I64) -> int | None:
-    """The least number of rows that keeps keys apart; None if that is far more than there are keys."""
+    """A number of rows that keeps keys apart, with room; None if that is far more than there are keys."""
     size = LEAST
-    while size < len(keys):
+    while size < 2 * len(keys):
         size *= 2
     while size <= SPARSE * (len(keys) + 1024):
         if placed(keys, size) is not None:

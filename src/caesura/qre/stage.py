@@ -184,7 +184,7 @@ class Stage:
     def shrink(self, rows: int) -> None:
         """Now and then gives memory back, when few keys are open."""
         self._since += rows
-        if self.rows is None or self._since < 4 * len(self.rows) or len(self.rows) <= LEAST + 1:
+        if self.rows is None or self._since < len(self.rows) or len(self.rows) <= LEAST + 1:
             return
         self._since = 0
         open_ = self._open_rows()
@@ -214,7 +214,7 @@ class Stage:
         self._moved(open_, np.arange(len(keys)) + self.base, len(keys) + 1 + self.base)
 
     def _spread(self, keys: I64, old: I64) -> bool:
-        """Lays keys' registers (from old rows, -1 for none) out by their low bits, if they can be kept apart."""
+        """Lays keys' registers (from old rows, -1: none) out by low bits, if that keeps them apart."""
         size = size_for(keys)
         if size is None:
             return False
@@ -341,7 +341,7 @@ class Stage:
         return Answers(rows, self.arrow(self.auto.type, leaves, flags, len(rows)))
 
     def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array | None], rows: int) -> pa.Array:
-        """Registers' values as an Arrow column of a type; takes them off the lists. No flags: all are there."""
+        """Registers' values as a column of a type, taken off the lists; without flags all are there."""
         if isinstance(t, Record):
             if not t.fields:
                 return pa.array([{}] * rows, pa.struct([]))
