@@ -11,8 +11,9 @@ to LE takes the event away. A page of inserts only carries no ``re_new`` at all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,14 @@ KEPT = MIN_TIME
 """What ``re_new`` holds for an insert: no change of its end."""
 
 
+class Tags(Protocol):
+    """What the runtime lets rows carry beside their payload; it goes where the rows go."""
+
+    def take(self, rows: I64, /) -> Tags | None: ...
+    def slice(self, start: int, length: int, /) -> Tags | None: ...
+    def join(self, others: Sequence[Any], lengths: Sequence[int], /) -> Tags | None: ...
+
+
 @dataclass(frozen=True)
 class Page:
     """Events of one schema; the unit that operators work on."""
@@ -36,6 +45,7 @@ class Page:
     re_new: I64 | None = None
     settled: bool = False
     """A page of reminders: these rows were given before and have become final (drawn as ``=``)."""
+    tags: Tags | None = None
 
     @staticmethod
     def of(
@@ -84,7 +94,8 @@ class Page:
         ends = None if self.re_new is None else self.re_new[rows]
         if ends is not None and not (ends != KEPT).any():
             ends = None
-        return Page(self.le[rows], self.re[rows], take_rows(self.payload, rows), ends)
+        tags = None if self.tags is None else self.tags.take(rows)
+        return Page(self.le[rows], self.re[rows], take_rows(self.payload, rows), ends, tags=tags)
 
     def filter(self, mask: Mask) -> Page:
         """The rows where mask is true; the page itself when all are."""
@@ -94,12 +105,13 @@ class Page:
     def slice(self, start: int, length: int) -> Page:
         end = start + length
         ends = None if self.re_new is None else self.re_new[start:end]
-        return Page.of(
+        part = Page.of(
             self.payload.slice(start, length), le=self.le[start:end], re=self.re[start:end], re_new=ends
         )
+        return part if self.tags is None else replace(part, tags=self.tags.slice(start, length))
 
     def with_payload(self, payload: pa.RecordBatch) -> Page:
-        return Page(self.le, self.re, payload, self.re_new)
+        return Page(self.le, self.re, payload, self.re_new, tags=self.tags)
 
     def rows(self) -> list[tuple[int, int, int | None, tuple[object, ...]]]:
         """(LE, RE, RE_new or None, payload) of each row; for tests and drawings."""
@@ -141,4 +153,8 @@ def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
     if any(page.re_new is not None for page in some):
         kept = [np.full(len(p), KEPT, np.int64) if p.re_new is None else p.re_new for p in some]
         ends = np.concatenate(kept)
-    return Page(np.concatenate([p.le for p in some]), np.concatenate([p.re for p in some]), payload, ends)
+    le, re = np.concatenate([p.le for p in some]), np.concatenate([p.re for p in some])
+    tags = some[0].tags
+    if tags is not None:
+        tags = tags.join([p.tags for p in some[1:]], [len(p) for p in some])
+    return Page(le, re, payload, ends, tags=tags)

@@ -69,6 +69,8 @@ class SourceIngress(Ingress):
         """How far the stream has come; a CTI announces it."""
         self.clock = MIN_TIME
         self.since = 0
+        self.entered: I64 = NOTHING
+        """The offsets of the rows of the page that entered last, where none is ever retracted."""
         self.table = LateTable(rules.schema, rules.time, limit=rules.limit)
         self.matcher: Matcher | None = None
         if not rules.shape.insert_only:
@@ -164,6 +166,7 @@ class SourceIngress(Ingress):
                 limits, offsets = limits[rows] if matching else limits, offsets[rows]
             origin = Origin(lane.number, offsets)
             entered = self.matcher.match(page, page.le if starts is None else starts, limits, origin)
+        self.entered = offsets if rows is None or self.matcher is not None else offsets[rows]
         if entered is not None:
             yield entered
 

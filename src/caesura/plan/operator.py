@@ -8,7 +8,7 @@ beyond its own state.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -87,6 +87,9 @@ class Operator:
             f"a {punctuation.intent.value} punctuation came to a step that cannot take it.",
             remedy="Take the step off the loop, or the token away.",
         )
+
+    def heed(self, sources: Sequence[tuple[int, ...]]) -> None:
+        """Rows carry labels from now on, of these sources by port; who keeps rows may keep labels too."""
 
     def control(self, message: Punctuation) -> Iterable[Up]:
         """What goes further up because a consumer spoke. By default a message stops here."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from caesura.consistency.token import Marks, is_token, pieces
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -33,10 +34,15 @@ class Edge:
     items: deque[Item] = field(default_factory=deque)
     up: deque[Punctuation] = field(default_factory=deque)
     merged: int = 0
+    merges: bool = True
+    """Whether a punctuation may take the place of the one before it."""
 
     def push(self, item: Item) -> None:
         """Queues an item; a definite punctuation replaces the one before it that it covers."""
-        if self.items and mergeable(self.items[-1], item):
+        if isinstance(item, Page) and isinstance(item.tags, Marks) and not self.carries:
+            self.items.extend(pieces(item))
+            return
+        if self.merges and self.items and mergeable(self.items[-1], item):
             self.items.pop()
             self.merged += 1
         self.items.append(item)
@@ -44,6 +50,26 @@ class Edge:
     @property
     def full(self) -> bool:
         return not self.back and len(self.items) >= self.capacity
+
+    @property
+    def carries(self) -> bool:
+        """Whether the step at the end takes a page with tokens in it whole."""
+        return self.target is not None and self.target.carries and self.target.responder is None
+
+    def part(self) -> None:
+        """Lets tokens that wait inside pages stand between them."""
+        waiting = list(self.items)
+        self.items.clear()
+        for item in waiting:
+            marked = isinstance(item, Page) and isinstance(item.tags, Marks)
+            self.items.extend(pieces(item) if marked and isinstance(item, Page) else (item,))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a token stands here that other inputs of the step have not reached."""
+        if self.target is None or not is_token(self.items[0]):
+            return False
+        return not all(e.items and is_token(e.items[0]) for e in self.target.inputs if not e.back)
 
 
 def mergeable(before: Item, after: Item) -> bool:
@@ -67,6 +93,13 @@ class Tap(Protocol):
     def append(self, item: Item, /) -> None: ...
 
 
+class Watch(Protocol):
+    """Whoever makes claims about what leaves: it sees tokens pass, and what each item became."""
+
+    def token(self, cell: Cell, tokens: list[Punctuation], /) -> Punctuation: ...
+    def derived(self, cell: Cell, item: Item, items: list[Item], /) -> list[Item]: ...
+
+
 @dataclass(eq=False)
 class Cell:
     """A step at work, with its edges."""
@@ -83,6 +116,12 @@ class Cell:
     responder: Responder | None = None
     """Feedback at the step, from the first message on."""
     switches: Switches = field(default_factory=Switches)
+    watch: Watch | None = None
+    carries: bool = field(init=False)
+    """Whether tokens may pass as row positions of a page."""
+
+    def __post_init__(self) -> None:
+        self.carries = self.node.row_wise
 
     @property
     def blocked(self) -> bool:
@@ -112,6 +151,8 @@ class Cell:
     def listen(self) -> Responder:
         """The step's answer to feedback, made when it is first needed."""
         if self.responder is None:
+            for edge in self.inputs:
+                edge.part()
             given = Promises()
             if self.outputs and self.outputs[0].target is not None:
                 given = self.outputs[0].target.operator.promises[self.outputs[0].port].copy()
@@ -144,8 +185,13 @@ class Cell:
     def work(self, port: int) -> None:
         """Takes one item: control first, so that a message reaches the operator before the next page."""
         self.hear()
+        if self.watch is not None and is_token(self.inputs[port].items[0]):
+            tokens = [e.items.popleft() for e in self.inputs if not e.back]
+            self.send([self.watch.token(self, [t for t in tokens if is_token(t)])])
+            return
         item = self.inputs[port].items.popleft()
-        self.send(self.receive(port, item))
+        items = self.receive(port, item)
+        self.send(items if self.watch is None else self.watch.derived(self, item, items))
         self.speak()
         if self.responder is not None and not isinstance(item, Page):
             self.settle()
@@ -156,16 +202,31 @@ class Cell:
             self.responder.settle()
             self.respond()
 
-    def receive(self, port: int, item: Item) -> Iterable[Item]:
+    def receive(self, port: int, item: Item) -> list[Item]:
         counters = self.operator.counters
         if isinstance(item, Page):
             counters.pages_in += 1
             counters.rows_in += len(item)
+            if isinstance(item.tags, Marks):
+                return self.carry(port, item, item.tags)
             if self.responder is not None:
                 item = self.responder.admit(port, item)
             return self.guarded(self.operator.page, port, item)
         counters.told_in = item
         return self.guarded(self.operator.punctuation, port, item)
+
+    def carry(self, port: int, page: Page, marks: Marks) -> list[Item]:
+        """A page with tokens in it through a step that keeps nothing; cut if the step loses them."""
+        if self.carries:
+            items = self.guarded(self.operator.page, port, page)
+            kept = [i.tags.tokens for i in items if isinstance(i, Page) and isinstance(i.tags, Marks)]
+            if kept == [marks.tokens]:
+                return items
+            self.carries = False
+        out: list[Item] = []
+        for piece in pieces(page):
+            out += self.guarded(self.operator.page, port, piece) if isinstance(piece, Page) else [piece]
+        return out
 
     def guarded(self, call: Callable[..., Iterable[T]], *args: object) -> list[T]:
         """Calls the operator; an error that it raises names the step and the user's line."""
@@ -184,15 +245,18 @@ class Cell:
             items = self.responder.release(items)
         for item in items:
             if isinstance(item, Page):
-                if len(item) == 0:
+                marked = isinstance(item.tags, Marks)
+                if len(item) == 0 and not marked:
                     continue
                 counters.rows_out += len(item)
             else:
+                marked = False
                 counters.told_out = item
             for edge in self.outputs:
                 edge.push(item)
             for tap in self.taps:
-                tap.append(item)
+                for part in pieces(item) if marked and isinstance(item, Page) else (item,):
+                    tap.append(part)
 
 
 def kinds_of(cell: Cell) -> tuple[Given, ...]:
@@ -214,6 +278,8 @@ class Graph:
         self.capacity = capacity
         self.cells: list[Cell] = []
         self.edges: list[Edge] = []
+        self.aligns = False
+        """Whether tokens flow, and steps wait for them."""
 
     def add(self, node: Node, operator: Operator, label: str) -> Cell:
         cell = Cell(node, operator, label)
@@ -242,4 +308,5 @@ class Graph:
 
     def ready(self) -> list[Edge]:
         """Edges whose next item can be taken now."""
-        return [e for e in self.edges if e.items and e.target is not None and not e.target.blocked]
+        ready = [e for e in self.edges if e.items and e.target is not None and not e.target.blocked]
+        return [e for e in ready if not e.waits] if self.aligns else ready

@@ -23,6 +23,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from caesura.consistency import Claim, Mode
 from caesura.errors import StreamError, closest
 from caesura.events.item import Item
 from caesura.events.rows import Chunks
@@ -31,6 +32,7 @@ from caesura.feedback.responder import WITHDRAWN
 from caesura.ops.input import Input
 from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, here, walk
 from caesura.punctuation import Intent, Pattern, Punctuation
+from caesura.runtime.claims import Claiming, claiming_for, put_token, saved_by
 from caesura.runtime.feedback import Assumptions, Spoken, note_losses, restore_into, snapshot_of
 from caesura.runtime.graph import Cell, Edge, Graph
 from caesura.runtime.publish import Publication, Subscribed
@@ -52,6 +54,7 @@ class Query:
         capacity: int = 8,
         speculate: Speculate = "arrival",
         unused: Iterable[str] = (),
+        claims: Mode | None = None,
     ) -> None:
         self._unused = set(unused)
         """Inputs that may be fed although no output needs them."""
@@ -68,9 +71,14 @@ class Query:
         """Running queries that this one reads publications of."""
         for node in walk(*outputs.values()):
             self._mount(node, speculate)
+        self.claiming: Claiming | None = None
         for name, node in outputs.items():
-            self._cells[node.fingerprint].taps.append(self._taps[name])
             self._cells[node.fingerprint].branches.append(OUTPUT + name)
+            if claims is None:
+                self._cells[node.fingerprint].taps.append(self._taps[name])
+        if claims is not None:
+            ends = {name: self._cells[node.fingerprint] for name, node in outputs.items()}
+            self.claiming = claiming_for(claims, self.graph, ends, self._readers, self._inputs)
         self.assumptions = Assumptions(self)
 
     def _mount(self, node: Node, speculate: Speculate) -> None:
@@ -124,6 +132,9 @@ class Query:
                 return
             error = StreamError(f"there is no input '{label}'.", remedy=closest(label, self._inputs))
             raise error.at("feed", here())
+        if self.claiming is not None:
+            self.claiming.feed(label, item)
+            return
         self._inputs[label].push(item)
 
     def send_up(self, output: str, message: Punctuation) -> None:
@@ -131,6 +142,8 @@ class Query:
         cell = self._cells[self.outputs[output].fingerprint]
         if message.noted(WITHDRAWN):
             note_losses(self.graph.cells)
+        if self.claiming is not None:
+            self.claiming.heard(message)
         cell.upward(message, OUTPUT + output)
         self._hear()
 
@@ -170,6 +183,8 @@ class Query:
         ready = self.graph.ready()
         if ready:
             self._work(ready)
+            if self.claiming is not None:
+                self.claiming.worked()
             return True
         return self._pull()
 
@@ -191,6 +206,8 @@ class Query:
 
         When none is left, the queries that this one reads from take a step.
         """
+        if self.claiming is not None:
+            return self.claiming.pull() or any(query.step() for query in self._feeders)
         live = [r for r in self._readers.values() if not r.done]
         if not live:
             return any(query.step() for query in self._feeders)
@@ -198,10 +215,30 @@ class Query:
         return True
 
     def take(self, output: str) -> list[Item]:
-        """What came out since the last call."""
+        """What came out since the last call; with claims, a token stands wherever one holds."""
+        if self.claiming is not None:
+            return self.claiming.views[output].take()
         items = self._taps[output][:]
         self._taps[output].clear()
         return items
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The claims so far."""
+        return [] if self.claiming is None else self.claiming.claims
+
+    def token(self) -> None:
+        """Puts a token into every source now, where tokens are aligned."""
+        put_token(self._claiming())
+
+    def saved(self) -> list[tuple[Claim, Chunks]]:
+        """Snapshots that were completed since the last call, each landing on its claim."""
+        return saved_by(self._claiming())
+
+    def _claiming(self) -> Claiming:
+        if self.claiming is None:
+            raise StreamError("this query makes no claims.", remedy="Make it with claims=cz.tokens().")
+        return self.claiming
 
     def late(self) -> dict[str, pa.Table]:
         """Rows that the sources refused since the last call, by source."""
@@ -231,6 +268,8 @@ class Query:
         chunks |= self.assumptions.snapshot()
         for output, published in self._published.items():
             chunks |= {f"{PUBLISHED}{output}/{n}": data for n, data in published.snapshot().items()}
+        if self.claiming is not None:
+            chunks |= self.claiming.snapshot()
         offsets = json.dumps({label: reader.offsets for label, reader in self._readers.items()}).encode()
         if offsets != self._offsets:
             chunks["offsets"] = self._offsets = offsets
@@ -249,6 +288,8 @@ class Query:
             prefix = f"{PUBLISHED}{output}/"
             published.restore({k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)})
         self._offsets = chunks["offsets"]
+        if self.claiming is not None:
+            self.claiming.restore(chunks["claims"])
         for label, offsets in json.loads(self._offsets).items():
             self._readers[label].seek({int(lane): at for lane, at in offsets.items()})
 
@@ -265,6 +306,7 @@ class _Reader:
         self.done = False
         self.turns = 0
         self._raw: Iterator[Raw] | None = None
+        self._left: Raw | None = None
         self._next_beat = 0
 
     @property
@@ -273,30 +315,47 @@ class _Reader:
 
     def seek(self, offsets: dict[int, int]) -> None:
         self.offsets = offsets
-        self._raw = None
+        self._raw = self._left = None
 
     def turn(self) -> None:
         """Reads one batch, or closes the stream."""
+        self.cell.send(self.beats())
+        raw = self.next(None)
+        if raw is None:
+            self.cell.send(self.cell.guarded(self.ingress.close))
+        else:
+            self.cell.send(self.cell.guarded(self.ingress.raw, raw))
+        self.cell.settle()
+
+    def next(self, most: int | None) -> Raw | None:
+        """The next rows, at most so many; None at the end."""
         self.turns += 1
         if self._raw is None:
             self._raw = iter(self.node.read(self.offsets))
-        self._beat()
-        raw = next(self._raw, None)
+        raw = self._left if self._left is not None else next(self._raw, None)
+        self._left = None
         if raw is None:
             self.done = True
-            self.cell.send(self.cell.guarded(self.ingress.close))
-            self.cell.settle()
-            return
+            return None
+        if most is not None and raw.batch.num_rows > most:
+            raw, self._left = _split(raw, most)
         self.offsets[raw.lane] = raw.offset + raw.batch.num_rows
         self.ingress.counters.rows_in += raw.batch.num_rows
-        self.cell.send(self.cell.guarded(self.ingress.raw, raw))
-        self.cell.settle()
+        return raw
 
-    def _beat(self) -> None:
+    def beats(self) -> list[Item]:
+        """What enters because of the clock, where a policy asks for it."""
         period = self.node.heartbeat
-        if period is None:
-            return
         now = time.time_ns() // 1000
-        if now >= self._next_beat:
-            self._next_beat = now + period
-            self.cell.send(self.cell.guarded(self.ingress.beat, now))
+        if period is None or now < self._next_beat:
+            return []
+        self._next_beat = now + period
+        return self.cell.guarded(self.ingress.beat, now)
+
+
+def _split(raw: Raw, rows: int) -> tuple[Raw, Raw]:
+    """The first rows of a batch, and the rest."""
+    early = tuple(mark for mark in raw.punctuations if mark[0] < rows)
+    late = tuple((at - rows, pattern) for at, pattern in raw.punctuations if at >= rows)
+    first = Raw(raw.lane, raw.offset, raw.batch.slice(0, rows), early)
+    return first, Raw(raw.lane, raw.offset + rows, raw.batch.slice(rows), late)

@@ -36,10 +36,11 @@ Host: TypeAlias = Callable[[Node, int, Pace], Running]
 
 def embedded(node: Node, schedule: int, pace: Pace) -> Running:
     """The plan in this process."""
-    return Query({OUT: node}, schedule=_schedule(schedule), speculate=pace)
+    return Query({OUT: node}, schedule=schedule_of(schedule), speculate=pace)
 
 
-def _schedule(number: int) -> Schedule:
+def schedule_of(number: int) -> Schedule:
+    """A schedule by number: 0 bottom-up, 1 longest queue, else a random one."""
     if number < 2:
         return LongestQueue() if number else BottomUp()
     return Shuffled(number)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.item import Item
+from caesura.events.labels import Labels
 from caesura.events.page import Page, concat, take_rows
 from caesura.events.rows import RowState
 from caesura.expr import compile_predicate
@@ -69,6 +71,10 @@ class JoinOperator(Operator):
             items.append(self._relay(1 - port, touched))
         return [concat(items, self.schema)]  # one page: a pair and the piece it replaces leave together
 
+    def heed(self, sources: Sequence[tuple[int, ...]]) -> None:
+        for side, own in zip(self.sides, sources, strict=True):
+            side.heed(own)
+
     def _to_store(self, port: int, page: Page) -> Any:
         """Which rows could still meet something: those that live past the other side's bound.
 
@@ -97,6 +103,8 @@ class JoinOperator(Operator):
         theirs = other.rows.payload.take(link)
         left, right = (mine, theirs) if port == 0 else (theirs, mine)
         met = Page.of(self._pair(left, right), le=le, re=re, re_new=new if page.re_new is not None else None)
+        if isinstance(page.tags, Labels):
+            met = replace(met, tags=page.tags.met(row, other.labels(link)))
         if self._test is not None and len(met):
             met = met.filter(self._test(met.payload))
         return met

@@ -15,6 +15,7 @@ import pyarrow as pa
 from caesura.events.columns import validity
 from caesura.events.delta import net_page
 from caesura.events.identity import identity
+from caesura.events.labels import Labels
 from caesura.events.page import KEPT, Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
@@ -49,9 +50,20 @@ class Side:
         if by_value:
             own.update({"h1": np.uint64, "h2": np.uint64})
         self.rows = RowState(own, schema)
+        self.sources: tuple[int, ...] = ()
         self.sent = RowState({"row": np.int64, "le": np.int64, "re": np.int64})
         self.chains = Chains()
         self.sent_chains = Chains()
+
+    def heed(self, sources: tuple[int, ...]) -> None:
+        """Keeps the labels of rows too, for these sources."""
+        self.sources = sources
+        fields = {**self.rows.dtypes, **{f"label{k}": np.dtype(np.int64) for k in sources}}
+        self.rows = RowState(fields, self.schema)
+
+    def labels(self, rows: I64) -> dict[int, I64]:
+        """The labels of stored rows by source."""
+        return {k: self.rows.get(f"label{k}")[rows] for k in self.sources}
 
     def key_ids(self, payload: pa.RecordBatch) -> tuple[U64, U64]:
         """The identity of each row's key; a key with a null in it equals none of the other side's."""
@@ -99,6 +111,9 @@ class Side:
             fields["re"] = np.where(page.re_new[at] == KEPT, page.re[at], page.re_new[at])
         if self.by_value:
             fields["h1"], fields["h2"] = page.ids[0][at], page.ids[1][at]
+        for k in self.sources:
+            label = page.tags.cols.get(k) if isinstance(page.tags, Labels) else None
+            fields[f"label{k}"] = np.zeros(len(at), np.int64) if label is None else label[at]
         whole = len(at) == len(page)
         first = self.rows.append(fields, page.payload if whole else take_rows(page.payload, at))
         self.chains.add(key[at])
@@ -128,6 +143,11 @@ class Side:
             re,
             found,
         )
+        if self.sources and isinstance(page.tags, Labels):
+            there = found >= 0
+            for k in self.sources:
+                if k in page.tags.cols:
+                    np.maximum.at(self.rows.get(f"label{k}"), found[there], page.tags.cols[k][at[there]])
         some = np.unique(found[found >= 0])
         self.rows.touch(some)
         self.rows.kill(some[(re[some] == GONE) & self.rows.alive[some]])

@@ -1,0 +1,136 @@
+"""A claim: the output up to here is consistent, at this level, for this prefix of every source.
+
+>>> some = Prefix(rows=3, punctuations=1, offsets={0: 3}, definite=(Pattern.before(20),))
+>>> claim = Claim(7, Level.PREFIX_CONSISTENT, {"clicks": some})
+>>> print(claim)
+claim 7: input-prefix consistent for clicks 3 rows + 1 punctuation (time < 20)
+>>> Claim.from_json(claim.to_json()) == claim
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from caesura.consistency.levels import Level
+from caesura.punctuation import Pattern, Punctuation
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """How much of one source: events and punctuations that entered, and where to read on."""
+
+    rows: int = 0
+    punctuations: int = 0
+    offsets: Mapping[int, int] = field(default_factory=dict)
+    """The next offset of each lane; empty for a stream that is fed by hand."""
+    definite: tuple[Pattern, ...] = ()
+    """What the source had promised."""
+    closed: bool = False
+    """Whether this is all that the source has."""
+
+    @property
+    def items(self) -> int:
+        """Events and punctuations together."""
+        return self.rows + self.punctuations
+
+    def covers(self, other: Prefix) -> bool:
+        """Whether the other is a prefix of this one."""
+        lanes = all(self.offsets.get(lane, 0) >= at for lane, at in other.offsets.items())
+        return self.rows >= other.rows and self.punctuations >= other.punctuations and lanes
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "punctuations": self.punctuations,
+            "offsets": {str(lane): at for lane, at in self.offsets.items()},
+            "definite": [pattern.to_json() for pattern in self.definite],
+            "closed": self.closed,
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Prefix:
+        """The prefix that `to_json` wrote."""
+        return Prefix(
+            data["rows"],
+            data["punctuations"],
+            {int(lane): at for lane, at in data["offsets"].items()},
+            tuple(Pattern.from_json(pattern) for pattern in data["definite"]),
+            data["closed"],
+        )
+
+    def __str__(self) -> str:
+        said = ", ".join(map(str, self.definite))
+        return f"{_many(self.rows, 'row')} + {_many(self.punctuations, 'punctuation')}" + (
+            f" ({said})" if said else ""
+        )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What an output state answers for."""
+
+    number: int
+    level: Level
+    prefix: Mapping[str, Prefix]
+    time: int | None = None
+    """The time t of a synchronised claim."""
+    under: tuple[Punctuation, ...] = ()
+    """The feedback in force: the state may lack what it lets go."""
+    output: Mapping[str, int] = field(default_factory=dict)
+    """How many rows, inserts and retracts alike, each view has given up to here."""
+
+    def at(self, output: Mapping[str, int]) -> Claim:
+        """The same claim, knowing how far each view is."""
+        return replace(self, output=dict(output))
+
+    def follows(self, earlier: Claim) -> bool:
+        """Whether its prefixes take in the earlier claim's."""
+        return all(
+            source in self.prefix and self.prefix[source].covers(prefix)
+            for source, prefix in earlier.prefix.items()
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "claim": self.number,
+            "level": self.level.name,
+            "prefix": {source: prefix.to_json() for source, prefix in self.prefix.items()},
+            "time": self.time,
+            "under": [message.to_json() for message in self.under],
+            "output": dict(self.output),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Claim:
+        """The claim that `to_json` wrote."""
+        return Claim(
+            data["claim"],
+            Level[data["level"]],
+            {source: Prefix.from_json(prefix) for source, prefix in data["prefix"].items()},
+            data["time"],
+            tuple(Punctuation.from_json(message) for message in data["under"]),
+            data["output"],
+        )
+
+    def __str__(self) -> str:
+        at = "" if self.time is None else f" at time {self.time}"
+        under = f", under {'; '.join(map(str, self.under))}" if self.under else ""
+        sources = "; ".join(f"{source} {prefix}" for source, prefix in self.prefix.items())
+        return f"claim {self.number}: {self.level}{at} for {sources}{under}"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def broken_order(claims: Iterable[Claim]) -> Claim | None:
+    """The first claim that takes back part of the prefix of the one before it; None where none does."""
+    before: Claim | None = None
+    for claim in claims:
+        if before is not None and not claim.follows(before):
+            return claim
+        before = claim
+    return None

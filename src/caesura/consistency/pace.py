@@ -1,0 +1,92 @@
+"""How many events between two tokens: as few as the query can bear.
+
+The cumulative latency of a claim is the time a token takes through the plan plus the distance to the next
+one. Between two tokens n events are worked off in ``n * event + token`` seconds. With events coming at
+a rate r the least n is the best that builds no backlog, among those where tokens cost at most a share:
+
+    n >= token / (share * event)          tokens cost at most the share
+    n >= token / (slack / r - event)      the work is done before the next section is complete
+
+Both costs are estimated while it runs, by least squares over sections of two lengths, the old ones
+forgotten; so a section is sometimes twice as long.
+
+>>> pace = Pace(every=100)
+>>> for k in range(40):
+...     pace.section(pace.every, busy=pace.every * 1e-6 + 1e-4, rate=None)
+>>> 2500 < pace.every < 4500
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+LEAST, MOST = 16, 1 << 22
+
+
+@dataclass
+class Pace:
+    """Tunes the period from what sections took."""
+
+    every: int = 1024
+    share: float = 0.03
+    slack: float = 0.85
+    """How much of the time between two tokens the work of a section may take."""
+    forget: float = 0.9
+    _sums: list[float] = field(default_factory=lambda: [0.0] * 5)
+    """Of (1, n, n^2, s, n s), weighted."""
+    _turn: int = 0
+    _base: int = 1024
+    _open: dict[int, tuple[int, float]] = field(default_factory=dict)
+    _last: tuple[int, float] | None = None
+    _out: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._base = self.every
+
+    def put(self, number: int, events: int, now: float) -> None:
+        """A token enters, behind so many events in all."""
+        self._open.setdefault(number, (events, now))
+
+    def out(self, number: int, now: float) -> None:
+        """The token of a round has left every output."""
+        events, entered = self._open.pop(number, (0, now))
+        if self._last is not None and events > self._last[0]:
+            begun = max(self._last[1], self._out)
+            self.section(events - self._last[0], busy=now - begun, rate=None)
+        self._last, self._out = (events, entered), now
+
+    def section(self, events: int, *, busy: float, rate: float | None, backlog: float = 0.0) -> None:
+        """A section of so many events took so many seconds of work; events come at a rate (None: at will).
+
+        ``backlog`` is how many sections wait in front of this query; any at all makes it back off.
+        """
+        n, s = float(events), float(busy)
+        for place, value in enumerate((1.0, n, n * n, s, n * s)):
+            self._sums[place] = self._sums[place] * self.forget + value
+        self._turn += 1
+        if backlog > 1.0:
+            self._base = min(MOST, self._base * 2)
+        else:
+            self._base = self._best(rate)
+        self.every = self._base * 2 if self._turn % 4 == 0 else self._base
+
+    def _best(self, rate: float | None) -> int:
+        event, per_token = self.costs()
+        if event <= 0.0:
+            return min(MOST, self._base * 2)
+        wanted = per_token / (self.share * event)
+        if rate is not None:
+            spare = self.slack / rate - event
+            wanted = max(wanted, per_token / spare) if spare > 0 else MOST
+        near = min(max(wanted, self._base / 2), self._base * 2)
+        return int(min(MOST, max(LEAST, near)))
+
+    def costs(self) -> tuple[float, float]:
+        """Seconds per event and per token, as estimated."""
+        w, n, nn, s, ns = self._sums
+        spread = w * nn - n * n
+        if spread <= 1e-9 * max(nn, 1.0):
+            return (s / n / 2 if n else 0.0), (s / w / 2 if w else 0.0)
+        event = (w * ns - n * s) / spread
+        return max(event, 0.0), max((s - event * n) / w, 0.0)

@@ -1,0 +1,194 @@
+"""Claims about a running query: who counts what enters, and who says when a state is consistent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from caesura.consistency import Claim, Level, Mode, Prefix
+from caesura.errors import StreamError
+from caesura.events import Item, Page
+from caesura.events.rows import Chunks
+from caesura.plan import Ingress, Raw, SourceNode
+from caesura.punctuation import Intent, Punctuation
+from caesura.runtime.emitter import Emitter
+from caesura.runtime.graph import Cell, Edge, Graph
+from caesura.runtime.views import View
+
+
+class Reader(Protocol):
+    """A source of the query being read."""
+
+    node: SourceNode
+    cell: Cell
+    done: bool
+
+    @property
+    def ingress(self) -> Ingress: ...
+    @property
+    def cti(self) -> int: ...
+    @property
+    def turns(self) -> int: ...
+    @property
+    def offsets(self) -> dict[int, int]: ...
+
+    def next(self, most: int | None) -> Raw | None: ...
+    def beats(self) -> list[Item]: ...
+
+
+class Claiming:
+    """What all ways of making claims share: emitters at the sources, views at the outputs."""
+
+    level = Level.PREFIX_CONSISTENT
+
+    def __init__(
+        self,
+        mode: Mode,
+        graph: Graph,
+        outputs: Mapping[str, Cell],
+        readers: Mapping[str, Reader],
+        inputs: Mapping[str, tuple[Cell, Edge]],
+        followed: Mapping[str, Cell],
+    ) -> None:
+        self.graph = graph
+        self.claims: list[Claim] = []
+        self.under: list[Punctuation] = []
+        self.readers = dict(readers)
+        self.followed = set(followed.values())
+        """Inputs that another query's tokens come by."""
+        held = mode.release == "consistent"
+        self.views = {n: View(n, held=held, arrived=self.arrived) for n in outputs}
+        for name, cell in outputs.items():
+            cell.taps.append(self.views[name])
+        self.emitters: dict[str, Emitter] = {}
+        for label, reader in readers.items():
+            self.emitters[label] = Emitter(label, _into(reader.cell), reader.cell)
+        for label, (cell, edge) in inputs.items():
+            if cell not in self.followed:
+                self.emitters[label] = Emitter(label, edge.push)
+        self.at = {id(e.cell): e for e in self.emitters.values() if e.cell is not None}
+        for cell in graph.cells:
+            cell.watch = self
+
+    # -- what the graph tells -------------------------------------------------------------------------
+
+    def token(self, cell: Cell, tokens: list[Punctuation]) -> Punctuation:
+        """A token that passes a cell."""
+        raise StreamError(
+            "a token came to a query that does not align them.", remedy="Run it with claims=cz.tokens()."
+        )
+
+    def derived(self, cell: Cell, item: Item, items: list[Item]) -> list[Item]:
+        """What a cell sends because of an item; a source that imports punctuation gives it."""
+        own = self.at.get(id(cell))
+        for made in items if own is not None else ():
+            assert own is not None
+            own.count(made)
+        return items
+
+    def arrived(self, view: View, item: Item) -> None:
+        """An item that leaves the plan."""
+
+    def worked(self) -> None:
+        """A cell has worked."""
+
+    # -- what enters ----------------------------------------------------------------------------------
+
+    def feed(self, label: str, item: Item) -> None:
+        """An item fed by hand."""
+        self.let_in(self.emitters[label], [item])
+
+    def pull(self) -> bool:
+        """Lets the source that is furthest behind in time give more; False when all are at their end."""
+        live = [(label, r) for label, r in self.readers.items() if not r.done]
+        if not live:
+            return False
+        label, reader = min(live, key=lambda pair: (pair[1].cti, pair[1].turns))
+        self.turn(reader, self.emitters[label])
+        return True
+
+    def turn(self, reader: Reader, emitter: Emitter) -> None:
+        """Reads a batch."""
+        self.read(reader, emitter, None)
+
+    def read(self, reader: Reader, emitter: Emitter, most: int | None) -> Raw | None:
+        """Reads at most so many rows, and lets in what they give; None at the end."""
+        self.let_in(emitter, reader.beats())
+        raw = reader.next(most)
+        if raw is None:
+            items = reader.cell.guarded(reader.ingress.close)
+            emitter.closed = True
+            self.let_in(emitter, items)
+            return None
+        emitter.read(raw)
+        self.let_in(emitter, reader.cell.guarded(reader.ingress.raw, raw))
+        return raw
+
+    def let_in(self, emitter: Emitter, items: list[Item]) -> None:
+        emitter.send(items)
+
+    # -- claims ---------------------------------------------------------------------------------------
+
+    def heard(self, message: Punctuation) -> None:
+        """A consumer spoke: claims from now on name what it lets go."""
+        if message.intent is Intent.ASSUMED and message not in self.under:
+            self.under.append(message)
+
+    def prefixes(self) -> dict[str, Prefix]:
+        return {label: emitter.prefix() for label, emitter in self.emitters.items()}
+
+    def claim(
+        self, number: int, prefix: Mapping[str, Prefix], output: Mapping[str, int], time: int | None = None
+    ) -> Claim:
+        """Makes a claim, and lets held output go."""
+        level = self.level if time is None else Level.SYNCHRONISED
+        made = Claim(number, level, dict(prefix), time, tuple(self.under), dict(output))
+        self.claims.append(made)
+        for view in self.views.values():
+            view.release(number)
+        return made
+
+    def waiting(self) -> str:
+        """Which source holds up the next claim, in words; empty where none does."""
+        return ""
+
+    # -- memory ---------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Chunks:
+        """Where the sources are, and how many claims there were."""
+        prefix = {label: emitter.prefix().to_json() for label, emitter in self.emitters.items()}
+        under = [message.to_json() for message in self.under]
+        own = {"prefix": prefix, "under": under, **self.meta()}
+        return {"claims": json.dumps(own).encode()}
+
+    def restore(self, data: bytes) -> None:
+        own = json.loads(data)
+        for label, prefix in own["prefix"].items():
+            self.emitters[label].go_on(Prefix.from_json(prefix))
+        self.under = [Punctuation.from_json(message) for message in own["under"]]
+        self.remember(own)
+
+    def meta(self) -> dict[str, Any]:
+        return {"number": self.claims[-1].number if self.claims else 0}
+
+    def remember(self, meta: Mapping[str, Any]) -> None:
+        """Takes back what `meta` gave."""
+
+
+class _into:
+    """Sends what a source gives on through its cell."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = cell
+
+    def __call__(self, item: Item) -> None:
+        self.cell.send([item])
+
+
+def insert_only(reader: Reader) -> bool:
+    """Whether every row that a source lets in is one that it read, in the same order."""
+    return reader.node.properties.insert_only and not reader.node.inputs
+
+
+__all__ = ["Claiming", "Page", "Reader", "insert_only"]

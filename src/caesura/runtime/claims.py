@@ -1,0 +1,67 @@
+"""The way of making claims that a mode asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from caesura.consistency import Claim, Draining, Heeding, Mode, Synchronised, Tokens
+from caesura.errors import StreamError
+from caesura.events.rows import Chunks
+from caesura.plan import here
+from caesura.runtime.claiming import Claiming, Reader
+from caesura.runtime.draining import DrainClaims
+from caesura.runtime.graph import Cell, Edge, Graph
+from caesura.runtime.heeding import HeedClaims
+from caesura.runtime.publish import Subscribed
+from caesura.runtime.tokens import TokenClaims
+
+
+def claiming_for(
+    mode: Mode,
+    graph: Graph,
+    outputs: Mapping[str, Cell],
+    readers: Mapping[str, Reader],
+    edges: Mapping[str, Edge],
+) -> Claiming:
+    """Watches a query in the way that a mode names."""
+    inputs = {label: (_cell(edge), edge) for label, edge in edges.items()}
+    followed = {label: cell for label, (cell, _) in inputs.items() if isinstance(cell.node, Subscribed)}
+    parts: tuple[Any, ...] = (graph, outputs, readers, inputs, followed)
+    match mode:
+        case Tokens() | Synchronised():
+            return TokenClaims(mode, *parts)
+        case Heeding():
+            return HeedClaims(mode, *parts)
+        case Draining():
+            return DrainClaims(mode, *parts)
+    raise StreamError(
+        f"{mode!r} is no way of making claims.",
+        remedy="Give cz.tokens(), cz.synchronised(), cz.heeding() or cz.draining().",
+    ).at("claims", here())
+
+
+def _cell(edge: Edge) -> Cell:
+    assert edge.target is not None
+    return edge.target
+
+
+def _tokens(claiming: Claiming) -> TokenClaims:
+    if not isinstance(claiming, TokenClaims):
+        raise StreamError("this query has no tokens.", remedy="Make it with claims=cz.tokens().")
+    return claiming
+
+
+def put_token(claiming: Claiming) -> None:
+    """Puts a token into every source now."""
+    _tokens(claiming).round()
+
+
+def saved_by(claiming: Claiming) -> list[tuple[Claim, Chunks]]:
+    """The snapshots that were completed since the last call."""
+    mine = _tokens(claiming)
+    saved, mine.saved = mine.saved, []
+    return saved
+
+
+__all__ = ["Claiming", "claiming_for", "put_token", "saved_by"]

@@ -1,0 +1,272 @@
+"""Claims by heeding: labels tell when nothing in flight can add to what has left.
+
+Per source, let `reached` be the greatest item number in the label of any row that has left, and `least`
+the least active one in flight. Where ``reached < least`` for every source, the output is that of the
+prefix that ends just before `least`.
+
+Labels tell of rows, not of rows that are missing. A step that holds rows back or takes them away because
+of others (all but row-wise steps, unions, and inner joins of insert-only streams) therefore counts as if
+everything it has seen had left. That loses some consistent states and never claims a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from caesura.consistency import Heeding, Prefix
+from caesura.consistency.labels import InFlight, Labels, Vector, raised
+from caesura.consistency.token import token
+from caesura.errors import StreamError
+from caesura.events import Item, Page
+from caesura.kernels.hashing import I64
+from caesura.ops.input import Input
+from caesura.ops.join import Join
+from caesura.ops.union import Union
+from caesura.plan import Node, Raw, SourceNode
+from caesura.punctuation import Intent, Pattern, Promises, Punctuation
+from caesura.runtime.claiming import Claiming, Reader, insert_only
+from caesura.runtime.emitter import Emitter
+from caesura.runtime.graph import Cell
+from caesura.runtime.views import View
+
+
+def shows_all(node: Node) -> bool:
+    """Whether a step's output lacks nothing on account of what it has seen."""
+    if node.row_wise or isinstance(node, (Input, SourceNode, Union)):
+        return True
+    return isinstance(node, Join) and node.how == "inner" and all(n.properties.insert_only for n in node.inputs)
+
+
+class HeedClaims(Claiming):
+    """Labels at the sources, multisets of what is in flight, and a check whenever a cell has worked."""
+
+    def __init__(self, mode: Heeding, *args: Any) -> None:
+        super().__init__(mode, *args)
+        if self.followed:
+            raise StreamError(
+                "a subscription brings no labels of its own sources.",
+                remedy="Run the query with claims=cz.tokens(); the publisher's tokens come with its rows.",
+            )
+        self.naive = mode.scan == "naive"
+        self.order = {label: place for place, label in enumerate(self.emitters)}
+        self.logs = {label: Log() for label in self.emitters}
+        self.flying = InFlight(len(self.order))
+        self.reached: Vector = {}
+        self.seen: dict[int, Vector] = {id(cell): {} for cell in self.graph.cells}
+        self._silent = {id(cell) for cell in self.graph.cells if not shows_all(cell.node)}
+        self._fresh = False
+        self._number = 0
+        for edge in self.graph.edges:
+            edge.merges = False
+        behind = self._behind()
+        for cell in self.graph.cells:
+            cell.operator.heed([behind[id(e)] for e in cell.inputs])
+
+    def _behind(self) -> dict[int, tuple[int, ...]]:
+        """Per edge the sources whose items may come by it."""
+        found: dict[int, set[int]] = {}
+        starts = {id(e.cell): self.order[e.label] for e in self.emitters.values() if e.cell is not None}
+        for label, emitter in self.emitters.items():
+            if emitter.cell is None:
+                found[id(getattr(emitter.push, "__self__", None))] = {self.order[label]}
+        for cell in sorted(self.graph.cells, key=lambda c: c.depth):
+            own = {starts[id(cell)]} if id(cell) in starts else set()
+            for edge in cell.inputs:
+                own |= found.get(id(edge), set())
+            for edge in cell.outputs:
+                found.setdefault(id(edge), set()).update(own)
+        return {id(e): tuple(sorted(found.get(id(e), set()))) for e in self.graph.edges}
+
+    # -- labels -----------------------------------------------------------------------------------------
+
+    def let_in(self, emitter: Emitter, items: list[Item]) -> None:
+        self._enter(emitter, items, None, ())
+
+    def read(self, reader: Reader, emitter: Emitter, most: int | None) -> Raw | None:
+        self.let_in(emitter, reader.beats())
+        raw = reader.next(most)
+        if raw is None:
+            items = reader.cell.guarded(reader.ingress.close)
+            emitter.closed = True
+            self.let_in(emitter, items)
+            return None
+        emitter.read(raw)
+        items = reader.cell.guarded(reader.ingress.raw, raw)
+        exact = insert_only(reader) and sum(isinstance(i, Page) for i in items) == 1
+        entered = getattr(reader.ingress, "entered", None) if exact else None
+        self._enter(emitter, items, entered, tuple(emitter.offsets.items()))
+        return raw
+
+    def _enter(
+        self, emitter: Emitter, items: list[Item], entered: I64 | None, offsets: tuple[tuple[int, int], ...]
+    ) -> None:
+        log, k = self.logs[emitter.label], self.order[emitter.label]
+        for item in items:
+            first = emitter.items + 1
+            size = len(item) if isinstance(item, Page) else 1
+            labels = Labels({k: np.arange(first, first + size)}, frozenset({k}))
+            log.add(item, first, size, entered)
+            cell = emitter.cell
+            self._fly(labels.least, 1 if cell is None else len(cell.outputs))
+            emitter.send([tagged(item, labels)])
+        log.read_up_to(emitter.items, dict(offsets), emitter.closed)
+
+    def _fly(self, least: Mapping[int, int], times: int) -> None:
+        if not self.naive:
+            self.flying.add(least, times)
+
+    def derived(self, cell: Cell, item: Item, items: list[Item]) -> list[Item]:
+        super().derived(cell, item, items)
+        labels = labels_of(item)
+        seen = self.seen[id(cell)]
+        raised(seen, labels.most)
+        if id(cell) in self._silent:
+            raised(self.reached, labels.most)
+        out = []
+        for made in items:
+            if isinstance(made, Page) and len(made) == 0:
+                continue
+            own = made.tags if isinstance(made, Page) else None
+            if not isinstance(own, Labels):
+                size = len(made) if isinstance(made, Page) else 1
+                own = Labels({k: np.full(size, n) for k, n in seen.items()}, labels.active, labels.least)
+            self._fly(own.least, len(cell.outputs))
+            out.append(tagged(made, own))
+        if not self.naive:
+            self.flying.remove(labels.least)
+        return out
+
+    def arrived(self, view: View, item: Item) -> None:
+        if isinstance(item, Page) and isinstance(item.tags, Labels):
+            raised(self.reached, item.tags.most)
+            self._fresh = True
+
+    # -- detection --------------------------------------------------------------------------------------
+
+    def worked(self) -> None:
+        if self._fresh:
+            self.detect()
+
+    def detect(self) -> bool:
+        """Claims if nothing in flight can add to what has left."""
+        ends: dict[str, int] = {}
+        for label, k in self.order.items():
+            least = self._scan(k) if self.naive else self.flying.least(k)
+            end = self.emitters[label].items if least is None else least - 1
+            end = self.logs[label].allowed(end)
+            if self.reached.get(k, 0) > end:
+                return False
+            ends[label] = end
+        self._fresh = False
+        self._number += 1
+        prefix = {label: self.logs[label].advance(end) for label, end in ends.items()}
+        output = {name: view.rows for name, view in self.views.items()}
+        for view in self.views.values():
+            view.append(token(self._number, prefix))
+        self.claim(self._number, prefix, output)
+        return True
+
+    def _scan(self, source: int) -> int | None:
+        """The least active label of a source, from every row in every queue."""
+        found: int | None = None
+        for edge in self.graph.edges:
+            for item in edge.items:
+                labels = labels_of(item)
+                if source in labels.active:
+                    low = (labels.floor or {}).get(source, int(labels.cols[source].min()))
+                    found = low if found is None else min(found, low)
+        return found
+
+    def pull(self) -> bool:
+        last = self.claims[-1].prefix if self.claims else {}
+        if any(e.items != last.get(label, Prefix()).items for label, e in self.emitters.items()):
+            self.detect()
+        return super().pull()
+
+    def waiting(self) -> str:
+        held = [label for label, k in self.order.items() if self.flying.least(k) is not None]
+        return ", ".join(f"items of '{label}' are in flight" for label in held)
+
+
+@dataclass
+class Log:
+    """What a source has given and no claim has covered yet, so that an item number names a prefix."""
+
+    entries: deque[tuple[int, int, Any]] = field(default_factory=deque)
+    """(first item, how many, offsets of a page's rows or None, or a punctuation's pattern)."""
+    reads: deque[tuple[int, dict[int, int], bool]] = field(default_factory=deque)
+    """(items then, offsets then, closed then), per batch that was read."""
+    rows: int = 0
+    told: int = 0
+    lanes: dict[int, int] = field(default_factory=dict)
+    promises: Promises = field(default_factory=Promises)
+    closed: bool = False
+
+    def add(self, item: Item, first: int, size: int, offsets: I64 | None) -> None:
+        what: Any = offsets if isinstance(item, Page) else item
+        self.entries.append((first, size, what))
+
+    def read_up_to(self, items: int, lanes: dict[int, int], closed: bool) -> None:
+        if lanes or closed:
+            self.reads.append((items, lanes, closed))
+
+    def allowed(self, end: int) -> int:
+        """The nearest item up to this one where the offsets of a prefix are known."""
+        for first, size, what in self.entries:
+            if first > end:
+                break
+            if first + size - 1 > end and what is None and self.reads:
+                return first - 1
+        return end
+
+    def advance(self, end: int) -> Prefix:
+        """The prefix up to an item; what it covers is forgotten."""
+        within: int | None = None
+        while self.entries and self.entries[0][0] <= end:
+            first, size, what = self.entries.popleft()
+            if isinstance(what, Punctuation):
+                self.told += 1
+                if what.intent is Intent.DEFINITE:
+                    self.promises.add(what.pattern)
+                continue
+            taken = min(size, end - first + 1)
+            self.rows += taken
+            if taken < size:
+                rest = None if what is None else what[taken:]
+                within = None if what is None else int(what[taken - 1]) + 1
+                self.entries.appendleft((first + taken, size - taken, rest))
+        while self.reads and self.reads[0][0] <= end:
+            _, lanes, closed = self.reads.popleft()
+            self.lanes |= lanes
+            self.closed = self.closed or closed
+        lanes = dict(self.lanes)
+        if within is not None and self.reads:
+            ahead = self.reads[0][1]
+            lane = next(n for n, at in ahead.items() if at != lanes.get(n, 0))
+            lanes[lane] = within
+        return Prefix(self.rows, self.told, lanes, tuple(self.promises.patterns()), self.closed)
+
+
+def tagged(item: Item, labels: Labels) -> Item:
+    """An item with its label."""
+    if isinstance(item, Page):
+        if item.tags is labels:
+            return item
+        return Page(item.le, item.re, item.payload, item.re_new, item.settled, labels)
+    note = tuple(n for n in item.note if n[0] != "label")
+    return Punctuation(item.pattern, item.intent, (*note, ("label", labels)))
+
+
+def labels_of(item: Item) -> Labels:
+    """The label of an item in flight."""
+    labels = item.tags if isinstance(item, Page) else item.noted("label")
+    assert isinstance(labels, Labels)
+    return labels
+
+
+__all__ = ["HeedClaims", "Pattern", "shows_all"]

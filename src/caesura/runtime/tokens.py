@@ -1,0 +1,336 @@
+"""Claims by tokens: sources put them in, cells align them, and one at every output is a claim.
+
+All sources put in the token of a round together, an idle one at the place where it stands, so that no
+input waits for another. Where each source counts for itself (``sync_group="none"``), a cell waits for the
+slower one; the claims are as right, and rarer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from caesura.consistency import Claim, Prefix, Synchronised, Tokens
+from caesura.consistency.pace import Pace
+from caesura.consistency.token import Marks, is_token, merged_tokens, number_of, prefix_of, token
+from caesura.errors import StreamError
+from caesura.events import Item, Page
+from caesura.events.rows import Chunks
+from caesura.plan import ticks
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Punctuation
+from caesura.runtime.claiming import Claiming, Reader, insert_only
+from caesura.runtime.emitter import Emitter
+from caesura.runtime.graph import Cell
+from caesura.runtime.views import View
+
+
+class TokenClaims(Claiming):
+    """Tokens by count, by the clock, or at times t of the streams."""
+
+    def __init__(self, mode: Tokens | Synchronised, *args: Any) -> None:
+        super().__init__(mode, *args)
+        _refuse_loops(self.graph.edges)
+        self.graph.aligns = True
+        self.mode = mode
+        self.rounds = 0
+        self._arrivals: dict[int, dict[str, tuple[int, Punctuation]]] = {}
+        self._barriers: dict[int, Chunks] = {}
+        self.saved: list[tuple[Claim, Chunks]] = []
+        """Snapshots that are complete, each with the claim it lands on."""
+        self._last = time.perf_counter()
+        self._followed = 0
+        self.roots = [e for e in self.emitters.values() if e.root]
+        self._shared = not isinstance(mode, Tokens) or mode.sync_group == "query"
+        self.pace = Pace() if isinstance(mode, Tokens) and mode.tuned else None
+        self._times: list[int] = []
+        """The times t that the sources have agreed on."""
+        self._finished = False
+
+    # -- how many events until the next token -----------------------------------------------------------
+
+    def _room(self, emitter: Emitter) -> int | None:
+        """How many events a source may give before its next token; None for any number."""
+        if isinstance(self.mode, Synchronised) or self.followed:
+            return None
+        every = self.pace.every if self.pace is not None else self.mode.every
+        return None if every is None else max(1, every - emitter.since)
+
+    def turn(self, reader: Reader, emitter: Emitter) -> None:
+        room = self._room(emitter)
+        whole = room is not None and not self.mode.saves and insert_only(reader) and len(self.roots) == len(
+            self.emitters
+        )
+        if whole and not _punctuated(reader):
+            self._read_whole(reader, emitter, room or 1)
+            return
+        raw = self.read(reader, emitter, room)
+        if raw is not None:
+            emitter.since += raw.batch.num_rows
+        self._place(emitter)
+
+    def _read_whole(self, reader: Reader, emitter: Emitter, room: int) -> None:
+        """Reads a batch, and puts tokens into its page as row positions."""
+        self.let_in(emitter, reader.beats())
+        raw = reader.next(None)
+        if raw is None:
+            self.read(reader, emitter, None)
+            self._place(emitter)
+            return
+        rows, before = raw.batch.num_rows, emitter.offsets.get(raw.lane, 0)
+        emitter.read(raw)
+        every = (self.pace.every if self.pace is not None else None) or self._every or rows
+        cuts = list(range(room, rows, every))
+        items = reader.cell.guarded(reader.ingress.raw, raw)
+        if cuts and before <= raw.offset:
+            items = self._marked(reader, emitter, items, raw.lane, [raw.offset + c for c in cuts])
+        self.let_in(emitter, items)
+        emitter.since = emitter.since + rows if not cuts else rows - cuts[-1]
+        self._place(emitter)
+
+    @property
+    def _every(self) -> int | None:
+        return self.mode.every if isinstance(self.mode, Tokens) else None
+
+    def _marked(
+        self, reader: Reader, emitter: Emitter, items: list[Item], lane: int, cuts: list[int]
+    ) -> list[Item]:
+        """The items of a batch, with tokens inside its page, or in front where no row entered."""
+        place = next((i for i, item in enumerate(items) if isinstance(item, Page)), None)
+        entered = getattr(reader.ingress, "entered", np.zeros(0, np.int64)) if place is not None else ()
+        positions = np.searchsorted(entered, cuts) if place is not None else np.zeros(len(cuts), np.int64)
+        tokens = []
+        for cut, position in zip(cuts, positions.tolist(), strict=True):
+            prefix = Prefix(
+                emitter.rows + position,
+                emitter.told,
+                {**emitter.offsets, lane: cut},
+                tuple(emitter.promises.patterns()),
+            )
+            number = self._next_number(emitter)
+            tokens.append(token(number, {emitter.label: prefix}))
+            emitter.tokens = number
+            if self.pace is not None:
+                events = sum(e.rows for e in self.emitters.values()) + position
+                self.pace.put(number, events, time.perf_counter())
+            self._others(emitter)
+        if place is None:
+            return [*tokens, *items]
+        page = items[place]
+        assert isinstance(page, Page)
+        marked = Page(
+            page.le, page.re, page.payload, page.re_new, tags=Marks(tuple(positions.tolist()), tuple(tokens))
+        )
+        return [*items[:place], marked, *items[place + 1 :]]
+
+    # -- rounds -----------------------------------------------------------------------------------------
+
+    def feed(self, label: str, item: Item) -> None:
+        emitter = self.emitters[label]
+        while isinstance(item, Page) and (room := self._room(emitter)) is not None and room < len(item):
+            self._fed(emitter, item.slice(0, room))
+            item = item.slice(room, len(item) - room)
+        self._fed(emitter, item)
+
+    def _fed(self, emitter: Emitter, item: Item) -> None:
+        if is_token(item):
+            self._put(emitter, self._next_number(emitter))
+            return
+        self.let_in(emitter, [item])
+        if isinstance(item, Page):
+            emitter.since += len(item)
+        self._place(emitter)
+
+    def let_in(self, emitter: Emitter, items: list[Item]) -> None:
+        for item in items:
+            if is_token(item):
+                emitter.push(item)
+                continue
+            emitter.send([item])
+            if isinstance(self.mode, Synchronised) and not isinstance(item, Page):
+                self._synchronise()
+
+    def _place(self, emitter: Emitter) -> None:
+        """Puts in a token where it is time to."""
+        if self.followed or isinstance(self.mode, Synchronised):
+            return
+        every = self.pace.every if self.pace is not None else self._every
+        due = every is not None and emitter.since >= every
+        if isinstance(self.mode, Tokens) and self.mode.period is not None:
+            due = (time.perf_counter() - self._last) * 1e6 >= self.mode.period
+        if due:
+            self._last = time.perf_counter()
+            self._put(emitter, self._next_number(emitter))
+            self._others(emitter)
+
+    def round(self, at: int | None = None) -> None:
+        """Puts a token into every source, where it stands."""
+        number = max((e.tokens for e in self.roots), default=0) + 1
+        for emitter in self.roots:
+            while emitter.tokens < number:
+                self._put(emitter, emitter.tokens + 1, at)
+
+    def _next_number(self, emitter: Emitter) -> int:
+        return emitter.tokens + 1
+
+    def _others(self, emitter: Emitter) -> None:
+        """The other sources follow: all of a group, and those that are at their end."""
+        for other in self.roots:
+            while other is not emitter and (self._shared or other.closed) and other.tokens < emitter.tokens:
+                self._put(other, other.tokens + 1)
+        if self._shared:
+            for each in self.emitters.values():
+                each.since = 0
+        emitter.since = 0
+
+    def _put(self, emitter: Emitter, number: int, at: int | None = None) -> None:
+        emitter.tokens = number
+        self.rounds = max(self.rounds, number)
+        if self.mode.saves and emitter.cell is not None:
+            self._save(number, emitter.cell)
+        if self.pace is not None:
+            self.pace.put(number, sum(e.rows for e in self.emitters.values()), time.perf_counter())
+        emitter.push(token(number, {emitter.label: emitter.prefix()}, at))
+
+    def _synchronise(self) -> None:
+        """Lets every source put in the tokens of times t that it has passed."""
+        assert isinstance(self.mode, Synchronised)
+        for emitter in self.roots:
+            every = self._ticks(emitter)
+            while True:
+                if emitter.tokens < len(self._times):
+                    t = self._times[emitter.tokens]
+                else:
+                    t = self._grid(emitter.promises.cti, every)
+                    if t is None or (self._times and t <= self._times[-1]):
+                        break
+                    self._times.append(t)
+                if emitter.promises.cti < t:
+                    break
+                self._put(emitter, emitter.tokens + 1, t)
+
+    def _ticks(self, emitter: Emitter) -> int:
+        assert isinstance(self.mode, Synchronised)
+        nodes = [emitter.cell.node] if emitter.cell is not None else [c.node for c in self.graph.cells]
+        every = ticks(self.mode.every, nodes[0].time, "period of synchronised claims")
+        if every <= 0:
+            raise StreamError(
+                f"a synchronised claim every {self.mode.every} is none.", remedy="Give a period above 0."
+            )
+        return every
+
+    def _grid(self, cti: int, every: int) -> int | None:
+        """The last multiple of the period up to a time; the end of time is none until all are there."""
+        if cti == MIN_TIME:
+            return None
+        if cti == INFINITY:
+            return INFINITY if all(e.promises.cti == INFINITY for e in self.roots) else None
+        return cti // every * every
+
+    # -- what passes ------------------------------------------------------------------------------------
+
+    def token(self, cell: Cell, tokens: list[Punctuation]) -> Punctuation:
+        own = self.at.get(id(cell))
+        more = {own.label: own.prefix()} if own is not None else None
+        merged = merged_tokens(tokens, more)
+        at = merged.noted("time")
+        if own is not None and at is not None and own.promises.cti < at:
+            merged = token(number_of(merged), prefix_of(merged), own.promises.cti)
+        if cell in self.followed:
+            self._follow(merged)
+        if self.mode.saves:
+            self._save(number_of(merged), cell)
+        return merged
+
+    def _follow(self, came: Punctuation) -> None:
+        """Another query's token has come: this query's own sources put in theirs."""
+        self._followed += 1
+        for emitter in self.roots:
+            while emitter.tokens < self._followed:
+                self._put(emitter, emitter.tokens + 1, came.noted("time"))
+
+    def arrived(self, view: View, item: Item) -> None:
+        if not is_token(item):
+            return
+        number = number_of(item)
+        there = self._arrivals.setdefault(number, {})
+        there[view.name] = (view.rows, item)
+        if len(there) < len(self.views):
+            return
+        del self._arrivals[number]
+        whole = merged_tokens([came for _, came in there.values()])
+        output = {name: rows for name, (rows, _) in there.items()}
+        made = self.claim(number, prefix_of(whole), output, whole.noted("time"))
+        if self.pace is not None:
+            self.pace.out(number, time.perf_counter())
+        if self.mode.saves:
+            chunks = self._barriers.pop(number)
+            self.saved.append((made, {**chunks, **self._own(made)}))
+
+    def pull(self) -> bool:
+        if super().pull():
+            return True
+        over = self.readers and not self.followed and all(e.closed for e in self.emitters.values())
+        if over and not self._finished:
+            self._finished = True
+            if isinstance(self.mode, Synchronised):
+                self._synchronise()
+            else:
+                self.round()
+            return True
+        return False
+
+    def waiting(self) -> str:
+        behind = [e for e in self.roots if e.tokens < max((e.tokens for e in self.roots), default=0)]
+        return ", ".join(f"'{e.label}' has given {e.tokens} tokens" for e in behind)
+
+    # -- snapshots --------------------------------------------------------------------------------------
+
+    def _save(self, number: int, cell: Cell) -> None:
+        chunks = self._barriers.setdefault(number, {})
+        for name, data in cell.operator.snapshot().items():
+            chunks[f"{cell.label}/{name}"] = data
+
+    def _own(self, made: Claim) -> Chunks:
+        """The part of a snapshot that is about the claim: offsets to read on from, and counts."""
+        import json
+
+        offsets = {
+            label: {str(lane): at for lane, at in made.prefix[label].offsets.items()} for label in self.readers
+        }
+        own = {
+            "prefix": {label: made.prefix[label].to_json() for label in self.emitters},
+            "under": [message.to_json() for message in made.under],
+            "number": made.number,
+            "times": [] if made.time is None else [made.time],
+        }
+        return {"offsets": json.dumps(offsets).encode(), "claims": json.dumps(own).encode()}
+
+    def meta(self) -> dict[str, Any]:
+        return {"number": self.rounds, "times": self._times[-1:]}
+
+    def remember(self, meta: Mapping[str, Any]) -> None:
+        self.rounds = self._followed = meta["number"]
+        self._times = [MIN_TIME] * (meta["number"] - len(meta["times"])) + list(meta["times"])
+        for emitter in self.roots:
+            emitter.tokens = meta["number"]
+
+
+def _punctuated(reader: Reader) -> bool:
+    """Whether punctuation may lie between a source's rows, so that a page is not all of a batch."""
+    policy: Any = getattr(reader.node, "policy", None)
+    inner: Any = getattr(reader.node, "reader", None)
+    return getattr(policy, "column", None) is not None or bool(getattr(inner, "punctuates", True))
+
+
+def _refuse_loops(edges: list[Any]) -> None:
+    if any(edge.back for edge in edges):
+        raise StreamError(
+            "tokens cannot be aligned around a loop.",
+            remedy="Take claims from the loop's own punctuation: claims=cz.settled().",
+        )
+
+
+__all__ = ["Intent", "TokenClaims"]

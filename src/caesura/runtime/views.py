@@ -1,0 +1,54 @@
+"""What leaves one output of a query that makes claims: items, and a token wherever a claim holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from caesura.consistency.token import is_token, number_of
+from caesura.events import Item, Page
+from caesura.punctuation import Punctuation
+
+
+class View:
+    """One output; held back until a claim covers it, where that is asked for."""
+
+    def __init__(self, name: str, *, held: bool, arrived: Callable[[View, Item], None]) -> None:
+        self.name = name
+        self.rows = 0
+        self._held = held
+        self._arrived = arrived
+        self._ready: list[Item] = []
+        self._waiting: list[Item] = []
+
+    def append(self, item: Item) -> None:
+        """Takes an item that leaves the plan."""
+        if isinstance(item, Page):
+            self.rows += 0 if item.settled else len(item)
+            self._keep(replace(item, tags=None))
+        else:
+            self._keep(bare(item))
+        self._arrived(self, item)
+
+    def _keep(self, item: Item) -> None:
+        (self._waiting if self._held else self._ready).append(item)
+
+    def release(self, number: int) -> None:
+        """Lets go of everything up to the token of a claim."""
+        for place, item in enumerate(self._waiting):
+            if is_token(item) and number_of(item) == number:
+                self._ready += self._waiting[: place + 1]
+                del self._waiting[: place + 1]
+                return
+
+    def take(self) -> list[Item]:
+        """What may be seen since the last call."""
+        items, self._ready = self._ready, []
+        return items
+
+
+def bare(item: Punctuation) -> Punctuation:
+    """A punctuation without its label."""
+    if item.noted("label") is None:
+        return item
+    return Punctuation(item.pattern, item.intent, tuple(n for n in item.note if n[0] != "label"))
