@@ -11,6 +11,7 @@
 """
 
 from caesura.api import (
+    Pipeline,
     Result,
     Stream,
     from_arrow,
@@ -18,10 +19,13 @@ from caesura.api import (
     from_rows,
     from_spark,
     input_stream,
+    pipeline,
     read,
     session,
     subscribe,
 )
+from caesura.consistency import Claim, Level, Prefix, draining, heeding, synchronised, tokens
+from caesura.consistency.claimed import read_claimed
 from caesura.errors import CaesuraError, DataError, ExprError, PatternError, PlanError, StreamError
 from caesura.events import History, draw, parse
 from caesura.expr import Expr, col, end, functions, lit, start, udf, when
@@ -49,14 +53,18 @@ from caesura.udm import find as udm
 __all__ = [
     "INFINITY",
     "CaesuraError",
+    "Claim",
     "DataError",
     "Event",
     "Expr",
     "ExprError",
     "History",
+    "Level",
     "Pattern",
     "PatternError",
+    "Pipeline",
     "PlanError",
+    "Prefix",
     "Punctuation",
     "Result",
     "Stream",
@@ -71,6 +79,7 @@ __all__ = [
     "cti",
     "definite",
     "delay",
+    "draining",
     "draw",
     "end",
     "every",
@@ -81,6 +90,7 @@ __all__ = [
     "from_spark",
     "functions",
     "heartbeat",
+    "heeding",
     "imported",
     "in_data",
     "input_stream",
@@ -90,13 +100,17 @@ __all__ = [
     "median",
     "min",
     "parse",
+    "pipeline",
     "quantile",
     "read",
+    "read_claimed",
     "session",
     "start",
     "stddev",
     "subscribe",
     "sum",
+    "synchronised",
+    "tokens",
     "top_k",
     "uda",
     "udf",

@@ -1,6 +1,7 @@
 """What users type. Thin: it only builds plans, and hands them to a host."""
 
 from caesura.api.grouped import Grouped, Windowed
+from caesura.api.pipeline import Pipeline, pipeline
 from caesura.api.sources import (
     from_arrow,
     from_pandas,
@@ -16,6 +17,7 @@ from caesura.runtime.running import Result
 
 __all__ = [
     "Grouped",
+    "Pipeline",
     "Result",
     "Stream",
     "Windowed",
@@ -24,6 +26,7 @@ __all__ = [
     "from_rows",
     "from_spark",
     "input_stream",
+    "pipeline",
     "read",
     "session",
     "subscribe",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from caesura import qre
+    from caesura.consistency import Mode
     from caesura.contracts import Verdict
     from caesura.runtime import Query, Schedule
     from caesura.spark import SparkQuery
@@ -276,9 +277,14 @@ class Stream:
         output: Output = "changes",
         speculate: Literal["arrival", "watermark"] | None = None,
         schedule: Schedule | None = None,
+        claims: Mode | None = None,
     ) -> Result:
-        """Runs in this process until every source is at its end, and gives what came out."""
-        return run(self.node, output=output, speculate=speculate, schedule=schedule)
+        """Runs in this process until every source is at its end, and gives what came out.
+
+        With ``claims`` (`cz.tokens()`, `cz.heeding()`, ...) the output names the input prefix that each of
+        its consistent states answers for.
+        """
+        return run(self.node, output=output, speculate=speculate, schedule=schedule, claims=claims)
 
     def query(
         self,
@@ -286,9 +292,10 @@ class Stream:
         output: Output = "changes",
         speculate: Literal["arrival", "watermark"] | None = None,
         schedule: Schedule | None = None,
+        claims: Mode | None = None,
     ) -> Query:
         """The plan as a query in this process, to be fed, stepped and published; its output is 'out'."""
-        return query_of(self.node, output, speculate, schedule)
+        return query_of(self.node, output, speculate, schedule, claims)
 
     # On Spark.
 

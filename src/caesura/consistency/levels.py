@@ -15,7 +15,7 @@ from enum import IntEnum
 
 
 class Level(IntEnum):
-    """The definitions of section 3; each level but the first also asks for those before it, by some schedule."""
+    """The definitions of section 3; each asks for more than the one before it."""
 
     UPDATE_COMPLETE = 1
     PREFIX_UPDATE_COMPLETE = 2

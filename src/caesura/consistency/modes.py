@@ -110,7 +110,7 @@ def tokens(
         ).at("tokens", here())
     if every is None:
         return Tokens(release, sync_group=sync_group, saves=saves)
-    if isinstance(every, int) and not isinstance(every, bool):
+    if isinstance(every, int):
         if every < 1:
             raise PlanError(
                 f"a token every {every} events is none.", remedy="Give a number of events above 0."

@@ -53,6 +53,8 @@ class Claiming:
     ) -> None:
         self.graph = graph
         self.claims: list[Claim] = []
+        self.covered: dict[str, Prefix] = {}
+        """The prefix that the last claim answers for."""
         self.under: list[Punctuation] = []
         self.readers = dict(readers)
         self.followed = set(followed.values())
@@ -63,7 +65,7 @@ class Claiming:
             cell.taps.append(self.views[name])
         self.emitters: dict[str, Emitter] = {}
         for label, reader in readers.items():
-            self.emitters[label] = Emitter(label, _into(reader.cell), reader.cell)
+            self.emitters[label] = Emitter(label, _Into(reader.cell), reader.cell)
         for label, (cell, edge) in inputs.items():
             if cell not in self.followed:
                 self.emitters[label] = Emitter(label, edge.push)
@@ -135,6 +137,11 @@ class Claiming:
         if message.intent is Intent.ASSUMED and message not in self.under:
             self.under.append(message)
 
+    @property
+    def ahead(self) -> bool:
+        """Whether something has entered that no claim covers."""
+        return any(self.covered.get(label) != e.prefix() for label, e in self.emitters.items())
+
     def prefixes(self) -> dict[str, Prefix]:
         return {label: emitter.prefix() for label, emitter in self.emitters.items()}
 
@@ -145,6 +152,7 @@ class Claiming:
         level = self.level if time is None else Level.SYNCHRONISED
         made = Claim(number, level, dict(prefix), time, tuple(self.under), dict(output))
         self.claims.append(made)
+        self.covered = dict(prefix)
         for view in self.views.values():
             view.release(number)
         return made
@@ -164,8 +172,9 @@ class Claiming:
 
     def restore(self, data: bytes) -> None:
         own = json.loads(data)
-        for label, prefix in own["prefix"].items():
-            self.emitters[label].go_on(Prefix.from_json(prefix))
+        self.covered = {label: Prefix.from_json(prefix) for label, prefix in own["prefix"].items()}
+        for label, prefix in self.covered.items():
+            self.emitters[label].go_on(prefix)
         self.under = [Punctuation.from_json(message) for message in own["under"]]
         self.remember(own)
 
@@ -176,7 +185,7 @@ class Claiming:
         """Takes back what `meta` gave."""
 
 
-class _into:
+class _Into:
     """Sends what a source gives on through its cell."""
 
     def __init__(self, cell: Cell) -> None:

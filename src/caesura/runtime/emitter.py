@@ -64,7 +64,7 @@ class Emitter:
         expected = self.offsets.get(raw.lane, 0)
         if raw.offset < expected:
             raise StreamError(
-                f"lane {raw.lane} of '{self.label}' repeats offset {raw.offset}; it was read up to {expected}.",
+                f"lane {raw.lane} of '{self.label}' repeats offset {raw.offset}; {expected} were read.",
                 remedy="Read from the offsets that are asked for; no claim covers a row twice.",
             )
         self.offsets = {**self.offsets, raw.lane: raw.offset + raw.batch.num_rows}

@@ -39,7 +39,9 @@ def shows_all(node: Node) -> bool:
     """Whether a step's output lacks nothing on account of what it has seen."""
     if node.row_wise or isinstance(node, (Input, SourceNode, Union)):
         return True
-    return isinstance(node, Join) and node.how == "inner" and all(n.properties.insert_only for n in node.inputs)
+    return (
+        isinstance(node, Join) and node.how == "inner" and all(n.properties.insert_only for n in node.inputs)
+    )
 
 
 class HeedClaims(Claiming):
@@ -85,7 +87,7 @@ class HeedClaims(Claiming):
     # -- labels -----------------------------------------------------------------------------------------
 
     def let_in(self, emitter: Emitter, items: list[Item]) -> None:
-        self._enter(emitter, items, None, ())
+        self._enter(emitter, items, None, None)
 
     def read(self, reader: Reader, emitter: Emitter, most: int | None) -> Raw | None:
         self.let_in(emitter, reader.beats())
@@ -99,22 +101,22 @@ class HeedClaims(Claiming):
         items = reader.cell.guarded(reader.ingress.raw, raw)
         exact = insert_only(reader) and sum(isinstance(i, Page) for i in items) == 1
         entered = getattr(reader.ingress, "entered", None) if exact else None
-        self._enter(emitter, items, entered, tuple(emitter.offsets.items()))
+        self._enter(emitter, items, entered, raw.lane)
         return raw
 
     def _enter(
-        self, emitter: Emitter, items: list[Item], entered: I64 | None, offsets: tuple[tuple[int, int], ...]
+        self, emitter: Emitter, items: list[Item], entered: I64 | None, lane: int | None
     ) -> None:
         log, k = self.logs[emitter.label], self.order[emitter.label]
         for item in items:
             first = emitter.items + 1
             size = len(item) if isinstance(item, Page) else 1
             labels = Labels({k: np.arange(first, first + size)}, frozenset({k}))
-            log.add(item, first, size, entered)
+            log.add(item, first, size, entered, lane or 0)
             cell = emitter.cell
             self._fly(labels.least, 1 if cell is None else len(cell.outputs))
             emitter.send([tagged(item, labels)])
-        log.read_up_to(emitter.items, dict(offsets), emitter.closed)
+        log.read_up_to(emitter.items, {} if lane is None else dict(emitter.offsets), emitter.closed)
 
     def _fly(self, least: Mapping[int, int], times: int) -> None:
         if not self.naive:
@@ -183,8 +185,7 @@ class HeedClaims(Claiming):
         return found
 
     def pull(self) -> bool:
-        last = self.claims[-1].prefix if self.claims else {}
-        if any(e.items != last.get(label, Prefix()).items for label, e in self.emitters.items()):
+        if any(e.items != self.covered.get(n, Prefix()).items for n, e in self.emitters.items()):
             self.detect()
         return super().pull()
 
@@ -197,8 +198,8 @@ class HeedClaims(Claiming):
 class Log:
     """What a source has given and no claim has covered yet, so that an item number names a prefix."""
 
-    entries: deque[tuple[int, int, Any]] = field(default_factory=deque)
-    """(first item, how many, offsets of a page's rows or None, or a punctuation's pattern)."""
+    entries: deque[tuple[int, int, Any, int]] = field(default_factory=deque)
+    """(first item, how many, offsets of a page's rows or None, or a punctuation; lane)."""
     reads: deque[tuple[int, dict[int, int], bool]] = field(default_factory=deque)
     """(items then, offsets then, closed then), per batch that was read."""
     rows: int = 0
@@ -207,9 +208,9 @@ class Log:
     promises: Promises = field(default_factory=Promises)
     closed: bool = False
 
-    def add(self, item: Item, first: int, size: int, offsets: I64 | None) -> None:
+    def add(self, item: Item, first: int, size: int, offsets: I64 | None, lane: int) -> None:
         what: Any = offsets if isinstance(item, Page) else item
-        self.entries.append((first, size, what))
+        self.entries.append((first, size, what, lane))
 
     def read_up_to(self, items: int, lanes: dict[int, int], closed: bool) -> None:
         if lanes or closed:
@@ -217,18 +218,17 @@ class Log:
 
     def allowed(self, end: int) -> int:
         """The nearest item up to this one where the offsets of a prefix are known."""
-        for first, size, what in self.entries:
+        for first, _, what, _ in self.entries:
             if first > end:
                 break
-            if first + size - 1 > end and what is None and self.reads:
+            if what is None and any(first <= items and end < items for items, _, _ in self.reads):
                 return first - 1
         return end
 
     def advance(self, end: int) -> Prefix:
         """The prefix up to an item; what it covers is forgotten."""
-        within: int | None = None
         while self.entries and self.entries[0][0] <= end:
-            first, size, what = self.entries.popleft()
+            first, size, what, lane = self.entries.popleft()
             if isinstance(what, Punctuation):
                 self.told += 1
                 if what.intent is Intent.DEFINITE:
@@ -236,20 +236,16 @@ class Log:
                 continue
             taken = min(size, end - first + 1)
             self.rows += taken
+            if what is not None:
+                self.lanes[lane] = int(what[taken - 1]) + 1
             if taken < size:
                 rest = None if what is None else what[taken:]
-                within = None if what is None else int(what[taken - 1]) + 1
-                self.entries.appendleft((first + taken, size - taken, rest))
+                self.entries.appendleft((first + taken, size - taken, rest, lane))
         while self.reads and self.reads[0][0] <= end:
             _, lanes, closed = self.reads.popleft()
             self.lanes |= lanes
             self.closed = self.closed or closed
-        lanes = dict(self.lanes)
-        if within is not None and self.reads:
-            ahead = self.reads[0][1]
-            lane = next(n for n, at in ahead.items() if at != lanes.get(n, 0))
-            lanes[lane] = within
-        return Prefix(self.rows, self.told, lanes, tuple(self.promises.patterns()), self.closed)
+        return Prefix(self.rows, self.told, dict(self.lanes), tuple(self.promises.patterns()), self.closed)
 
 
 def tagged(item: Item, labels: Labels) -> Item:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from caesura.consistency import Claim, Mode
+from caesura.consistency.token import is_token, number_of
+from caesura.errors import StreamError
 from caesura.events import History, Item, Page, draw, pages
 from caesura.io.sink import rows_table
 from caesura.ops.deliver import Deliver
@@ -29,6 +32,25 @@ class Result:
     node: Node
     late: dict[str, pa.Table]
     counters: dict[str, Counters]
+    claims: list[Claim] = field(default_factory=list)
+    """What the query claimed of its output, where it was asked to."""
+
+    def at(self, claim: Claim) -> History:
+        """The output state that a claim is about."""
+        return History.of(_up_to(self.items, claim), self.node.schema)
+
+    def marked(self) -> pa.Table:
+        """The items as rows, with the first claim that covers each; null where none does yet."""
+        covers: list[pa.Array] = []
+        waiting = 0
+        for item in self.items:
+            if isinstance(item, Page):
+                waiting += len(item)
+            elif is_token(item):
+                covers.append(pa.array([number_of(item)] * waiting, pa.int64()))
+                waiting = 0
+        covers.append(pa.nulls(waiting, pa.int64()))
+        return self.changes().add_column(0, "claim", pa.chunked_array(covers))
 
     @property
     def history(self) -> History:
@@ -71,10 +93,11 @@ def query_of(
     output: Output,
     speculate: Literal["arrival", "watermark"] | None,
     schedule: Schedule | None,
+    claims: Mode | None = None,
 ) -> Query:
     """A query with one output; who takes final rows only need not be told guesses."""
     chosen = speculate or ("watermark" if output == "final" else "arrival")
-    return Query(prune({"out": delivered(node, output)}), speculate=chosen, schedule=schedule)
+    return Query(prune({"out": delivered(node, output)}), speculate=chosen, schedule=schedule, claims=claims)
 
 
 def run(
@@ -83,11 +106,22 @@ def run(
     output: Output = "changes",
     speculate: Literal["arrival", "watermark"] | None = None,
     schedule: Schedule | None = None,
+    claims: Mode | None = None,
 ) -> Result:
     """Runs a plan until every source is at its end."""
-    query = query_of(node, output, speculate, schedule)
+    query = query_of(node, output, speculate, schedule, claims)
     query.run()
-    return Result(query.take("out"), node, query.late(), query.counters())
+    return Result(query.take("out"), node, query.late(), query.counters(), query.claims)
+
+
+def _up_to(items: list[Item], claim: Claim) -> list[Item]:
+    """The items in front of a claim's token."""
+    for place, item in enumerate(items):
+        if is_token(item) and number_of(item) == claim.number:
+            return items[:place]
+    raise StreamError(
+        f"there is no {claim} in this output.", remedy="Take one of the claims that came with it."
+    )
 
 
 def preview(node: Node, rows: int) -> Result:

@@ -60,8 +60,11 @@ class TokenClaims(Claiming):
 
     def turn(self, reader: Reader, emitter: Emitter) -> None:
         room = self._room(emitter)
-        whole = room is not None and not self.mode.saves and insert_only(reader) and len(self.roots) == len(
-            self.emitters
+        whole = (
+            room is not None
+            and not self.mode.saves
+            and insert_only(reader)
+            and len(self.roots) == len(self.emitters)
         )
         if whole and not _punctuated(reader):
             self._read_whole(reader, emitter, room or 1)
@@ -203,9 +206,10 @@ class TokenClaims(Claiming):
                 if emitter.tokens < len(self._times):
                     t = self._times[emitter.tokens]
                 else:
-                    t = self._grid(emitter.promises.cti, every)
-                    if t is None or (self._times and t <= self._times[-1]):
+                    last = self._grid(emitter.promises.cti, every)
+                    if last is None or (self._times and last <= self._times[-1]):
                         break
+                    t = last
                     self._times.append(t)
                 if emitter.promises.cti < t:
                     break
@@ -275,6 +279,8 @@ class TokenClaims(Claiming):
         over = self.readers and not self.followed and all(e.closed for e in self.emitters.values())
         if over and not self._finished:
             self._finished = True
+            if not self.ahead:
+                return False
             if isinstance(self.mode, Synchronised):
                 self._synchronise()
             else:
@@ -298,7 +304,8 @@ class TokenClaims(Claiming):
         import json
 
         offsets = {
-            label: {str(lane): at for lane, at in made.prefix[label].offsets.items()} for label in self.readers
+            label: {str(lane): at for lane, at in made.prefix[label].offsets.items()}
+            for label in self.readers
         }
         own = {
             "prefix": {label: made.prefix[label].to_json() for label in self.emitters},

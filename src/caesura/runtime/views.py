@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ class View:
         self.rows = 0
         self._held = held
         self._arrived = arrived
-        self._ready: list[Item] = []
+        self.ready: deque[Item] = deque()
         self._waiting: list[Item] = []
 
     def append(self, item: Item) -> None:
@@ -31,24 +32,24 @@ class View:
         self._arrived(self, item)
 
     def _keep(self, item: Item) -> None:
-        (self._waiting if self._held else self._ready).append(item)
+        (self._waiting if self._held else self.ready).append(item)
 
     def release(self, number: int) -> None:
         """Lets go of everything up to the token of a claim."""
         for place, item in enumerate(self._waiting):
             if is_token(item) and number_of(item) == number:
-                self._ready += self._waiting[: place + 1]
+                self.ready += self._waiting[: place + 1]
                 del self._waiting[: place + 1]
                 return
 
     def take(self) -> list[Item]:
         """What may be seen since the last call."""
-        items, self._ready = self._ready, []
+        items = list(self.ready)
+        self.ready.clear()
         return items
 
 
 def bare(item: Punctuation) -> Punctuation:
-    """A punctuation without its label."""
-    if item.noted("label") is None:
-        return item
-    return Punctuation(item.pattern, item.intent, tuple(n for n in item.note if n[0] != "label"))
+    """A punctuation without what only the runtime reads."""
+    note = tuple(n for n in item.note if n[0] not in ("label", "prefix"))
+    return item if len(note) == len(item.note) else Punctuation(item.pattern, item.intent, note)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from caesura.consistency import Claim, Mode, Prefix, broken_order
 from caesura.consistency.token import is_token, number_of
 from caesura.events import History, Item, Page, draw
+from caesura.expr import lit
 from caesura.ops.union import Union
 from caesura.ops.where import Where
-from caesura.expr import lit
 from caesura.plan import Node
 from caesura.runtime import Query
 from caesura.testing.case import LABELS, LawCase

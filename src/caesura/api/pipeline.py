@@ -1,0 +1,79 @@
+"""`pipeline`: several views that answer for one prefix of the input.
+
+>>> import caesura as cz
+>>> moves = cz.from_rows([{"t": 1, "who": "a", "n": 2}, {"t": 2, "who": "b", "n": 3}], time="t")
+>>> bank = pipeline(moves=moves, total=moves.totals(n=cz.sum("n")))
+>>> done = bank.run(claims=cz.tokens(every=1))
+>>> [(claim.prefix["read"].rows, len(done["moves"].at(claim))) for claim in done.claims]
+[(1, 1), (2, 2)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from caesura.api.stream import Stream
+from caesura.consistency import Claim, Mode, Tokens
+from caesura.errors import PlanError
+from caesura.plan import Node, here
+from caesura.plan.prune import prune
+from caesura.runtime.pipelines import Views, run_views, token_mode, write_views
+from caesura.runtime.query import Query
+
+if TYPE_CHECKING:
+    from caesura.runtime import Schedule
+
+
+class Pipeline:
+    """Views that are run, written and read together."""
+
+    def __init__(self, views: Mapping[str, Stream]) -> None:
+        self.views = dict(views)
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        return {name: stream.node for name, stream in self.views.items()}
+
+    def __getitem__(self, view: str) -> Stream:
+        return self.views[view]
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(self.views)})"
+
+    def run(self, *, claims: Mode | None = None, schedule: Schedule | None = None) -> Views:
+        """Runs all views in this process until every source is at its end."""
+        return run_views(self.nodes, claims or Tokens(), schedule)
+
+    def query(self, *, claims: Mode | None = None, schedule: Schedule | None = None) -> Query:
+        """All views as one query in this process, to be fed and stepped; its outputs are the views."""
+        return Query(prune(self.nodes), claims=claims or Tokens(), schedule=schedule)
+
+    def write(self, path: str | Path, *, claims: Mode | None = None) -> list[Claim]:
+        """Runs all views into a folder that `cz.read_claimed` reads; goes on behind its last claim."""
+        return list(self.writing(path, claims=claims))
+
+    def writing(self, path: str | Path, *, claims: Mode | None = None) -> Iterator[Claim]:
+        """Like `write`, but gives each claim as it is made."""
+        return write_views(self.nodes, path, token_mode(claims or Tokens()))
+
+    def start(self, spark: Any, *, path: str | Path, checkpoint: str | Path, **options: Any) -> Any:
+        """Starts all views on Spark as one query; each epoch ends in a claim with a manifest in ``path``."""
+        from caesura.spark.claims import start_pipeline
+
+        return start_pipeline(self.nodes, spark, path=path, checkpoint=checkpoint, **options)
+
+
+def pipeline(**views: Stream) -> Pipeline:
+    """Views of one pipeline: all share one prefix per claim."""
+    if not views:
+        raise PlanError("a pipeline needs a view.", remedy="Write pipeline(name=stream, ...).").at(
+            "pipeline", here()
+        )
+    for name in views:
+        if name.startswith("_"):
+            raise PlanError(
+                f"a view cannot be called '{name}'.", remedy="Names that begin with '_' are the folder's own."
+            ).at("pipeline", here())
+    return Pipeline(views)

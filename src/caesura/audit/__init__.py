@@ -1,0 +1,12 @@
+"""Audit: recomputes what was claimed, in plain Python and from the sources alone, and compares.
+
+It shares no operator with the engine that claimed: rows are read again, judged late or not, and taken
+through the plan one by one.
+"""
+
+from caesura.audit.check import Finding, Report, audit, audit_states
+from caesura.audit.evaluate import evaluate
+from caesura.audit.sources import rows_of
+from caesura.audit.values import NotAuditedError
+
+__all__ = ["Finding", "NotAuditedError", "Report", "audit", "audit_states", "evaluate", "rows_of"]

@@ -1,0 +1,174 @@
+"""The audit itself: every claim of a folder, or of a run, against the query on its prefix."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from caesura.audit.evaluate import evaluate
+from caesura.audit.sources import rows_of
+from caesura.audit.values import NotAuditedError
+from caesura.consistency import Claim, broken_order
+from caesura.consistency.claimed import Claimed
+from caesura.consistency.store import Store
+from caesura.errors import CaesuraError, DataError
+from caesura.events import History
+from caesura.events.history import comparable
+from caesura.io.source import Source
+from caesura.plan import Node, SourceNode
+from caesura.runtime.pipelines import source_labels
+from caesura.testing.oracles.rows import Rows
+
+Bag = Counter[Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One view at one claim: right, wrong and how, or not audited and why."""
+
+    claim: Claim
+    view: str
+    missing: tuple[Any, ...] = ()
+    extra: tuple[Any, ...] = ()
+    why: str = ""
+    """Why it could not be recomputed."""
+
+    @property
+    def right(self) -> bool:
+        return not (self.missing or self.extra or self.why)
+
+    def __str__(self) -> str:
+        head = f"claim {self.claim.number}, {self.view}: "
+        if self.why:
+            return f"{head}not audited: {self.why}"
+        if self.right:
+            return f"{head}right"
+        lines = [f"{head}WRONG for {len(self.missing) + len(self.extra)} rows"]
+        lines += [f"    only the query on the prefix has {row}" for row in self.missing[:3]]
+        lines += [f"    only the view has {row}" for row in self.extra[:3]]
+        return "\n".join(lines)
+
+
+@dataclass
+class Report:
+    """What an audit found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    flaws: list[str] = field(default_factory=list)
+
+    @property
+    def right(self) -> bool:
+        return not self.flaws and bool(self.findings) and all(f.right for f in self.findings)
+
+    @property
+    def wrong(self) -> list[Finding]:
+        return [f for f in self.findings if not f.right]
+
+    def __str__(self) -> str:
+        claims = {f.claim.number for f in self.findings}
+        lines = [f"{flaw}" for flaw in self.flaws] + [str(f) for f in self.wrong]
+        good = sum(f.right for f in self.findings)
+        lines.append(
+            f"{len(claims)} claims, {len(self.findings)} states: {good} right, {len(self.wrong)} not"
+        )
+        return "\n".join(lines)
+
+
+def audit(path: str | Path, *, plan: Mapping[str, Node] | None = None, most: int | None = None) -> Report:
+    """Audits a folder of claimed views; ``most`` limits the claims that are recomputed, spread evenly.
+
+    Without ``plan`` the one that was stored with the views is used.
+    """
+    store = Store(path)
+    _ = store.about
+    chain = store.chain()
+    report = Report(flaws=store.flaws(chain))
+    nodes = _stored(store) if plan is None else dict(plan)
+    chosen = spread(chain.manifests, most)
+    states = []
+    for manifest in chosen:
+        place = chain.manifests.index(manifest)
+        seen = Claimed(store, tuple(chain.manifests[: place + 1]))
+        try:
+            states.append((manifest.claim, {view: seen.history(view) for view in nodes}))
+        except (CaesuraError, OSError) as error:
+            report.flaws.append(f"claim {manifest.claim.number} cannot be read: {error}")
+    report.findings = audit_states(nodes, states)
+    if not chain.manifests:
+        report.flaws.append("there is no claim that holds")
+    return report
+
+
+def spread(claims: Sequence[Any], most: int | None) -> list[Any]:
+    """Some claims from first to last, the last always among them."""
+    if most is None or len(claims) <= most:
+        return list(claims)
+    step = (len(claims) - 1) / max(1, most - 1)
+    return [claims[round(i * step)] for i in range(most - 1)] + [claims[-1]]
+
+
+def audit_states(
+    nodes: Mapping[str, Node], states: Iterable[tuple[Claim, Mapping[str, History]]]
+) -> list[Finding]:
+    """Holds the state of each view at each claim against the query on the claimed prefix."""
+    labels = {id(node): label for label, node in source_labels(nodes).items()}
+    findings: list[Finding] = []
+    claims: list[Claim] = []
+    for claim, views in states:
+        claims.append(claim)
+
+        def given(node: SourceNode, claim: Claim = claim) -> Rows:
+            assert isinstance(node, Source)
+            return rows_of(node, claim.prefix[labels[id(node)]])
+
+        try:
+            wanted = evaluate(nodes, given)
+        except NotAuditedError as error:
+            findings += [Finding(claim, view, why=str(error)) for view in nodes]
+            continue
+        for view, node in nodes.items():
+            findings.append(compare(claim, view, node, wanted[view], views[view]))
+    back = broken_order(claims)
+    if back is not None:
+        findings.append(Finding(back, "all", why="its prefix takes back part of the one before"))
+    return findings
+
+
+def compare(claim: Claim, view: str, node: Node, wanted: Rows, got: History) -> Finding:
+    """A view's state against what it must be; feedback may have let rows go, and only those."""
+    names = node.schema.names
+    want: Bag = Counter((le, re, tuple(comparable(p[n]) for n in names)) for le, re, p in wanted)
+    have: Bag = got.bag
+    missing, extra = want - have, have - want
+    if claim.under:
+        let_go = [m.pattern for m in claim.under]
+        for row in list(missing):
+            shown = {**dict(zip(names, row[2], strict=True)), "time": row[0], "LE": row[0], "RE": row[1]}
+            if any(set(p.attributes) <= set(shown) and p.matches_row(shown) for p in let_go):
+                del missing[row]
+    return Finding(claim, view, _shown(missing), _shown(extra))
+
+
+def _shown(rows: Bag) -> tuple[Any, ...]:
+    return tuple(sorted(rows.elements(), key=str))
+
+
+def _stored(store: Store) -> dict[str, Node]:
+    file = store.path / "_pipeline" / "plan.pickle"
+    if not file.exists():
+        raise DataError(
+            f"'{store.path}' holds no plan that could be written down.",
+            remedy="Give the pipeline: caesura audit PATH --flow flow.py:NAME.",
+        )
+    try:
+        made: dict[str, Node] = pickle.loads(file.read_bytes())
+    except (pickle.UnpicklingError, AttributeError, ImportError, EOFError) as error:
+        raise DataError(
+            f"the plan in '{file}' cannot be read: {error}.",
+            remedy="Give the pipeline: caesura audit PATH --flow flow.py:NAME.",
+        ) from None
+    return made

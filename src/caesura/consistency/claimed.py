@@ -1,0 +1,119 @@
+"""Reading claimed views: all of them at one prefix, from the files that manifests name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.consistency.claim import Claim
+from caesura.consistency.store import Manifest, Store
+from caesura.errors import DataError, closest
+from caesura.events import History, Page
+from caesura.events.page import KEPT
+from caesura.punctuation import INFINITY
+
+OWN = ("kind", "LE", "RE", "RE_new")
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """The views of a pipeline at one claim."""
+
+    store: Store
+    manifests: tuple[Manifest, ...]
+    flaws: tuple[str, ...] = ()
+    """What was found wrong behind this claim, such as a manifest torn by a kill."""
+
+    @property
+    def claim(self) -> Claim:
+        """What all views answer for."""
+        return self.manifests[-1].claim
+
+    @property
+    def views(self) -> list[str]:
+        return list(self.store.about["views"])
+
+    def paths(self, view: str) -> list[str]:
+        """The files of a view, for any engine: ``spark.read.parquet(*claimed.paths("total"))``."""
+        self._known(view)
+        return [
+            str(self.store.path / view / written.file)
+            for manifest in self.manifests
+            for written in manifest.files.get(view, ())
+        ]
+
+    def changes(self, view: str) -> pa.Table:
+        """The rows of a view as they came: kind, LE, RE, RE_new, payload."""
+        import pyarrow.parquet as pq
+
+        files = self.paths(view)
+        schema = self.store.schema(view)
+        tables = [pq.read_table(file, schema=schema) for file in files]
+        return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def history(self, view: str) -> History:
+        """A view's state: its rows folded."""
+        return History.of([page_of(self.changes(view))], _payload(self.store.schema(view)))
+
+    def table(self, view: str) -> pa.Table:
+        """A view's state as a table with LE and RE in front; a null RE never ends."""
+        schema = self.store.schema(view)
+        state = self.history(view).page
+        ends = pa.array(state.re, mask=state.re == INFINITY)
+        times = [pa.array(state.le).cast(schema.field("LE").type), ends.cast(schema.field("RE").type)]
+        columns = [*times, *state.payload.columns]
+        return pa.table(columns, names=["LE", "RE", *state.payload.schema.names])
+
+    def _known(self, view: str) -> None:
+        if view not in self.views:
+            raise DataError(f"there is no view '{view}'.", remedy=closest(view, self.views))
+
+
+def read_claimed(path: str | Path, *, at: int | None = None) -> Claimed:
+    """The views of a pipeline at its last claim, or at the claim with a number.
+
+    Files that a claim names must be as they were written; what lies beside them does not count.
+    """
+    store = Store(path)
+    _ = store.about
+    chain = store.chain()
+    manifests = [m for m in chain.manifests if at is None or m.claim.number <= at]
+    if not manifests or (at is not None and manifests[-1].claim.number != at):
+        said = f"; {chain.flaws[0]}" if chain.flaws else ""
+        known = ", ".join(str(m.claim.number) for m in chain.manifests[-10:]) or "none"
+        raise DataError(
+            f"'{path}' has no claim{'' if at is None else f' {at}'} that holds{said}.",
+            remedy=f"The last claims are: {known}. Let the pipeline run on; it goes on from its last claim.",
+        )
+    beside = [flaw for flaw in store.flaws(chain) if "written by hand" not in flaw]
+    broken = [flaw for flaw in beside if flaw not in chain.flaws]
+    if broken:
+        raise DataError(
+            f"'{path}' is not what was claimed: {broken[0]}.",
+            remedy="Write the pipeline anew into an empty folder; `caesura audit` lists all that is wrong.",
+        )
+    return Claimed(store, tuple(manifests), tuple(chain.flaws))
+
+
+def page_of(table: pa.Table) -> Page:
+    """Stored rows as a page; reminders that a row is final are left out."""
+    whole = table.combine_chunks()
+    kinds = whole.column("kind").to_numpy()
+    whole = whole.filter(pa.array(kinds != "="))
+    kinds = kinds[kinds != "="]
+    le, re, new = (_ticks(whole.column(name)) for name in OWN[1:])
+    payload = whole.select([n for n in whole.schema.names if n not in OWN])
+    batches = payload.to_batches()
+    batch = batches[0] if batches else pa.RecordBatch.from_pylist([], payload.schema)
+    return Page.of(batch, le=le, re=re, re_new=np.where(kinds == "-", new, KEPT))
+
+
+def _ticks(column: pa.ChunkedArray) -> np.ndarray:  # type: ignore[type-arg]
+    return column.cast(pa.int64()).fill_null(INFINITY).to_numpy()  # type: ignore[no-any-return]
+
+
+def _payload(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field for field in schema if field.name not in OWN])

@@ -1,0 +1,208 @@
+"""Claims on storage: the views of a pipeline as files, and a manifest per claim that names them.
+
+    <path>/<view>/claim-00000007.parquet    what the view gave since the claim before
+    <path>/_claims/00000007.json            the claim, its files with their sizes and hashes
+    <path>/_pipeline/                       the views' columns, the sources, the plan
+
+A manifest appears, whole, after all files that it names. A reader takes what manifests name and nothing
+else, so it sees all views at one prefix or none; and a torn manifest, a file that was changed, or one
+written by hand is found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.consistency.claim import Claim, broken_order
+from caesura.errors import DataError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Written:
+    """One file of a view, as a manifest names it."""
+
+    file: str
+    rows: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A claim, and the files that hold what each view gave since the one before."""
+
+    claim: Claim
+    files: Mapping[str, tuple[Written, ...]]
+    state: tuple[str, ...] = ()
+    """The files that a restart needs, oldest first."""
+    before: str = ""
+    """The check of the manifest before it."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        files = {view: [vars(w) for w in some] for view, some in self.files.items()}
+        own = {"format": FORMAT, "claim": self.claim.to_json(), "files": files}
+        return {**own, "state": list(self.state), "before": self.before}
+
+    @property
+    def check(self) -> str:
+        """The hash that tells a whole manifest from a torn one."""
+        return hashlib.sha256(json.dumps(self.body, sort_keys=True).encode()).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        return json.dumps({**self.body, "check": self.check}, sort_keys=True).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Manifest | None:
+        """The manifest, or None where the bytes are not a whole one."""
+        try:
+            said = json.loads(data)
+            files = {v: tuple(Written(**w) for w in some) for v, some in said["files"].items()}
+            claim = Claim.from_json(said["claim"])
+            made = Manifest(claim, files, tuple(said["state"]), said["before"])
+            return made if made.check == said["check"] else None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+
+@dataclass
+class Chain:
+    """The manifests of a folder that follow from each other, and what is wrong with the rest."""
+
+    manifests: list[Manifest] = field(default_factory=list)
+    flaws: list[str] = field(default_factory=list)
+
+    @property
+    def last(self) -> Manifest | None:
+        return self.manifests[-1] if self.manifests else None
+
+
+class Store:
+    """A folder of claimed views."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    # -- writing ----------------------------------------------------------------------------------------
+
+    def open(self, views: Mapping[str, pa.Schema], about: Mapping[str, Any], plan: bytes | None) -> None:
+        """Makes the folder, or goes on with one of the same pipeline."""
+        for name in ("_claims", "_pipeline", "_state", *views):
+            (self.path / name).mkdir(parents=True, exist_ok=True)
+        said = {"format": FORMAT, "views": {n: _columns(s) for n, s in views.items()}, **about}
+        file = self.path / "_pipeline" / "pipeline.json"
+        if file.exists():
+            there = json.loads(file.read_text())
+            if there["views"] != said["views"]:
+                raise DataError(
+                    f"'{self.path}' holds the views of another pipeline: {', '.join(there['views'])}.",
+                    remedy="Give a new folder, or the pipeline that wrote this one.",
+                )
+            return
+        if plan is not None:
+            put(self.path / "_pipeline" / "plan.pickle", plan)
+        put(file, json.dumps(said, indent=1).encode())
+
+    def write_view(self, view: str, file: str, table: pa.Table) -> Written:
+        """Writes a part of a view; it counts when a manifest names it."""
+        import pyarrow.parquet as pq
+
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink)
+        data = sink.getvalue().to_pybytes()
+        put(self.path / view / file, data)
+        return Written(file, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
+
+    def commit(self, manifest: Manifest) -> None:
+        """Makes a claim hold for readers."""
+        put(self.path / "_claims" / f"{manifest.claim.number:08d}.json", manifest.to_bytes())
+
+    # -- reading ----------------------------------------------------------------------------------------
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the pipeline wrote about itself."""
+        file = self.path / "_pipeline" / "pipeline.json"
+        if not file.exists():
+            raise DataError(
+                f"'{self.path}' holds no claimed views.",
+                remedy="Give the folder that a pipeline was written to: cz.pipeline(...).write(path).",
+            )
+        said: dict[str, Any] = json.loads(file.read_text())
+        return said
+
+    def schema(self, view: str) -> pa.Schema:
+        """The columns of a view's files."""
+        return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(self.about["views"][view])))
+
+    def chain(self) -> Chain:
+        """The manifests up to the first that is torn or does not follow."""
+        chain = Chain()
+        for file in sorted((self.path / "_claims").glob("*.json")):
+            made = Manifest.from_bytes(file.read_bytes())
+            if made is None:
+                chain.flaws.append(f"the manifest '{file.name}' is torn")
+                break
+            wanted = chain.last.check if chain.last is not None else ""
+            if made.before != wanted:
+                chain.flaws.append(f"the manifest '{file.name}' does not follow the one before it")
+                break
+            if chain.last is not None and not made.claim.follows(chain.last.claim):
+                chain.flaws.append(f"'{file.name}' takes back part of a prefix: an offset is repeated")
+                break
+            chain.manifests.append(made)
+        return chain
+
+    def flaws(self, chain: Chain) -> list[str]:
+        """What is wrong with the files that a chain names, and with those that it does not."""
+        found = list(chain.flaws)
+        named: set[Path] = set()
+        for manifest in chain.manifests:
+            for view, some in manifest.files.items():
+                for written in some:
+                    file = self.path / view / written.file
+                    named.add(file)
+                    found += _flaw(file, written, manifest.claim)
+        highest = max((f.stat().st_mtime_ns for f in (self.path / "_claims").glob("*.json")), default=0)
+        for view in self.about["views"]:
+            for file in sorted((self.path / view).glob("*.parquet")):
+                if file not in named and file.stat().st_mtime_ns <= highest:
+                    found.append(f"'{view}/{file.name}' is named by no claim: it was written by hand")
+        return found
+
+
+def _flaw(file: Path, written: Written, claim: Claim) -> list[str]:
+    where = f"'{file.parent.name}/{file.name}' of claim {claim.number}"
+    if not file.exists():
+        return [f"{where} is gone"]
+    data = file.read_bytes()
+    if len(data) != written.size or hashlib.sha256(data).hexdigest() != written.sha256:
+        return [f"{where} was changed after it was claimed"]
+    return []
+
+
+def put(file: Path, data: bytes) -> None:
+    """Writes a file that appears whole or not at all."""
+    partial = file.with_name(f".{file.name}.part")
+    with partial.open("wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
+    partial.replace(file)
+
+
+def _columns(schema: pa.Schema) -> str:
+    return schema.serialize().to_pybytes().hex()  # type: ignore[no-any-return]
+
+
+__all__ = ["Chain", "Manifest", "Store", "Written", "broken_order", "put"]
