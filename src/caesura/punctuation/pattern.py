@@ -14,6 +14,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class Pattern:
     @staticmethod
     def before(t: int) -> Pattern:
         """Everything with a sync time below t: the pattern of a CTI."""
-        return Pattern(**{TIME: lt(int(t))})
+        return _before(int(t))
 
     def __setattr__(self, name: str, _: Any) -> None:
         raise AttributeError(f"a pattern is frozen; {name} cannot be set")
@@ -218,6 +219,12 @@ def _column(payload: pa.RecordBatch | Columns, name: str) -> Any:
 
 def _unknown(name: str, among: Iterable[str]) -> PatternError:
     return PatternError(f"the pattern constrains '{name}', which is not there.", remedy=closest(name, among))
+
+
+@lru_cache(maxsize=256)
+def _before(t: int) -> Pattern:
+    """The same few times are asked for by every step that a CTI passes."""
+    return Pattern(**{TIME: lt(t)})
 
 
 def _normal(attributes: Mapping[str, Any]) -> Items:

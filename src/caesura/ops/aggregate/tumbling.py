@@ -27,7 +27,9 @@ from caesura.events.identity import identity
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
+from caesura.kernels.grid import grid_windows
 from caesura.kernels.hashing import I64, mix_int
+from caesura.kernels.memo import Memo, whole_numbers
 from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
@@ -170,6 +172,7 @@ class TumblingOperator(Operator):
         self.endless = Endless(self.slots.keys, self.slots.value_types)
         self._earliest = MIN_TIME + 2 * (node.size + node.every + abs(node.offset))
         self._keys = [source.schema.get_field_index(name) for name in node.group]
+        self._memo = Memo()
         self._single = source.properties.points and node.size == node.every
         """Whether every event is in exactly one window, from first to last."""
 
@@ -180,7 +183,9 @@ class TumblingOperator(Operator):
             weight = np.ones(len(page), np.int64)
             if page.retracts is not None:
                 weight[page.retracts] = -1
-            return self._correct(self._add(keys, values, self._until(page.le), None, weight))
+            window = np.empty(len(page), np.int64)
+            grid_windows(page.le, self.node.offset, self.node.every, window)
+            return self._correct(self._add(keys, values, window, None, weight))
         bound = self._bound(keys)
         first, last, weight = self._changed(page, bound)
         self._keep_endless(page, keys, values, bound)
@@ -237,19 +242,33 @@ class TumblingOperator(Operator):
             weight = weight[rows]
             if len(rows) != len(first) or not (rows[1:] > rows[:-1]).all():
                 values = [v.take(pa.array(rows)) for v in values]
-        total = len(rows)
-        ids = identity(keys.columns, len(first))
-        h1, h2 = np.empty(total, np.uint64), np.empty(total, np.uint64)
+        plain = whole_numbers(keys.columns, len(first)) if last is None else None
+        at = self._found(keys, len(first), rows, window) if plain is None else self._recalled(plain, keys, window)
+        self.slots.add(at, weight, values)
+        touched = np.flatnonzero(np.bincount(at, minlength=self.slots.rows.size)) if len(at) else at
+        self.slots.settle(touched)
+        return touched
+
+    def _recalled(self, plain: I64, keys: pa.RecordBatch, window: I64) -> I64:
+        """The slots of windows, most of them as they were found before."""
+        at, missed = self._memo.recall(plain, window)
+        if len(missed):
+            some = take_rows(keys, missed)
+            found = self._found(some, len(missed), np.arange(len(missed)), window[missed])
+            self._memo.learn(plain, window, at, missed, found)
+        return at
+
+    def _found(self, keys: pa.RecordBatch, count: int, rows: I64, window: I64) -> I64:
+        """The slots of some rows' windows; new ones are opened."""
+        ids = identity(keys.columns, count)
+        h1, h2 = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
         mix_int(ids[0], ids[1], rows, window, h1, h2)
         at, fresh = self.slots.find(h1, h2)
         if len(fresh):
             none = np.full(len(fresh), MIN_TIME, np.int64)
             fields = {"w": window[fresh], "sent": np.full(len(fresh), -1, np.int64), "done": none}
             self.slots.open(h1[fresh], h2[fresh], take_rows(keys, rows[fresh]), fields)
-        self.slots.add(at, weight, values)
-        touched = np.flatnonzero(np.bincount(at, minlength=self.slots.rows.size)) if total else at
-        self.slots.settle(touched)
-        return touched
+        return at
 
     def _spread(self, first: I64, last: I64) -> tuple[I64, I64]:
         """(row, window) of each window of each row."""
@@ -344,8 +363,12 @@ class TumblingOperator(Operator):
         else:
             self.sent.forget(closed)
         self.slots.drop(closed)
-        self.sent.renumber(self.slots.tidy())
+        self._tidy()
         return items
+
+    def _tidy(self) -> None:
+        self.sent.renumber(self.slots.tidy())
+        self._memo.clear()
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Lets windows go; those that are open can always be taken back, since output waits for them."""
@@ -361,7 +384,7 @@ class TumblingOperator(Operator):
             start = self._start(gone)
             items = [self.sent.change(gone, start, start + self.node.size, self._payload(gone), none)]
         self.slots.drop(gone)
-        self.sent.renumber(self.slots.tidy())
+        self._tidy()
         return GivenUp(items, until, len(gone) + self._drop_endless(pattern))
 
     def _named(self, columns: list[pa.Array]) -> dict[str, Any]:
@@ -382,6 +405,7 @@ class TumblingOperator(Operator):
         return {**self.slots.states(), "sent": self.sent.rows, "endless": self.endless.rows}
 
     def rebuild(self) -> None:
+        self._memo.clear()
         keep = None
         if self.slots.rows.live < self.slots.rows.size:
             alive = np.flatnonzero(self.slots.rows.alive)

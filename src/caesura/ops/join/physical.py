@@ -17,6 +17,7 @@ from caesura.events.rows import RowState
 from caesura.expr import compile_predicate
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
+from caesura.kernels.memo import Memo, whole_numbers
 from caesura.ops.join.kernel import GONE, pieces
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import Side
@@ -47,6 +48,9 @@ class JoinOperator(Operator):
             for port, source in enumerate(node.inputs)
         ]
         self._table = KeyTable()
+        self._memo = Memo()
+        types = [[side.schema.field(i).type for i in side.key_places] for side in self.sides]
+        self._alike = types[0] == types[1]
         self._alignment = Alignment(range(2))
         self._pairs = node.how not in ("semi", "anti")
         self._right_kept = [node.inputs[1].schema.get_field_index(n) for n in node.right_columns]
@@ -59,9 +63,8 @@ class JoinOperator(Operator):
             return []
         mine, other = self.sides[port], self.sides[1 - port]
         store = self._to_store(port, page)
-        ids = mine.key_ids(page.payload)
         lookup = not store.any() and not other.preserved
-        key = self._table.find(*ids) if lookup else self._table.encode(*ids)[0]
+        key = self._numbers(mine, page.payload, lookup)
         items = [self._meet(port, page, key)] if self._pairs else []
         touched = self._touched(1 - port, page, key) if other.preserved else None
         changed = self._keep(port, page, key, store)
@@ -74,6 +77,20 @@ class JoinOperator(Operator):
     def heed(self, sources: Sequence[tuple[int, ...]]) -> None:
         for side, own in zip(self.sides, sources, strict=True):
             side.heed(own)
+
+    def _numbers(self, mine: Side, payload: pa.RecordBatch, lookup: bool) -> I64:
+        """The number of each row's key; -1 where it is only looked up and nobody has it."""
+        plain = whole_numbers([payload.column(i) for i in mine.key_places], len(payload))
+        if plain is None or not self._alike:
+            ids = mine.key_ids(payload)
+            return self._table.find(*ids) if lookup else self._table.encode(*ids)[0]
+        parts = np.zeros(len(plain), np.int64)
+        key, missed = self._memo.recall(plain, parts)
+        if len(missed):
+            ids = mine.key_ids(take_rows(payload, missed))
+            found = self._table.find(*ids) if lookup else self._table.encode(*ids)[0]
+            self._memo.learn(plain, parts, key, missed, found)
+        return key
 
     def _to_store(self, port: int, page: Page) -> Any:
         """Which rows could still meet something: those that live past the other side's bound.
@@ -299,6 +316,7 @@ class JoinOperator(Operator):
     def rebuild(self) -> None:
         """Compacts both sides and links them anew."""
         self._table = KeyTable()
+        self._memo.clear()
         for side in self.sides:
             side.compact()
             side.link(self._table)

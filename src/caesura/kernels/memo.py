@@ -1,0 +1,97 @@
+"""What was found lately, in front of a slower search: whole-number keys to the numbers they got.
+
+A memo may forget at any time, so it is never wrong to clear it; whoever renumbers must. A page is
+looked through once: of rows with the same unknown key, only the first is searched for.
+
+>>> memo = Memo()
+>>> keys, parts = np.array([7, 8, 7, 8]), np.array([0, 0, 1, 0])
+>>> numbers, missed = memo.recall(keys, parts); missed.tolist()
+[0, 1, 2]
+>>> memo.learn(keys, parts, numbers, missed, np.array([5, 6, 9])); numbers.tolist()
+[5, 6, 9, 6]
+>>> memo.recall(keys, parts)[0].tolist(), len(memo.recall(keys, parts)[1])
+([5, 6, 9, 6], 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64
+
+BITS = 13
+"""A memo has room for two to the power of so many keys; two that meet push each other out."""
+SPREAD, TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+DOWN = np.uint64(64 - BITS)
+NEVER = -1
+SIGNED = (pa.int64(), pa.int32(), pa.int16(), pa.int8())
+
+
+@kernel
+def recall_numbers(keys: I64, parts: I64, known: I64, numbers: I64, missed: I64) -> int:
+    """Numbers the keys that are known; ``missed`` receives the first row of each other key.
+
+    The rest of its rows point to it: -2 for the first that was missed, -3 for the second.
+    """
+    count = 0
+    for i in range(len(keys)):
+        at = (np.uint64(keys[i]) * SPREAD + np.uint64(parts[i]) * TURN) >> DOWN
+        if known[at, 2] == NEVER or known[at, 0] != keys[i] or known[at, 1] != parts[i]:
+            known[at, 0] = keys[i]
+            known[at, 1] = parts[i]
+            known[at, 2] = -2 - count
+            missed[count] = i
+            count += 1
+        numbers[i] = known[at, 2]
+    return count
+
+
+@kernel
+def learn_numbers(keys: I64, parts: I64, missed: I64, found: I64, known: I64, numbers: I64) -> None:
+    """Writes down what was found for the rows that were missed; a key without number stays unknown."""
+    for m in range(len(missed)):
+        i = missed[m]
+        at = (np.uint64(keys[i]) * SPREAD + np.uint64(parts[i]) * TURN) >> DOWN
+        known[at, 0] = keys[i]
+        known[at, 1] = parts[i]
+        known[at, 2] = found[m] if found[m] >= 0 else NEVER
+    for i in range(len(numbers)):
+        if numbers[i] <= -2:
+            numbers[i] = found[-2 - numbers[i]]
+
+
+class Memo:
+    """(key, part) of recent rows, each with its number."""
+
+    def __init__(self) -> None:
+        self._known: I64 = np.full((1 << BITS, 3), NEVER, np.int64)
+
+    def recall(self, keys: I64, parts: I64) -> tuple[I64, I64]:
+        """The numbers of the rows that are known, and the rows to search for; `learn` must follow."""
+        numbers, missed = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+        count = recall_numbers(keys, parts, self._known, numbers, missed)
+        return numbers, missed[:count]
+
+    def learn(self, keys: I64, parts: I64, numbers: I64, missed: I64, found: I64) -> None:
+        """Takes what was found for the rows that were missed, and completes the numbers with it."""
+        if len(missed):
+            learn_numbers(keys, parts, missed, found, self._known, numbers)
+
+    def clear(self) -> None:
+        """Forgets everything, because numbers have changed."""
+        self._known[:, 2] = NEVER
+
+
+def whole_numbers(columns: Sequence[pa.Array], count: int) -> I64 | None:
+    """One column of whole numbers without nulls as an array; zeros for no column; None for all else."""
+    if not columns:
+        return np.zeros(count, np.int64)
+    column = columns[0]
+    if len(columns) > 1 or column.type not in SIGNED or column.null_count:
+        return None
+    values: I64 = column.to_numpy().astype(np.int64, copy=False)
+    return values
