@@ -1,6 +1,7 @@
 """What users type. Thin: it only builds plans, and hands them to a host."""
 
 from caesura.api.grouped import Grouped, Windowed
+from caesura.api.loops import fixpoint, greatest, least
 from caesura.api.pipeline import Pipeline, pipeline
 from caesura.api.sources import (
     from_arrow,
@@ -21,11 +22,14 @@ __all__ = [
     "Result",
     "Stream",
     "Windowed",
+    "fixpoint",
     "from_arrow",
     "from_pandas",
     "from_rows",
     "from_spark",
+    "greatest",
     "input_stream",
+    "least",
     "pipeline",
     "read",
     "session",

@@ -198,7 +198,10 @@ class Expr:
     def concat(self, *others: object) -> Expr:
         return apply("concat", self, *others)
 
-    def contains(self, part: str) -> Expr:
+    def contains(self, part: str | Expr) -> Expr:
+        """Whether a text stands anywhere in this one: a constant, or another column's in each row."""
+        if isinstance(part, Expr) and not isinstance(part, Constant):
+            return apply("contains_each", self, part)
         return apply("contains", self, options=(_text("contains", part),))
 
     def startswith(self, prefix: str) -> Expr:
@@ -259,6 +262,21 @@ class Expr:
     def least(self, *others: object) -> Expr:
         """The least that is not null."""
         return apply("least", self, *others)
+
+    # Bits of whole numbers.
+
+    def bit_and(self, other: object) -> Expr:
+        return apply("bit_and", self, other)
+
+    def bit_or(self, other: object) -> Expr:
+        return apply("bit_or", self, other)
+
+    def bit_xor(self, other: object) -> Expr:
+        return apply("bit_xor", self, other)
+
+    def shift_left(self, by: object) -> Expr:
+        """The bits moved up so many places, in 64 bits: lit(1).shift_left(n) is the n-th bit."""
+        return apply("shift_left", self, by)
 
     # Time.
 

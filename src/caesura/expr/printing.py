@@ -38,7 +38,8 @@ _INFIX: dict[str, tuple[str, int]] = {
     "divide": ("/", _PRODUCT),
     "remainder": ("%", _PRODUCT),
 }
-_NAMES = {"day_of_week": "dayofweek"}
+_NAMES = {"day_of_week": "dayofweek", "shift_left": "shiftleft", "contains_each": "contains"}
+_BITS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^"}
 _KEYWORDS = """
 all and any as between both by case cast check collate column constraint create cross current_date
 current_timestamp date distinct else end except exists false fetch filter for foreign from full grant
@@ -132,6 +133,9 @@ def _apply(expr: Apply, style: Style) -> tuple[str, int]:
             return f"{operand} BETWEEN {low} AND {high}", _TEST
         case ("like" | "rlike") as name, (pattern,):
             return f"{operand} {name.upper()} {_string(pattern)}", _TEST
+        case name, _ if name in _BITS:
+            other = _held(expr.args[1], _ATOM, style)
+            return f"({_held(first, _ATOM, style)} {_BITS[name]} {other})", _ATOM
         case "date_trunc", (unit,):
             return f"date_trunc({_string(str(unit).upper())}, {_free(first, style)})", _ATOM
         case "plus_time", (length,):

@@ -50,6 +50,7 @@ class Layers(Node):
     count: Count
 
     partitioning = "key"
+    forward = True
 
     @property
     def kind(self) -> str:  # type: ignore[override]

@@ -50,6 +50,12 @@ class Lifetime(Node):
     def kind(self) -> str:  # type: ignore[override]
         return self.rule
 
+    @property
+    def forward(self) -> bool:  # type: ignore[override]
+        """Whether no change comes out earlier than it went in."""
+        shrinks = self.rule == "scale" and self.amount < self.per
+        return not shrinks and (self.rule not in ("shift", "extend") or self.amount >= 0)
+
     def output_schema(self) -> pa.Schema:
         positive = ("set_duration", "scale", "start_at")
         if self.rule in positive and self.amount <= 0:

@@ -25,6 +25,7 @@ class Union(Node):
     """All events of two or more streams."""
 
     kind = "union"
+    forward = True
 
     def output_schema(self) -> pa.Schema:
         first = self.inputs[0]

@@ -33,6 +33,7 @@ class Where(Node):
 
     kind = "where"
     row_wise = True
+    forward = True
 
     def output_schema(self) -> pa.Schema:
         source = self.inputs[0]

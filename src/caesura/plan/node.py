@@ -47,6 +47,8 @@ class Node:
     """Whether the step may tell those above it, at run time, what it can do without."""
     moves_time: ClassVar[bool] = False
     """Whether a row-wise step changes lifetimes; it then runs behind the gate that judges lateness."""
+    forward: ClassVar[bool] = False
+    """Whether the step may stand on a loop: it waits for no punctuation, and moves nothing back in time."""
 
     def __post_init__(self) -> None:
         try:

@@ -16,6 +16,7 @@ from caesura.errors import StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks, RowState
+from caesura.plan.ring import Ring
 from caesura.punctuation import Alignment, Intent, Pattern, Promises, Punctuation
 
 Up = tuple[int, Punctuation]
@@ -72,6 +73,10 @@ class Operator:
         """Messages for the operators above; the runtime takes them when a call is done."""
         self._meta = b""
         """What `meta` was when it was last saved."""
+        self.rings: dict[str, Ring] = {}
+        """The loops that this step stands on, innermost first."""
+        self.around: list[Item] = []
+        """What goes back around a loop that ends here; the runtime takes it when a call is done."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         """What leaves because these events came."""
@@ -83,6 +88,14 @@ class Operator:
 
     def signal(self, port: int, punctuation: Punctuation) -> Iterable[Item]:
         """What leaves because of a punctuation that is not definite."""
+        ring = self.rings.get(punctuation.noted("loop"))
+        if ring is not None and punctuation.intent is Intent.PROGRESS:
+            return [punctuation]
+        if ring is not None and punctuation.intent is Intent.SPECULATIVE:
+            inner = [r for r in self.rings.values() if r is not ring and port in r.outside]
+            if inner:
+                return [inner[0].outer(port, punctuation)]
+            return ring.guess(port, punctuation, self.promises)
         raise StreamError(
             f"a {punctuation.intent.value} punctuation came to a step that cannot take it.",
             remedy="Take the step off the loop, or the token away.",
@@ -119,6 +132,16 @@ class Operator:
         items = list(self.definite(port, item.pattern))
         if known.cti > before and item.pattern != Pattern.before(known.cti):
             items += self.definite(port, Pattern.before(known.cti))  # several together speak of all
+        if known.cti > before:
+            items += self.progressed(port)
+        return items
+
+    def progressed(self, port: int) -> list[Item]:
+        """What a loop is told when an input from outside it has come further."""
+        items: list[Item] = []
+        for ring in self.rings.values():
+            if port in ring.outside:
+                items += [ring.progress(port, self.promises), *ring.release(self.promises)]
         return items
 
     def states(self) -> Mapping[str, RowState]:
@@ -128,12 +151,17 @@ class Operator:
     def meta(self) -> dict[str, Any]:
         """What else must survive, as JSON; extended by subclasses."""
         counted = [self.counters.rows_in, self.counters.rows_out]
-        return {"promises": [p.to_json() for p in self.promises], "rows": counted}
+        own: dict[str, Any] = {"promises": [p.to_json() for p in self.promises], "rows": counted}
+        if self.rings:
+            own["rings"] = {loop: ring.to_json() for loop, ring in self.rings.items()}
+        return own
 
     def remember(self, meta: dict[str, Any]) -> None:
         """Takes back what `meta` gave."""
         self.promises = [Promises.from_json(p) for p in meta["promises"]]
         self.counters.rows_in, self.counters.rows_out = meta["rows"]
+        for loop, data in meta.get("rings", {}).items():
+            self.rings[loop].remember(data)
 
     def rebuild(self) -> None:
         """Derives indexes again after the row states were restored."""

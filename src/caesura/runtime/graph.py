@@ -36,6 +36,8 @@ class Edge:
     merged: int = 0
     merges: bool = True
     """Whether a punctuation may take the place of the one before it."""
+    behind: list[Edge] = field(default_factory=list)
+    """Edges that must be empty before an item is taken: a loop that is worked off in stages."""
 
     def push(self, item: Item) -> None:
         """Queues an item; a definite punctuation replaces the one before it that it covers."""
@@ -111,6 +113,8 @@ class Cell:
     outputs: list[Edge] = field(default_factory=list)
     depth: int = 0
     taps: list[Tap] = field(default_factory=list)
+    around: Edge | None = None
+    """The edge that leads back around the loop that ends here."""
     branches: list[str] = field(default_factory=list)
     """The names of its taps, as consumers."""
     responder: Responder | None = None
@@ -181,6 +185,10 @@ class Cell:
         for port, message in self.operator.up:
             self.inputs[port].up.append(message)
         self.operator.up.clear()
+        if self.around is not None and self.operator.around:
+            for item in self.operator.around:
+                self.around.push(item)
+            self.operator.around.clear()
 
     def work(self, port: int) -> None:
         """Takes one item: control first, so that a message reaches the operator before the next page."""
@@ -308,5 +316,7 @@ class Graph:
 
     def ready(self) -> list[Edge]:
         """Edges whose next item can be taken now."""
-        ready = [e for e in self.edges if e.items and e.target is not None and not e.target.blocked]
-        return [e for e in ready if not e.waits] if self.aligns else ready
+        some = [e for e in self.edges if e.items and e.target is not None and not e.target.blocked]
+        if self.aligns:
+            some = [e for e in some if not e.waits]
+        return [e for e in some if not any(other.items for other in e.behind)]

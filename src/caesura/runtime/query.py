@@ -29,12 +29,14 @@ from caesura.events.item import Item
 from caesura.events.rows import Chunks
 from caesura.expr import Expr
 from caesura.feedback.responder import WITHDRAWN
+from caesura.fixpoint.node import Fixpoint
 from caesura.ops.input import Input
 from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, here, walk
 from caesura.punctuation import Intent, Pattern, Punctuation
 from caesura.runtime.claims import Claiming, claiming_for, put_token, saved_by
 from caesura.runtime.feedback import Assumptions, Spoken, note_losses, restore_into, snapshot_of
 from caesura.runtime.graph import Cell, Edge, Graph
+from caesura.runtime.loops import Loop, close, refuse_open
 from caesura.runtime.publish import Publication, Subscribed
 from caesura.runtime.schedule import BottomUp, Schedule
 
@@ -69,8 +71,10 @@ class Query:
         self._published: dict[str, Publication] = {}
         self._feeders: list[Query] = []
         """Running queries that this one reads publications of."""
+        self._loops: list[Loop] = []
         for node in walk(*outputs.values()):
             self._mount(node, speculate)
+        refuse_open(self._cells, self._loops)
         self.claiming: Claiming | None = None
         for name, node in outputs.items():
             self._cells[node.fingerprint].branches.append(OUTPUT + name)
@@ -94,6 +98,8 @@ class Query:
         self._cells[node.fingerprint] = cell
         for port, source in enumerate(node.inputs):
             self.graph.connect(self._cells[source.fingerprint], cell, port)
+        if isinstance(node, Fixpoint):
+            self._loops.append(close(self.graph, node, cell, self._cells))
         if isinstance(node, SourceNode):
             self._readers[label] = _Reader(node, cell)
         elif isinstance(node, Input):
@@ -250,7 +256,10 @@ class Query:
         for cell in self.graph.cells:
             if cell.responder is not None:
                 cell.responder.measure()
-        return {cell.label: cell.operator.measure() for cell in self.graph.cells}
+        counted = {cell.label: cell.operator.measure() for cell in self.graph.cells}
+        for loop in self._loops:
+            loop.measure()
+        return counted
 
     @property
     def state_rows(self) -> int:

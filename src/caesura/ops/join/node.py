@@ -28,6 +28,7 @@ class Join(Node):
 
     kind = "join"
     partitioning = "key"
+    forward = True
 
     def output_schema(self) -> pa.Schema:
         self._check()

@@ -49,6 +49,11 @@ class Windows(Node):
         return self.frame.kind
 
     @property
+    def forward(self) -> bool:  # type: ignore[override]
+        """Snapshots change from the time of a change on; all other windows also where they begin."""
+        return self.frame.kind == "snapshot" and self.stamp == "aligned" and not self.timed
+
+    @property
     def uses(self) -> tuple[Use, ...]:
         """The user-defined modules at work."""
         own = () if self.apply is None else (self.apply,)

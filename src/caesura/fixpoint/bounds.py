@@ -1,0 +1,130 @@
+"""Inequalities that follow from what a trip around a loop has tested.
+
+>>> from caesura.expr import col
+>>> trip = Trip({"n": col("rec:n") + 1}, (col("rec:n") < 10,))
+>>> upper_bounded(trip, "n")
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from caesura.expr import Apply, Constant, Expr, same
+from caesura.expr.rewrite import strip
+from caesura.fixpoint.trace import Trip, from_outside, is_rec, linear
+
+MIRRORED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+    "equal": "equal",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a column lies past what it was before: at least, at most."""
+
+    name: str
+    least: int | None
+    most: int | None
+    strict_low: bool = False
+    strict_high: bool = False
+
+
+def comparisons(facts: Sequence[Expr]) -> Iterator[tuple[str, Expr, Expr]]:
+    """The tests that compare two things, each both ways round."""
+    for fact in facts:
+        match strip(fact):
+            case Apply(name="between", args=(a, low, high)):
+                yield from (("greater_equal", a, low), ("less_equal", a, high))
+            case Apply(name=name, args=(a, b)) if name in MIRRORED:
+                yield name, a, b
+                yield MIRRORED[name], b, a
+
+
+def upper_bounded(trip: Trip, name: str, *, flipped: bool = False) -> bool:
+    """Whether a test keeps the loop's own column below a constant (above it, if flipped)."""
+    wanted = ("greater", "greater_equal", "equal") if flipped else ("less", "less_equal", "equal")
+    for test, a, b in comparisons(trip.facts):
+        (x, _), (y, _) = linear(a), linear(b)
+        if test in wanted and x is not None and is_rec(x) == name and y is None:
+            return True
+    return False
+
+
+def differences(trip: Trip, name: str) -> Iterator[Difference]:
+    """What tests say of a column from outside and the loop's own column of this name."""
+    for made, shift in _equals(trip, name):
+        yield from _from(made, shift, trip, name)
+
+
+def _equals(trip: Trip, name: str) -> Iterator[tuple[Expr, int]]:
+    """The column as values from outside, by itself or by a test of equality."""
+    made, shift = linear(trip.columns[name])
+    if made is None:
+        return
+    if from_outside(made):
+        yield made, shift
+        return
+    for test, a, b in comparisons(trip.facts):
+        (x, i), (y, j) = linear(a), linear(b)
+        if test == "equal" and x is not None and y is not None and same(x, made) and from_outside(y):
+            yield y, shift + j - i
+
+
+def _from(made: Expr, shift: int, trip: Trip, name: str) -> Iterator[Difference]:
+    for test, a, b in comparisons(trip.facts):
+        (x, i), (y, j) = linear(a), linear(b)
+        if x is None or y is None or not same(x, made) or is_rec(y) != name:
+            continue
+        by = shift + j - i  # made + shift lies this far from the loop's own column, or further
+        if test == "equal":
+            yield Difference(name, by, by)
+        elif test in ("greater", "greater_equal"):
+            yield Difference(name, by, None, strict_low=test == "greater")
+        else:
+            yield Difference(name, None, by, strict_high=test == "less")
+
+
+def not_negative(expr: Expr, facts: Sequence[Expr]) -> bool:
+    """Whether an expression is seen to be 0 or more."""
+    match strip(expr):
+        case Constant(value=int() | float() as value):
+            return value >= 0
+        case Apply(name="abs"):
+            return True
+        case Apply(name="add" | "multiply", args=args):
+            return all(not_negative(a, facts) for a in args)
+        case Apply(name="negate", args=(a,)):
+            return not_positive(a, facts)
+        case Apply(name="greatest", args=args):
+            return any(not_negative(a, facts) for a in args)
+    return _tested(expr, facts, ("greater", "greater_equal", "equal"), 1)
+
+
+def not_positive(expr: Expr, facts: Sequence[Expr]) -> bool:
+    """Whether an expression is seen to be 0 or less."""
+    match strip(expr):
+        case Constant(value=int() | float() as value):
+            return value <= 0
+        case Apply(name="negate", args=(a,)):
+            return not_negative(a, facts)
+        case Apply(name="add", args=args):
+            return all(not_positive(a, facts) for a in args)
+        case Apply(name="least", args=args):
+            return any(not_positive(a, facts) for a in args)
+    return _tested(expr, facts, ("less", "less_equal", "equal"), -1)
+
+
+def _tested(expr: Expr, facts: Sequence[Expr], wanted: tuple[str, ...], sign: int) -> bool:
+    for test, a, b in comparisons(facts):
+        bound = strip(b)
+        if test in wanted and same(strip(a), strip(expr)) and isinstance(bound, Constant):
+            value = bound.value
+            if isinstance(value, int | float) and not isinstance(value, bool) and value * sign >= 0:
+                return True
+    return False

@@ -1,0 +1,184 @@
+"""A loop as a finite value: `Fixpoint` closes what `Recursive`, its placeholder, stands for.
+
+     seed ──────────────┐
+                        v
+     recursive ─ step ─ fixpoint ──> output
+        ^                  │
+        └── around the loop ┘
+
+Law: at every instant the output is the least solution of `result = seed + step(result)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.plan import TICKS, Holding, Need, Node, Operator, Properties, both, definite
+from caesura.punctuation import Pattern, Punctuation
+
+Progress = Literal["hybrid", "probing", "high_water", "staged"]
+PROGRESS: tuple[Progress, ...] = ("hybrid", "probing", "high_water", "staged")
+RANK = "\x00rank"
+"""The hidden column that travels with the rows of a loop: how deep their derivation is."""
+CUT = "cut"
+"""The column that says of a row that it came after the last round that was allowed."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What a loop keeps: one copy of each row, or, per key, the row with the best value."""
+
+    per: tuple[str, ...] = ()
+    """The key; all columns where there is no value."""
+    value: str = ""
+    best: Literal["least", "greatest"] = "least"
+
+    def __str__(self) -> str:
+        return f"{self.best} {self.value} per {', '.join(self.per) or 'all'}" if self.value else "distinct"
+
+    @property
+    def key(self) -> str:
+        """What makes two of them equal."""
+        return str(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Recursive(Node):
+    """The stream that goes around a loop, as the loop's own steps see it."""
+
+    loop: str
+    payload: pa.Schema
+    time_type: pa.DataType = TICKS
+    known: Properties = field(default_factory=Properties)
+
+    kind = "recursive"
+    forward = True
+
+    def output_schema(self) -> pa.Schema:
+        return self.payload
+
+    @property
+    def time(self) -> pa.DataType:
+        return self.time_type
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return self.known
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return pattern
+
+    def holds(self) -> tuple[Holding, ...]:
+        return ()
+
+    def operator(self) -> Operator:
+        return Turn()
+
+    def describe(self) -> str:
+        return f"of loop {self.loop[:6]}"
+
+
+class Turn(Operator):
+    """Gives what it gets: pages, promises and guesses go around."""
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        return [page] if len(page) else []
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        return definite(pattern)
+
+    def signal(self, port: int, punctuation: Punctuation) -> Iterable[Item]:
+        return [punctuation]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fixpoint(Node):
+    """Everything that follows from a seed by any number of steps."""
+
+    loop: str
+    progress: Progress = "hybrid"
+    keep: Keep | None = None
+    """None where every derivation counts as a row of its own."""
+    max_rounds: int | None = None
+    because: str = ""
+    """Why the loop ends."""
+    ranked: bool = False
+    """Whether rows of the loop carry the depth of their derivation."""
+
+    kind = "fixpoint"
+    partitioning = "one"
+    forward = True
+
+    def output_schema(self) -> pa.Schema:
+        plain = self.plain
+        return plain.append(pa.field(CUT, pa.bool_())) if self.max_rounds is not None else plain
+
+    @property
+    def plain(self) -> pa.Schema:
+        """The columns that the seed and the loop share."""
+        seed, body = self.inputs
+        own = pa.schema([f for f in body.schema if f.name != RANK])
+        if seed.schema.names != own.names or seed.schema.types != own.types:
+            raise PlanError(
+                f"the seed has the columns {_signature(seed.schema)}, the step gives {_signature(own)}.",
+                remedy="Bring the step's result to the seed's columns, in the same order, with select and cast.",
+            )
+        return seed.schema
+
+    def derive(self, *inputs: Properties) -> Properties:
+        if self.keep is not None:
+            return Properties()
+        return both(*inputs)
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return None if pattern.time_bound is None or pattern.without_time().attributes else pattern
+
+    def holds(self) -> tuple[Holding, ...]:
+        if self.keep is None:
+            return ()
+        needs = (Need(0, ()), Need(1, ()))
+        return tuple(Holding(what, port, needs, each=3) for port, what in ((0, "seeds"), (1, "derivations")))
+
+    def operator(self) -> Operator:
+        from caesura.fixpoint.operator import FlyingFixpoint
+        from caesura.fixpoint.selected import SelectedFixpoint
+
+        return FlyingFixpoint(self) if self.keep is None else SelectedFixpoint(self)
+
+    def describe(self) -> str:
+        parts = [f"loop {self.loop[:6]}", self.progress]
+        parts += [str(self.keep)] if self.keep is not None else []
+        parts += [f"at most {self.max_rounds} rounds"] if self.max_rounds is not None else []
+        parts += [f"ends because {self.because}"] if self.because else []
+        return "; ".join(parts)
+
+
+def _signature(schema: pa.Schema) -> str:
+    return "(" + ", ".join(f"{f.name} {f.type}" for f in schema) + ")"
+
+
+def on_loop(root: Node, loop: str) -> dict[str, tuple[int, ...]]:
+    """The steps behind a loop's body that the loop runs through, each with the ports it enters by."""
+    found: dict[str, tuple[int, ...]] = {}
+    leads: dict[str, bool] = {}
+
+    def visit(node: Node) -> bool:
+        if node.fingerprint in leads:
+            return leads[node.fingerprint]
+        if isinstance(node, Recursive) and node.loop == loop:
+            leads[node.fingerprint] = True
+            return True
+        ports = tuple(port for port, child in enumerate(node.inputs) if visit(child))
+        leads[node.fingerprint] = bool(ports)
+        if ports:
+            found[node.fingerprint] = ports
+        return bool(ports)
+
+    visit(root)
+    return found

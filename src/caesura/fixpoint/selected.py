@@ -1,0 +1,190 @@
+"""A loop that keeps each row once, or the best row per key: in waves, so that no cycle feeds itself.
+
+What comes is gathered until the marker behind the last wave is back; then all that followed from that
+wave is here. First every row goes that no less deep derivation supports any more (it may owe its
+support to itself); only when no such row is left do rows come, each one deeper than the derivation it
+comes from. So a row of the loop always rests on less deep ones, down to the seed.
+
+     a -> b,  b -> c,  c -> b      b has depth 0 (from the seed), c has 1, b again from c: depth 2
+     a -> b is deleted             b loses its support of depth 0, that of depth 2 does not carry it: b
+                                   goes, then c, and nothing comes back
+
+Law: at every instant the rows of the loop are the least solution. The rows that a change touches are
+those whose derivations it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.events.rows import RowState
+from caesura.fixpoint.kept import Kept
+from caesura.fixpoint.node import RANK, Fixpoint
+from caesura.fixpoint.operator import BODY, FlyingFixpoint
+from caesura.kernels.hashing import I64
+from caesura.plan.ring import bound
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation
+
+MANY_WAVES = 64
+"""So many waves go around before what they did is given out although more is to come."""
+NOTHING: I64 = np.zeros(0, np.int64)
+
+
+class SelectedFixpoint(FlyingFixpoint):
+    """A loop in which rows count once."""
+
+    def __init__(self, node: Fixpoint) -> None:
+        super().__init__(node)
+        assert node.keep is not None
+        self.kept = Kept(node.plain, node.keep)
+        self._fresh: list[I64] = []
+        """Keys that something came for since they were last looked at."""
+        self._pending: list[I64] = []
+        """Keys that were looked at for losses, and not yet for gains."""
+        self._since = INFINITY
+        """The earliest change that is not yet on its way around."""
+        self._changed: list[tuple[I64, int]] = []
+        """Keys whose rows in the loop changed since they were given out, and from when."""
+        self._waving = False
+        self._waves = 0
+        self._settled = MIN_TIME
+        """Before it, nothing is kept any more."""
+        self.counters.extra.update(waves=0, touched=0)
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if len(page) == 0:
+            return []
+        self._note(page.sync, port)
+        depth = np.full(len(page), -1, np.int64)
+        if port == BODY:
+            depth = page.payload.column(RANK).to_numpy()
+            page = page.with_payload(page.payload.drop_columns([RANK]))
+        self._fresh.append(self.kept.take(page, depth))
+        self._since = min(self._since, int(page.sync.min()))
+        self.counters.extra["touched"] += len(page)
+        if self._busy:
+            return []
+        wave, _ = self._turn()
+        return self._go_on(wave)
+
+    @property
+    def _busy(self) -> bool:
+        """Whether a wave is on its way, or a guess that serves as its marker."""
+        return self._waving or (not self.guessing.lodges and self.guessing.state.circulating is not None)
+
+    def _turn(self) -> tuple[Page | None, int]:
+        """The next wave, and the earliest time at which anything may still change."""
+        fresh = _united(self._fresh)
+        self._fresh = []
+        settled = self.guessing.state.given
+        if len(fresh):
+            page, lost, keys = self.kept.lay(fresh, settled, adding=False)
+            self._pending.append(fresh)
+            if lost and page is not None:
+                self._noted(page, keys)
+                return page, min(self._since, int(page.sync.min()))
+        wanted = _united(self._pending)
+        self._pending, self._since = [], INFINITY
+        if len(wanted) == 0:
+            return None, INFINITY
+        page, _, keys = self.kept.lay(wanted, settled, adding=True)
+        if page is None or len(page) == 0:
+            return None, INFINITY
+        self._noted(page, keys)
+        return page, int(page.sync.min())
+
+    def _noted(self, page: Page, keys: I64) -> None:
+        self._changed.append((keys, int(page.sync.min())))
+        self.counters.extra["touched"] += len(page)
+        self.counters.extra["waves"] += 1
+        self._waves += 1
+
+    def _go_on(self, wave: Page | None) -> list[Item]:
+        """Sends a wave with its marker, or, when there is none, gives out what the waves did."""
+        if wave is None:
+            told = self._tell(INFINITY)
+            self._tidy()
+            return [*told, *self._guess()]
+        self.around.append(wave)
+        if self.guessing.lodges:
+            self._waving = True
+            note = (("loop", self.loop), ("wave", self.counters.extra["waves"]))
+            self.around.append(Punctuation(Pattern.before(INFINITY), Intent.SPECULATIVE, note))
+            self._guess()
+        elif self.guessing.state.circulating is None:
+            self._launch(INFINITY, lodge=False)
+        many = self._waves >= MANY_WAVES and not self._pending
+        return self._tell(INFINITY) if many else []
+
+    def _launch(self, t: int, *, lodge: bool) -> None:
+        super()._launch(t, lodge=lodge)
+        if lodge or self.guessing.lodges:
+            self.guessing.state.earliest = self._since
+
+    def _returned(self, item: Punctuation) -> list[Item]:
+        if item.noted("wave"):
+            self._waving = False
+            wave, _ = self._turn()
+            return self._go_on(wave)
+        if self.guessing.lodges and self._serving is None:
+            return super()._returned(item)
+        wave, earliest = self._turn()
+        self.guessing.state.earliest = earliest
+        if self._serving is not None:
+            return self._served_with(item, wave)
+        before = self.guessing.state.given
+        t = self.guessing.returned(min(bound(item), self.promises[0].cti))
+        items = [] if t is None else self._settle(before, t)
+        return [*items, *self._go_on(wave)]
+
+    def _served_with(self, item: Punctuation, wave: Page | None) -> list[Item]:
+        """A guess for an outer loop goes on only when no wave follows it."""
+        if wave is None:
+            return [*self._tell(INFINITY), *self._served(item)]
+        self.guessing.state.circulating = None
+        return self._go_on(wave)
+
+    def _settle(self, before: int, t: int) -> list[Item]:
+        told = self._tell(t)
+        items = super()._settle(before, t)
+        self.kept.purge(t)
+        self._settled = t
+        self._tidy()
+        return [*told, *items]
+
+    def _tell(self, before: int) -> list[Item]:
+        """Gives out the rows of the keys that changed before a time."""
+        due = [keys for keys, since in self._changed if since < before]
+        keys = _united(due)
+        if len(keys) == 0:
+            return []
+        self._changed = [(k, s) for k, s in self._changed if s >= before]
+        self._silent, self._waves = 0, 0
+        page = self.kept.tell(keys, self._settled)
+        return [page] if len(page) else []
+
+    def _tidy(self) -> None:
+        if self.kept.wasteful and not self._fresh and not self._pending and not self._changed:
+            self.kept.index()
+
+    def states(self) -> dict[str, RowState]:
+        return self.kept.states()
+
+    def rebuild(self) -> None:
+        self.kept.index()
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "waving": self._waving, "settled": self._settled}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._waving, self._settled = meta["waving"], meta["settled"]
+
+
+def _united(parts: list[I64]) -> I64:
+    return np.unique(np.concatenate(parts)) if parts else NOTHING

@@ -1,0 +1,254 @@
+"""Why a loop ends, found before it runs; a loop for which no reason is found is refused.
+
+Strongly convergent (section 3.2), so that every derivation may be a row of its own:
+- a counter that every trip moves towards a bound that is tested;
+- a sequence number or time, drawn from a stream outside, that every trip moves strictly on;
+- a set of visited things (bits, or a path as text) that every trip adds to, what it adds being tested
+  not to be there yet.
+
+Convergent, so that rows must be kept once each, or the best one per key:
+- every column is carried, or drawn from outside, or bounded as above: there are finitely many rows;
+- the value to be least never gets less on a trip, and its key is as above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pyarrow as pa
+
+from caesura.errors import PlanError, closest
+from caesura.expr import Apply, Column, Constant, Expr, attributes, same
+from caesura.expr.rewrite import strip
+from caesura.fixpoint.bounds import Difference, differences, not_negative, not_positive, upper_bounded
+from caesura.fixpoint.node import Keep
+from caesura.fixpoint.trace import REC, Tracer, Trip, from_outside, is_rec, linear
+from caesura.plan import Node
+
+REMEDY = (
+    "Add .distinct() to the step if each row counts once, or a column that ends it: a counter with a tested "
+    "bound, a sequence number that must grow, or a visited set that is tested. Or allow max_rounds=."
+)
+
+
+def why_it_ends(seed: Node, body: Node, loop: str, *, keep: Keep | None, max_rounds: int | None) -> str:
+    """The reason, in words; refuses a loop without one."""
+    trips = Tracer(loop).trips(body)
+    if keep is not None:
+        return _kept(seed, trips, keep, max_rounds)
+    if max_rounds is not None:
+        return f"it is cut after {max_rounds} rounds"
+    reason = strongly(seed.schema, trips)
+    if reason:
+        return reason
+    raise PlanError(f"nothing shows that the loop ends: {_missing(seed.schema, trips)}.", remedy=REMEDY)
+
+
+def strongly(schema: pa.Schema, trips: Sequence[Trip]) -> str:
+    """Why no derivation can go around for ever; empty where that is not seen."""
+    for name in schema.names:
+        for word, test in (("falls", -1), ("grows", 1)):
+            if all(_counts(trip, name, test) for trip in trips):
+                return f"'{name}' {word} towards a bound"
+            if all(_advances(trip, name, test) for trip in trips):
+                return f"'{name}' strictly {word} through a stream from outside"
+        if all(_visits(trip, name) for trip in trips):
+            return f"'{name}' grows by what it is tested not to have"
+    return ""
+
+
+def _missing(schema: pa.Schema, trips: Sequence[Trip]) -> str:
+    """What comes nearest to a reason."""
+    for name in schema.names:
+        for trip in trips:
+            base, by = linear(trip.columns[name])
+            if base is not None and is_rec(base) == name and by:
+                return f"'{name}' changes by {by} in every round, but no test bounds it"
+            if any(d.name == name and d.least == 0 for d in differences(trip, name)):
+                return f"'{name}' may stay the same from round to round; it would have to change strictly"
+    return "no column is seen to move towards an end in every round"
+
+
+def _counts(trip: Trip, name: str, way: int) -> bool:
+    """A counter with a tested bound."""
+    base, by = linear(trip.columns[name])
+    if base is None or is_rec(base) != name or by * way <= 0:
+        return False
+    return upper_bounded(trip, name) if way > 0 else upper_bounded(trip, name, flipped=True)
+
+
+def _advances(trip: Trip, name: str, way: int) -> bool:
+    """A value from outside that is strictly past the one before."""
+    return any(_beyond(d, way) for d in differences(trip, name))
+
+
+def _beyond(d: Difference, way: int) -> bool:
+    least = d.least if way > 0 else d.most
+    if least is None:
+        return False
+    return least * way > 0 or (least == 0 and (d.strict_low if way > 0 else d.strict_high))
+
+
+def _visits(trip: Trip, name: str) -> bool:
+    own = Column(REC + name)
+    match strip(trip.columns[name]):
+        case Apply(name="bit_or", args=(a, b)):
+            added = b if same(a, own) else a if same(b, own) else None
+            return added is not None and _is_bit(added) and any(_lacks_bit(f, own, added) for f in trip.facts)
+        case Apply(name="concat") as joined:
+            parts = _flat(joined)
+            if not same(parts[0], own):
+                return False
+            return any(_lacks_text(fact, own, parts[1:]) for fact in trip.facts)
+    return False
+
+
+def _is_bit(expr: Expr) -> bool:
+    match strip(expr):
+        case Apply(name="shift_left", args=(Constant(value=int() as one), _)):
+            return one != 0
+        case Constant(value=int() as one):
+            return one != 0
+    return False
+
+
+def _lacks_bit(fact: Expr, own: Expr, added: Expr) -> bool:
+    match fact:
+        case Apply(name="equal", args=(Apply(name="bit_and", args=(a, b)), Constant(value=0))):
+            return (same(a, own) and same(b, added)) or (same(b, own) and same(a, added))
+    return False
+
+
+def _lacks_text(fact: Expr, own: Expr, added: list[Expr]) -> bool:
+    """A test that some of the text that is added does not stand in the path yet."""
+    match fact:
+        case Apply(name="not", args=(Apply(name="contains_each", args=(path, part)),)):
+            wanted = _flat(part)
+            runs = (added[i : i + len(wanted)] for i in range(len(added) - len(wanted) + 1))
+            found = any(all(same(x, y) for x, y in zip(run, wanted, strict=True)) for run in runs)
+            return same(path, own) and found and from_outside(part)
+    return False
+
+
+def _flat(expr: Expr) -> list[Expr]:
+    bare = strip(expr)
+    if isinstance(bare, Apply) and bare.name == "concat":
+        return [part for arg in bare.args for part in _flat(arg)]
+    return [bare]
+
+
+# Loops that keep one of each.
+
+
+def _kept(seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None) -> str:
+    per = keep.per or tuple(seed.schema.names)
+    _check_keep(seed, keep, per)
+    if max_rounds is not None:
+        raise PlanError(
+            "a row that counts once may be found in several rounds, so max_rounds says nothing about it.",
+            remedy="Carry a counter in a column and test it, or keep='all'.",
+        )
+    if not keep.value and (reason := strongly(seed.schema, trips)):
+        return reason
+    for name in per:
+        for trip in trips:
+            if not _finite(trip, name, seed.schema):
+                raise PlanError(
+                    f"nothing shows that the loop ends: '{name}' is computed anew in every round "
+                    f"({_shown(trip.columns[name])}), so there may be ever more rows.",
+                    remedy=f"Take '{name}' from a stream, bound it with a test, or allow max_rounds=.",
+                )
+    if not keep.value:
+        return "each row counts once, and its columns are carried or come from outside"
+    for trip in trips:
+        _refuse_worse(trip, keep)
+    word = "less" if keep.best == "least" else "greater"
+    return f"only the {keep.best} '{keep.value}' counts, and it never gets {word}"
+
+
+def _check_keep(seed: Node, keep: Keep, per: tuple[str, ...]) -> None:
+    for name in (*per, *([keep.value] if keep.value else [])):
+        if name not in seed.schema.names:
+            raise PlanError(
+                f"there is no column '{name}' to keep by.", remedy=closest(name, seed.schema.names)
+            )
+    if not keep.value:
+        return
+    t = seed.schema.field(keep.value).type
+    ordered = pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_temporal(t)
+    if not ordered or pa.types.is_uint64(t):
+        raise PlanError(
+            f"'{keep.value}' is {t}, which a loop cannot keep the {keep.best} of.",
+            remedy="Cast it to bigint, double or a timestamp.",
+        )
+    others = [n for n in seed.schema.names if n not in per and n != keep.value]
+    if others or keep.value in per:
+        raise PlanError(
+            f"a row of the loop has '{(others or [keep.value])[0]}' besides its key and its value.",
+            remedy="Select the key and the value only; join the rest to what comes out.",
+        )
+
+
+def _finite(trip: Trip, name: str, schema: pa.Schema) -> bool:
+    """Whether the column has finitely many values, whatever the other columns hold."""
+    made = trip.columns[name]
+    if is_rec(made) is not None or from_outside(made) or pa.types.is_boolean(schema.field(name).type):
+        return True
+    return any(_counts(trip, name, way) or _advances(trip, name, way) for way in (1, -1)) or _visits(
+        trip, name
+    )
+
+
+def _refuse_worse(trip: Trip, keep: Keep) -> None:
+    """The value may only get worse on a trip, and nothing else may depend on it."""
+    own = Column(REC + keep.value)
+    made, ok = strip(trip.columns[keep.value]), not_negative if keep.best == "least" else not_positive
+    worst: Literal["greatest", "least"] = "greatest" if keep.best == "least" else "least"
+    added: Expr | None = None
+    match made:
+        case Apply(name="add", args=(a, b)):
+            added = b if same(a, own) else a if same(b, own) else None
+        case Apply(name="subtract", args=(a, b)) if same(a, own):
+            added = Apply("negate", (b,))
+    bounded = isinstance(made, Apply) and made.name == worst and any(same(a, own) for a in made.args)
+    fine = same(made, own) or from_outside(made) or bounded or (added is not None and ok(added, trip.facts))
+    if not fine:
+        raise PlanError(
+            f"nothing shows that the loop ends: '{keep.value}' becomes {_shown(made)}, which may be better "
+            "than what it was made of.",
+            remedy=_add_test(added, keep.best),
+        )
+    used = [f for f in trip.facts if own.name in attributes(f) and not _only_caps(f, own, keep.best)]
+    used += [trip.columns[n] for n in keep.per if own.name in attributes(trip.columns[n])]
+    if used:
+        raise PlanError(
+            f"'{_shown(used[0])}' reads '{keep.value}', of which the loop keeps only the {keep.best}.",
+            remedy="Test the value behind the loop.",
+        )
+
+
+def _only_caps(fact: Expr, own: Expr, best: str) -> bool:
+    """A test that a better value passes wherever a worse one does."""
+    below, above = ("less", "less_equal"), ("greater", "greater_equal")
+    first, second = (below, above) if best == "least" else (above, below)
+    match fact:
+        case Apply(name=name, args=(a, b)) if same(a, own) and own.name not in attributes(b):  # type: ignore[attr-defined]
+            return name in first
+        case Apply(name=name, args=(a, b)) if same(b, own) and own.name not in attributes(a):  # type: ignore[attr-defined]
+            return name in second
+    return False
+
+
+def _add_test(added: Expr | None, best: str) -> str:
+    if added is None:
+        return f"Write the value as the one before plus something, or keep='distinct' instead of the {best}."
+    sign = ">=" if best == "least" else "<="
+    return f"Test that {_shown(added)} {sign} 0 where it comes in, for example with where(...)."
+
+
+def _shown(expr: Expr) -> str:
+    """An expression with the users' own names."""
+    import re
+
+    return re.sub(r"`(?:rec|in\d+|any\d+):([^`]*)`", r"\1", str(expr))

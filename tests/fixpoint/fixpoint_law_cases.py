@@ -1,0 +1,162 @@
+"""Loops as law cases: paths, reachable nodes, shortest ways, mutual recursion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import caesura as cz
+from caesura import col, lit
+from caesura.api import Stream
+from caesura.fixpoint.node import PROGRESS, Progress
+from caesura.plan import Node
+from caesura.testing import oracles
+from caesura.testing.case import LawCase
+from caesura.testing.oracles import fixpoint as slow
+from caesura.testing.spec import InputSpec
+
+NODES = InputSpec({"node": "key"}, key="node", max_rows=3)
+LINKS = InputSpec({"a": "key", "b": "key"}, key="a", max_rows=6)
+ROADS = InputSpec({"a": "key", "b": "key", "w": "int"}, key="a", max_rows=6)
+CASES: list[LawCase] = []
+
+
+def slowest(ctis: tuple[int, ...]) -> int:
+    return min(ctis)
+
+
+def paths(nodes: Node, links: Node, progress: Progress) -> Node:
+    """Every way that visits no node twice."""
+    wire = Stream(links)
+    seed = Stream(nodes).select(src=col("node"), node=col("node"), seen=lit(1).shift_left(col("node")))
+    here = lit(1).shift_left(col("b"))
+
+    def hop(r: Stream) -> Stream:
+        met = r.join(wire, on={"node": "a"}).where(col("seen").bit_and(here) == 0)
+        return met.select("src", node=col("b"), seen=col("seen").bit_or(here))
+
+    return cz.fixpoint(seed, hop, progress=progress).node
+
+
+def slow_paths(nodes: oracles.Rows, links: oracles.Rows, **_: Any) -> oracles.Rows:
+    def hop(r: oracles.Payload, link: oracles.Payload) -> oracles.Payload | None:
+        if r["node"] is None or r["node"] != link["a"] or link["b"] is None or r["seen"] & 1 << link["b"]:
+            return None
+        return {"src": r["src"], "node": link["b"], "seen": r["seen"] | 1 << link["b"]}
+
+    def start(n: Any) -> oracles.Payload:
+        return {"src": n, "node": n, "seen": None if n is None else 1 << n}
+
+    return slow.derivations([(le, re, start(p["node"])) for le, re, p in nodes], hop, links)
+
+
+def reached(nodes: Node, links: Node, progress: Progress) -> Node:
+    """The nodes that can be reached."""
+
+    def hop(r: Stream) -> Stream:
+        return r.join(Stream(links), on={"node": "a"}).select(node=col("b")).distinct()
+
+    return cz.fixpoint(Stream(nodes), hop, progress=progress).node
+
+
+def slow_hop(rows: list[oracles.Payload], links: list[oracles.Payload]) -> list[oracles.Payload]:
+    return [{"node": x["b"]} for r in rows for x in links if r["node"] == x["a"] and r["node"] is not None]
+
+
+def pairs(links: Node, progress: Progress) -> Node:
+    """Transitive closure, by joining the loop with itself."""
+    direct = Stream(links).select(a=col("a"), b=col("b"))
+
+    def twice(r: Stream) -> Stream:
+        return r.join(r.rename(c="a", d="b"), on={"b": "c"}).select("a", b=col("d"))
+
+    return cz.fixpoint(direct, twice, progress=progress, keep="distinct").node
+
+
+def slow_pairs(links: oracles.Rows, **_: Any) -> oracles.Rows:
+    def hop(rows: list[oracles.Payload], links: list[oracles.Payload]) -> list[oracles.Payload]:
+        return [
+            {"a": r["a"], "b": x["b"]} for r in rows for x in links if r["b"] == x["a"] and r["b"] is not None
+        ]
+
+    return slow.snapshots(links, hop, links)
+
+
+def nearest(nodes: Node, roads: Node, progress: Progress) -> Node:
+    """The shortest ways."""
+    seed = Stream(nodes).select("node", dist=lit(0, "bigint"))
+    sound = Stream(roads).where(col("w") >= 0)
+
+    def hop(r: Stream) -> Stream:
+        return r.join(sound, on={"node": "a"}).select(node=col("b"), dist=col("dist") + col("w"))
+
+    return cz.fixpoint(seed, hop, progress=progress, keep=cz.least("dist", per="node")).node
+
+
+def slow_nearest(nodes: oracles.Rows, roads: oracles.Rows, **_: Any) -> oracles.Rows:
+    """All distances up to the longest way without a cycle; the least of them."""
+
+    def hop(rows: list[oracles.Payload], roads: list[oracles.Payload]) -> list[oracles.Payload]:
+        return [
+            {"node": x["b"], "dist": r["dist"] + x["w"]}
+            for r in rows
+            for x in roads
+            if r["node"] is not None and r["node"] == x["a"] and (x["w"] or 0) >= 0 and x["w"] is not None
+            if r["dist"] + x["w"] <= 30
+        ]
+
+    def best(rows: list[oracles.Payload]) -> list[oracles.Payload]:
+        least: dict[Any, int] = {}
+        for p in rows:
+            least[p["node"]] = min(p["dist"], least.get(p["node"], p["dist"]))
+        return [{"node": n, "dist": d} for n, d in least.items()]
+
+    return slow.snapshots([(le, re, {**p, "dist": 0}) for le, re, p in nodes], hop, roads, best=best)
+
+
+def parity(nodes: Node, links: Node, progress: Progress) -> Node:
+    """Nodes at an even and at an odd number of hops, each by the other."""
+
+    def hop(even: Stream, odd: Stream) -> dict[str, Stream]:
+        ways = Stream(links)
+        return {
+            "even": odd.join(ways, on={"node": "a"}).select(node=col("b")),
+            "odd": even.join(ways, on={"node": "a"}).select(node=col("b")),
+        }
+
+    nothing = Stream(nodes).where(lit(False))
+    made = cz.fixpoint({"even": Stream(nodes), "odd": nothing}, hop, progress=progress, keep="distinct")
+    return made["even"].select("node", odd=lit(False)).union(made["odd"].select("node", odd=lit(True))).node
+
+
+def slow_parity(nodes: oracles.Rows, links: oracles.Rows, **_: Any) -> oracles.Rows:
+    def hop(rows: list[oracles.Payload], links: list[oracles.Payload]) -> list[oracles.Payload]:
+        return [
+            {"node": x["b"], "odd": not r["odd"]}
+            for r in rows
+            for x in links
+            if r["node"] == x["a"] and r["node"] is not None
+        ]
+
+    return slow.snapshots([(le, re, {**p, "odd": False}) for le, re, p in nodes], hop, links)
+
+
+def add(name: str, build: Any, oracle: Any, *inputs: InputSpec, way: Progress) -> None:
+    """One case under one strategy; the high-water mark alone may stay behind until the end."""
+    CASES.append(
+        LawCase(
+            f"{name}-{way}",
+            build=lambda *streams: build(*streams, way),
+            oracle=oracle,
+            inputs=inputs,
+            liveness=None if way == "high_water" else slowest,
+        )
+    )
+
+
+for each in PROGRESS:
+    add("paths", paths, slow_paths, NODES, LINKS, way=each)
+    add("reached", reached, lambda n, x, **_: slow.snapshots(n, slow_hop, x), NODES, LINKS, way=each)
+    add("nearest", nearest, slow_nearest, NODES, ROADS, way=each)
+    if each in ("hybrid", "high_water"):
+        add("pairs", pairs, slow_pairs, LINKS, way=each)
+        add("parity", parity, slow_parity, NODES, LINKS, way=each)
