@@ -45,7 +45,7 @@ WRONG: list[Callable[[], object]] = [
     lambda: col("a").cast("integr"),
     lambda: col("a").plus_time("30 parsecs"),
     lambda: col("a").isin("abc"),
-    lambda: col("a").contains(col("b")),
+    lambda: col("a").startswith(col("b")),
     lambda: lit([1, 2]),
 ]
 

@@ -127,7 +127,7 @@ class Fixpoint(Node):
         if seed.schema.names != own.names or seed.schema.types != own.types:
             raise PlanError(
                 f"the seed has the columns {_signature(seed.schema)}, the step gives {_signature(own)}.",
-                remedy="Bring the step's result to the seed's columns, in the same order, with select and cast.",
+                remedy="Bring the step's result to the seed's columns, in their order, with select and cast.",
             )
         return seed.schema
 
