@@ -129,7 +129,10 @@ class Cell:
 
     @property
     def blocked(self) -> bool:
-        return any(edge.full for edge in self.outputs)
+        for edge in self.outputs:
+            if edge.full:
+                return True
+        return False
 
     @property
     def has_control(self) -> bool:
@@ -286,6 +289,7 @@ class Graph:
         self.capacity = capacity
         self.cells: list[Cell] = []
         self.edges: list[Edge] = []
+        self._by_depth: list[Edge] = []
         self.aligns = False
         """Whether tokens flow, and steps wait for them."""
 
@@ -316,7 +320,21 @@ class Graph:
 
     def ready(self) -> list[Edge]:
         """Edges whose next item can be taken now."""
-        some = [e for e in self.edges if e.items and e.target is not None and not e.target.blocked]
-        if self.aligns:
-            some = [e for e in some if not e.waits]
-        return [e for e in some if not any(other.items for other in e.behind)]
+        return [edge for edge in self.edges if edge.items and self._free(edge)]
+
+    def deepest(self) -> Edge | None:
+        """Of the edges whose next item can be taken now, the one nearest to the outputs."""
+        if len(self._by_depth) != len(self.edges):
+            self._by_depth = sorted(self.edges, key=lambda e: -1 if e.target is None else -e.target.depth)
+        for edge in self._by_depth:
+            if edge.items and self._free(edge):
+                return edge
+        return None
+
+    def _free(self, edge: Edge) -> bool:
+        """Whether nothing keeps an edge's next item back."""
+        if edge.target is None or edge.target.blocked:
+            return False
+        if self.aligns and edge.waits:
+            return False
+        return not any(other.items for other in edge.behind)

@@ -184,20 +184,26 @@ class Query:
 
     def step(self) -> bool:
         """Takes one item, or one batch of raw rows when nothing is queued; False when idle."""
-        if any(cell.has_control for cell in self.graph.cells):
+        edge = self._next()
+        if edge is None:
+            if any(cell.has_control for cell in self.graph.cells):
+                self._hear()
+            return self._pull()
+        target = edge.target
+        assert target is not None
+        target.work(edge.port)
+        if any(above.up for above in target.inputs):
             self._hear()
-        ready = self.graph.ready()
-        if ready:
-            self._work(ready)
-            if self.claiming is not None:
-                self.claiming.worked()
-            return True
-        return self._pull()
+        if self.claiming is not None:
+            self.claiming.worked()
+        return True
 
-    def _work(self, ready: list[Edge]) -> None:
-        edge = self.schedule.pick(ready) if len(ready) > 1 else ready[0]
-        assert edge.target is not None
-        edge.target.work(edge.port)
+    def _next(self) -> Edge | None:
+        """The edge whose next item is taken; None when none can be."""
+        if type(self.schedule) is BottomUp:
+            return self.graph.deepest()
+        ready = self.graph.ready()
+        return None if not ready else self.schedule.pick(ready) if len(ready) > 1 else ready[0]
 
     def _hear(self) -> None:
         """Lets waiting messages climb, nearest to the outputs first."""
