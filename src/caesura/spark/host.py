@@ -116,12 +116,12 @@ def _files(
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         chunks = worker.mapper(job, fingerprint).source.reader
         assert isinstance(chunks, FileReader)
-        for batch in batches:
-            for path in sorted(batch.column(0).to_pylist()):
-                if not path.endswith(suffix):
-                    continue
-                for number, raw in enumerate(chunks.read_file(path)):
-                    yield worker.packets_of(job, fingerprint, raw, (path, number))
+        with worker.telling(job.source(fingerprint)):
+            for batch in batches:
+                for path in sorted(batch.column(0).to_pylist()):
+                    if path.endswith(suffix):
+                        for number, raw in enumerate(chunks.read_file(path)):
+                            yield worker.packets_of(job, fingerprint, raw, (path, number))
 
     return listing.mapInArrow(read, PACKETS)
 
@@ -130,9 +130,11 @@ def _memory(spark: SparkSession, job: Job, source: Source) -> DataFrame:
     fingerprint = source.fingerprint
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            for number, raw in enumerate(job.source(fingerprint).read({})):
-                yield worker.packets_of(job, fingerprint, raw, (number,))
+        source = job.source(fingerprint)
+        with worker.telling(source):
+            for _ in batches:
+                for number, raw in enumerate(source.read({})):
+                    yield worker.packets_of(job, fingerprint, raw, (number,))
 
     return spark.range(0, 1, 1, 1).mapInArrow(read, PACKETS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import re
 import tempfile
 import time
@@ -33,9 +34,11 @@ Trigger = Literal["continuous", "available"] | str
 class SparkQuery:
     """A running query."""
 
-    def __init__(self, query: StreamingQuery, sink: Sink) -> None:
+    def __init__(self, query: StreamingQuery, sink: Sink, failures: list[Exception] | None = None) -> None:
         self.query = query
         self.sink = sink
+        self._failures = failures if failures is not None else []
+        """What went wrong in an epoch on the driver, as ours."""
         self._began = time.monotonic()
         self._before: tuple[int, int, float] | None = None
         """The epoch, rows and moment at which the rate was last taken."""
@@ -46,7 +49,10 @@ class SparkQuery:
         try:
             return bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
         except Exception as error:
-            raise ours(error) from error
+            raise self._ours(error) from error
+
+    def _ours(self, error: Exception) -> Exception:
+        return self._failures[-1] if self._failures else ours(error)
 
     def _forever(self) -> bool:
         self.query.awaitTermination()
@@ -57,7 +63,7 @@ class SparkQuery:
         try:
             self.query.processAllAvailable()
         except Exception as error:
-            raise ours(error) from error
+            raise self._ours(error) from error
 
     def stop(self) -> None:
         """Stops after the current epoch."""
@@ -131,15 +137,22 @@ def launch(
     frame = packets(spark, job, streaming=True, files_per_epoch=files_per_epoch)
     target.open(nodes, job.buckets)
 
+    failures: list[Exception] = []
+
     def epoch(batch: DataFrame, number: int) -> None:
-        target.write(number, batch)
+        try:
+            target.write(number, batch)
+        except Exception as error:
+            failures.append(_explained(error, number))
+            raise
 
     writer = frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place)
     if trigger == "available":
         writer = writer.trigger(availableNow=True)
     elif trigger != "continuous":
         writer = writer.trigger(processingTime=trigger)
-    return SparkQuery(writer.start(), target)
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
+    return SparkQuery(writer.start(), target, failures)
 
 
 def run_all(
@@ -220,6 +233,18 @@ def as_sink(sink: Sink | str | Path | None) -> Sink:
 
 def _log() -> str:
     return f", and what Spark said in {spark_log()}" if spark_log() else ""
+
+
+def _explained(error: Exception, epoch: int) -> Exception:
+    """What failed while an epoch was written: a worker, or the sink itself."""
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, (CaesuraError, PySparkException)) or "py4j" in type(error).__module__:
+        return error if isinstance(error, CaesuraError) else ours(error)
+    return StreamError(
+        f"the sink failed in epoch {epoch}: {error}.",
+        remedy="Mend it and start again with the same checkpoint: the epoch runs again, and none is lost.",
+    )
 
 
 def ours(error: Exception) -> Exception:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -98,10 +99,8 @@ def _forget_old(name: str) -> None:
 
 def packets_of(job: Job, fingerprint: str, raw: Raw, order: tuple[Any, ...]) -> pa.RecordBatch:
     """The packets that a chunk makes, as a batch of rows for Spark."""
-    try:
+    with telling(job.source(fingerprint)):
         rows = [p for whole in mapper(job, fingerprint).map(raw, order) for p in whole.split()]
-    except Exception as error:
-        raise failed(error) from error
     return as_batch(rows, job.keys)
 
 
@@ -222,6 +221,15 @@ class Store:
             else:
                 self._chunks.updateValue((name,), (data,))
         self._stamp.update((stamp,))
+
+
+@contextmanager
+def telling(source: Source) -> Iterator[None]:
+    """Errors while a source is read name it and the user's line, and survive the way home."""
+    try:
+        yield
+    except CaesuraError as error:
+        raise failed(error.at(source.step, source.place)) from error
 
 
 def failed(error: Exception) -> Exception:
