@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import caesura as cz
 from benchmarks.core import ads
 from benchmarks.report import Report
+from benchmarks.spark_joins import large_state, temporal_join
 from caesura import col
 
 WARM = 2
@@ -30,7 +31,10 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--sizes", default="1,2,4,8", help="millions of events per epoch")
     parser.add_argument("--epochs", type=int, default=10, help="steady epochs for each size")
-    parser.add_argument("--only", default="y1,idle,frame")
+    parser.add_argument(
+        "--state-mb", type=int, default=500, help="join state per bucket, for the case 'state'"
+    )
+    parser.add_argument("--only", default="y1,idle,frame,join,state")
     options = parser.parse_args(arguments)
     report = Report("spark", options.json)
     began = time.perf_counter()
@@ -42,6 +46,10 @@ def main(arguments: list[str]) -> None:
             y1(report, spark, int(size * 1e6), options.epochs, frame="frame" in wanted)
     if "idle" in wanted:
         idle(report, spark)
+    if "join" in wanted:
+        temporal_join(report, spark, 200_000, options.epochs)
+    if "state" in wanted:
+        large_state(report, spark, options.state_mb, options.epochs)
     spark.stop()
 
 

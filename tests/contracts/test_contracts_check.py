@@ -10,7 +10,7 @@ import pytest
 
 import caesura as cz
 from caesura import col
-from caesura.contracts import ContractError, Scheme, adequate, check, require_safe
+from caesura.contracts import ContractError, Scheme, UnboundedWarning, adequate, check, require_safe
 from caesura.contracts.analysis import Analysis, Assumptions
 from caesura.contracts.orders import orders
 from caesura.errors import PlanError
@@ -246,8 +246,16 @@ def test_start_refuses_an_unsafe_plan_unless_it_is_told_to_let_it_grow():
     with pytest.raises(PlanError, match="the plan is unsafe") as caught:
         require_safe(plan)
     assert "allow_unbounded=True" in caught.value.remedy
-    grows = require_safe(plan, allow_unbounded=True)
+    with pytest.warns(UnboundedWarning, match="open groups are held for ever"):
+        grows = require_safe(plan, allow_unbounded=True)
     assert "open groups are held for ever" in grows.growth
+
+
+def test_start_takes_what_the_plan_cannot_know():
+    plan = spans(name="spans").join(spans(name="more"), on="id").node
+    with pytest.raises(PlanError, match="the plan is unsafe"):
+        require_safe(plan)
+    assert require_safe(plan, lifetimes={"spans": 10, "more": 10}).safe
 
 
 def test_a_step_that_does_not_say_what_it_keeps_is_not_called_safe():

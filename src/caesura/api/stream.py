@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -262,14 +262,22 @@ class Stream:
             return explain_stages(cut(prune({"out": self.node})))
         return explain(self.node)
 
-    def check(self, output: Output = "changes", *, lifetimes: dict[str, int] | None = None) -> Verdict:
+    def check(
+        self,
+        output: Output = "changes",
+        *,
+        schemes: Mapping[str, str] | None = None,
+        lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+        few: Mapping[str, Iterable[str]] | None = None,
+    ) -> Verdict:
         """Whether state stays bounded and every answer comes out; if not, why, and what to change.
 
-        ``lifetimes`` says how long events of a source live at most, where the plan cannot know.
+        By source: ``schemes`` says what punctuation lies in its data, ``lifetimes`` how long its events
+        live at most, ``few`` which columns have a bounded set of values, where the plan cannot know.
         """
         from caesura.contracts import check
 
-        return check(delivered(self.node, output), lifetimes=lifetimes)
+        return check(delivered(self.node, output), schemes=schemes, lifetimes=lifetimes, few=few)
 
     def run(
         self,
@@ -310,17 +318,21 @@ class Stream:
         trigger: str = "continuous",
         files_per_epoch: int | None = None,
         allow_unbounded: bool = False,
+        lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+        few: Mapping[str, Iterable[str]] | None = None,
     ) -> SparkQuery:
         """Starts the plan on Spark as one streaming query.
 
         ``sink`` is 'memory', 'console', a folder for Parquet files, or a sink of `caesura.spark`;
         ``trigger`` is 'continuous', 'available' (all there is now, then stop) or a time like '10 seconds'.
-        A plan whose state would grow without bound is refused, unless ``allow_unbounded``.
+        A plan whose state would grow without bound is refused, unless ``allow_unbounded``, which warns
+        of what will grow; ``lifetimes`` and ``few`` say what `check` cannot see.
         """
         from caesura.contracts import require_safe
         from caesura.spark import start
 
-        require_safe(delivered(self.node, output), allow_unbounded=allow_unbounded)
+        last = delivered(self.node, output)
+        require_safe(last, allow_unbounded=allow_unbounded, lifetimes=lifetimes, few=few)
 
         return start(
             {"out": self.node},

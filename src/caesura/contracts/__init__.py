@@ -7,7 +7,7 @@
 
 from caesura.contracts.accordance import Accordance, Link, accordance, consistent, reduce_tree
 from caesura.contracts.bounds import Bound, Pace, bounds
-from caesura.contracts.check import adequate, check, require_safe
+from caesura.contracts.check import UnboundedWarning, adequate, check, require_safe
 from caesura.contracts.contract import ANY_SCHEME, NONE, Contract, covered, match, mounted
 from caesura.contracts.derive import Derived, derive, realizable
 from caesura.contracts.forms import FORMS, GeneralForm
@@ -38,6 +38,7 @@ __all__ = [
     "Rule",
     "Scheme",
     "Template",
+    "UnboundedWarning",
     "Verdict",
     "Watch",
     "accordance",

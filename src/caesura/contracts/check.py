@@ -20,6 +20,7 @@ Any one of these makes it safe:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 
 from caesura.contracts.accordance import Link, consistent, flows
@@ -55,13 +56,24 @@ def check(
     return Verdict(steps, findings, helps, tuple(_notes(steps, bool(findings))))
 
 
+class UnboundedWarning(UserWarning):
+    """A plan was started although something in it grows without bound."""
+
+
 def require_safe(
-    node: Node, *, allow_unbounded: bool = False, schemes: Mapping[str, Scheme | str] | None = None
+    node: Node,
+    *,
+    allow_unbounded: bool = False,
+    schemes: Mapping[str, Scheme | str] | None = None,
+    lifetimes: Mapping[str, Lifetime] | None = None,
+    few: Mapping[str, Iterable[str]] | None = None,
 ) -> Verdict:
-    """The verdict on a plan that is to start; raises for an unsafe one unless told otherwise."""
-    verdict = check(node, schemes=schemes, advise=not allow_unbounded)
+    """The verdict on a plan that is to start; raises for an unsafe one, or if told, warns what will grow."""
+    verdict = check(node, schemes=schemes, lifetimes=lifetimes, few=few, advise=not allow_unbounded)
     if not allow_unbounded:
         verdict.refuse()
+    elif not verdict.safe:
+        warnings.warn(verdict.growth, UnboundedWarning, stacklevel=3)
     return verdict
 
 
