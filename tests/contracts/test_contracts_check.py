@@ -252,7 +252,8 @@ def test_start_refuses_an_unsafe_plan_unless_it_is_told_to_let_it_grow():
 
 
 def test_start_takes_what_the_plan_cannot_know():
-    plan = spans(name="spans").join(spans(name="more"), on="id").node
+    more = spans(name="more").select("id", u=col("w"))
+    plan = spans(name="spans").join(more, on="id").node
     with pytest.raises(PlanError, match="the plan is unsafe"):
         require_safe(plan)
     assert require_safe(plan, lifetimes={"spans": 10, "more": 10}).safe
