@@ -46,9 +46,15 @@ class Grown:
     def view(self) -> np.ndarray[Any, Any]:
         return self.data[: self.size]
 
-    def replace(self, values: np.ndarray[Any, Any]) -> None:
-        """Takes these values instead, with no spare room: the old memory goes."""
-        self.data = values
+    def replace(self, values: np.ndarray[Any, Any], *, reuse: bool = False) -> None:
+        """Takes these values instead, in new memory; with ``reuse`` in the old, if it would not stand empty.
+
+        Views of the old values stay as they are only if the memory is not reused.
+        """
+        if reuse and 4 * len(values) >= len(self.data):
+            self.data[: len(values)] = values
+        else:
+            self.data = values
         self.size = len(values)
 
 

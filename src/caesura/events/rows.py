@@ -36,8 +36,12 @@ SMALL = 4096
 class RowState:
     """A growing table of rows with liveness, compaction and snapshots of what changed."""
 
-    def __init__(self, fields: Mapping[str, Any], schema: pa.Schema | None = None) -> None:
+    def __init__(
+        self, fields: Mapping[str, Any], schema: pa.Schema | None = None, *, reuses: bool = False
+    ) -> None:
         self.schema = schema if schema is not None else pa.schema([])
+        self.reuses = reuses
+        """Whether compacting writes over the fields; their views must then not be kept."""
         self.dtypes = {name: np.dtype(dtype) for name, dtype in fields.items()}
         self._clear()
         self._generation = 0
@@ -116,7 +120,7 @@ class RowState:
         """Moves the live rows together; gives their old numbers, by new number."""
         keep = np.flatnonzero(self.alive)
         for grown in self.fields.values():
-            grown.replace(grown.view[keep])
+            grown.replace(grown.view[keep], reuse=self.reuses)
         if self.payload.columns:
             self.payload.compact(keep)
         self._alive.replace(np.ones(len(keep), np.bool_))

@@ -28,6 +28,7 @@ from caesura.kernels.hashing import I64, M1, M3, M4, U64, Mask, scramble
 FREE = -1
 LOW = 0xFFFFFFFF
 TAG = 0x7FFFFFFF
+BITS = 1 << 18
 
 K1, K2 = 0, 1
 COUNT, BEGIN = 2, 3
@@ -81,17 +82,27 @@ def place_distinct(slots: I64, table: Matrix) -> None:
 
 @kernel
 def pick_wanted(slots: I64, table: Matrix, k1: I64, k2: I64, first: int, sure: I64, picked: I64) -> int:
-    """The numbers from ``first`` on that the table names, and the ``sure`` ones; gives how many."""
+    """The numbers from ``first`` on that the table names, and the ``sure`` ones; gives how many.
+
+    Nearly all are named by none: a bit per possible name, in fast memory, tells most of them.
+    """
     mask = len(slots) - 1
     count = 0
     next_sure = 0
+    named = np.zeros(BITS >> 6, np.uint64)
+    for row in range(len(table)):
+        bit = table[row, K2] >> 24 & (BITS - 1)
+        named[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
     for number in range(first, len(k2)):
-        at = k2[number] & mask
         if next_sure < len(sure) and sure[next_sure] == number:
             next_sure += 1
             picked[count] = number
             count += 1
             continue
+        bit = k2[number] >> 24 & (BITS - 1)
+        if named[bit >> 6] >> np.uint64(bit & 63) & np.uint64(1) == 0:
+            continue
+        at = k2[number] & mask
         while slots[at] != FREE:
             same = slots[at] >> 32 == (k1[number] >> 33 & TAG)
             if same and table[slots[at] & LOW, K2] == k2[number]:

@@ -75,7 +75,7 @@ class Matcher:
     def __init__(self, schema: pa.Schema, *, with_payload: bool = False, adjusts: bool = False) -> None:
         self.schema = schema
         begin = {"begin": np.int64} if adjusts else {}
-        self.live = RowState({**VERSION, **begin}, schema if with_payload else None)
+        self.live = RowState({**VERSION, **begin}, schema if with_payload else None, reuses=True)
         self.held = RowState(RETRACT, schema)
         self.adjusts = adjusts
         self._slots = new_index(0)

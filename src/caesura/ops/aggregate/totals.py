@@ -28,7 +28,17 @@ from caesura.ops.aggregate.functions import Aggregate, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.tumbling import aggregate_schema
-from caesura.plan import FeedbackRule, GivenUp, Holding, Need, Node, Operator, Properties, Translation, definite
+from caesura.plan import (
+    FeedbackRule,
+    GivenUp,
+    Holding,
+    Need,
+    Node,
+    Operator,
+    Properties,
+    Translation,
+    definite,
+)
 from caesura.plan.lifetimes import Whole
 from caesura.punctuation import INFINITY, Pattern, lt
 

@@ -27,7 +27,7 @@ from caesura.events.identity import identity
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.grid import grid_windows
+from caesura.kernels.grid import whole_windows
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
@@ -49,6 +49,7 @@ from caesura.plan import (
 from caesura.plan.lifetimes import Grid
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
+NONE: I64 = np.zeros(0, np.int64)
 MOST_PIECES = 50_000_000
 
 
@@ -173,19 +174,16 @@ class TumblingOperator(Operator):
         self._earliest = MIN_TIME + 2 * (node.size + node.every + abs(node.offset))
         self._keys = [source.schema.get_field_index(name) for name in node.group]
         self._memo = Memo()
-        self._single = source.properties.points and node.size == node.every
-        """Whether every event is in exactly one window, from first to last."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         keys = page.payload.select(self._keys) if self._keys else page.payload.select([])
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
-        if self._single:
-            weight = np.ones(len(page), np.int64)
-            if page.retracts is not None:
-                weight[page.retracts] = -1
-            window = np.empty(len(page), np.int64)
-            grid_windows(page.le, self.node.offset, self.node.every, window)
-            return self._correct(self._add(keys, values, window, None, weight))
+        if self.node.size == self.node.every:
+            window, weight = np.empty(len(page), np.int64), np.empty(len(page), np.int64)
+            news = NONE if page.re_new is None else page.re_new
+            grid = self.node.offset, self.node.every
+            if whole_windows(page.le, page.re, news, *grid, window, weight):
+                return self._correct(self._add(keys, values, window, None, weight))
         bound = self._bound(keys)
         first, last, weight = self._changed(page, bound)
         self._keep_endless(page, keys, values, bound)
@@ -243,7 +241,11 @@ class TumblingOperator(Operator):
             if len(rows) != len(first) or not (rows[1:] > rows[:-1]).all():
                 values = [v.take(pa.array(rows)) for v in values]
         plain = whole_numbers(keys.columns, len(first)) if last is None else None
-        at = self._found(keys, len(first), rows, window) if plain is None else self._recalled(plain, keys, window)
+        at = (
+            self._found(keys, len(first), rows, window)
+            if plain is None
+            else self._recalled(plain, keys, window)
+        )
         self.slots.add(at, weight, values)
         touched = np.flatnonzero(np.bincount(at, minlength=self.slots.rows.size)) if len(at) else at
         self.slots.settle(touched)
