@@ -16,6 +16,7 @@ from caesura.testing.spec import InputSpec
 
 NODES = InputSpec({"node": "key"}, key="node", max_rows=3)
 LINKS = InputSpec({"a": "key", "b": "key"}, key="a", max_rows=6)
+FEW = InputSpec({"a": "key", "b": "key"}, key="a", max_rows=3)
 ROADS = InputSpec({"a": "key", "b": "key", "w": "int"}, key="a", max_rows=6)
 CASES: list[LawCase] = []
 
@@ -140,6 +141,42 @@ def slow_parity(nodes: oracles.Rows, links: oracles.Rows, **_: Any) -> oracles.R
     return slow.snapshots([(le, re, {**p, "odd": False}) for le, re, p in nodes], hop, links)
 
 
+def legs(nodes: Node, links: Node, roads: Node, progress: Progress) -> Node:
+    """A loop within a loop: up to two changes from links to a road, any number of links in between."""
+    wires, ways = Stream(links), Stream(roads)
+
+    def walk(r: Stream) -> Stream:
+        return r.join(wires, on={"node": "a"}).select("leg", node=col("b")).distinct()
+
+    def drive(r: Stream) -> Stream:
+        off = r.where(col("leg") < 2).join(ways, on={"node": "a"})
+        return cz.fixpoint(off.select(leg=col("leg") + 1, node=col("b")), walk, progress=progress)
+
+    seed = Stream(nodes).select(leg=lit(0, "bigint"), node=col("node"))
+    return cz.fixpoint(seed, drive, progress=progress).distinct().node
+
+
+def slow_legs(nodes: oracles.Rows, links: oracles.Rows, roads: oracles.Rows, **_: Any) -> oracles.Rows:
+    def hop(
+        rows: list[oracles.Payload], links: list[oracles.Payload], roads: list[oracles.Payload]
+    ) -> list[oracles.Payload]:
+        walked = [
+            {**r, "node": x["b"]}
+            for r in rows
+            for x in links
+            if r["leg"] > 0 and r["node"] == x["a"] and r["node"] is not None
+        ]
+        driven = [
+            {"leg": r["leg"] + 1, "node": x["b"]}
+            for r in rows
+            for x in roads
+            if r["leg"] < 2 and r["node"] == x["a"] and r["node"] is not None
+        ]
+        return walked + driven
+
+    return slow.snapshots([(le, re, {"leg": 0, **p}) for le, re, p in nodes], hop, links, roads)
+
+
 def add(name: str, build: Any, oracle: Any, *inputs: InputSpec, way: Progress) -> None:
     """One case under one strategy; the high-water mark alone may stay behind until the end."""
     CASES.append(
@@ -160,3 +197,4 @@ for each in PROGRESS:
     if each in ("hybrid", "high_water"):
         add("pairs", pairs, slow_pairs, LINKS, way=each)
         add("parity", parity, slow_parity, NODES, LINKS, way=each)
+    add("legs", legs, slow_legs, NODES, FEW, FEW, way=each)

@@ -42,7 +42,11 @@ class FlyingFixpoint(Operator):
         self.entrances: dict[str, tuple[str, ...]] = {}
         """Where an outer loop's guess enters this loop; set when the loop is closed."""
         self._serving: str | None = None
-        """The outer loop that the guess on its way is made for."""
+        """The outer loop for which a guess of its own is on its way; this loop's own may be lodged."""
+        self._met = INFINITY
+        """The earliest event since that guess left."""
+        self._waiting: dict[str, int] = {}
+        """Outer guesses that lodge here, with how far this loop's own inputs had come then."""
         self._lodged: Punctuation | None = None
         self._silent = 0
         self.counters.extra.update(guesses=0, definite=0, rounds=0, lag=0, silence=0)
@@ -65,6 +69,7 @@ class FlyingFixpoint(Operator):
 
     def _note(self, sync: I64, port: int) -> None:
         self.guessing.saw(int(sync.min()), int(sync.max()))
+        self._met = min(self._met, int(sync.min()))
         extra = self.counters.extra
         extra["rounds"] += port == BODY
         self._silent += len(sync)
@@ -122,7 +127,27 @@ class FlyingFixpoint(Operator):
             guess = Punctuation(item.pattern, Intent.SPECULATIVE, _as_outer(item, outer))
             return self._outer(item.noted("at"), guess)
         self.guessing.external(item.noted("at"), bound(item))
-        return self._guess()
+        told = [self._inside(loop) for loop in self.rings if self.inner_entries(loop)]
+        return [*told, *self._guess()]
+
+    def inner_entries(self, outer: str) -> list[str]:
+        """The inputs of this loop, but for the seed, that an outer loop does not reach."""
+        reached = {"seed", *self.entrances.get(outer, ())}
+        return [name for name in self.guessing.state.entries if name not in reached]
+
+    def _independent(self, outer: str) -> int:
+        """How far the inputs of this loop that an outer one does not reach have come."""
+        entries = self.guessing.state.entries
+        names = self.inner_entries(outer)
+        names += [] if "seed:0" in self.entrances.get(outer, ()) else ["seed"]
+        return min((entries[name] for name in names), default=INFINITY)
+
+    def _inside(self, outer: str) -> Punctuation:
+        """How far the inputs of this loop have come, for an outer loop that this one stands on."""
+        entries = self.guessing.state.entries
+        least = min(entries[name] for name in self.inner_entries(outer))
+        note = (("loop", outer), ("at", f"{self.rings[outer].step}:inside"))
+        return Punctuation(Pattern.before(least), Intent.PROGRESS, note)
 
     def _outer(self, at: str, guess: Punctuation) -> list[Item]:
         """An outer loop's guess has reached one of its entrances."""
@@ -131,30 +156,41 @@ class FlyingFixpoint(Operator):
 
     def _guess(self) -> list[Item]:
         """Sends a guess around if there is something to learn and none is on its way."""
-        if self.guessing.state.circulating is not None:
-            return []
-        for loop, came in self.outer.items():
-            if set(self.entrances.get(loop, ())) <= set(came):
-                self._serving = loop
-                self._launch(INFINITY, lodge=False)
-                return []
+        if self._serving is None:
+            self._serve()
         t = self.guessing.wants()
         if t is not None:
             self._launch(t, lodge=self.guessing.lodges and t < INFINITY)
         self._held()
         return []
 
+    def _serve(self) -> None:
+        """Sends a guess around for an outer loop whose own has come in by every entrance."""
+        for loop, came in self.outer.items():
+            waits = self._waiting.get(loop) == self._independent(loop)
+            if not waits and set(self.entrances.get(loop, ())) <= set(came):
+                self._serving, self._met = loop, self._unsent
+                self._send(INFINITY, (("for", loop),))
+                return
+
+    @property
+    def _unsent(self) -> int:
+        """The earliest change that has come and is not yet on its way around."""
+        return INFINITY
+
     def _launch(self, t: int, *, lodge: bool) -> None:
         self.guessing.launch(t)
-        note: tuple[tuple[str, Any], ...] = (("loop", self.loop), ("guess", self.guessing.state.number))
-        note += (("lodge", True),) if lodge else ()
-        note += (("for", self._serving),) if self._serving is not None else ()
-        self.around.append(Punctuation(Pattern.before(t), Intent.SPECULATIVE, note))
+        self._send(t, (("lodge", True),) if lodge else ())
+
+    def _send(self, t: int, more: tuple[tuple[str, Any], ...]) -> None:
         self.counters.extra["guesses"] += 1
+        self.guessing.state.number += 1
+        note = (("loop", self.loop), ("guess", self.guessing.state.number), *more)
+        self.around.append(Punctuation(Pattern.before(t), Intent.SPECULATIVE, note))
 
     def _returned(self, item: Punctuation) -> list[Item]:
         """What a guess that came back proves, and the next one."""
-        if self._serving is not None:
+        if item.noted("for") is not None:
             return self._served(item)
         if item.noted("lodge") and self.promises[SEED].cti < bound(item):
             self._lodged = item
@@ -177,20 +213,24 @@ class FlyingFixpoint(Operator):
     def _served(self, item: Punctuation) -> list[Item]:
         """A guess for an outer loop came back: if it is confirmed the outer guess goes on."""
         assert self._serving is not None
-        came = self.outer[self._serving]
+        loop, self._serving = self._serving, None
+        came = self.outer[loop]
         seed = [t for at, (t, _) in came.items() if at.startswith("seed:")]
         t = min([bound(item), *(seed or [self.promises[SEED].cti])])
-        state = self.guessing.state
-        state.circulating = None
-        if state.earliest < t:
-            state.unconfirmed = False
+        if min(self._met, self._unsent) < t:
             return self._guess()
         passing = next(iter(came.values()))[1]
-        del self.outer[self._serving]
-        self._serving = None
-        state.unconfirmed, state.launched_at = False, MIN_TIME  # its own progress is still to be proved
+        if passing.noted("lodge") and t < min(at for at, _ in came.values()):
+            self._waiting[loop] = self._independent(loop)
+            return self._guess()
+        del self.outer[loop]
+        self._waiting.pop(loop, None)
         out = Punctuation(Pattern.before(t), Intent.SPECULATIVE, passing.note)
-        return [out, *self._guess()]
+        return [*self._all_told(), out, *self._guess()]
+
+    def _all_told(self) -> list[Item]:
+        """What must leave before a guess does."""
+        return []
 
     def _lag(self) -> None:
         """How far, in ticks, definite punctuation is behind the latest event."""
@@ -208,7 +248,8 @@ class FlyingFixpoint(Operator):
         own = {
             "guessing": self.guessing.to_json(),
             "lodged": lodged,
-            "serving": self._serving,
+            "serving": [self._serving, self._met],
+            "waiting": self._waiting,
             "outer": {o: {at: [t, g.to_json()] for at, (t, g) in c.items()} for o, c in self.outer.items()},
         }
         return {**super().meta(), **own}
@@ -217,7 +258,7 @@ class FlyingFixpoint(Operator):
         super().remember(meta)
         self.guessing.remember(meta["guessing"])
         self._lodged = None if meta["lodged"] is None else Punctuation.from_json(meta["lodged"])
-        self._serving = meta["serving"]
+        (self._serving, self._met), self._waiting = meta["serving"], meta["waiting"]
         self.outer = {
             o: {at: (t, Punctuation.from_json(g)) for at, (t, g) in c.items()}
             for o, c in meta["outer"].items()

@@ -52,6 +52,8 @@ class _State:
     """How far the inputs had come, all together, when the last guess left."""
     unconfirmed: bool = False
     """Whether events came before the time that the last guess came back with."""
+    lowered: bool = False
+    """Whether the last guess came back with less than it left with."""
     active: bool = False
     """Whether anything came since the last guess left."""
 
@@ -112,20 +114,21 @@ class Guessing:
             return INFINITY
         if state.unconfirmed:
             return state.guessed
+        if state.lowered and self.outside <= state.launched_at:
+            return None
         return state.high + 1 if state.high > MIN_TIME and state.high >= state.given else None
 
     def launch(self, t: int) -> None:
         """A guess leaves."""
         state = self.state
         state.circulating, state.guessed, state.earliest = t, t, INFINITY
-        state.number += 1
         state.launched_at, state.unconfirmed, state.active = self.outside, False, False
 
     def returned(self, t: int) -> int | None:
         """A guess came back; the new definite time, if it proves one."""
         state = self.state
         state.circulating = None
-        state.unconfirmed = state.earliest < t
+        state.unconfirmed, state.lowered = state.earliest < t, t < state.guessed
         proved = min(t, state.earliest)
         if self.progress == "high_water" and state.unconfirmed:
             return None

@@ -25,7 +25,7 @@ from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.fixpoint.kept import Kept
 from caesura.fixpoint.node import RANK, Fixpoint
-from caesura.fixpoint.operator import BODY, FlyingFixpoint
+from caesura.fixpoint.operator import BODY, SEED, FlyingFixpoint
 from caesura.kernels.hashing import I64
 from caesura.plan.ring import bound
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation
@@ -121,9 +121,13 @@ class SelectedFixpoint(FlyingFixpoint):
         many = self._waves >= MANY_WAVES and not self._pending
         return self._tell(INFINITY) if many else []
 
+    @property
+    def _unsent(self) -> int:
+        return self._since
+
     def _launch(self, t: int, *, lodge: bool) -> None:
         super()._launch(t, lodge=lodge)
-        if lodge or self.guessing.lodges:
+        if self.guessing.lodges:
             self.guessing.state.earliest = self._since
 
     def _returned(self, item: Punctuation) -> list[Item]:
@@ -131,23 +135,17 @@ class SelectedFixpoint(FlyingFixpoint):
             self._waving = False
             wave, _ = self._turn()
             return self._go_on(wave)
-        if self.guessing.lodges and self._serving is None:
+        if self.guessing.lodges or item.noted("for") is not None:
             return super()._returned(item)
         wave, earliest = self._turn()
         self.guessing.state.earliest = earliest
-        if self._serving is not None:
-            return self._served_with(item, wave)
         before = self.guessing.state.given
-        t = self.guessing.returned(min(bound(item), self.promises[0].cti))
+        t = self.guessing.returned(min(bound(item), self.promises[SEED].cti))
         items = [] if t is None else self._settle(before, t)
         return [*items, *self._go_on(wave)]
 
-    def _served_with(self, item: Punctuation, wave: Page | None) -> list[Item]:
-        """A guess for an outer loop goes on only when no wave follows it."""
-        if wave is None:
-            return [*self._tell(INFINITY), *self._served(item)]
-        self.guessing.state.circulating = None
-        return self._go_on(wave)
+    def _all_told(self) -> list[Item]:
+        return self._tell(INFINITY)
 
     def _settle(self, before: int, t: int) -> list[Item]:
         told = self._tell(t)

@@ -63,7 +63,7 @@ class Ring:
         least = min(bound(item), self.external(item, promises))
         carried = [self.carry(port, Pattern.before(least)) for port in self.inside]
         bounds = [MIN_TIME if c is None or c.time_bound is None else c.time_bound for c in carried]
-        return Punctuation(Pattern.before(min(bounds, default=least)), item.intent, item.note)
+        return Punctuation(Pattern.before(min([least, *bounds])), item.intent, item.note)
 
     def external(self, item: Punctuation, promises: Sequence[Promises]) -> int:
         """How far the inputs from outside the loop have come; a nested guess counts on the outer one."""

@@ -72,6 +72,8 @@ def _entries(
         for port in ring.outside:
             entries.append(f"{ring.step}:{port}")
             ports.append((entries[-1], cell, port))
+        if isinstance(cell.operator, FlyingFixpoint) and cell.operator.inner_entries(node.loop):
+            entries.append(f"{ring.step}:inside")
     entrances: dict[str, list[str]] = {}
     for name, cell, port in ports:
         for loop in _open_loops(cell, port, node.loop):
