@@ -101,3 +101,16 @@ def regions(nodes: cz.Stream, links: cz.Stream, **options: Any) -> cz.Stream:
 
     seed = nodes.select(node=col("node"), region=col("node"))
     return cz.fixpoint(seed, spread, keep=cz.least("region", per="node"), **options)
+
+
+def w_native(ticks: cz.Stream, within: int = 30) -> cz.Stream:
+    """The W as an automaton of its own; ``ticks`` has symbol. The complete matches come out."""
+    moves = []
+    for state, symbol, following, least, change in W_ARCS:
+        when = col("symbol") == symbol
+        moves.append(
+            cz.arc(
+                state, following, when if least is None else when & (col("m") >= least), m=col("m") + change
+            )
+        )
+    return ticks.match(cz.automaton(moves, {"m": 0}, within, accept={"up2": col("m") == 0}))

@@ -1,5 +1,6 @@
 """What users type. Thin: it only builds plans, and hands them to a host."""
 
+from caesura.api.automata import arc, automaton
 from caesura.api.grouped import Grouped, Windowed
 from caesura.api.loops import fixpoint, greatest, least
 from caesura.api.pipeline import Pipeline, pipeline
@@ -22,6 +23,8 @@ __all__ = [
     "Result",
     "Stream",
     "Windowed",
+    "arc",
+    "automaton",
     "fixpoint",
     "from_arrow",
     "from_pandas",

@@ -20,6 +20,7 @@ from caesura.api.grids import bucketed, quantised
 from caesura.api.grouped import Grouped, Windowed
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.expr import Expr, as_column, as_expr, col, name_of
+from caesura.fixpoint.automaton import Automaton, match
 from caesura.ops.aggregate.functions import Aggregate
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
@@ -234,7 +235,7 @@ class Stream:
 
     def match(
         self,
-        query: qre.Query,
+        query: qre.Query | Automaton,
         *,
         order_by: Sequence[str] = (),
         ticks_every: Duration | None = None,
@@ -243,9 +244,13 @@ class Stream:
     ) -> Stream:
         """The values of a quantitative regular expression over the events in the order of time.
 
-        See `caesura.qre` for the language.
+        See `caesura.qre` for the language. Or the matches of an automaton with registers, made by
+        ``cz.automaton``.
         """
         from caesura import qre
+
+        if isinstance(query, Automaton):
+            return Stream(match(self.node, query, order_by=tuple(order_by), name=name))
 
         every = None if ticks_every is None else ticks(ticks_every, self.node.time, "tick period")
         options: dict[str, Any] = {"order_by": order_by, "ticks_every": every, "lives": lives, "name": name}

@@ -1,0 +1,100 @@
+"""`stream.match(cz.automaton(...))`: all runs of an automaton over the events in order of time.
+
+      LE RE | up |      S -down-> fall -up-> rise       LE RE | begin length state |
+       1  2 | 0  | +                                     1 31 | 1     1      fall  | +
+       2  3 | 1  | +                              ->     2 31 | 1     2      rise  | +
+
+Laws: items are the history's events at their LE, in order of time, ties by `order_by` and then by
+payload, never by arrival. From every item a run begins; it lives while each next item takes an arc,
+and for the time of ``within`` from its first item's LE. A match lives from its last item's LE until
+its run's time is over. An item that has a null (or NaN) where an arc needs its value does not take it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.fixpoint.automaton.arcs import Automaton
+from caesura.fixpoint.automaton.letters import predicates
+from caesura.fixpoint.automaton.written import item_columns, source
+from caesura.plan import Holding, Need, Node, Operator, Properties, shown, ticks
+from caesura.punctuation import Pattern
+
+MOST_TESTS = 7
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Match(Node):
+    """An automaton over a whole stream."""
+
+    automaton: Automaton
+    order_by: tuple[str, ...] = ()
+
+    kind = "automaton"
+    partitioning = "one"
+
+    def output_schema(self) -> pa.Schema:
+        schema = self.inputs[0].schema
+        auto = self.automaton
+        auto.check(schema)
+        for name in self.order_by:
+            self.column(name)
+        if self.within <= 0:
+            raise PlanError(f"nothing fits within {self.within}.", remedy="Give a positive time.")
+        tests = len(predicates(auto))
+        if tests > MOST_TESTS:
+            raise PlanError(
+                f"the arcs test {tests} different things of an item; at most {MOST_TESTS} will do.",
+                remedy="Classify items in a column first, and test that column.",
+            )
+        for name in item_columns(auto):
+            t = schema.field(name).type
+            if not (pa.types.is_integer(t) or pa.types.is_floating(t)):
+                raise PlanError(
+                    f"'{name}' is {t}; registers hold numbers.", remedy="Cast it to bigint or double first."
+                )
+        source(auto)  # refuses what it cannot write
+        fields = [("begin", self.time), ("length", pa.int64()), ("state", pa.string())]
+        clash = [name for name in auto.registers if name in ("begin", "length", "state")]
+        if clash:
+            raise PlanError(f"a match has a column '{clash[0]}' already.", remedy="Rename the register.")
+        return pa.schema([*fields, *auto.register_types().items()])
+
+    @property
+    def within(self) -> int:
+        """How long a run may live, in ticks."""
+        return ticks(self.automaton.within, self.time, "time of a match")
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return Properties(insert_only=True, aligned=False, max_duration=self.within)
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        if pattern.time_bound is None or pattern.without_time().attributes:
+            return None
+        return pattern
+
+    def holds(self) -> tuple[Holding, ...]:
+        return (Holding("events and runs", 0, (Need(0, ()),), until="start", size=self.within, each=2),)
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        return set(self.inputs[0].schema.names)
+
+    def operator(self) -> Operator:
+        from caesura.fixpoint.automaton.operator import Follow
+
+        return Follow(self)
+
+    def describe(self) -> str:
+        auto = self.automaton
+        parts = f"{len(auto.states)} states, {len(auto.arcs)} arcs, within {shown(self.within, self.time)}"
+        ends = "" if auto.accept is None else f"; complete in {', '.join(auto.accept)}"
+        return parts + ends
+
+
+def match(stream: Node, auto: Automaton, **options: Any) -> Match:
+    """The matches of an automaton over a stream."""
+    return Match(inputs=(stream,), automaton=auto, **options)

@@ -1,0 +1,191 @@
+"""The kernel of an automaton, written out for it: states and letters are branches, registers arrays.
+
+The source is kept in a cache folder, so that the machine code survives the process; with
+``CAESURA_KERNELS=python`` the same source runs as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.expr import Apply, Cast, Column, Constant, Expr, attributes
+from caesura.expr.rewrite import strip
+from caesura.fixpoint.automaton.arcs import Arc, Automaton, split
+from caesura.fixpoint.automaton.letters import firing, predicates
+from caesura.kernels import interpreted
+
+_FORMS = {
+    "add": "({0} + {1})",
+    "subtract": "({0} - {1})",
+    "multiply": "({0} * {1})",
+    "negate": "(-{0})",
+    "abs": "abs({0})",
+    "greatest": "max({0}, {1})",
+    "least": "min({0}, {1})",
+    "equal": "({0} == {1})",
+    "not_equal": "({0} != {1})",
+    "less": "({0} < {1})",
+    "less_equal": "({0} <= {1})",
+    "greater": "({0} > {1})",
+    "greater_equal": "({0} >= {1})",
+    "and": "({0} and {1})",
+    "or": "({0} or {1})",
+    "not": "(not {0})",
+    "between": "({1} <= {0} <= {2})",
+}
+
+
+def value(expr: Expr, names: Mapping[str, str]) -> str:
+    """An expression over numbers as Python source."""
+    match strip(expr):
+        case Column(name=name):
+            return names[name]
+        case Constant(value=bool() as v):
+            return str(v)
+        case Constant(value=int() | float() as v):
+            return repr(v)
+        case Cast(arg=arg, type=t) if pa.types.is_floating(t):
+            return f"float({value(arg, names)})"
+        case Cast(arg=arg, type=t) if pa.types.is_int64(t):
+            return f"int({value(arg, names)})"
+        case Apply(name=name, args=args) if name in _FORMS and len(args) <= 3:
+            return _FORMS[name].format(*(value(a, names) for a in args))
+    raise PlanError(
+        f"'{expr}' is more than an automaton does with its registers.",
+        remedy="Use +, -, *, abs, greatest, least and comparisons; compute the rest in a column before.",
+    )
+
+
+def item_columns(auto: Automaton) -> list[str]:
+    """The columns of an item whose values go into registers or are compared with them."""
+    read: dict[str, None] = {}
+    for arc in auto.arcs:
+        for expr in (*split(arc, auto.registers)[1], *arc.changes.values()):
+            read.update(dict.fromkeys(sorted(attributes(expr) - set(auto.registers))))
+    return list(read)
+
+
+def source(auto: Automaton) -> str:
+    """The whole text of the kernel."""
+    tests, columns, names = predicates(auto), item_columns(auto), list(auto.registers)
+    letters = 1 << len(tests)
+    types = auto.register_types()
+    arrays = [f"c{j}" for j in range(len(columns))]
+    runs = [f"{side}{k}" for side in "ab" for k in range(len(names))]
+    outs = [f"o{k}" for k in range(len(names))]
+    head = ["first", "le", "letter", "within", "count", *arrays, "sa", "ba", "la", "sb", "bb", "lb", *runs]
+    head += ["o_row", "o_state", "o_begin", "o_length", *outs]
+    lines = [f"def run({', '.join(head)}):", "    made = 0", "    i = first", "    while i < len(le):"]
+    forks = _forks(auto, letters)
+    lines += [
+        f"        if made + {forks} * (count + 1) > len(o_row) or {forks} * (count + 1) > len(sa):",
+        "            break",
+        "        x = letter[i]",
+        "        t = le[i]",
+        "        sa[count] = 0",
+        "        ba[count] = t",
+        "        la[count] = 0",
+    ]
+    lines += [f"        a{k}[count] = {_first(auto, n, types)}" for k, n in enumerate(names)]
+    lines += [
+        "        alive = 0",
+        "        for r in range(count + 1):",
+        "            if ba[r] + within <= t:",
+    ]
+    lines += ["                continue", f"            at = sa[r] * {letters} + x"]
+    lines += [f"            r{k} = a{k}[r]" for k in range(len(names))]
+    word = "if"
+    for number, state in enumerate(auto.states):
+        for letter in range(letters):
+            arcs = [arc for arc in firing(auto, tests, letter) if arc.source == state]
+            if arcs:
+                lines.append(f"            {word} at == {number * letters + letter}:")
+                word = "elif"
+                for arc in arcs:
+                    lines += _taken(auto, arc, columns, names)
+    lines += ["        sa, sb = sb, sa", "        ba, bb = bb, ba", "        la, lb = lb, la"]
+    lines += [f"        a{k}, b{k} = b{k}, a{k}" for k in range(len(names))]
+    lines += ["        count = alive", "        i += 1"]
+    lines += ["    return i, count, made, (i - first) % 2", ""]
+    return "\n".join(lines)
+
+
+def _first(auto: Automaton, name: str, types: Mapping[str, pa.DataType]) -> str:
+    v = auto.registers[name]
+    return repr(float(v)) if types[name] == pa.float64() else repr(int(v))
+
+
+def _forks(auto: Automaton, letters: int) -> int:
+    """The most arcs that one item may take from one state."""
+    tests = predicates(auto)
+    every = [firing(auto, tests, letter) for letter in range(letters)]
+    return max(1, *(sum(a.source == s for a in arcs) for arcs in every for s in auto.states))
+
+
+def _taken(auto: Automaton, arc: Arc, columns: list[str], names: list[str]) -> list[str]:
+    """The lines that take an arc, and write the match that it makes."""
+    seen = {n: f"r{k}" for k, n in enumerate(names)} | {c: f"c{j}[i]" for j, c in enumerate(columns)}
+    tests = [value(t, seen) for t in split(arc, auto.registers)[1]]
+    pad = " " * 16
+    lines = [f"{pad}if {' and '.join(tests) or 'True'}:"]
+    pad += "    "
+    number = auto.states.index(arc.target)
+    lines += [f"{pad}sb[alive] = {number}", f"{pad}bb[alive] = ba[r]", f"{pad}lb[alive] = la[r] + 1"]
+    for k, name in enumerate(names):
+        lines.append(f"{pad}n{k} = {value(arc.changes[name], seen) if name in arc.changes else f'r{k}'}")
+        lines.append(f"{pad}b{k}[alive] = n{k}")
+    if auto.accept is None or arc.target in auto.accept:
+        after = {n: f"n{k}" for k, n in enumerate(names)}
+        test = "True" if auto.accept is None else value(auto.accept[arc.target], after)
+        lines.append(f"{pad}if {test}:")
+        inner = pad + "    "
+        lines += [f"{inner}o_row[made] = i", f"{inner}o_state[made] = {number}"]
+        lines += [f"{inner}o_begin[made] = ba[r]", f"{inner}o_length[made] = la[r] + 1"]
+        lines += [f"{inner}o{k}[made] = n{k}" for k in range(len(names))]
+        lines.append(f"{inner}made += 1")
+    return [*lines, f"{pad}alive += 1"]
+
+
+_READY: dict[tuple[str, bool], Any] = {}
+
+
+def made(text: str, *, machine: bool) -> Any:
+    """The function of a source, as machine code or, its twin, as plain Python; once per process."""
+    key = (text, machine and not interpreted())
+    if key not in _READY:
+        _READY[key] = _compiled(text) if key[1] else _plain(text)
+    return _READY[key]
+
+
+def _plain(text: str) -> Any:
+    scope: dict[str, Any] = {}
+    exec(text, scope)
+    return scope["run"]
+
+
+def _compiled(text: str) -> Any:
+    import numba
+
+    name = "automaton_" + hashlib.sha256(text.encode()).hexdigest()[:20]
+    folder = Path(os.environ.get("CAESURA_CACHE", str(Path.home() / ".cache" / "caesura"))) / "kernels"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.py"
+    if not path.exists():
+        fresh = path.with_suffix(f".{os.getpid()}.tmp")
+        fresh.write_text(text)
+        fresh.replace(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return numba.njit(cache=True, nogil=True, error_model="numpy")(module.run)
