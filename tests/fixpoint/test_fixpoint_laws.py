@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws, check_regressions
 
-EXAMPLES = int(os.environ.get("CAESURA_FIXPOINT_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("CAESURA_FIXPOINT_EXAMPLES", "5"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -183,7 +183,8 @@ class Follow(Operator):
                 registers = [[np.append(a, np.empty_like(a)) for a in side] for side in registers]
                 outs = [np.append(a, np.empty_like(a)) for a in outs]
                 o_registers = [np.append(a, np.empty_like(a)) for a in o_registers]
-        self._store(count, *sides[0], registers[0])
+        state, begin, length = sides[0]
+        self._store(count, state, begin, length, registers[0])
 
     def _loaded(self, room: int) -> tuple[int, I64, I64, I64]:
         """The live runs in fresh arrays with room for more."""

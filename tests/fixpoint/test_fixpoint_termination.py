@@ -1,0 +1,214 @@
+"""Why a loop ends is found before it runs; a loop without a reason is refused, with what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+import caesura as cz
+from caesura import col, lit
+from caesura.api import Stream
+from caesura.errors import PlanError
+from caesura.fixpoint import Fixpoint, Keep
+
+SEED = cz.input_stream("seed", pa.schema([("n", pa.int64()), ("v", pa.int64())]))
+LINKS = cz.input_stream("links", pa.schema([("a", pa.int64()), ("b", pa.int64()), ("w", pa.int64())]))
+PATHS = cz.input_stream("paths", pa.schema([("n", pa.string()), ("path", pa.string())]))
+NAMED = cz.input_stream("named", pa.schema([("a", pa.string()), ("b", pa.string())]))
+
+Step = Callable[[Stream], Stream]
+
+
+def hop(r: Stream, links: Stream = LINKS) -> Stream:
+    return r.join(links, on={"n": "a"})
+
+
+def because(step: Step, seed: Stream = SEED, keep: Keep | None = None) -> str:
+    node = cz.fixpoint(seed, step, keep=keep or "all").node
+    assert isinstance(node, Fixpoint)
+    return node.because
+
+
+ENDS: dict[str, tuple[Step, str]] = {
+    "a counter below a bound": (
+        lambda r: hop(r).where(col("v") < 9).select(n=col("b"), v=col("v") + 1),
+        "'v' grows towards a bound",
+    ),
+    "a counter tested after it moved": (
+        lambda r: hop(r).select(n=col("b"), v=col("v") + 2).where(col("v") <= 9),
+        "'v' grows towards a bound",
+    ),
+    "a counter that falls": (
+        lambda r: r.where(lit(0) < col("v")).select("n", v=col("v") - 1),
+        "'v' falls towards a bound",
+    ),
+    "a number that must grow": (
+        lambda r: r.join(LINKS, on={"n": "a"}, where=col("w") > col("v")).select(n=col("b"), v=col("w")),
+        "'v' strictly grows through a stream from outside",
+    ),
+    "the next number": (
+        lambda r: (
+            r.select("n", ahead=col("v") + 1)
+            .join(LINKS, on={"n": "a", "ahead": "w"})
+            .select(n=col("b"), v=col("ahead"))
+        ),
+        "'v' strictly grows through a stream from outside",
+    ),
+    "a visited set": (
+        lambda r: (
+            hop(r)
+            .where(col("v").bit_and(lit(1).shift_left(col("b"))) == 0)
+            .select(n=col("b"), v=lit(1).shift_left(col("b")).bit_or(col("v")))
+        ),
+        "'v' grows by what it is tested not to have",
+    ),
+    "two ways, both counted": (
+        lambda r: (
+            hop(r.where(col("v") < 5))
+            .select(n=col("b"), v=col("v") + 1)
+            .union(r.where(col("v") < 7).select("n", v=col("v") + 3))
+        ),
+        "'v' grows towards a bound",
+    ),
+    "finitely many rows": (
+        lambda r: hop(r).select(n=col("b"), v=col("v")).distinct(),
+        "each row counts once, and its columns are carried or come from outside",
+    ),
+}
+
+
+@pytest.mark.parametrize(("step", "reason"), ENDS.values(), ids=ENDS.keys())
+def test_a_reason_why_a_loop_ends_is_found(step: Step, reason: str) -> None:
+    assert because(step) == reason
+
+
+def test_a_path_that_is_tested_ends() -> None:
+    def walk(r: Stream) -> Stream:
+        met = r.join(NAMED, on={"n": "a"}).where(~col("path").contains(col("b")))
+        return met.select(n=col("b"), path=col("path").concat(lit("/"), col("b")))
+
+    assert because(walk, PATHS) == "'path' grows by what it is tested not to have"
+
+
+def test_a_value_that_cannot_get_better_ends() -> None:
+    def drive(r: Stream) -> Stream:
+        return hop(r, LINKS.where(col("w") > 0)).select(n=col("b"), v=col("v") + col("w"))
+
+    assert because(drive, keep=cz.least("v", per="n")) == "only the least 'v' counts, and it never gets less"
+
+    def narrow(r: Stream) -> Stream:
+        return hop(r).select(n=col("b"), v=col("v").least(col("w")))
+
+    assert "never gets greater" in because(narrow, keep=cz.greatest("v", per="n"))
+
+
+ENDLESS: dict[str, tuple[Step, str]] = {
+    "every way counts": (lambda r: hop(r).select(n=col("b"), v=col("v")), "no column is seen to move"),
+    "a counter without a bound": (
+        lambda r: hop(r).select(n=col("b"), v=col("v") + 1),
+        "'v' changes by 1 in every round, but no test bounds it",
+    ),
+    "a counter bounded on the wrong side": (
+        lambda r: hop(r).where(col("v") > 9).select(n=col("b"), v=col("v") + 1),
+        "no test bounds it",
+    ),
+    "a number that may stay": (
+        lambda r: r.join(LINKS, on={"n": "a"}, where=col("w") >= col("v")).select(n=col("b"), v=col("w")),
+        "'v' may stay the same",
+    ),
+    "one way counted, the other not": (
+        lambda r: (
+            hop(r.where(col("v") < 5))
+            .select(n=col("b"), v=col("v") + 1)
+            .union(hop(r).select(n=col("b"), v=col("v")))
+        ),
+        "nothing shows that the loop ends",
+    ),
+    "another bit than the one tested": (
+        lambda r: (
+            hop(r)
+            .where(col("v").bit_and(lit(1).shift_left(col("b"))) == 0)
+            .select(n=col("b"), v=col("v").bit_or(lit(1).shift_left(col("w"))))
+        ),
+        "no column is seen to move",
+    ),
+    "distinct rows, but ever new ones": (
+        lambda r: hop(r).select(n=col("b"), v=col("v") + col("w")).distinct(),
+        "'v' is computed anew in every round",
+    ),
+}
+
+
+@pytest.mark.parametrize(("step", "missing"), ENDLESS.values(), ids=ENDLESS.keys())
+def test_a_loop_without_a_reason_to_end_is_refused(step: Step, missing: str) -> None:
+    with pytest.raises(PlanError, match=missing):
+        cz.fixpoint(SEED, step)
+
+
+def test_a_value_that_may_get_better_is_refused() -> None:
+    def drive(r: Stream) -> Stream:
+        return hop(r).select(n=col("b"), v=col("v") + col("w"))
+
+    with pytest.raises(PlanError, match="'v' becomes v \\+ w, which may be better") as error:
+        cz.fixpoint(SEED, drive, keep=cz.least("v", per="n"))
+    assert error.value.remedy == "Test that w >= 0 where it comes in, for example with where(...)."
+
+
+def test_a_test_that_a_worse_value_passes_is_refused() -> None:
+    def drive(r: Stream) -> Stream:
+        return hop(r, LINKS.where(col("w") > 0)).where(col("v") > 3).select(n=col("b"), v=col("v") + col("w"))
+
+    with pytest.raises(PlanError, match="reads 'v', of which the loop keeps only the least"):
+        cz.fixpoint(SEED, drive, keep=cz.least("v", per="n"))
+
+
+REFUSED: dict[str, tuple[Step, str]] = {
+    "a window": (lambda r: r.group_by("n").tumbling(5).agg(v=cz.sum("v")), "'tumbling'.*earlier time"),
+    "a shift back": (lambda r: r.shift(-2), "'shift'.*earlier time"),
+    "totals": (lambda r: r.group_by("n").totals(v=cz.sum("v")), "'totals'.*waits for punctuation"),
+    "the step's own input": (lambda r: r, "gives its own input back"),
+    "a step without its input": (lambda r: SEED.where(col("n") > 1), "does not use the stream"),
+    "other columns": (lambda r: r.select("n", v=col("v").cast("double")), "the seed has the columns"),
+}
+
+
+@pytest.mark.parametrize(("step", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_step_that_may_not_stand_on_a_loop_is_refused(step: Step, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        cz.fixpoint(SEED, step)
+
+
+@pytest.mark.parametrize("how", ["left", "anti", "full"])
+def test_a_loop_of_distinct_rows_refuses_to_take_rows_away(how: str) -> None:
+    def lose(r: Stream) -> Stream:
+        return SEED.join(r.rename(m="n", k="v"), on={"n": "m"}, how=how).select("n", "v").distinct()  # type: ignore[arg-type]
+
+    with pytest.raises(PlanError, match="may take rows away"):
+        cz.fixpoint(SEED, lose)
+
+
+def test_a_recursive_stream_may_not_leave_its_loop() -> None:
+    kept: list[Stream] = []
+
+    def leak(r: Stream) -> Stream:
+        kept.append(r)
+        return hop(r).select(n=col("b"), v=col("v")).distinct()
+
+    cz.fixpoint(SEED, leak)
+    with pytest.raises(PlanError, match="outside of its loop"):
+        kept[0].query()
+    with pytest.raises(PlanError, match="recursive stream of another loop"):
+        cz.fixpoint(SEED, lambda r: r.union(kept[0]).distinct())
+
+
+def test_equal_loops_are_one_and_other_loops_are_not() -> None:
+    def step(r: Stream) -> Stream:
+        return hop(r).select(n=col("b"), v=col("v")).distinct()
+
+    def other(r: Stream) -> Stream:
+        return hop(r.where(col("v") > 1)).select(n=col("b"), v=col("v")).distinct()
+
+    one, two, three = cz.fixpoint(SEED, step), cz.fixpoint(SEED, step), cz.fixpoint(SEED, other)
+    assert one.node.fingerprint == two.node.fingerprint != three.node.fingerprint
