@@ -7,10 +7,11 @@ A step on a loop must not wait for punctuation, because the loop's own punctuati
 from __future__ import annotations
 
 from caesura.errors import PlanError
-from caesura.fixpoint.node import Fixpoint, Keep, on_loop
+from caesura.fixpoint.node import Fixpoint, Keep
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.plan import Node, walk
+from caesura.plan.loops import on_loop
 
 REMEDIES = {
     "tumbling": "Window the input before it enters the loop, or use snapshot(), which moves nothing.",

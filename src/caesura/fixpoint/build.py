@@ -12,11 +12,12 @@ from dataclasses import replace
 from caesura.errors import CaesuraError, PlanError
 from caesura.fixpoint.admission import refuse_steps
 from caesura.fixpoint.hidden import carry_rank
-from caesura.fixpoint.node import PROGRESS, Fixpoint, Keep, Progress, Recursive, on_loop
+from caesura.fixpoint.node import PROGRESS, Fixpoint, Keep, Progress, Recursive
 from caesura.fixpoint.termination import why_it_ends
 from caesura.ops.layers import Layers
 from caesura.plan import Node, Properties, both, here
 from caesura.plan.cut import rebuilt
+from caesura.plan.loops import on_loop
 
 _open: list[Recursive] = []
 """The placeholders of the loops that are being built, outermost first."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from caesura.expr import col, lit
-from caesura.fixpoint.node import RANK, Recursive, on_loop
+from caesura.fixpoint.node import RANK, Recursive
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
@@ -21,6 +21,7 @@ from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import TICKS, Node
 from caesura.plan.cut import rebuilt
+from caesura.plan.loops import on_loop
 
 OTHER = RANK + "2"
 Visit = Callable[[Node], Node | None]

@@ -65,6 +65,10 @@ class Recursive(Node):
         return self.payload
 
     @property
+    def opens(self) -> str:
+        return self.loop
+
+    @property
     def time(self) -> pa.DataType:
         return self.time_type
 
@@ -115,6 +119,10 @@ class Fixpoint(Node):
     partitioning = "one"
     forward = True
 
+    @property
+    def closes(self) -> str:
+        return self.loop
+
     def output_schema(self) -> pa.Schema:
         plain = self.plain
         return plain.append(pa.field(CUT, pa.bool_())) if self.max_rounds is not None else plain
@@ -161,24 +169,3 @@ class Fixpoint(Node):
 
 def _signature(schema: pa.Schema) -> str:
     return "(" + ", ".join(f"{f.name} {f.type}" for f in schema) + ")"
-
-
-def on_loop(root: Node, loop: str) -> dict[str, tuple[int, ...]]:
-    """The steps behind a loop's body that the loop runs through, each with the ports it enters by."""
-    found: dict[str, tuple[int, ...]] = {}
-    leads: dict[str, bool] = {}
-
-    def visit(node: Node) -> bool:
-        if node.fingerprint in leads:
-            return leads[node.fingerprint]
-        if isinstance(node, Recursive) and node.loop == loop:
-            leads[node.fingerprint] = True
-            return True
-        ports = tuple(port for port, child in enumerate(node.inputs) if visit(child))
-        leads[node.fingerprint] = bool(ports)
-        if ports:
-            found[node.fingerprint] = ports
-        return bool(ports)
-
-    visit(root)
-    return found

@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from caesura.plan.loops import whole_loops
 from caesura.plan.node import Node, walk
 from caesura.plan.source import SourceNode
 from caesura.punctuation import Pattern
@@ -119,8 +120,12 @@ class _Cutter:
         return True
 
     def run(self) -> Stages:
+        loops = whole_loops(self.nodes)
+        looped = {n.fingerprint for members in loops.values() for n in members}
         for node in self.nodes:
-            if node.fingerprint not in self.static:
+            if node.fingerprint in loops:
+                self._place_loop(node, loops[node.fingerprint])
+            elif node.fingerprint not in self.static | looped:
                 self._place(node)
         stages = [Stage(i) for i in range(max(self.stage.values(), default=0) + 1)]
         if len(stages) == 1:
@@ -162,6 +167,19 @@ class _Cutter:
         self.why[fp] = f"{node.step} must see equal {', '.join(wanted[0]) or 'rows of all keys'} together"
         lies = tuple(wanted[0][i] for i in places)
         self.lies[fp] = lies if all(k in node.schema.names for k in lies) else None
+
+    def _place_loop(self, head: Node, members: list[Node]) -> None:
+        """A loop runs in one place: whatever comes in from outside goes to one bucket."""
+        mine = {n.fingerprint for n in members}
+        outside = {
+            c.fingerprint for n in members for c in n.inputs if c.fingerprint not in mine | self.static
+        }
+        there = [self.stage[fp] for fp in outside]
+        gathered = all(self.lies[fp] == () for fp in outside) and len(set(there)) == 1 and max(there) > 0
+        stage = max(there) if gathered else max(there) + 1
+        for node in members:
+            self.stage[node.fingerprint], self.lies[node.fingerprint] = stage, ()
+            self.why[node.fingerprint] = f"the loop of {head.step} runs in one bucket"
 
     def _place_loose(self, node: Node, streams: list[Node], stage: int) -> None:
         """A step that takes rows wherever they lie; it runs behind stage 0 if it keeps anything."""

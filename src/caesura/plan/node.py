@@ -57,6 +57,16 @@ class Node:
             raise error.at(self.step, self.place) from None
 
     @property
+    def opens(self) -> str:
+        """The loop whose rows come in here; none for most steps."""
+        return ""
+
+    @property
+    def closes(self) -> str:
+        """The loop that ends here; none for most steps."""
+        return ""
+
+    @property
     def step(self) -> str:
         """How messages call this step."""
         return self.name or self.kind

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from caesura.errors import PlanError
-from caesura.fixpoint.node import Fixpoint, Recursive, on_loop
+from caesura.fixpoint.node import Fixpoint, Recursive
 from caesura.fixpoint.operator import SEED, FlyingFixpoint
 from caesura.plan import walk
+from caesura.plan.loops import on_loop
 from caesura.plan.ring import Ring
 from caesura.runtime.graph import Cell, Edge, Graph
 
