@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,24 @@ from fixpoint_law_cases import legs, nearest, parity, paths, reached
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from caesura.events import History
-from caesura.fixpoint.node import Progress
-from caesura.plan import Node
+import caesura as cz
+from caesura import col
+from caesura.api import Stream
+from caesura.events import History, Item, Page, violations
+from caesura.fixpoint.build import placed
+from caesura.fixpoint.node import Fixpoint
+from caesura.io import Source
+from caesura.ops.input import Input
+from caesura.plan import Node, Raw, walk
+from caesura.plan.loops import spread_of, whole_loops
+from caesura.punctuation import Pattern
 from caesura.runtime.cluster import Cluster
 from caesura.runtime.running import run
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import streams
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
-from bucket_plans import scripted  # noqa: E402
+from bucket_plans import scripted
 
 EXAMPLES = int(os.environ.get("CAESURA_FIXPOINT_EXAMPLES", "3"))
 NODES = InputSpec({"node": "key"}, max_rows=3)
@@ -35,9 +44,16 @@ PLANS = {
 }
 
 
+def crossing(node: Node) -> Node:
+    """The same plan with its outermost loop in all buckets."""
+    loop = next(n for n in reversed(list(walk(node))) if isinstance(n, Fixpoint))
+    return placed(node, loop, replace(loop, across=True))
+
+
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("buckets", [1, 2, 5])
-def test_a_loop_gives_the_same_history_in_any_number_of_buckets(name: str, buckets: int) -> None:
+@pytest.mark.parametrize("lies", ["in one", "in all"])
+def test_a_loop_gives_the_same_history_in_any_number_of_buckets(name: str, buckets: int, lies: str) -> None:
     build, specs = PLANS[name]
 
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -46,14 +62,72 @@ def test_a_loop_gives_the_same_history_in_any_number_of_buckets(name: str, bucke
         sources = []
         for number, spec in enumerate(specs):
             _, items = data.draw(streams(spec, kinds=("time",), closed=False))
-            sources.append(scripted(f"s{number}", spec.schema, items, [0], [2, 1], 40))
-        node: Node = build(*sources, _way(data))  # type: ignore[operator]
-        cluster = Cluster({"out": node}, buckets)
-        cluster.run(every=data.draw(st.integers(1, 3)))
-        assert History.of(cluster.items["out"], node.schema) == run(node).history
+            cuts, lag = data.draw(st.sampled_from(([2, 1], [1], [5]))), data.draw(st.sampled_from((3, 40)))
+            sources.append(scripted(f"s{number}", spec.schema, items, [0], cuts, lag))
+        node: Node = build(*sources, data.draw(st.sampled_from(("hybrid", "high_water"))))  # type: ignore[operator]
+        node = crossing(node) if lies == "in all" else node
+        every = data.draw(st.integers(1, 3))
+        items = _spread(node, buckets, every, restarts=data.draw(st.booleans()))
+        assert History.of(items, node.schema) == run(node).history
+        assert violations(items) == []
+        last = [item for item in items if not isinstance(item, Page)][-1]
+        assert last.pattern == Pattern()
 
     holds()
 
 
-def _way(data: st.DataObject) -> Progress:
-    return data.draw(st.sampled_from(("hybrid", "high_water")))
+def _spread(node: Node, buckets: int, every: int, *, restarts: bool) -> list[Item]:
+    """The plan in buckets; perhaps every epoch is taken by a fresh cluster that goes on from the last."""
+    cluster, kept, out = Cluster({"out": node}, buckets), dict[str, bytes](), list[Item]()
+    readers = [(s, s.read({})) for s in cluster.stages.sources]
+    closed = False
+    while not closed or cluster.returning:
+        batch: list[tuple[Source, Raw]] = []
+        for source, raws in list(readers):
+            assert isinstance(source, Source)
+            some = [raw for _ in range(every) if (raw := next(iter(raws), None)) is not None]
+            batch += [(source, raw) for raw in some]
+            if len(some) < every:
+                readers.remove((source, raws))
+        cluster.epoch(batch, closes=not readers and not closed)
+        closed = closed or not readers
+        out += cluster.items["out"]
+        cluster.items["out"] = []
+        if restarts:
+            saved = cluster.snapshot()
+            kept = {n: d for n, d in (kept | saved).items() if d is not None}
+            cluster = Cluster({"out": node}, buckets)
+            cluster.restore(kept)
+    return out
+
+
+def test_every_hop_of_a_ring_crosses_and_all_of_it_is_reached() -> None:
+    """A ring whose neighbours lie in different buckets: one epoch per hop, and definite in the end."""
+    rows = [{"ts": 1, "a": n, "b": n + 1} for n in range(12)]
+    links = cz.from_rows(rows, time="ts").set_duration(50).distinct()
+    seed = cz.from_rows([{"ts": 1, "node": 0}], time="ts").set_duration(50)
+
+    def hop(r: cz.Stream) -> cz.Stream:
+        return r.join(links, on={"node": "a"}).select(node=col("b")).distinct()
+
+    loop = cz.fixpoint(seed, hop, buckets="all")
+    cluster = Cluster({"out": loop.node}, 3)
+    cluster.run()
+    assert cluster._epochs > 12
+    assert len(History.of(cluster.items["out"], loop.schema)) == 13
+    assert sum(f.query.state_rows for stage in cluster.fragments for f in stage) == 0
+
+
+def test_a_loop_whose_join_is_not_on_its_own_columns_runs_in_one_bucket() -> None:
+    made = paths(Input(label="a", payload=NODES.schema), Input(label="b", payload=LINKS.schema), "hybrid")
+    assert spread_of(made, whole_loops(walk(made))[made.fingerprint], set()) == ("node",)
+    seed = Stream(Input(label="s", payload=LINKS.schema))
+    ticks = Stream(Input(label="t", payload=LINKS.schema))
+
+    def next_one(r: Stream) -> Stream:
+        ahead = r.select(wanted=col("a") + 1, b=col("b"))
+        met = ahead.join(ticks.rename(seq="a", more="b"), on={"wanted": "seq"})
+        return met.select(a=col("wanted"), b=col("more"))
+
+    shifted = cz.fixpoint(seed, next_one).node
+    assert spread_of(shifted, whole_loops(walk(shifted))[shifted.fingerprint], set()) is None

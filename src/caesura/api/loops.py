@@ -31,6 +31,7 @@ from caesura.ops.where import Where
 from caesura.plan import Node, here
 
 Kept = Keep | Literal["all", "distinct"]
+Buckets = Literal["one", "all"]
 WHICH = "\x00stream"
 
 
@@ -42,6 +43,7 @@ def fixpoint(
     progress: Progress = ...,
     keep: Kept = ...,
     max_rounds: int | None = ...,
+    buckets: Buckets = ...,
     name: str = ...,
 ) -> Stream: ...
 
@@ -54,6 +56,7 @@ def fixpoint(
     progress: Progress = ...,
     keep: Kept = ...,
     max_rounds: int | None = ...,
+    buckets: Buckets = ...,
     name: str = ...,
 ) -> dict[str, Stream]: ...
 
@@ -65,6 +68,7 @@ def fixpoint(
     progress: Progress = "hybrid",
     keep: Kept = "all",
     max_rounds: int | None = None,
+    buckets: Buckets = "one",
     name: str = "",
 ) -> Stream | dict[str, Stream]:
     """The seed, what ``step`` makes of it, what ``step`` makes of that, and so on, at every instant.
@@ -75,9 +79,12 @@ def fixpoint(
     ``keep`` says what counts: 'all' derivations, 'distinct' rows (also said by ``.distinct()`` at the
     end of the step), or ``cz.least(value, per=key)`` and ``cz.greatest``. A loop for which no reason is
     found why it ends is refused; ``max_rounds`` cuts it, and then a column 'cut' marks the rows that
-    came after the last round. ``progress`` is 'hybrid', 'probing', 'high_water' or 'staged'.
+    came after the last round. ``progress`` is 'hybrid', 'probing', 'high_water' or 'staged'. On Spark a
+    loop runs in one bucket, at the speed of memory; with ``buckets='all'`` its rows lie in all of them
+    where its joins allow that, and every round takes an epoch.
     """
     options: dict[str, Any] = {"progress": progress, "max_rounds": max_rounds, "name": name}
+    options["across"] = buckets == "all"
     options["keep"] = _keep(keep, name)
     if isinstance(seed, Stream):
         return Stream(close_loop(seed.node, lambda rec: _result(step(Stream(rec)), name).node, **options))

@@ -30,11 +30,12 @@ def fixpoint(
     progress: Progress = "hybrid",
     keep: Keep | None = None,
     max_rounds: int | None = None,
+    across: bool = False,
     name: str = "",
 ) -> Fixpoint:
     """The loop in which ``step`` is applied to the seed and to whatever it gives."""
     try:
-        return _closed(seed, step, progress, keep, max_rounds, name)
+        return _closed(seed, step, progress, keep, max_rounds, across, name)
     except CaesuraError as error:
         raise error.at(name or "fixpoint", here()) from None
 
@@ -45,6 +46,7 @@ def _closed(
     progress: Progress,
     keep: Keep | None,
     max_rounds: int | None,
+    across: bool,
     name: str,
 ) -> Fixpoint:
     if progress not in PROGRESS:
@@ -68,6 +70,7 @@ def _closed(
         keep=keep,
         max_rounds=max_rounds,
         because=because,
+        across=across,
         name=name,
     )
     return _named(made, loose)

@@ -213,6 +213,10 @@ class Kept:
         self.chains["told"].add(key[first])
         return change
 
+    def keys(self) -> I64:
+        """The numbers of all keys that there is anything about."""
+        return np.unique(np.concatenate([state.get("key") for state in self.states().values()]))
+
     def purge(self, t: int) -> None:
         """Lets go of what ended before t."""
         for state in self.states().values():

@@ -114,6 +114,8 @@ class Fixpoint(Node):
     """Why the loop ends."""
     ranked: bool = False
     """Whether rows of the loop carry the depth of their derivation."""
+    across: bool = False
+    """Whether the loop's rows may lie in several buckets, and cross between them in every round."""
 
     kind = "fixpoint"
     partitioning = "one"
@@ -122,6 +124,10 @@ class Fixpoint(Node):
     @property
     def closes(self) -> str:
         return self.loop
+
+    @property
+    def crosses(self) -> bool:
+        return self.across
 
     def output_schema(self) -> pa.Schema:
         plain = self.plain
@@ -153,6 +159,12 @@ class Fixpoint(Node):
         needs = (Need(0, ()), Need(1, ()))
         return tuple(Holding(what, port, needs, each=3) for port, what in ((0, "seeds"), (1, "derivations")))
 
+    def keys(self, port: int) -> tuple[str, ...]:
+        """A loop that keeps one row per key must see equal keys together."""
+        if self.keep is None:
+            return ()
+        return self.keep.per or tuple(self.inputs[0].schema.names)
+
     def operator(self) -> Operator:
         from caesura.fixpoint.operator import FlyingFixpoint
         from caesura.fixpoint.selected import SelectedFixpoint
@@ -163,6 +175,7 @@ class Fixpoint(Node):
         parts = [f"loop {self.loop[:6]}", self.progress]
         parts += [str(self.keep)] if self.keep is not None else []
         parts += [f"at most {self.max_rounds} rounds"] if self.max_rounds is not None else []
+        parts += ["across buckets"] if self.across else []
         parts += [f"ends because {self.because}"] if self.because else []
         return "; ".join(parts)
 

@@ -48,6 +48,8 @@ class FlyingFixpoint(Operator):
         self._waiting: dict[str, int] = {}
         """Outer guesses that lodge here, with how far this loop's own inputs had come then."""
         self._lodged: Punctuation | None = None
+        self.across = False
+        """Whether what the loop derives crosses buckets: then there is one guess per epoch, for all."""
         self._silent = 0
         self.counters.extra.update(guesses=0, definite=0, rounds=0, lag=0, silence=0)
 
@@ -158,7 +160,7 @@ class FlyingFixpoint(Operator):
         """Sends a guess around if there is something to learn and none is on its way."""
         if self._serving is None:
             self._serve()
-        t = self.guessing.wants()
+        t = None if self.across else self.guessing.wants()
         if t is not None:
             self._launch(t, lodge=self.guessing.lodges and t < INFINITY)
         self._held()
@@ -172,6 +174,21 @@ class FlyingFixpoint(Operator):
                 self._serving, self._met = loop, self._unsent
                 self._send(INFINITY, (("for", loop),))
                 return
+
+    def end_epoch(self, *, losing: bool) -> list[Item]:
+        """All of an epoch has come: the guess for all buckets leaves, behind what there is to send.
+
+        ``losing`` says that some bucket took rows back in the epoch before.
+        """
+        self._launch(INFINITY, lodge=False)
+        return []
+
+    @property
+    def report(self) -> tuple[int, bool, bool]:
+        """For the other buckets: the earliest change not sent yet, whether rows were taken back, whether
+        another epoch is needed even if nothing comes.
+        """
+        return self._unsent, False, False
 
     @property
     def _unsent(self) -> int:

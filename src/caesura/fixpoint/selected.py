@@ -51,6 +51,9 @@ class SelectedFixpoint(FlyingFixpoint):
         self._changed: list[tuple[I64, int]] = []
         """Keys whose rows in the loop changed since they were given out, and from when."""
         self._waving = False
+        self._lost = False
+        """Whether the last wave took rows back."""
+        self._untold = False
         self._waves = 0
         self._settled = MIN_TIME
         """Before it, nothing is kept any more."""
@@ -67,18 +70,35 @@ class SelectedFixpoint(FlyingFixpoint):
         self._fresh.append(self.kept.take(page, depth))
         self._since = min(self._since, int(page.sync.min()))
         self.counters.extra["touched"] += len(page)
-        if self._busy:
+        if self._busy or self.across:
             return []
         wave, _ = self._turn()
         return self._go_on(wave)
+
+    def end_epoch(self, *, losing: bool) -> list[Item]:
+        """One wave per epoch; rows come only when no bucket has taken any back in the epoch before."""
+        wave, _ = self._turn(adding=not losing)
+        told: list[Item] = []
+        if wave is not None:
+            self.around.append(wave)
+        elif not self._pending:
+            told = self._tell(INFINITY)
+            self._tidy()
+        self._launch(INFINITY, lodge=False)
+        return told
+
+    @property
+    def report(self) -> tuple[int, bool, bool]:
+        return self._since, self._lost, bool(self._pending)
 
     @property
     def _busy(self) -> bool:
         """Whether a wave is on its way, or a guess that serves as its marker."""
         return self._waving or (not self.guessing.lodges and self.guessing.state.circulating is not None)
 
-    def _turn(self) -> tuple[Page | None, int]:
+    def _turn(self, *, adding: bool = True) -> tuple[Page | None, int]:
         """The next wave, and the earliest time at which anything may still change."""
+        self._lost = False
         fresh = _united(self._fresh)
         self._fresh = []
         settled = self.guessing.state.given
@@ -86,8 +106,11 @@ class SelectedFixpoint(FlyingFixpoint):
             page, lost, keys = self.kept.lay(fresh, settled, adding=False)
             self._pending.append(fresh)
             if lost and page is not None:
+                self._lost = True
                 self._noted(page, keys)
                 return page, min(self._since, int(page.sync.min()))
+        if not adding:
+            return None, self._since
         wanted = _united(self._pending)
         self._pending, self._since = [], INFINITY
         if len(wanted) == 0:
@@ -135,6 +158,8 @@ class SelectedFixpoint(FlyingFixpoint):
             self._waving = False
             wave, _ = self._turn()
             return self._go_on(wave)
+        if self.across:
+            return self._proved(item)
         if self.guessing.lodges or item.noted("for") is not None:
             return super()._returned(item)
         wave, earliest = self._turn()
@@ -143,6 +168,13 @@ class SelectedFixpoint(FlyingFixpoint):
         t = self.guessing.returned(min(bound(item), self.promises[SEED].cti))
         items = [] if t is None else self._settle(before, t)
         return [*items, *self._go_on(wave)]
+
+    def _proved(self, item: Punctuation) -> list[Item]:
+        """All buckets have come so far; what is not sent yet was in their reports."""
+        before = self.guessing.state.given
+        self.guessing.state.earliest = INFINITY
+        t = self.guessing.returned(min(bound(item), self.promises[SEED].cti))
+        return [] if t is None else self._settle(before, t)
 
     def _all_told(self) -> list[Item]:
         return self._tell(INFINITY)
@@ -175,13 +207,19 @@ class SelectedFixpoint(FlyingFixpoint):
 
     def rebuild(self) -> None:
         self.kept.index()
+        if self._since < INFINITY or self._untold:
+            keys = self.kept.keys()
+            self._pending = [keys] if self._since < INFINITY else []
+            self._changed = [(keys, MIN_TIME)]
 
     def meta(self) -> dict[str, Any]:
-        return {**super().meta(), "waving": self._waving, "settled": self._settled}
+        own = {"waving": self._waving, "settled": self._settled, "since": self._since, "lost": self._lost}
+        return {**super().meta(), **own, "untold": bool(self._changed)}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._waving, self._settled = meta["waving"], meta["settled"]
+        self._since, self._lost, self._untold = meta["since"], meta["lost"], meta["untold"]
 
 
 def _united(parts: list[I64]) -> I64:

@@ -13,11 +13,13 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from caesura.plan.loops import whole_loops
+from caesura.plan.loops import on_loop, same_columns, spread_of, whole_loops
 from caesura.plan.node import Node, walk
 from caesura.plan.source import SourceNode
 from caesura.punctuation import Pattern
 
+LOOP = "loop:"
+"""How the label of an edge begins by which a loop crosses buckets; the loop's name follows."""
 Spread = tuple[str, ...] | None
 """The columns whose hash says where a row lies; None when nothing is known, () for all in one place."""
 
@@ -78,14 +80,15 @@ class Stages:
         return any(e.back for e in edges) or any(n.speaks for s in self.stages for n in s.nodes)
 
 
-def cut(outputs: Mapping[str, Node]) -> Stages:
-    """The stages of a plan."""
-    return _Cutter(dict(outputs)).run()
+def cut(outputs: Mapping[str, Node], buckets: int | None = None) -> Stages:
+    """The stages of a plan; in one bucket no loop has to cross."""
+    return _Cutter(dict(outputs), buckets).run()
 
 
 class _Cutter:
-    def __init__(self, outputs: dict[str, Node]) -> None:
+    def __init__(self, outputs: dict[str, Node], buckets: int | None) -> None:
         self.outputs = outputs
+        self.buckets = buckets
         self.nodes = list(walk(*outputs.values()))
         self.consumers: dict[str, list[tuple[Node, int]]] = {n.fingerprint: [] for n in self.nodes}
         for node in self.nodes:
@@ -96,6 +99,8 @@ class _Cutter:
         self.lies: dict[str, Spread] = {}
         self.places: dict[str, tuple[int, ...]] = {}
         self.why: dict[str, str] = {}
+        self.crossing: dict[str, tuple[str, ...]] = {}
+        """The columns by which the rows of a loop that crosses buckets lie, by the step that closes it."""
 
     def _static(self) -> set[str]:
         """Tables that only serve as the looked-up side of inner joins, with the row-wise steps on them."""
@@ -169,17 +174,38 @@ class _Cutter:
         self.lies[fp] = lies if all(k in node.schema.names for k in lies) else None
 
     def _place_loop(self, head: Node, members: list[Node]) -> None:
-        """A loop runs in one place: whatever comes in from outside goes to one bucket."""
+        """A loop runs in one bucket, or, where it may cross buckets and can, in all of them."""
         mine = {n.fingerprint for n in members}
-        outside = {
-            c.fingerprint for n in members for c in n.inputs if c.fingerprint not in mine | self.static
-        }
+        inner = mine | self.static
+        outside = {c.fingerprint for n in members for c in n.inputs if c.fingerprint not in inner}
         there = [self.stage[fp] for fp in outside]
+        spread = spread_of(head, members, self.static) if head.crosses and self.buckets != 1 else None
         gathered = all(self.lies[fp] == () for fp in outside) and len(set(there)) == 1 and max(there) > 0
-        stage = max(there) if gathered else max(there) + 1
+        stage = max(there) if gathered and spread is None else max(there) + 1
         for node in members:
-            self.stage[node.fingerprint], self.lies[node.fingerprint] = stage, ()
+            self.stage[node.fingerprint] = stage
+            self.lies[node.fingerprint] = () if spread is None else None
             self.why[node.fingerprint] = f"the loop of {head.step} runs in one bucket"
+        if spread is not None:
+            self._spread_loop(head, members, spread)
+
+    def _spread_loop(self, head: Node, members: list[Node], spread: tuple[str, ...]) -> None:
+        """Lays a loop's rows by some of their columns; what a round derives crosses to where it lies."""
+        self.crossing[head.fingerprint] = spread
+        self.lies[head.fingerprint] = spread
+        names = {n.fingerprint: {c: c for c in spread} for n in members if n.opens == head.closes}
+        circle = on_loop(head.inputs[1], head.closes)
+        for node in members:
+            if node is head or node.fingerprint not in circle:
+                continue
+            port = circle[node.fingerprint][0]
+            before, images = names[node.inputs[port].fingerprint], same_columns(node, port)
+            names[node.fingerprint] = {c: images[now] for c, now in before.items() if now in images}
+            keyed = node.partitioning == "key" and not any(c.fingerprint in self.static for c in node.inputs)
+            if keyed:
+                keys = node.keys(port)
+                self.places[node.fingerprint] = tuple(keys.index(before[c]) for c in spread)
+            self.why[node.fingerprint] = f"the loop of {head.step} lies by {', '.join(spread)}"
 
     def _place_loose(self, node: Node, streams: list[Node], stage: int) -> None:
         """A step that takes rows wherever they lie; it runs behind stage 0 if it keeps anything."""
@@ -264,11 +290,22 @@ class _Cutter:
                     continue
                 keys = self._route(node, port)
                 self._exchange(stages, made, child, self.stage[fp], keys, self.why.get(fp, ""))
+        for node in self.nodes:
+            if node.fingerprint in self.crossing:
+                self._cross(stages, node)
         for name, node in self.outputs.items():
             here = self.stage[node.fingerprint]
             stages[max(here, 1)].outputs[name] = node
             if here == 0:
                 self._exchange(stages, made, node, 1, None, f"'{name}' must enter through its source's gate")
+
+    def _cross(self, stages: list[Stage], head: Node) -> None:
+        """The edge by which what a round has derived goes to the buckets of the next round."""
+        here, keys, body = self.stage[head.fingerprint], self.crossing[head.fingerprint], head.inputs[1]
+        label = f"{LOOP}{head.closes}"
+        edge = Exchange(label, body, here, here, keys, f"what {head.step} derives lies by {', '.join(keys)}")
+        stages[here].arrivals.append(edge)
+        stages[here].departures.append(edge)
 
     def _route(self, node: Node, port: int) -> Spread:
         """How an input of a step is spread when it comes from another stage."""

@@ -8,7 +8,6 @@ r1 := where r0: speed >= 50                       (flow.py:13)
 
 from __future__ import annotations
 
-from decimal import Decimal
 from functools import partial
 from itertools import product
 
@@ -17,7 +16,7 @@ import pyarrow as pa
 from caesura.plan.cut import Stages
 from caesura.plan.duration import shown
 from caesura.plan.node import Node, walk
-from caesura.punctuation import Pattern, lt, value
+from caesura.plan.samples import sample
 
 Given = frozenset[tuple[str, ...]]
 """The kinds of definite punctuation an edge may carry, each by the attributes it names."""
@@ -65,33 +64,6 @@ def carried(node: Node, inputs: list[Given]) -> Given:
         passed = (node.carry(port, sample(node.inputs[port].schema, names)) for names in kinds)
         shares.append({tuple(sorted(p.attributes)) for p in passed if p is not None})
     return frozenset(tuple(sorted(set().union(*combo))) for combo in product(*shares))
-
-
-def sample(schema: pa.Schema, names: tuple[str, ...]) -> Pattern:
-    """A pattern that names these attributes, to ask a rule with."""
-    constraints = {}
-    for name in names:
-        if name == "time":
-            constraints[name] = lt(0)
-        elif name in schema.names:
-            constraints[name] = value(_any_value(schema.field(name).type))
-    return Pattern.of(constraints)
-
-
-def _any_value(t: pa.DataType) -> object:
-    if pa.types.is_boolean(t):
-        return True
-    if pa.types.is_string(t) or pa.types.is_large_string(t):
-        return "x"
-    if pa.types.is_binary(t):
-        return b"x"
-    if pa.types.is_decimal(t):
-        return Decimal(0)
-    return pa.scalar(0, pa.int64()).cast(t).as_py() if not pa.types.is_timestamp(t) else _epoch(t)
-
-
-def _epoch(t: pa.DataType) -> object:
-    return pa.scalar(0, pa.int64()).cast(t).as_py()
 
 
 def explain_stages(stages: Stages) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from caesura.plan.node import Node, walk
+from caesura.plan.samples import sample
 
 
 def on_loop(root: Node, loop: str) -> dict[str, tuple[int, ...]]:
@@ -60,3 +61,50 @@ def _inside(node: Node, head: Node, mine: set[str]) -> bool:
                 seen.add(child.fingerprint)
                 todo.append(child)
     return False
+
+
+def same_columns(node: Node, port: int) -> dict[str, str]:
+    """An input's columns that a step gives on unchanged, under the names they have behind it."""
+    kept: dict[str, str] = {}
+    for name in node.inputs[port].schema.names:
+        asked = sample(node.inputs[port].schema, (name, "time"))
+        told = node.carry(port, asked)
+        if told is None or len(told.without_time().attributes) != 1:
+            continue
+        (now,) = told.without_time().attributes
+        if told[now] == asked[name]:  # a column that is moved by a constant is another one
+            kept[name] = now
+    return kept
+
+
+def spread_of(head: Node, members: list[Node], static: set[str]) -> tuple[str, ...] | None:
+    """Columns of a loop's rows by which all its steps can lie in buckets; None where there are none.
+
+    Every step that brings equal keys together must have them among its keys, unchanged since the rows
+    went around.
+    """
+    circle = on_loop(head.inputs[1], head.closes)
+    if any(n.closes and n is not head for n in members):
+        return None
+    columns = list(head.inputs[0].schema.names)
+    wanted = set(head.keys(1) or columns)
+    names: dict[str, dict[str, str]] = {}
+    for node in members:
+        if node.opens == head.closes:
+            names[node.fingerprint] = {c: c for c in columns}
+        if node is head or node.fingerprint not in circle:
+            continue
+        ports = circle[node.fingerprint]
+        keyed = node.partitioning == "key" and not any(c.fingerprint in static for c in node.inputs)
+        if (keyed and len(ports) != 1) or node.partitioning == "one":
+            return None
+        before = [names[node.inputs[p].fingerprint] for p in ports]
+        if keyed:
+            here = {c for c, now in before[0].items() if now in node.keys(ports[0])}
+            wanted &= here
+        images = [same_columns(node, p) for p in ports]
+        kept = [{c: i[now] for c, now in b.items() if now in i} for b, i in zip(before, images, strict=True)]
+        names[node.fingerprint] = {c: now for c, now in kept[0].items() if all(k.get(c) == now for k in kept)}
+    chosen = tuple(c for c in columns if c in wanted)
+    met = any(n.partitioning == "key" for n in members if n is not head)
+    return chosen if chosen and met else None

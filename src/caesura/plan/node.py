@@ -67,6 +67,11 @@ class Node:
         return ""
 
     @property
+    def crosses(self) -> bool:
+        """Whether the loop that ends here may cross buckets in every round."""
+        return False
+
+    @property
     def step(self) -> str:
         """How messages call this step."""
         return self.name or self.kind

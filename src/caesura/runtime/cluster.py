@@ -34,7 +34,7 @@ class Cluster:
         speculate: Literal["arrival", "watermark"] = "arrival",
         stages: Stages | None = None,
     ) -> None:
-        self.stages = stages or cut(prune(outputs))
+        self.stages = stages or cut(prune(outputs), buckets)
         self.buckets = buckets
         self.mappers = {s.fingerprint: Mapper(self.stages, _source(s), buckets) for s in self.stages.sources}
         self.fragments = [

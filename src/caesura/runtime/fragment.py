@@ -15,13 +15,14 @@ from caesura.events.rows import Chunks
 from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Counters, Node
-from caesura.plan.cut import Exchange, Stages, rebuilt
+from caesura.plan.cut import LOOP, Exchange, Stages, rebuilt
 from caesura.punctuation import MIN_TIME, Alignment, Intent, Pattern, Punctuation
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.graph import mergeable
 from caesura.runtime.mapper import late_packet, path, root_of, route, teller
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
+from caesura.runtime.rounds import Rounds
 from caesura.runtime.status import COUNTS
 
 OUT = "out:"
@@ -58,7 +59,10 @@ class Fragment:
             self.alignments[UP + departure.label] = Alignment(range(self.buckets))
         outputs = {d.label: self._graft(d.producer) for d in self.stage.departures}
         outputs.update({OUT + name: self._graft(node) for name, node in self.stage.outputs.items()})
-        self.query = Query(outputs, speculate=speculate, unused=[a.label for a in self.stage.arrivals])
+        labels = [a.label for a in self.stage.arrivals]
+        crossing = {label[len(LOOP) :]: outputs[label] for label in labels if label.startswith(LOOP)}
+        self.query = Query(outputs, speculate=speculate, unused=labels, crossing=crossing)
+        self.rounds = Rounds(self.query, buckets, tuple(crossing))
 
     def _open(self, arrival: Exchange) -> None:
         if arrival.source_stage > 0:
@@ -83,6 +87,9 @@ class Fragment:
 
     def _graft_input(self, node: Node, port: int) -> Node:
         child = node.inputs[port]
+        crossing = [a for a in self.stage.arrivals if node.closes and a.label == LOOP + node.closes]
+        if crossing and port == 1:
+            return self._input(crossing[0])
         if any(child.fingerprint == own.fingerprint for own in self.stage.nodes):
             return self._graft(child)
         arrivals = [a for a in self.stage.arrivals if a.entry.fingerprint == child.fingerprint]
@@ -111,11 +118,18 @@ class Fragment:
             mine = [p for p in packets if p.label == label]
             yield from self._through_gate(label, gate, mine, closes)
         for label, alignment in self.alignments.items():
-            if not label.startswith(UP):
-                self._align(label, alignment, [p for p in packets if p.label == label])
+            mine = [p for p in packets if p.label == label]
+            if label.startswith(LOOP):
+                self.rounds.arrive(label[len(LOOP) :], mine)
+            elif not label.startswith(UP):
+                self._align(label, alignment, mine)
         self.query.run()
+        self.rounds.end()
         for departure in self.stage.departures:
-            yield from self._send(departure, merged(self.query.take(departure.label)))
+            items = merged(self.query.take(departure.label))
+            if departure.label.startswith(LOOP):
+                items = self.rounds.leave(departure.label[len(LOOP) :], items)
+            yield from self._send(departure, items)
         for name in self.stage.outputs:
             items = merged(self.query.take(OUT + name))
             if items:
@@ -246,13 +260,14 @@ class Fragment:
         aligned = json.dumps({label: a.to_json() for label, a in self.alignments.items()}).encode()
         if aligned != self._aligned:
             chunks["aligned"] = self._aligned = aligned
-        return chunks
+        return chunks | self.rounds.snapshot()
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes the state that these chunks hold."""
         self.query.restore(_under("query/", chunks))
         for label, gate in self.gates.items():
             gate.restore(_under(f"gate/{label}/", chunks) or self._sibling(label, chunks))
+        self.rounds.restore(chunks)
         self._aligned = chunks["aligned"]
         aligned = json.loads(self._aligned)
         self.alignments |= {n: Alignment.from_json(a) for n, a in aligned.items() if n in self.alignments}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from caesura.errors import PlanError
 from caesura.fixpoint.node import Fixpoint, Recursive
 from caesura.fixpoint.operator import SEED, FlyingFixpoint
-from caesura.plan import walk
+from caesura.plan import Node, walk
 from caesura.plan.loops import on_loop
 from caesura.plan.ring import Ring
 from caesura.runtime.graph import Cell, Edge, Graph
@@ -30,23 +30,28 @@ class Loop:
         self.head.operator.counters.extra["loop_state"] = held
 
 
-def close(graph: Graph, node: Fixpoint, head: Cell, cells: Mapping[str, Cell]) -> Loop:
-    """Joins a loop's end to its beginning; its inner loops are closed already."""
-    body = node.inputs[1]
+def close(
+    graph: Graph, node: Fixpoint, head: Cell, cells: Mapping[str, Cell], crossing: Node | None = None
+) -> Loop:
+    """Joins a loop's end to its beginning; its inner loops are closed already.
+
+    ``crossing`` is the loop's body where what it derives crosses buckets on its way to the end.
+    """
+    body = node.inputs[1] if crossing is None else crossing
     circle = on_loop(body, node.loop)
     start = next(cells[n.fingerprint] for n in walk(body) if isinstance(n, Recursive) and n.loop == node.loop)
     head.around = graph.open(start, 0, back=True)
-    members = [cells[fp] for fp in circle]
+    members = [cells[fp] for fp in circle if fp in cells]
     for fp, ports in circle.items():
         _place(node.loop, cells[fp], ports)
     operator = head.operator
     assert isinstance(operator, FlyingFixpoint)
-    operator.speculate = "arrival"
+    operator.speculate, operator.across = "arrival", crossing is not None
     entries, entrances = _entries(node, members, head)
     operator.close_loop(entries, entrances)
     inner = [start.inputs[0], head.inputs[1]]
     inner += [cells[fp].inputs[port] for fp, ports in circle.items() for port in ports]
-    if node.progress == "staged":
+    if node.progress == "staged" and crossing is None:
         _stage(members, node.loop, head, inner)
     return Loop(node.loop, head, [start, *members])
 

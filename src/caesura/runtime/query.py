@@ -57,6 +57,7 @@ class Query:
         speculate: Speculate = "arrival",
         unused: Iterable[str] = (),
         claims: Mode | None = None,
+        crossing: Mapping[str, Node] | None = None,
     ) -> None:
         self._unused = set(unused)
         """Inputs that may be fed although no output needs them."""
@@ -74,6 +75,11 @@ class Query:
         self._loops: list[Loop] = []
         for node in walk(*outputs.values()):
             self._mount(node, speculate)
+        for node in [cell.node for cell in self.graph.cells]:
+            if isinstance(node, Fixpoint):
+                body = (crossing or {}).get(node.loop)
+                head = self._cells[node.fingerprint]
+                self._loops.append(close(self.graph, node, head, self._cells, body))
         refuse_open(self._cells, self._loops)
         self.claiming: Claiming | None = None
         for name, node in outputs.items():
@@ -98,8 +104,6 @@ class Query:
         self._cells[node.fingerprint] = cell
         for port, source in enumerate(node.inputs):
             self.graph.connect(self._cells[source.fingerprint], cell, port)
-        if isinstance(node, Fixpoint):
-            self._loops.append(close(self.graph, node, cell, self._cells))
         if isinstance(node, SourceNode):
             self._readers[label] = _Reader(node, cell)
         elif isinstance(node, Input):
@@ -266,6 +270,10 @@ class Query:
         for loop in self._loops:
             loop.measure()
         return counted
+
+    def loop_head(self, loop: str) -> Cell:
+        """The step that closes a loop."""
+        return next(known.head for known in self._loops if known.name == loop)
 
     @property
     def state_rows(self) -> int:

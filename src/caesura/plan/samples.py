@@ -1,0 +1,36 @@
+"""Patterns to ask a step's punctuation rule with, when only the rule is known."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+
+from caesura.punctuation import Pattern, lt, value
+
+
+def sample(schema: pa.Schema, names: tuple[str, ...]) -> Pattern:
+    """A pattern that names these attributes, to ask a rule with."""
+    constraints = {}
+    for name in names:
+        if name == "time":
+            constraints[name] = lt(0)
+        elif name in schema.names:
+            constraints[name] = value(_any_value(schema.field(name).type))
+    return Pattern.of(constraints)
+
+
+def _any_value(t: pa.DataType) -> object:
+    if pa.types.is_boolean(t):
+        return True
+    if pa.types.is_string(t) or pa.types.is_large_string(t):
+        return "x"
+    if pa.types.is_binary(t):
+        return b"x"
+    if pa.types.is_decimal(t):
+        return Decimal(0)
+    return pa.scalar(0, pa.int64()).cast(t).as_py() if not pa.types.is_timestamp(t) else _epoch(t)
+
+
+def _epoch(t: pa.DataType) -> object:
+    return pa.scalar(0, pa.int64()).cast(t).as_py()
