@@ -19,6 +19,7 @@ from caesura.consistency import Claim, Mode, Tokens
 from caesura.errors import PlanError
 from caesura.plan import Node, here
 from caesura.plan.prune import prune
+from caesura.runtime.eager import Eager, eager
 from caesura.runtime.pipelines import Views, run_views, token_mode, write_views
 from caesura.runtime.query import Query
 
@@ -49,6 +50,13 @@ class Pipeline:
     def query(self, *, claims: Mode | None = None, schedule: Schedule | None = None) -> Query:
         """All views as one query in this process, to be fed and stepped; its outputs are the views."""
         return Query(prune(self.nodes), claims=claims or Tokens(), schedule=schedule)
+
+    def eager(self, *, schedule: Schedule | None = None) -> Eager:
+        """Runs without claims, and counts the states that a reader would have seen and that are wrong.
+
+        It looks at every row twice: take a small part of the input.
+        """
+        return eager(self.nodes, schedule)
 
     def write(self, path: str | Path, *, claims: Mode | None = None) -> list[Claim]:
         """Runs all views into a folder that `cz.read_claimed` reads; goes on behind its last claim."""

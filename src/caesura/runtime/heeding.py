@@ -104,9 +104,7 @@ class HeedClaims(Claiming):
         self._enter(emitter, items, entered, raw.lane)
         return raw
 
-    def _enter(
-        self, emitter: Emitter, items: list[Item], entered: I64 | None, lane: int | None
-    ) -> None:
+    def _enter(self, emitter: Emitter, items: list[Item], entered: I64 | None, lane: int | None) -> None:
         log, k = self.logs[emitter.label], self.order[emitter.label]
         for item in items:
             first = emitter.items + 1

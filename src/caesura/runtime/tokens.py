@@ -24,7 +24,12 @@ from caesura.punctuation import INFINITY, MIN_TIME, Intent, Punctuation
 from caesura.runtime.claiming import Claiming, Reader, insert_only
 from caesura.runtime.emitter import Emitter
 from caesura.runtime.graph import Cell
+from caesura.runtime.publish import Subscribed
 from caesura.runtime.views import View
+
+
+SLICE = 4096
+"""How many rows a source gives at most before its CTI is looked at, where claims are at times."""
 
 
 class TokenClaims(Claiming):
@@ -53,26 +58,28 @@ class TokenClaims(Claiming):
 
     def _room(self, emitter: Emitter) -> int | None:
         """How many events a source may give before its next token; None for any number."""
-        if isinstance(self.mode, Synchronised) or self.followed:
+        if self.followed:
             return None
+        if isinstance(self.mode, Synchronised):
+            return SLICE
         every = self.pace.every if self.pace is not None else self.mode.every
         return None if every is None else max(1, every - emitter.since)
 
     def turn(self, reader: Reader, emitter: Emitter) -> None:
         room = self._room(emitter)
-        whole = (
-            room is not None
-            and not self.mode.saves
-            and insert_only(reader)
-            and len(self.roots) == len(self.emitters)
-        )
-        if whole and not _punctuated(reader):
-            self._read_whole(reader, emitter, room or 1)
+        if room is not None and self._carries(reader):
+            self._read_whole(reader, emitter, room)
             return
         raw = self.read(reader, emitter, room)
         if raw is not None:
             emitter.since += raw.batch.num_rows
         self._place(emitter)
+
+    def _carries(self, reader: Reader) -> bool:
+        """Whether a batch enters as one page, in which tokens can stand."""
+        if self.mode.saves or isinstance(self.mode, Synchronised) or _punctuated(reader):
+            return False
+        return insert_only(reader) and len(self.roots) == len(self.emitters)
 
     def _read_whole(self, reader: Reader, emitter: Emitter, room: int) -> None:
         """Reads a batch, and puts tokens into its page as row positions."""
@@ -132,7 +139,8 @@ class TokenClaims(Claiming):
 
     def feed(self, label: str, item: Item) -> None:
         emitter = self.emitters[label]
-        while isinstance(item, Page) and (room := self._room(emitter)) is not None and room < len(item):
+        counted = isinstance(self.mode, Tokens)
+        while counted and isinstance(item, Page) and len(item) > (room := self._room(emitter) or len(item)):
             self._fed(emitter, item.slice(0, room))
             item = item.slice(room, len(item) - room)
         self._fed(emitter, item)
@@ -243,6 +251,7 @@ class TokenClaims(Claiming):
         if own is not None and at is not None and own.promises.cti < at:
             merged = token(number_of(merged), prefix_of(merged), own.promises.cti)
         if cell in self.followed:
+            merged = _from_elsewhere(cell, merged)
             self._follow(merged)
         if self.mode.saves:
             self._save(number_of(merged), cell)
@@ -323,6 +332,13 @@ class TokenClaims(Claiming):
         self._times = [MIN_TIME] * (meta["number"] - len(meta["times"])) + list(meta["times"])
         for emitter in self.roots:
             emitter.tokens = meta["number"]
+
+
+def _from_elsewhere(cell: Cell, came: Punctuation) -> Punctuation:
+    """Another query's token, its sources named after the output that it came by."""
+    name = cell.node.publication.output if isinstance(cell.node, Subscribed) else cell.label
+    prefix = {f"{name}/{label}": part for label, part in prefix_of(came).items()}
+    return token(number_of(came), prefix, came.noted("time"))
 
 
 def _punctuated(reader: Reader) -> bool:
