@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from caesura.cli.doctor import examine
-from caesura.cli.load import load
+from caesura.cli.load import load, load_pipeline
 from caesura.errors import CaesuraError
 
 app = typer.Typer(
@@ -72,6 +72,28 @@ def preview(target: Target, rows: int = 20, as_json: AsJson = False) -> None:
     """Runs in this process until some final rows have come out."""
     result = load(target).preview(rows)
     typer.echo(json.dumps(result.table().to_pylist(), default=str) if as_json else str(result))
+
+
+@app.command()
+@told
+def audit(
+    path: Annotated[str, typer.Argument(help="a folder that a pipeline was written to")],
+    flow: Annotated[str | None, typer.Option(help="the pipeline, as flow.py:NAME")] = None,
+    most: Annotated[int, typer.Option(help="how many claims to recompute; 0 for all")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Recomputes claimed prefixes in plain Python and compares; exit code 1 if anything is wrong."""
+    from caesura.audit import audit as check_claims
+
+    plan = None if flow is None else load_pipeline(flow).nodes
+    report = check_claims(path, plan=plan, most=most or None)
+    if as_json:
+        found = [{"claim": f.claim.number, "view": f.view, "right": f.right} for f in report.findings]
+        typer.echo(json.dumps({"right": report.right, "flaws": report.flaws, "states": found}))
+    else:
+        typer.echo(str(report))
+    if not report.right:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -36,13 +36,13 @@ class Pace:
     _sums: list[float] = field(default_factory=lambda: [0.0] * 5)
     """Of (1, n, n^2, s, n s), weighted."""
     _turn: int = 0
-    _base: int = 1024
+    base: int = 1024
     _open: dict[int, tuple[int, float]] = field(default_factory=dict)
     _last: tuple[int, float] | None = None
     _out: float = 0.0
 
     def __post_init__(self) -> None:
-        self._base = self.every
+        self.base = self.every
 
     def put(self, number: int, events: int, now: float) -> None:
         """A token enters, behind so many events in all."""
@@ -66,20 +66,20 @@ class Pace:
             self._sums[place] = self._sums[place] * self.forget + value
         self._turn += 1
         if backlog > 1.0:
-            self._base = min(MOST, self._base * 2)
+            self.base = min(MOST, self.base * 2)
         else:
-            self._base = self._best(rate)
-        self.every = self._base * 2 if self._turn % 4 == 0 else self._base
+            self.base = self._best(rate)
+        self.every = self.base * 2 if self._turn % 4 == 0 else self.base
 
     def _best(self, rate: float | None) -> int:
         event, per_token = self.costs()
         if event <= 0.0:
-            return min(MOST, self._base * 2)
+            return min(MOST, self.base * 2)
         wanted = per_token / (self.share * event)
         if rate is not None:
             spare = self.slack / rate - event
             wanted = max(wanted, per_token / spare) if spare > 0 else MOST
-        near = min(max(wanted, self._base / 2), self._base * 2)
+        near = min(max(wanted, self.base / 2), self.base * 2)
         return int(min(MOST, max(LEAST, near)))
 
     def costs(self) -> tuple[float, float]:
