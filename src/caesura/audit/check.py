@@ -143,6 +143,8 @@ def compare(claim: Claim, view: str, node: Node, wanted: Rows, got: History) -> 
     names = node.schema.names
     want: Bag = Counter((le, re, tuple(comparable(p[n]) for n in names)) for le, re, p in wanted)
     have: Bag = got.bag
+    if claim.covers == "before" and claim.time is not None:
+        want, have = _before(want, claim.time), got.before(claim.time)
     missing, extra = want - have, have - want
     if claim.under:
         let_go = [m.pattern for m in claim.under]
@@ -151,6 +153,15 @@ def compare(claim: Claim, view: str, node: Node, wanted: Rows, got: History) -> 
             if any(set(p.attributes) <= set(shown) and p.matches_row(shown) for p in let_go):
                 del missing[row]
     return Finding(claim, view, _shown(missing), _shown(extra))
+
+
+def _before(rows: Bag, t: int) -> Bag:
+    """The part of a state that lies before a time."""
+    cut: Bag = Counter()
+    for (le, re, row), n in rows.items():
+        if le < t:
+            cut[(le, min(re, t), row)] += n
+    return cut
 
 
 def _shown(rows: Bag) -> tuple[Any, ...]:

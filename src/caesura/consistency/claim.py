@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from caesura.consistency.levels import Level
 from caesura.punctuation import Pattern, Punctuation
+
+
+Covers = Literal["all", "before"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Claim:
     """The feedback in force: the state may lack what it lets go."""
     output: Mapping[str, int] = field(default_factory=dict)
     """How many rows, inserts and retracts alike, each view has given up to here."""
+    covers: Covers = "all"
+    """Whether it answers for the whole state, or for what lies before its time."""
 
     def at(self, output: Mapping[str, int]) -> Claim:
         """The same claim, knowing how far each view is."""
@@ -101,6 +106,7 @@ class Claim:
             "time": self.time,
             "under": [message.to_json() for message in self.under],
             "output": dict(self.output),
+            "covers": self.covers,
         }
 
     @staticmethod
@@ -113,10 +119,11 @@ class Claim:
             data["time"],
             tuple(Punctuation.from_json(message) for message in data["under"]),
             data["output"],
+            data["covers"],
         )
 
     def __str__(self) -> str:
-        at = "" if self.time is None else f" at time {self.time}"
+        at = "" if self.time is None else f" {'at' if self.covers == 'all' else 'before'} time {self.time}"
         under = f", under {'; '.join(map(str, self.under))}" if self.under else ""
         sources = "; ".join(f"{source} {prefix}" for source, prefix in self.prefix.items())
         return f"claim {self.number}: {self.level}{at} for {sources}{under}"

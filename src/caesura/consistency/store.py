@@ -103,7 +103,7 @@ class Store:
         file = self.path / "_pipeline" / "pipeline.json"
         if file.exists():
             there = json.loads(file.read_text())
-            if there["views"] != said["views"]:
+            if there["views"] != said["views"] or there.get("steps") != said.get("steps"):
                 raise DataError(
                     f"'{self.path}' holds the views of another pipeline: {', '.join(there['views'])}.",
                     remedy="Give a new folder, or the pipeline that wrote this one.",

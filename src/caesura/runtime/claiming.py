@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from caesura.consistency import Claim, Level, Mode, Prefix
+from caesura.consistency.claim import Covers
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.events.rows import Chunks
@@ -134,8 +135,9 @@ class Claiming:
 
     def heard(self, message: Punctuation) -> None:
         """A consumer spoke: claims from now on name what it lets go."""
-        if message.intent is Intent.ASSUMED and message not in self.under:
-            self.under.append(message)
+        plain = Punctuation(message.pattern, message.intent)
+        if message.intent is Intent.ASSUMED and plain not in self.under:
+            self.under.append(plain)
 
     @property
     def ahead(self) -> bool:
@@ -146,11 +148,16 @@ class Claiming:
         return {label: emitter.prefix() for label, emitter in self.emitters.items()}
 
     def claim(
-        self, number: int, prefix: Mapping[str, Prefix], output: Mapping[str, int], time: int | None = None
+        self,
+        number: int,
+        prefix: Mapping[str, Prefix],
+        output: Mapping[str, int],
+        time: int | None = None,
+        covers: Covers = "all",
     ) -> Claim:
         """Makes a claim, and lets held output go."""
         level = self.level if time is None else Level.SYNCHRONISED
-        made = Claim(number, level, dict(prefix), time, tuple(self.under), dict(output))
+        made = Claim(number, level, dict(prefix), time, tuple(self.under), dict(output), covers)
         self.claims.append(made)
         self.covered = dict(prefix)
         for view in self.views.values():

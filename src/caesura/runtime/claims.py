@@ -14,6 +14,7 @@ from caesura.runtime.draining import DrainClaims
 from caesura.runtime.graph import Cell, Edge, Graph
 from caesura.runtime.heeding import HeedClaims
 from caesura.runtime.publish import Subscribed
+from caesura.runtime.settling import SettledClaims
 from caesura.runtime.tokens import TokenClaims
 
 
@@ -29,6 +30,8 @@ def claiming_for(
     followed = {label: cell for label, (cell, _) in inputs.items() if isinstance(cell.node, Subscribed)}
     parts: tuple[Any, ...] = (graph, outputs, readers, inputs, followed)
     match mode:
+        case Synchronised() if any(edge.back for edge in graph.edges):
+            return SettledClaims(mode, *parts)
         case Tokens() | Synchronised():
             return TokenClaims(mode, *parts)
         case Heeding():

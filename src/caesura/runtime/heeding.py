@@ -54,6 +54,11 @@ class HeedClaims(Claiming):
                 "a subscription brings no labels of its own sources.",
                 remedy="Run the query with claims=cz.tokens(); the publisher's tokens come with its rows.",
             )
+        if any(edge.back for edge in self.graph.edges):
+            raise StreamError(
+                "labels cannot be followed around a loop.",
+                remedy="Take claims from the loop's own punctuation: claims=cz.synchronised(...).",
+            )
         self.naive = mode.scan == "naive"
         self.order = {label: place for place, label in enumerate(self.emitters)}
         self.logs = {label: Log() for label in self.emitters}
@@ -122,6 +127,11 @@ class HeedClaims(Claiming):
 
     def derived(self, cell: Cell, item: Item, items: list[Item]) -> list[Item]:
         super().derived(cell, item, items)
+        if cell.responder is not None:
+            raise StreamError(
+                "feedback was given, and labels do not tell what it lets go.",
+                remedy="Take claims=cz.tokens(); they name the feedback that they are under.",
+            ).at(cell.node.step, cell.node.place)
         labels = labels_of(item)
         seen = self.seen[id(cell)]
         raised(seen, labels.most)

@@ -55,11 +55,11 @@ def write_views(nodes: Mapping[str, Node], path: str | Path, mode: Tokens | Sync
     store = Store(path)
     query = Query(prune(nodes), claims=replace(mode, saves=True, release="consistent"))
     schemas = {name: row_schema(node.schema, node.time) for name, node in nodes.items()}
-    about = {"host": "embedded", "sources": list(source_labels(nodes)), "mode": str(mode)}
+    about = {"host": "embedded", "sources": list(source_labels(nodes)), "steps": steps_of(query)}
     store.open(schemas, about, pickled(nodes))
     chain = store.chain()
     last = chain.last
-    log = StateLog(store)
+    log = StateLog(store, {cell.node.fingerprint: cell.label for cell in query.graph.cells})
     if last is not None:
         query.restore(log.load(last.state))
     _clear(store, last)
@@ -106,15 +106,21 @@ def _clear(store: Store, last: Manifest | None) -> None:
 
 
 class StateLog:
-    """Snapshots as files: what changed at each claim, and now and then everything."""
+    """Snapshots as files: what changed at each claim, and now and then everything.
 
-    def __init__(self, store: Store) -> None:
+    In files a step goes by its label: a fingerprint may hold what changes from process to process.
+    """
+
+    def __init__(self, store: Store, labels: Mapping[str, str]) -> None:
         self.folder = store.path / "_state"
+        self.labels = dict(labels)
+        self.prints = {label: fingerprint for fingerprint, label in labels.items()}
         self.files: list[str] = []
         self.whole: dict[str, bytes] = {}
 
     def save(self, number: int, chunks: Chunks) -> tuple[str, ...]:
         """Writes what changed; gives the files that a restart from here needs."""
+        chunks = {_renamed(name, self.labels): data for name, data in chunks.items()}
         for name, data in chunks.items():
             if data is None:
                 self.whole.pop(name, None)
@@ -139,7 +145,17 @@ class StateLog:
                 else:
                     self.whole[name] = data
         self.files = list(files)
-        return dict(self.whole)
+        return {_renamed(name, self.prints): data for name, data in self.whole.items()}
+
+
+def _renamed(name: str, names: Mapping[str, str]) -> str:
+    head, _, rest = name.partition("/")
+    return f"{names[head]}/{rest}" if rest and head in names else name
+
+
+def steps_of(query: Query) -> list[str]:
+    """Every step in a form that two runs of the same plan share."""
+    return [f"{c.label}: {c.node.kind} ({', '.join(c.node.schema.names)})" for c in query.graph.cells]
 
 
 def _packed(chunks: Mapping[str, bytes | None]) -> bytes:

@@ -249,7 +249,9 @@ class Query:
 
     def saved(self) -> list[tuple[Claim, Chunks]]:
         """Snapshots that were completed since the last call, each landing on its claim."""
-        return saved_by(self._claiming())
+        found = saved_by(self._claiming())
+        spoken = self.assumptions.snapshot() if found else {}
+        return [(claim, {**chunks, **spoken}) for claim, chunks in found]
 
     def _claiming(self) -> Claiming:
         if self.claiming is None:

@@ -23,6 +23,7 @@ from caesura.plan import ticks
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Punctuation
 from caesura.runtime.claiming import Claiming, Reader, insert_only
 from caesura.runtime.emitter import Emitter
+from caesura.runtime.feedback import snapshot_of
 from caesura.runtime.graph import Cell
 from caesura.runtime.publish import Subscribed
 from caesura.runtime.views import View
@@ -306,7 +307,8 @@ class TokenClaims(Claiming):
     def _save(self, number: int, cell: Cell) -> None:
         chunks = self._barriers.setdefault(number, {})
         for name, data in cell.operator.snapshot().items():
-            chunks[f"{cell.label}/{name}"] = data
+            chunks[f"{cell.node.fingerprint}/{name}"] = data
+        chunks |= snapshot_of(cell)
 
     def _own(self, made: Claim) -> Chunks:
         """The part of a snapshot that is about the claim: offsets to read on from, and counts."""
@@ -352,7 +354,7 @@ def _refuse_loops(edges: list[Any]) -> None:
     if any(edge.back for edge in edges):
         raise StreamError(
             "tokens cannot be aligned around a loop.",
-            remedy="Take claims from the loop's own punctuation: claims=cz.settled().",
+            remedy="Take claims from the loop's own punctuation: claims=cz.synchronised(...).",
         )
 
 
