@@ -24,7 +24,10 @@ from caesura.runtime.pipelines import Views, run_views, token_mode, write_views
 from caesura.runtime.query import Query
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from caesura.runtime import Schedule
+    from caesura.spark import SparkQuery
 
 
 class Pipeline:
@@ -66,10 +69,26 @@ class Pipeline:
         """Like `write`, but gives each claim as it is made."""
         return write_views(self.nodes, path, token_mode(claims or Tokens()))
 
-    def start(self, spark: Any, *, path: str | Path, checkpoint: str | Path, **options: Any) -> Any:
-        """Starts all views on Spark as one query; each epoch ends in a claim with a manifest in ``path``."""
+    def start(
+        self,
+        spark: SparkSession,
+        *,
+        path: str | Path,
+        checkpoint: str | Path,
+        trigger: str = "continuous",
+        files_per_epoch: int | None = None,
+        allow_unbounded: bool = False,
+    ) -> SparkQuery:
+        """Starts all views on Spark as one query; each epoch ends in a claim with a manifest in ``path``.
+
+        Views whose state would grow without bound are refused, unless ``allow_unbounded``.
+        """
+        from caesura.contracts import require_safe
         from caesura.spark.claims import start_pipeline
 
+        for node in self.nodes.values():
+            require_safe(node, allow_unbounded=allow_unbounded)
+        options: dict[str, Any] = {"trigger": trigger, "files_per_epoch": files_per_epoch}
         return start_pipeline(self.nodes, spark, path=path, checkpoint=checkpoint, **options)
 
 

@@ -90,14 +90,16 @@ def audit(path: str | Path, *, plan: Mapping[str, Node] | None = None, most: int
     nodes = _stored(store) if plan is None else dict(plan)
     chosen = spread(chain.manifests, most)
     states = []
+    files: dict[int, dict[str, list[str]]] = {}
     for manifest in chosen:
         place = chain.manifests.index(manifest)
         seen = Claimed(store, tuple(chain.manifests[: place + 1]))
+        files[manifest.claim.number] = _files(seen)
         try:
             states.append((manifest.claim, {view: seen.history(view) for view in nodes}))
         except (CaesuraError, OSError) as error:
             report.flaws.append(f"claim {manifest.claim.number} cannot be read: {error}")
-    report.findings = audit_states(nodes, states)
+    report.findings = audit_states(nodes, states, files)
     if not chain.manifests:
         report.flaws.append("there is no claim that holds")
     return report
@@ -111,10 +113,24 @@ def spread(claims: Sequence[Any], most: int | None) -> list[Any]:
     return [claims[round(i * step)] for i in range(most - 1)] + [claims[-1]]
 
 
+def _files(seen: Claimed) -> dict[str, list[str]]:
+    """The files that each source has read up to a claim, epoch by epoch."""
+    found: dict[str, list[str]] = {}
+    for manifest in seen.manifests:
+        for source, some in manifest.read.items():
+            found.setdefault(source, []).extend(some)
+    return found
+
+
 def audit_states(
-    nodes: Mapping[str, Node], states: Iterable[tuple[Claim, Mapping[str, History]]]
+    nodes: Mapping[str, Node],
+    states: Iterable[tuple[Claim, Mapping[str, History]]],
+    files: Mapping[int, Mapping[str, Sequence[str]]] | None = None,
 ) -> list[Finding]:
-    """Holds the state of each view at each claim against the query on the claimed prefix."""
+    """Holds the state of each view at each claim against the query on the claimed prefix.
+
+    ``files`` names, per claim and source, the files that make up the prefix, where offsets do not.
+    """
     labels = {id(node): label for label, node in source_labels(nodes).items()}
     findings: list[Finding] = []
     claims: list[Claim] = []
@@ -123,7 +139,8 @@ def audit_states(
 
         def given(node: SourceNode, claim: Claim = claim) -> Rows:
             assert isinstance(node, Source)
-            return rows_of(node, claim.prefix[labels[id(node)]])
+            label = labels[id(node)]
+            return rows_of(node, claim.prefix[label], (files or {}).get(claim.number, {}).get(label))
 
         try:
             wanted = evaluate(nodes, given)

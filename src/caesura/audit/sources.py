@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from caesura.audit.values import NotAuditedError
 from caesura.consistency import Prefix
 from caesura.errors import StreamError
+from caesura.io.files import FileReader
 from caesura.io.in_data import find_marks
 from caesura.io.source import Source
 from caesura.plan import Raw
@@ -18,8 +20,11 @@ from caesura.testing.oracles.rows import Rows, same
 Event = tuple[int, int, int | None, dict[str, Any]]
 
 
-def rows_of(source: Source, prefix: Prefix) -> Rows:
-    """The history that a prefix of a source makes; late and malformed rows are left out."""
+def rows_of(source: Source, prefix: Prefix, files: Sequence[str] | None = None) -> Rows:
+    """The history that a prefix of a source makes; late and malformed rows are left out.
+
+    ``files`` are the files that make up the prefix, in order, where it is not counted in rows.
+    """
     policy = source.policy
     clock = policy.clock_lag is not None or policy.idle is not None or policy.node is not None
     many = source.reader.lanes > 1 and (policy.column is not None or source.reader.punctuates)
@@ -35,6 +40,17 @@ def rows_of(source: Source, prefix: Prefix) -> Rows:
     read: dict[int, int] = {}
     tops: dict[int, int] = {}
     said: list[Pattern] = []
+    if files is not None:
+        for raw in _read_files(source, files):
+            events += _events(source, raw, lag, tops, said)
+        return _folded(events)
+    if prefix.log:
+        raise NotAuditedError(
+            f"the rows behind {prefix.log} of '{source.step}' cannot be read again from here.",
+            remedy="Audit a pipeline over files, or compare the views by hand.",
+            step=source.step,
+            place=source.place,
+        )
     for raw in source.read({}):
         end = prefix.offsets.get(raw.lane, 0)
         if raw.offset >= end:
@@ -51,6 +67,14 @@ def rows_of(source: Source, prefix: Prefix) -> Rows:
                 place=source.place,
             )
     return _folded(events)
+
+
+def _read_files(source: Source, files: Sequence[str]) -> Iterator[Raw]:
+    reader = source.reader
+    assert isinstance(reader, FileReader)
+    for file in files:
+        if file.endswith(reader.suffixes):
+            yield from reader.read_file(file)
 
 
 def _first(raw: Raw, rows: int) -> Raw:

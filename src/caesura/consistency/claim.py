@@ -33,6 +33,8 @@ class Prefix:
     """What the source had promised."""
     closed: bool = False
     """Whether this is all that the source has."""
+    log: str = ""
+    """On Spark, the source's entry in the offset log."""
 
     @property
     def items(self) -> int:
@@ -51,6 +53,7 @@ class Prefix:
             "offsets": {str(lane): at for lane, at in self.offsets.items()},
             "definite": [pattern.to_json() for pattern in self.definite],
             "closed": self.closed,
+            "log": self.log,
         }
 
     @staticmethod
@@ -62,10 +65,13 @@ class Prefix:
             {int(lane): at for lane, at in data["offsets"].items()},
             tuple(Pattern.from_json(pattern) for pattern in data["definite"]),
             data["closed"],
+            data["log"],
         )
 
     def __str__(self) -> str:
         said = ", ".join(map(str, self.definite))
+        if self.log:
+            return f"up to {self.log}"
         return f"{_many(self.rows, 'row')} + {_many(self.punctuations, 'punctuation')}" + (
             f" ({said})" if said else ""
         )

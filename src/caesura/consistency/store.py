@@ -47,12 +47,15 @@ class Manifest:
     """The files that a restart needs, oldest first."""
     before: str = ""
     """The check of the manifest before it."""
+    read: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """On Spark, the files that each source read since the claim before."""
 
     @property
     def body(self) -> dict[str, Any]:
         files = {view: [vars(w) for w in some] for view, some in self.files.items()}
         own = {"format": FORMAT, "claim": self.claim.to_json(), "files": files}
-        return {**own, "state": list(self.state), "before": self.before}
+        read = {source: list(some) for source, some in self.read.items()}
+        return {**own, "state": list(self.state), "before": self.before, "read": read}
 
     @property
     def check(self) -> str:
@@ -69,7 +72,8 @@ class Manifest:
             said = json.loads(data)
             files = {v: tuple(Written(**w) for w in some) for v, some in said["files"].items()}
             claim = Claim.from_json(said["claim"])
-            made = Manifest(claim, files, tuple(said["state"]), said["before"])
+            read = {source: tuple(some) for source, some in said["read"].items()}
+            made = Manifest(claim, files, tuple(said["state"]), said["before"], read)
             return made if made.check == said["check"] else None
         except (ValueError, KeyError, TypeError, AttributeError):
             return None

@@ -35,7 +35,17 @@ from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.union import Union
-from caesura.plan import FeedbackRule, GivenUp, Holding, Need, Node, Operator, Properties, Translation, aligned
+from caesura.plan import (
+    FeedbackRule,
+    GivenUp,
+    Holding,
+    Need,
+    Node,
+    Operator,
+    Properties,
+    Translation,
+    aligned,
+)
 from caesura.plan.lifetimes import Whole
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern
 

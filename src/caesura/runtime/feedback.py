@@ -106,7 +106,8 @@ class Assumptions:
 
     def snapshot(self) -> Chunks:
         spoken = [
-            [s.number, s.intent.value, s.output, [p.to_json() for p in s.patterns]] for s in self._spoken.values()
+            [s.number, s.intent.value, s.output, [p.to_json() for p in s.patterns]]
+            for s in self._spoken.values()
         ]
         data = json.dumps({"last": self._last, "spoken": spoken}).encode()
         if data == self._saved or (not self._last and not self._saved):

@@ -144,7 +144,9 @@ class Told:
                 sieve.replace(sieve.told)
 
     def broken(self, *lines: str) -> AssertionError:
-        acts = [f"before item {at + 1}: {kind} {what}" for at, some in self.acts.items() for kind, what in some]
+        acts = [
+            f"before item {at + 1}: {kind} {what}" for at, some in self.acts.items() for kind, what in some
+        ]
         return self.trial.broken("feedback", f"thin {self.thin}", *acts, *lines)
 
 
@@ -191,7 +193,9 @@ def check_feedback(told: Told) -> None:
 
 def _check_rest(told: Told, query: Query) -> None:
     counters = query.counters()
-    guards = {label: c.feedback["guard state"] for label, c in counters.items() if c.feedback.get("guard state")}
+    guards = {
+        label: c.feedback["guard state"] for label, c in counters.items() if c.feedback.get("guard state")
+    }
     if guards:
         raise told.broken(f"at the end there are guards: {guards}")
     state = {label: c.state_rows for label, c in counters.items() if c.state_rows}
@@ -220,8 +224,6 @@ def draw_told(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKin
     return Told(trial, acts, data.draw(st.none() | st.integers(0, 5)))
 
 
-def check_feedback_laws(
-    case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS
-) -> None:
+def check_feedback_laws(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS) -> None:
     """Draws a trial of a case with feedback and checks law 6 on it."""
     check_feedback(draw_told(case, data, kinds=kinds))

@@ -166,8 +166,13 @@ class Join(Node):
         own = FeedbackRule(sides, "sides", purges=inner and all(p.insert_only for p in known))
         if inner:
             return (own,)
-        keys = SchemaMapping({a: Image(a) for a, _ in self.on}), SchemaMapping({a: Image(b) for a, b in self.on})
-        ports = tuple(Translation(mapping, Whole(1), props) for mapping, props in zip(keys, known, strict=True))
+        keys = (
+            SchemaMapping({a: Image(a) for a, _ in self.on}),
+            SchemaMapping({a: Image(b) for a, b in self.on}),
+        )
+        ports = tuple(
+            Translation(mapping, Whole(1), props) for mapping, props in zip(keys, known, strict=True)
+        )
         return FeedbackRule(ports, "groups", purges=True), own
 
     def keys(self, port: int) -> tuple[str, ...]:

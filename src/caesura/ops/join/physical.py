@@ -286,7 +286,9 @@ class JoinOperator(Operator):
             found.append(self._matching(port, own))
         if any(len(rows) for rows, side in zip(found, self.sides, strict=True) if side.preserved):
             return None
-        ends = [self.sides[port].rows.get("re")[rows].max(initial=MIN_TIME) for port, rows in enumerate(found)]
+        ends = [
+            self.sides[port].rows.get("re")[rows].max(initial=MIN_TIME) for port, rows in enumerate(found)
+        ]
         return GivenUp([], int(max(ends)), sum(self._dropped(port, rows) for port, rows in enumerate(found)))
 
     def _matching(self, port: int, pattern: Pattern) -> I64:
