@@ -104,7 +104,7 @@ def test_a_stopped_source_stops_synchronised_claims_and_is_named() -> None:
     query.run()
     assert query.claims == []
     assert query.claiming is not None
-    assert "'b' has given 0 tokens" in query.claiming.waiting()
+    assert query.claiming.waiting() == "waits for 'b', which has promised nothing"
     query.feed("b", cz.cti(8))
     query.run()
     assert [c.time for c in query.claims] == [5]

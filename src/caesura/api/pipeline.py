@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.api.stream import Stream
 from caesura.consistency import Claim, Mode, Tokens
-from caesura.errors import PlanError
+from caesura.errors import CaesuraError, PlanError
 from caesura.plan import Node, here
 from caesura.plan.prune import prune
 from caesura.runtime.eager import Eager, eager
-from caesura.runtime.pipelines import Views, run_views, token_mode, write_views
+from caesura.runtime.pipelines import Views, check_folder, run_views, token_mode, write_views
 from caesura.runtime.query import Query
 
 if TYPE_CHECKING:
@@ -67,7 +67,12 @@ class Pipeline:
 
     def writing(self, path: str | Path, *, claims: Mode | None = None) -> Iterator[Claim]:
         """Like `write`, but gives each claim as it is made."""
-        return write_views(self.nodes, path, token_mode(claims or Tokens()))
+        try:
+            mode = token_mode(claims or Tokens())
+            check_folder(self.nodes, path)
+        except CaesuraError as error:
+            raise error.at("pipeline", here()) from None
+        return write_views(self.nodes, path, mode)
 
     def start(
         self,

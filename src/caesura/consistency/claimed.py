@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from caesura.consistency.claim import Claim
 from caesura.consistency.store import Manifest, Store
-from caesura.errors import DataError, closest
+from caesura.errors import CaesuraError, DataError, closest
 from caesura.events import History, Page
 from caesura.events.page import KEPT
+from caesura.plan import here
 from caesura.punctuation import INFINITY
 
 OWN = ("kind", "LE", "RE", "RE_new")
@@ -49,19 +50,19 @@ class Claimed:
         """The rows of a view as they came: kind, LE, RE, RE_new, payload."""
         import pyarrow.parquet as pq
 
-        files = self.paths(view)
-        schema = self.store.schema(view)
+        files, schema = self.paths(view), self.store.schema(view)
         tables = [pq.read_table(file, schema=schema) for file in files]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def history(self, view: str) -> History:
         """A view's state: its rows folded."""
-        return History.of([page_of(self.changes(view))], _payload(self.store.schema(view)))
+        came = page_of(self.changes(view))
+        return History.of([came], _payload(self.store.schema(view)))
 
     def table(self, view: str) -> pa.Table:
         """A view's state as a table with LE and RE in front; a null RE never ends."""
-        schema = self.store.schema(view)
         state = self.history(view).page
+        schema = self.store.schema(view)
         ends = pa.array(state.re, mask=state.re == INFINITY)
         times = [pa.array(state.le).cast(schema.field("LE").type), ends.cast(schema.field("RE").type)]
         columns = [*times, *state.payload.columns]
@@ -69,7 +70,8 @@ class Claimed:
 
     def _known(self, view: str) -> None:
         if view not in self.views:
-            raise DataError(f"there is no view '{view}'.", remedy=closest(view, self.views))
+            error = DataError(f"there is no view '{view}'.", remedy=closest(view, self.views))
+            raise error.at("read_claimed", here())
 
 
 def read_claimed(path: str | Path, *, at: int | None = None) -> Claimed:
@@ -77,7 +79,14 @@ def read_claimed(path: str | Path, *, at: int | None = None) -> Claimed:
 
     Files that a claim names must be as they were written; what lies beside them does not count.
     """
-    store = Store(path)
+    try:
+        return _read(Store(path), at)
+    except CaesuraError as error:
+        raise error.at("read_claimed", here()) from None
+
+
+def _read(store: Store, at: int | None) -> Claimed:
+    path = store.path
     _ = store.about
     chain = store.chain()
     manifests = [m for m in chain.manifests if at is None or m.claim.number <= at]

@@ -8,12 +8,12 @@ a rate r the least n is the best that builds no backlog, among those where token
     n >= token / (slack / r - event)      the work is done before the next section is complete
 
 Both costs are estimated while it runs, by least squares over sections of two lengths, the old ones
-forgotten; so a section is sometimes twice as long.
+forgotten; so a section is now and then an eighth as long.
 
 >>> pace = Pace(every=100)
->>> for k in range(40):
+>>> for k in range(80):
 ...     pace.section(pace.every, busy=pace.every * 1e-6 + 1e-4, rate=None)
->>> 2500 < pace.every < 4500
+>>> 3000 < pace.base < 3500
 True
 """
 
@@ -22,6 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 LEAST, MOST = 16, 1 << 22
+IDLE = 0.8
+"""Where work takes less than this share of the time between two tokens, the source sets the rate."""
 
 
 @dataclass
@@ -32,7 +34,7 @@ class Pace:
     share: float = 0.03
     slack: float = 0.85
     """How much of the time between two tokens the work of a section may take."""
-    forget: float = 0.9
+    forget: float = 0.95
     _sums: list[float] = field(default_factory=lambda: [0.0] * 5)
     """Of (1, n, n^2, s, n s), weighted."""
     _turn: int = 0
@@ -52,8 +54,12 @@ class Pace:
         """The token of a round has left every output."""
         events, entered = self._open.pop(number, (0, now))
         if self._last is not None and events > self._last[0]:
-            begun = max(self._last[1], self._out)
-            self.section(events - self._last[0], busy=now - begun, rate=None)
+            fresh, gap = events - self._last[0], entered - self._last[1]
+            busy = now - max(entered if gap > 0 else self._last[1], self._out)
+            waits = gap > 0 and busy < IDLE * gap
+            rate = fresh / gap if waits else None
+            backlog = (now - entered - busy) / gap if waits else 0.0
+            self.section(fresh, busy=busy, rate=rate, backlog=backlog)
         self._last, self._out = (events, entered), now
 
     def section(self, events: int, *, busy: float, rate: float | None, backlog: float = 0.0) -> None:
@@ -69,10 +75,13 @@ class Pace:
             self.base = min(MOST, self.base * 2)
         else:
             self.base = self._best(rate)
-        self.every = self.base * 2 if self._turn % 4 == 0 else self.base
+        self.every = max(LEAST, self.base // 8) if self._turn % 8 == 0 else self.base
 
     def _best(self, rate: float | None) -> int:
-        event, per_token = self.costs()
+        known = self.costs()
+        if known is None:
+            return self.base
+        event, per_token = known
         if event <= 0.0:
             return min(MOST, self.base * 2)
         wanted = per_token / (self.share * event)
@@ -82,11 +91,11 @@ class Pace:
         near = min(max(wanted, self.base / 2), self.base * 2)
         return int(min(MOST, max(LEAST, near)))
 
-    def costs(self) -> tuple[float, float]:
-        """Seconds per event and per token, as estimated."""
+    def costs(self) -> tuple[float, float] | None:
+        """Seconds per event and per token, as estimated; None until sections of two lengths have come."""
         w, n, nn, s, ns = self._sums
         spread = w * nn - n * n
-        if spread <= 1e-9 * max(nn, 1.0):
-            return (s / n / 2 if n else 0.0), (s / w / 2 if w else 0.0)
+        if spread <= 1e-3 * w * nn:
+            return None
         event = (w * ns - n * s) / spread
         return max(event, 0.0), max((s - event * n) / w, 0.0)

@@ -166,7 +166,7 @@ class Mover(Operator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         le, re = self._node.move(page.le, page.re)
         if page.re_new is None:
-            moved = Page(le, re, page.payload)
+            moved = Page(le, re, page.payload, tags=page.tags)
             return [moved.filter(le < re)]
         assert page.retracts is not None
         kept = np.where(page.retracts, page.re_new, page.re)

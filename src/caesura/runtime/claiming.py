@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from caesura.consistency import Claim, Level, Mode, Prefix
 from caesura.consistency.claim import Covers
-from caesura.errors import StreamError
+from caesura.errors import CaesuraError, StreamError
 from caesura.events import Item, Page
 from caesura.events.rows import Chunks
 from caesura.plan import Ingress, Raw, SourceNode
@@ -124,9 +124,16 @@ class Claiming:
             emitter.closed = True
             self.let_in(emitter, items)
             return None
-        emitter.read(raw)
+        self.note(reader, emitter, raw)
         self.let_in(emitter, reader.cell.guarded(reader.ingress.raw, raw))
         return raw
+
+    def note(self, reader: Reader, emitter: Emitter, raw: Raw) -> None:
+        """Counts what was read; an offset that was read before is refused, naming the source."""
+        try:
+            emitter.read(raw)
+        except CaesuraError as error:
+            raise error.at(reader.node.step, reader.node.place) from None
 
     def let_in(self, emitter: Emitter, items: list[Item]) -> None:
         emitter.send(items)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caesura.consistency import Claim, Draining, Heeding, Mode, Synchronised, Tokens
-from caesura.errors import StreamError
+from caesura.errors import CaesuraError, StreamError
 from caesura.events.rows import Chunks
 from caesura.plan import here
 from caesura.runtime.claiming import Claiming, Reader
@@ -28,7 +28,14 @@ def claiming_for(
     """Watches a query in the way that a mode names."""
     inputs = {label: (_cell(edge), edge) for label, edge in edges.items()}
     followed = {label: cell for label, (cell, _) in inputs.items() if isinstance(cell.node, Subscribed)}
-    parts: tuple[Any, ...] = (graph, outputs, readers, inputs, followed)
+    try:
+        return _made(mode, graph, outputs, readers, inputs, followed)
+    except CaesuraError as error:
+        raise error.at("claims", here()) from None
+
+
+def _made(mode: Mode, graph: Graph, *rest: Any) -> Claiming:
+    parts = (graph, *rest)
     match mode:
         case Synchronised() if any(edge.back for edge in graph.edges):
             return SettledClaims(mode, *parts)
@@ -41,7 +48,7 @@ def claiming_for(
     raise StreamError(
         f"{mode!r} is no way of making claims.",
         remedy="Give cz.tokens(), cz.synchronised(), cz.heeding() or cz.draining().",
-    ).at("claims", here())
+    )
 
 
 def _cell(edge: Edge) -> Cell:

@@ -64,8 +64,8 @@ class HeedClaims(Claiming):
         self.logs = {label: Log() for label in self.emitters}
         self.flying = InFlight(len(self.order))
         self.reached: Vector = {}
-        self.seen: dict[int, Vector] = {id(cell): {} for cell in self.graph.cells}
-        self._silent = {id(cell) for cell in self.graph.cells if not shows_all(cell.node)}
+        self.seen: dict[int, Vector] = {id(c): {} for c in self.graph.cells if not shows_all(c.node)}
+        """Of each step that may lack rows on account of others, what it has seen."""
         self._fresh = False
         self._number = 0
         for edge in self.graph.edges:
@@ -102,7 +102,7 @@ class HeedClaims(Claiming):
             emitter.closed = True
             self.let_in(emitter, items)
             return None
-        emitter.read(raw)
+        self.note(reader, emitter, raw)
         items = reader.cell.guarded(reader.ingress.raw, raw)
         exact = insert_only(reader) and sum(isinstance(i, Page) for i in items) == 1
         entered = getattr(reader.ingress, "entered", None) if exact else None
@@ -115,6 +115,7 @@ class HeedClaims(Claiming):
             first = emitter.items + 1
             size = len(item) if isinstance(item, Page) else 1
             labels = Labels({k: np.arange(first, first + size)}, frozenset({k}))
+            labels.know({k: first}, {k: first + size - 1})
             log.add(item, first, size, entered, lane or 0)
             cell = emitter.cell
             self._fly(labels.least, 1 if cell is None else len(cell.outputs))
@@ -133,9 +134,9 @@ class HeedClaims(Claiming):
                 remedy="Take claims=cz.tokens(); they name the feedback that they are under.",
             ).at(cell.node.step, cell.node.place)
         labels = labels_of(item)
-        seen = self.seen[id(cell)]
-        raised(seen, labels.most)
-        if id(cell) in self._silent:
+        seen = self.seen.get(id(cell))
+        if seen is not None:
+            raised(seen, labels.most)
             raised(self.reached, labels.most)
         out = []
         for made in items:
@@ -144,7 +145,8 @@ class HeedClaims(Claiming):
             own = made.tags if isinstance(made, Page) else None
             if not isinstance(own, Labels):
                 size = len(made) if isinstance(made, Page) else 1
-                own = Labels({k: np.full(size, n) for k, n in seen.items()}, labels.active, labels.least)
+                most = labels.most if seen is None else seen
+                own = Labels({k: np.full(size, n) for k, n in most.items()}, labels.active, labels.least)
             self._fly(own.least, len(cell.outputs))
             out.append(tagged(made, own))
         if not self.naive:

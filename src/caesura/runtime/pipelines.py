@@ -52,11 +52,8 @@ def run_views(nodes: Mapping[str, Node], mode: Mode | None, schedule: Schedule |
 
 def write_views(nodes: Mapping[str, Node], path: str | Path, mode: Tokens | Synchronised) -> Iterator[Claim]:
     """Runs all views into a folder, a claim at a time; goes on behind the last claim that is there."""
-    store = Store(path)
+    store = check_folder(nodes, path)
     query = Query(prune(nodes), claims=replace(mode, saves=True, release="consistent"))
-    schemas = {name: row_schema(node.schema, node.time) for name, node in nodes.items()}
-    about = {"host": "embedded", "sources": list(source_labels(nodes)), "steps": steps_of(query)}
-    store.open(schemas, about, pickled(nodes))
     chain = store.chain()
     last = chain.last
     log = StateLog(store, {cell.node.fingerprint: cell.label for cell in query.graph.cells})
@@ -78,6 +75,16 @@ def write_views(nodes: Mapping[str, Node], path: str | Path, mode: Tokens | Sync
             yield claim
         if not going:
             return
+
+
+def check_folder(nodes: Mapping[str, Node], path: str | Path) -> Store:
+    """Makes a folder for the views, or refuses one that another pipeline has written to."""
+    store = Store(path)
+    schemas = {name: row_schema(node.schema, node.time) for name, node in nodes.items()}
+    steps = [f"{node.kind} ({', '.join(node.schema.names)})" for node in walk(*nodes.values())]
+    about = {"host": "embedded", "sources": list(source_labels(nodes)), "steps": steps}
+    store.open(schemas, about, pickled(nodes))
+    return store
 
 
 def _up_to(query: Query, view: str, claim: Claim) -> list[Item]:
@@ -153,11 +160,6 @@ def _renamed(name: str, names: Mapping[str, str]) -> str:
     return f"{names[head]}/{rest}" if rest and head in names else name
 
 
-def steps_of(query: Query) -> list[str]:
-    """Every step in a form that two runs of the same plan share."""
-    return [f"{c.label}: {c.node.kind} ({', '.join(c.node.schema.names)})" for c in query.graph.cells]
-
-
 def _packed(chunks: Mapping[str, bytes | None]) -> bytes:
     head = json.dumps([[name, None if d is None else len(d)] for name, d in chunks.items()]).encode()
     bodies = [d for d in chunks.values() if d is not None]
@@ -205,4 +207,4 @@ def token_mode(mode: Mode) -> Tokens | Synchronised:
     )
 
 
-__all__ = ["Views", "pa", "run_views", "source_labels", "token_mode", "write_views"]
+__all__ = ["Views", "check_folder", "pa", "run_views", "source_labels", "token_mode", "write_views"]

@@ -91,7 +91,7 @@ class TokenClaims(Claiming):
             self._place(emitter)
             return
         rows, before = raw.batch.num_rows, emitter.offsets.get(raw.lane, 0)
-        emitter.read(raw)
+        self.note(reader, emitter, raw)
         every = (self.pace.every if self.pace is not None else None) or self._every or rows
         cuts = list(range(room, rows, every))
         items = reader.cell.guarded(reader.ingress.raw, raw)
@@ -300,7 +300,7 @@ class TokenClaims(Claiming):
 
     def waiting(self) -> str:
         behind = [e for e in self.roots if e.tokens < max((e.tokens for e in self.roots), default=0)]
-        return ", ".join(f"'{e.label}' has given {e.tokens} tokens" for e in behind)
+        return ", ".join(f"waits for '{e.label}', which has promised {_promised(e)}" for e in behind)
 
     # -- snapshots --------------------------------------------------------------------------------------
 
@@ -341,6 +341,10 @@ def _from_elsewhere(cell: Cell, came: Punctuation) -> Punctuation:
     name = cell.node.publication.output if isinstance(cell.node, Subscribed) else cell.label
     prefix = {f"{name}/{label}": part for label, part in prefix_of(came).items()}
     return token(number_of(came), prefix, came.noted("time"))
+
+
+def _promised(emitter: Emitter) -> str:
+    return "nothing" if emitter.promises.cti == MIN_TIME else f"time < {emitter.promises.cti}"
 
 
 def _punctuated(reader: Reader) -> bool:

@@ -1,0 +1,286 @@
+"""Consistency: how far consistent states lie apart, what tokens and labels cost, and where the period settles.
+
+The paper's section 6: two joins on different columns of the same two streams, and a third over their
+outputs; keys are uniform in 1..5000, and once the same on both streams ("synchronised").
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import caesura as cz
+from benchmarks.report import Report
+from caesura import Stream, col
+from caesura.consistency import Mode
+from caesura.consistency.pace import Pace
+from caesura.events import Page
+from caesura.ops.input import Input
+from caesura.plan import Properties
+from caesura.runtime import LongestQueue, Query
+
+KEYS = 5000
+WINDOW = 5000
+BLOCK = 65_536
+PERIODS = (1, 3, 10, 30, 100, 250, 1000, 3000, 10_000)
+
+
+def table(rows: int, seed: int, keys: str) -> pa.Table:
+    """One stream's events, one per tick."""
+    rng = np.random.default_rng(7 if keys == "synchronised" else seed)
+    x, y = rng.integers(1, KEYS + 1, rows), rng.integers(1, KEYS + 1, rows)
+    return pa.table({"t": np.arange(rows), "id": np.arange(rows), "x": x, "y": y})
+
+
+def streams(rows: int, page: int, keys: str = "uniform") -> tuple[Stream, Stream]:
+    made = []
+    for seed in (1, 2):
+        read = cz.from_arrow(table(rows, seed, keys), time="t", punctuate=cz.delay(0), batch_size=page)
+        made.append(read.set_duration(WINDOW))
+    return made[0], made[1]
+
+
+def joins(a: Stream, b: Stream, count: int) -> Stream:
+    """A plan with one to four joins; three are the paper's query."""
+    by_x, by_y = (b.select(key, other=col("id")) for key in ("x", "y"))
+    first = a.join(by_x, on="x", name="on x").select("id", "other")
+    if count == 1:
+        return first
+    second = a.join(by_y, on="y", name="on y").select("id", "other")
+    if count == 2:
+        return first.union(second)
+    third = first.join(second.select("id", last=col("other")), on="id", name="of both")
+    if count == 3:
+        return third
+    return third.join(a.select("id", "x"), on="id", name="again")
+
+
+# -- how far apart ----------------------------------------------------------------------------------------
+
+
+def distances(rows: int, page: int, keys: str) -> list[int]:
+    """Rows between consecutive consistent states under heeding, as a busy scheduler leaves them."""
+    a, b = streams(rows, page, keys)
+    query = Query({"out": joins(a, b, 3).node}, schedule=LongestQueue(), claims=cz.heeding())
+    feed_ahead(query, 16 if page == 1 else 3)
+    rows_at = sorted({claim.output["out"] for claim in query.claims})
+    return [b - a for a, b in zip(rows_at, rows_at[1:], strict=False)]
+
+
+def feed_ahead(query: Query, ahead: int) -> None:
+    """Runs with so many batches in front of the plan, so that steps work on different parts of the input."""
+    claiming = query.claiming
+    assert claiming is not None
+    going = True
+    while going:
+        going = False
+        for _ in range(ahead):
+            going = type(claiming).__mro__[1].pull(claiming) or going
+        while query.graph.ready():
+            query.step()
+    query.run()
+
+
+def histogram(report: Report, rows: int) -> None:
+    for keys in ("uniform", "synchronised"):
+        for page in (1, 65_536):
+            some = distances(rows if page == 1 else 6 * page, page, keys)
+            bins = Counter(0 if d == 0 else 10 ** int(np.log10(d)) for d in some)
+            report.add(
+                f"distance, page {page}, {keys}", states=len(some) + 1, median=int(median(some or [0]))
+            )
+            for low in sorted(bins):
+                report.add(
+                    f"    {low:>6} .. {max(0, low * 10 - 1):<8}", count=bins[low], bar=bar(bins[low], some)
+                )
+
+
+def bar(count: int, of: list[Any], width: int = 40) -> str:
+    return "#" * max(1, round(width * count / max(1, len(of))))
+
+
+# -- the U ------------------------------------------------------------------------------------------------
+
+
+class Fed:
+    """The three-join query, fed by hand in sections of any size, with a token behind each."""
+
+    def __init__(self, keys: str = "uniform", mode: Mode | None = None) -> None:
+        schema = pa.schema([(n, pa.int64()) for n in ("id", "x", "y")])
+        known = Properties(insert_only=True, aligned=True, max_duration=WINDOW)
+        a, b = (Stream(Input(label=n, payload=schema, known=known)) for n in "ab")
+        self.query = joins(a, b, 3).query(claims=mode or cz.tokens(every=1 << 40))
+        self.keys = keys
+        self.at = 0
+        self._block: dict[str, pa.RecordBatch] = {}
+
+    def section(self, events: int) -> float:
+        """Seconds of work for so many events of each stream and a token."""
+        begun = time.process_time()
+        end = self.at + events
+        while self.at < end:
+            block, place = divmod(self.at, BLOCK)
+            size = min(end - self.at, BLOCK - place)
+            for seed, label in enumerate("ab"):
+                if place == 0:
+                    part = table(BLOCK, 100 * block + seed, self.keys).combine_chunks().to_batches()[0]
+                    self._block[label] = part.select(["id", "x", "y"])
+                start = np.arange(self.at, self.at + size)
+                page = Page(start, start + WINDOW, self._block[label].slice(place, size))
+                self.query.feed(label, page)
+            self.at += size
+            if self.at % BLOCK == 0:
+                for label in "ab":
+                    self.query.feed(label, cz.cti(self.at))
+        self.query.token()
+        self.query.run()
+        self.query.take("out")
+        return time.process_time() - begun
+
+
+def u_curve(report: Report, rows: int, runs: int) -> None:
+    """Latency, distance and cumulative latency over the period, at half of what the query can take."""
+    whole = Fed()
+    alone = median([whole.section(BLOCK) for _ in range(12)][2:]) / BLOCK
+    rate = 0.5 / alone
+    measured: dict[int, float] = {}
+    for every in PERIODS:
+        some = [cumulative(every, rate, rows) for _ in range(runs)]
+        most, mean, cost = (median([s[i] for s in some]) for i in range(3))
+        measured[every] = mean + every / rate
+        report.add(
+            f"period {every}",
+            max_ms=round(most * 1e3, 2),
+            mean_ms=round(mean * 1e3, 2),
+            distance_ms=round(1e3 * every / rate, 2),
+            cumulative_ms=round(1e3 * measured[every], 2),
+            cost=f"{100 * (cost / alone - 1):+.0f} %",
+        )
+    pace = tuned(rate)
+    report.add("tuned period", period=pace.base, cumulative_ms=round(1e3 * pace.base * (1 / rate + alone), 2))
+    report.add("best of those measured", period=min(measured, key=lambda n: measured[n]))
+
+
+def cumulative(every: int, rate: float, rows: int) -> tuple[float, float, float]:
+    """(worst, mean latency of a token, work per event): work is measured, events come at a rate."""
+    fed = Fed()
+    fed.section(2 * WINDOW)
+    now = free = total = worst = spent = 0.0
+    count = max(8, min(400, rows // every))
+    for _ in range(count):
+        work = fed.section(every)
+        now += every / rate
+        free = max(free, now) + work
+        worst, total, spent = max(worst, free - now), total + free - now, spent + work
+    return worst, total / count, spent / (count * every)
+
+
+def tuned(rate: float) -> Pace:
+    """Where the tuner settles on this query at this rate."""
+    pace, fed = Pace(every=8192), Fed()
+    fed.section(2 * WINDOW)
+    for _ in range(40):
+        events = pace.every
+        pace.section(events, busy=fed.section(events), rate=rate)
+    return pace
+
+
+# -- what it costs ----------------------------------------------------------------------------------------
+
+
+def plain(rows: int, count: int, page: int = 65_536) -> None:
+    a, b = streams(rows, page)
+    query = joins(a, b, count).query()
+    while query.step():
+        query.take("out")
+
+
+def claiming(rows: int, count: int, mode: Mode, page: int = 65_536) -> int:
+    a, b = streams(rows, page)
+    query = joins(a, b, count).query(claims=mode)
+    while query.step():
+        query.take("out")
+    return len(query.claims)
+
+
+def spent(work: Callable[[], object]) -> float:
+    """Seconds of this process."""
+    gc.collect()
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+def peak(work: Callable[[], object]) -> float:
+    tracemalloc.start()
+    work()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most / 2**20
+
+
+def costs(report: Report, rows: int, pairs: int, page: int) -> None:
+    """Each mode against none, in interleaved pairs, for one to four joins."""
+    for count in (1, 2, 3, 4):
+        alone = median([spent(lambda n=count: plain(rows, n, page)) for _ in range(3)])
+        memory = peak(lambda n=count: plain(rows, n, page))
+        report.add(f"{count} joins, none, page {page}", 2 * rows / alone, memory_mb=round(memory, 1))
+        every = settled(rows, count)
+        modes: dict[str, Mode] = {
+            "heeding": cz.heeding(),
+            "tokens": cz.tokens(every=every),
+            "naive": cz.heeding(scan="naive"),
+        }
+        for name, mode in modes.items():
+            ratios = []
+            for _ in range(pairs):
+                base = spent(lambda n=count: plain(rows, n, page))
+                ratios.append(spent(lambda n=count, m=mode: claiming(rows, n, m, page)) / base)
+            ratios.sort()
+            low, high = ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10]
+            memory = peak(lambda n=count, m=mode: claiming(rows, n, m, page))
+            more = {"period": every} if name == "tokens" else {}
+            report.add(
+                f"{count} joins, {name}, page {page}",
+                2 * rows / (alone * median(ratios)),
+                {"none": 1 / median(ratios)},
+                cost=f"{100 * (median(ratios) - 1):+.1f} % [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}]",
+                memory_mb=round(memory, 1),
+                **more,
+            )
+
+
+def settled(rows: int, count: int) -> int:
+    """The period that the tuner ends with on a source that gives as fast as it can."""
+    a, b = streams(rows, 65_536)
+    query = joins(a, b, count).query(claims=cz.tokens())
+    while query.step():
+        query.take("out")
+    pace: Pace = query.claiming.pace  # type: ignore[union-attr]
+    return pace.base
+
+
+def main(args: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks consistency", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON line per measurement")
+    parser.add_argument("--full", action="store_true", help="as long as the paper's runs: 15 pairs, 5 runs")
+    parser.add_argument("--only", choices=("histogram", "u", "costs"), help="one part")
+    given = parser.parse_args(args)
+    report = Report("consistency", given.json)
+    full = given.full
+    joins(*streams(10, 10), 3).run()  # compiles
+    if given.only in (None, "histogram"):
+        histogram(report, 10_000 if full else 4000)
+    if given.only in (None, "u"):
+        u_curve(report, 400_000 if full else 60_000, 5 if full else 1)
+    if given.only in (None, "costs"):
+        costs(report, 400_000 if full else 150_000, 15 if full else 3, 65_536)
