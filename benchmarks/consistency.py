@@ -1,4 +1,4 @@
-"""Consistency: how far consistent states lie apart, what tokens and labels cost, and where the period settles.
+"""How far consistent states lie apart, what tokens and labels cost, and where the period settles.
 
 The paper's section 6: two joins on different columns of the same two streams, and a third over their
 outputs; keys are uniform in 1..5000, and once the same on both streams ("synchronised").
@@ -12,6 +12,7 @@ import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -73,7 +74,7 @@ def distances(rows: int, page: int, keys: str) -> list[int]:
     query = Query({"out": joins(a, b, 3).node}, schedule=LongestQueue(), claims=cz.heeding())
     feed_ahead(query, 16 if page == 1 else 3)
     rows_at = sorted({claim.output["out"] for claim in query.claims})
-    return [b - a for a, b in zip(rows_at, rows_at[1:], strict=False)]
+    return [later - earlier for earlier, later in pairwise(rows_at)]
 
 
 def feed_ahead(query: Query, ahead: int) -> None:

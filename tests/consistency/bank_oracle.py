@@ -15,11 +15,12 @@ from caesura.events import History
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "bank"))
 
-import pipeline as bank  # noqa: E402
+import pipeline as bank
 
 TABLES = """
 create or replace temp table judged as
-  select *, ts < max(ts) over (order by place rows between unbounded preceding and 1 preceding) - {delay} as late
+  select *, ts < max(ts) over (order by place rows between unbounded preceding and 1 preceding) - {delay}
+    as late
   from given where place < {rows};
 create or replace temp table tx as
   select id, from_account, to_account, amount, ts, ts + {lives} as till from judged
@@ -36,8 +37,8 @@ VIEWS = {
     "(select to_account a, min(ts) le, max(till) re, sum(amount)::bigint s from tx group by 1) c join "
     "(select from_account a, min(ts) le, max(till) re, sum(amount)::bigint s from tx group by 1) d"
     " on c.a = d.a",
-    "total": "select min(le), max(re), sum(s)::bigint from (select greatest(c.le, d.le) le, least(c.re, d.re) re,"
-    " c.s - d.s s from "
+    "total": "select min(le), max(re), sum(s)::bigint from "
+    "(select greatest(c.le, d.le) le, least(c.re, d.re) re, c.s - d.s s from "
     "(select to_account a, min(ts) le, max(till) re, sum(amount)::bigint s from tx group by 1) c join "
     "(select from_account a, min(ts) le, max(till) re, sum(amount)::bigint s from tx group by 1) d"
     " on c.a = d.a) having count(*) > 0",

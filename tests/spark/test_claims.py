@@ -14,7 +14,7 @@ from caesura.audit import audit
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "bank"))
 
-import pipeline as bank  # noqa: E402
+import pipeline as bank
 
 
 def stored(table: pa.Table, folder: Path, first: int, files: int) -> None:

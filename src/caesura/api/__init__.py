@@ -3,7 +3,7 @@
 from caesura.api.automata import arc, automaton
 from caesura.api.grouped import Grouped, Windowed
 from caesura.api.loops import fixpoint, greatest, least
-from caesura.api.pipeline import Pipeline, pipeline
+from caesura.api.pipeline import Pipeline, from_claimed, pipeline
 from caesura.api.sources import (
     from_arrow,
     from_pandas,
@@ -27,6 +27,7 @@ __all__ = [
     "automaton",
     "fixpoint",
     "from_arrow",
+    "from_claimed",
     "from_pandas",
     "from_rows",
     "from_spark",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.api.stream import Stream
 from caesura.consistency import Claim, Mode, Tokens
+from caesura.consistency.reading import claimed_source
 from caesura.errors import CaesuraError, PlanError
 from caesura.plan import Node, here
 from caesura.plan.prune import prune
@@ -95,6 +96,11 @@ class Pipeline:
             require_safe(node, allow_unbounded=allow_unbounded)
         options: dict[str, Any] = {"trigger": trigger, "files_per_epoch": files_per_epoch}
         return start_pipeline(self.nodes, spark, path=path, checkpoint=checkpoint, **options)
+
+
+def from_claimed(path: str | Path, view: str) -> Stream:
+    """A view that another pipeline has written, as a stream; its claims come with it, as tokens."""
+    return Stream(claimed_source(path, view))
 
 
 def pipeline(**views: Stream) -> Pipeline:

@@ -10,7 +10,6 @@ from typing import TypeVar
 from caesura.api import Pipeline, Stream
 from caesura.errors import PlanError, closest
 
-
 T = TypeVar("T")
 
 

@@ -17,7 +17,6 @@ from typing import Any, Literal
 from caesura.consistency.levels import Level
 from caesura.punctuation import Pattern, Punctuation
 
-
 Covers = Literal["all", "before"]
 
 

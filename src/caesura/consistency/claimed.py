@@ -13,6 +13,7 @@ from caesura.consistency.store import Manifest, Store
 from caesura.errors import CaesuraError, DataError, closest
 from caesura.events import History, Page
 from caesura.events.page import KEPT
+from caesura.kernels.hashing import I64
 from caesura.plan import here
 from caesura.punctuation import INFINITY
 
@@ -120,8 +121,9 @@ def page_of(table: pa.Table) -> Page:
     return Page.of(batch, le=le, re=re, re_new=np.where(kinds == "-", new, KEPT))
 
 
-def _ticks(column: pa.ChunkedArray) -> np.ndarray:  # type: ignore[type-arg]
-    return column.cast(pa.int64()).fill_null(INFINITY).to_numpy()  # type: ignore[no-any-return]
+def _ticks(column: pa.ChunkedArray) -> I64:
+    ticks: I64 = column.cast(pa.int64()).fill_null(INFINITY).to_numpy()
+    return ticks
 
 
 def _payload(schema: pa.Schema) -> pa.Schema:

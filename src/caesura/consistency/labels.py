@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from caesura.events.labels import Labels, Vector
+from caesura.events.labels import Vector
 
 
 def raised(vector: Vector, by: Mapping[int, int]) -> None:
@@ -50,6 +50,3 @@ class InFlight:
         while heap and not counts[heap[0]]:
             del counts[heapq.heappop(heap)]
         return heap[0] if heap else None
-
-
-__all__ = ["InFlight", "Labels", "Vector", "raised"]

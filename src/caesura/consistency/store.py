@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura.consistency.claim import Claim, broken_order
+from caesura.consistency.claim import Claim
 from caesura.errors import DataError
 
 FORMAT = 1
@@ -207,6 +207,3 @@ def put(file: Path, data: bytes) -> None:
 
 def _columns(schema: pa.Schema) -> str:
     return schema.serialize().to_pybytes().hex()  # type: ignore[no-any-return]
-
-
-__all__ = ["Chain", "Manifest", "Store", "Written", "broken_order", "put"]

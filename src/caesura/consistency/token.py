@@ -3,6 +3,8 @@
 A token names the prefix of every source behind it. Steps that look at one row at a time carry tokens as
 row positions of a page, so that pages stay whole; `pieces` cuts a page where somebody must stop.
 
+>>> import pyarrow as pa
+>>> from dataclasses import replace
 >>> page = Page.of(pa.record_batch({"id": [1, 2, 3]}), le=[1, 2, 3], re=[2, 3, 4])
 >>> marked = replace(page, tags=Marks((2,), (token(1, {}),)))
 >>> [len(p) if isinstance(p, Page) else number_of(p) for p in pieces(marked.filter(page.le > 1))]
@@ -12,19 +14,16 @@ row positions of a page, so that pages stay whole; `pieces` cuts a page where so
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
-import pyarrow as pa
 
 from caesura.consistency.claim import Prefix
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.kernels.hashing import I64
 from caesura.punctuation import Intent, Pattern, Punctuation
-
-__all__ = ["Marks", "is_token", "merged_tokens", "number_of", "pa", "pieces", "prefix_of", "replace", "token"]
 
 
 def token(number: int, prefix: Mapping[str, Prefix], time: int | None = None) -> Punctuation:

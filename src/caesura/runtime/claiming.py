@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from caesura.consistency import Claim, Level, Mode, Prefix
 from caesura.consistency.claim import Covers
 from caesura.errors import CaesuraError, StreamError
-from caesura.events import Item, Page
+from caesura.events import Item
 from caesura.events.rows import Chunks
 from caesura.plan import Ingress, Raw, SourceNode
 from caesura.punctuation import Intent, Punctuation
@@ -212,6 +212,3 @@ class _Into:
 def insert_only(reader: Reader) -> bool:
     """Whether every row that a source lets in is one that it read, in the same order."""
     return reader.node.properties.insert_only and not reader.node.inputs
-
-
-__all__ = ["Claiming", "Page", "Reader", "insert_only"]

@@ -72,6 +72,3 @@ def saved_by(claiming: Claiming) -> list[tuple[Claim, Chunks]]:
     mine = _tokens(claiming)
     saved, mine.saved = mine.saved, []
     return saved
-
-
-__all__ = ["Claiming", "claiming_for", "put_token", "saved_by"]

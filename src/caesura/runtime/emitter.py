@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 
 from caesura.consistency import Prefix
+from caesura.consistency.reading import Break
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.plan import Raw
@@ -33,6 +35,10 @@ class Emitter:
         self.closed = False
         self.tokens = 0
         """How many tokens it has given."""
+        self.breaks: deque[Break] = deque()
+        """Where another pipeline's claims stand among its rows."""
+        self.behind: dict[str, Prefix] = {}
+        """What the last of those claims answers for."""
         self.since = 0
         """How many events it has given, or read, since the last round."""
 

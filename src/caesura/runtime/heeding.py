@@ -19,16 +19,17 @@ from typing import Any
 import numpy as np
 
 from caesura.consistency import Heeding, Prefix
-from caesura.consistency.labels import InFlight, Labels, Vector, raised
+from caesura.consistency.labels import InFlight, raised
 from caesura.consistency.token import token
 from caesura.errors import StreamError
 from caesura.events import Item, Page
+from caesura.events.labels import Labels, Vector
 from caesura.kernels.hashing import I64
 from caesura.ops.input import Input
 from caesura.ops.join import Join
 from caesura.ops.union import Union
 from caesura.plan import Node, Raw, SourceNode
-from caesura.punctuation import Intent, Pattern, Promises, Punctuation
+from caesura.punctuation import Intent, Promises, Punctuation
 from caesura.runtime.claiming import Claiming, Reader, insert_only
 from caesura.runtime.emitter import Emitter
 from caesura.runtime.graph import Cell
@@ -273,6 +274,3 @@ def labels_of(item: Item) -> Labels:
     labels = item.tags if isinstance(item, Page) else item.noted("label")
     assert isinstance(labels, Labels)
     return labels
-
-
-__all__ = ["HeedClaims", "Pattern", "shows_all"]

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import pyarrow as pa
-
 from caesura.consistency import Claim, Mode, Synchronised, Tokens
 from caesura.consistency.store import Manifest, Store, put
 from caesura.consistency.token import is_token, number_of
@@ -205,6 +203,3 @@ def token_mode(mode: Mode) -> Tokens | Synchronised:
         f"a pipeline cannot be written with {mode}: only a token is also a place to restart from.",
         remedy="Give claims=cz.tokens() or cz.synchronised(...).",
     )
-
-
-__all__ = ["Views", "check_folder", "pa", "run_views", "source_labels", "token_mode", "write_views"]

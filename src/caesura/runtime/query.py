@@ -33,7 +33,8 @@ from caesura.fixpoint.node import Fixpoint
 from caesura.ops.input import Input
 from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, here, walk
 from caesura.punctuation import Intent, Pattern, Punctuation
-from caesura.runtime.claims import Claiming, claiming_for, put_token, saved_by
+from caesura.runtime.claiming import Claiming
+from caesura.runtime.claims import claiming_for, put_token, saved_by
 from caesura.runtime.feedback import Assumptions, Spoken, note_losses, restore_into, snapshot_of
 from caesura.runtime.graph import Cell, Edge, Graph
 from caesura.runtime.loops import Loop, close, refuse_open

@@ -15,19 +15,19 @@ import numpy as np
 
 from caesura.consistency import Claim, Prefix, Synchronised, Tokens
 from caesura.consistency.pace import Pace
+from caesura.consistency.reading import ClaimedReader
 from caesura.consistency.token import Marks, is_token, merged_tokens, number_of, prefix_of, token
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.events.rows import Chunks
 from caesura.plan import ticks
-from caesura.punctuation import INFINITY, MIN_TIME, Intent, Punctuation
+from caesura.punctuation import INFINITY, MIN_TIME, Punctuation
 from caesura.runtime.claiming import Claiming, Reader, insert_only
 from caesura.runtime.emitter import Emitter
 from caesura.runtime.feedback import snapshot_of
 from caesura.runtime.graph import Cell
 from caesura.runtime.publish import Subscribed
 from caesura.runtime.views import View
-
 
 SLICE = 4096
 """How many rows a source gives at most before its CTI is looked at, where claims are at times."""
@@ -54,12 +54,20 @@ class TokenClaims(Claiming):
         self._times: list[int] = []
         """The times t that the sources have agreed on."""
         self._finished = False
+        for label, reader in self.readers.items():
+            inner = getattr(reader.node, "reader", None)
+            if isinstance(inner, ClaimedReader):
+                self.emitters[label].breaks.extend(inner.breaks())
+        self._led = any(e.breaks for e in self.emitters.values())
+        """Whether another pipeline's claims say where tokens go."""
 
     # -- how many events until the next token -----------------------------------------------------------
 
     def _room(self, emitter: Emitter) -> int | None:
         """How many events a source may give before its next token; None for any number."""
-        if self.followed:
+        if emitter.breaks:
+            return max(1, emitter.breaks[0][0] - emitter.offsets.get(0, 0))
+        if self.followed or self._led:
             return None
         if isinstance(self.mode, Synchronised):
             return SLICE
@@ -67,6 +75,7 @@ class TokenClaims(Claiming):
         return None if every is None else max(1, every - emitter.since)
 
     def turn(self, reader: Reader, emitter: Emitter) -> None:
+        self._claimed_before(emitter)
         room = self._room(emitter)
         if room is not None and self._carries(reader):
             self._read_whole(reader, emitter, room)
@@ -74,6 +83,7 @@ class TokenClaims(Claiming):
         raw = self.read(reader, emitter, room)
         if raw is not None:
             emitter.since += raw.batch.num_rows
+        self._claimed_before(emitter)
         self._place(emitter)
 
     def _carries(self, reader: Reader) -> bool:
@@ -166,7 +176,7 @@ class TokenClaims(Claiming):
 
     def _place(self, emitter: Emitter) -> None:
         """Puts in a token where it is time to."""
-        if self.followed or isinstance(self.mode, Synchronised):
+        if self.followed or self._led or isinstance(self.mode, Synchronised):
             return
         every = self.pace.every if self.pace is not None else self._every
         due = every is not None and emitter.since >= every
@@ -174,6 +184,13 @@ class TokenClaims(Claiming):
             due = (time.perf_counter() - self._last) * 1e6 >= self.mode.period
         if due:
             self._last = time.perf_counter()
+            self._put(emitter, self._next_number(emitter))
+            self._others(emitter)
+
+    def _claimed_before(self, emitter: Emitter) -> None:
+        """Puts in a token where the rows read so far are those of a claim of another pipeline."""
+        while emitter.breaks and emitter.breaks[0][0] <= emitter.offsets.get(0, 0):
+            _, emitter.behind = emitter.breaks.popleft()
             self._put(emitter, self._next_number(emitter))
             self._others(emitter)
 
@@ -190,7 +207,8 @@ class TokenClaims(Claiming):
     def _others(self, emitter: Emitter) -> None:
         """The other sources follow: all of a group, and those that are at their end."""
         for other in self.roots:
-            while other is not emitter and (self._shared or other.closed) and other.tokens < emitter.tokens:
+            follows = (self._shared or other.closed) and not other.breaks
+            while other is not emitter and follows and other.tokens < emitter.tokens:
                 self._put(other, other.tokens + 1)
         if self._shared:
             for each in self.emitters.values():
@@ -204,7 +222,7 @@ class TokenClaims(Claiming):
             self._save(number, emitter.cell)
         if self.pace is not None:
             self.pace.put(number, sum(e.rows for e in self.emitters.values()), time.perf_counter())
-        emitter.push(token(number, {emitter.label: emitter.prefix()}, at))
+        emitter.push(token(number, {**emitter.behind, emitter.label: emitter.prefix()}, at))
 
     def _synchronise(self) -> None:
         """Lets every source put in the tokens of times t that it has passed."""
@@ -334,6 +352,8 @@ class TokenClaims(Claiming):
         self._times = [MIN_TIME] * (meta["number"] - len(meta["times"])) + list(meta["times"])
         for emitter in self.roots:
             emitter.tokens = meta["number"]
+            for _ in range(min(meta["number"], len(emitter.breaks))):
+                _, emitter.behind = emitter.breaks.popleft()
 
 
 def _from_elsewhere(cell: Cell, came: Punctuation) -> Punctuation:
@@ -360,6 +380,3 @@ def _refuse_loops(edges: list[Any]) -> None:
             "tokens cannot be aligned around a loop.",
             remedy="Take claims from the loop's own punctuation: claims=cz.synchronised(...).",
         )
-
-
-__all__ = ["Intent", "TokenClaims"]

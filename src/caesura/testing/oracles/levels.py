@@ -41,7 +41,7 @@ def update_complete(before: Sequence[Derived], after: Sequence[Derived]) -> bool
 def prefix_update_complete(
     before: Sequence[Derived], after: Sequence[Derived], lengths: Mapping[Channel, int]
 ) -> Prefix | None:
-    """Definition 2: the output is all, and only, what the events of this prefix set off; None for no prefix."""
+    """Definition 2: the output is all, and only, what this prefix's events set off; None for no prefix."""
     for prefix in prefixes(lengths):
         of_prefix = [d for d in (*before, *after) if d.active[1] <= prefix[d.active[0]]]
         if Counter(of_prefix) == Counter(before):

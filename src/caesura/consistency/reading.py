@@ -1,0 +1,73 @@
+"""A claimed view as the source of another pipeline: its claims come with its rows, as tokens.
+
+So a pipeline in two queries, joined by storage, still answers for one prefix of the first one's sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from caesura.consistency.claim import Prefix
+from caesura.consistency.store import Store
+from caesura.errors import CaesuraError, DataError, closest
+from caesura.io.policy import at_end
+from caesura.io.shape import Shape
+from caesura.io.source import Source
+from caesura.plan import Raw, here
+
+Break = tuple[int, dict[str, Prefix]]
+"""So many rows of the view, and the prefix of the sources behind it that they answer for."""
+
+
+class ClaimedReader:
+    """Reads what the manifests of a folder name, in the order of the claims."""
+
+    lanes = 1
+    punctuates = False
+
+    def __init__(self, store: Store, view: str) -> None:
+        self.store = store
+        self.view = view
+        self.key = f"claimed:{store.path}:{view}"
+        self.schema = store.schema(view)
+
+    def breaks(self) -> list[Break]:
+        """Where claims stand among the rows."""
+        found = []
+        for manifest in self.store.chain().manifests:
+            named = {f"{self.view}/{source}": p for source, p in manifest.claim.prefix.items()}
+            found.append((manifest.claim.output[self.view], named))
+        return found
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        import pyarrow.parquet as pq
+
+        skip, at = offsets.get(0, 0), 0
+        for manifest in self.store.chain().manifests:
+            for written in manifest.files.get(self.view, ()):
+                end = at + written.rows
+                if end > skip:
+                    file = self.store.path / self.view / written.file
+                    rows = pq.read_table(file, schema=self.schema).slice(max(0, skip - at))
+                    begin = max(at, skip)
+                    for batch in rows.to_batches():
+                        yield Raw(0, begin, batch)
+                        begin += batch.num_rows
+                at = end
+
+    def describe(self) -> str:
+        return f"claimed view '{self.view}'"
+
+
+def claimed_source(path: str | Path, view: str) -> Source:
+    """The step that reads a claimed view."""
+    store = Store(path)
+    try:
+        known = store.about["views"]
+        if view not in known:
+            raise DataError(f"there is no view '{view}'.", remedy=closest(view, known))
+        shape = Shape.of(time="LE", end="RE", kind="kind", new_end="RE_new")
+        return Source(reader=ClaimedReader(store, view), shape=shape, policy=at_end())
+    except CaesuraError as error:
+        raise error.at("from_claimed", here()) from None
