@@ -35,8 +35,8 @@ unit: $(READY)
 	$(PY) -m pytest tests/spark
 
 soak: $(READY) ## the long forms: many law examples, twenty kills
-	CAESURA_SEARCH=1 CAESURA_LAW_EXAMPLES=400 CAESURA_WINDOW_EXAMPLES=100 CAESURA_BUCKET_EXAMPLES=100 \
-	CAESURA_KILLS=20 $(PY) -m pytest tests/laws tests/runtime tests/windows tests/udm tests/qre tests/spark
+	CAESURA_SEARCH=1 CAESURA_LAW_EXAMPLES=400 CAESURA_WINDOW_EXAMPLES=100 CAESURA_BUCKET_EXAMPLES=100 CAESURA_CLAIM_EXAMPLES=25 \
+	CAESURA_KILLS=20 $(PY) -m pytest tests/laws tests/runtime tests/windows tests/udm tests/qre tests/consistency tests/spark
 
 bench: $(READY) ## a benchmark: make bench NAME=core ARGS="--json"
 	@$(PY) -m benchmarks $(NAME) $(ARGS)

@@ -7,6 +7,7 @@ import pytest
 
 import caesura as cz
 from caesura import Stream, col
+from caesura.consistency import Mode
 from caesura.consistency.token import is_token
 from caesura.errors import CaesuraError
 from caesura.events import History, Item, Page
@@ -176,3 +177,25 @@ def test_a_claim_names_the_feedback_it_is_under() -> None:
     query.run()
     assert all(claim.under == (message,) for claim in query.claims)
     assert "under assumed: k = 1" in str(query.claims[0])
+
+
+@pytest.mark.parametrize("mode", [cz.heeding(), cz.draining(), cz.synchronised(4)], ids=str)
+def test_every_mode_goes_on_from_a_snapshot_at_rest(mode: Mode) -> None:
+    schema = pa.schema([("v", pa.int64())])
+    plan = Stream(Input(label="a", payload=schema)).totals(n=cz.count(), s=cz.sum("v"))
+    page = Page.of(pa.record_batch({"v": [1, 2]}), le=[1, 5], re=[20, 20])
+    first = plan.query(claims=mode)
+    for item in (page, cz.cti(5)):
+        first.feed("a", item)
+    first.run()
+    second = plan.query(claims=mode)
+    second.restore({n: d for n, d in first.snapshot().items() if d is not None})
+    for item in (page.slice(1, 1), cz.cti(9)):
+        second.feed("a", item)
+    second.run()
+    assert all(later.follows(first.claims[-1]) for later in second.claims)
+    last = second.claims[-1]
+    assert (last.prefix["a"].rows, last.prefix["a"].punctuations) == (3, 2)
+    assert last.number > first.claims[-1].number
+    came = [*first.take("out"), *second.take("out")]
+    assert [row[2] for row in History.of(came, plan.schema).rows()] == [(3, 5)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 from caesura.consistency import Draining
@@ -31,6 +32,12 @@ class DrainClaims(Claiming):
     def let_in(self, emitter: Emitter, items: list[Item]) -> None:
         for item in items:
             self._queue.extend((emitter, part) for part in _single(item))
+
+    def meta(self) -> dict[str, Any]:
+        return {"number": self._number}
+
+    def remember(self, meta: Mapping[str, Any]) -> None:
+        self._number = meta["number"]
 
     def pull(self) -> bool:
         if self._open:

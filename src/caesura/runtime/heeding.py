@@ -60,6 +60,11 @@ class HeedClaims(Claiming):
                 "labels cannot be followed around a loop.",
                 remedy="Take claims from the loop's own punctuation: claims=cz.synchronised(...).",
             )
+        if any(not emitter.root for emitter in self.emitters.values()):
+            raise StreamError(
+                "a source that imports punctuation gives items that come from another source.",
+                remedy="Take claims=cz.tokens(), or let the source promise by itself.",
+            )
         self.naive = mode.scan == "naive"
         self.order = {label: place for place, label in enumerate(self.emitters)}
         self.logs = {label: Log() for label in self.emitters}
@@ -200,6 +205,16 @@ class HeedClaims(Claiming):
             self.detect()
         return super().pull()
 
+    def meta(self) -> dict[str, Any]:
+        return {"number": self._number}
+
+    def remember(self, meta: Mapping[str, Any]) -> None:
+        """Goes on from a query at rest: all that had entered had left."""
+        self._number = meta["number"]
+        for label, prefix in self.covered.items():
+            self.logs[label] = Log.after(prefix)
+            self.reached[self.order[label]] = prefix.items
+
     def waiting(self) -> str:
         held = [label for label, k in self.order.items() if self.flying.least(k) is not None]
         return ", ".join(f"items of '{label}' are in flight" for label in held)
@@ -218,6 +233,12 @@ class Log:
     lanes: dict[int, int] = field(default_factory=dict)
     promises: Promises = field(default_factory=Promises)
     closed: bool = False
+
+    @staticmethod
+    def after(prefix: Prefix) -> Log:
+        """The log of a source that has given a prefix."""
+        promises = Promises(prefix.definite)
+        return Log(deque(), deque(), prefix.rows, prefix.punctuations, dict(prefix.offsets), promises)
 
     def add(self, item: Item, first: int, size: int, offsets: I64 | None, lane: int) -> None:
         what: Any = offsets if isinstance(item, Page) else item

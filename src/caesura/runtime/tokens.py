@@ -180,12 +180,15 @@ class TokenClaims(Claiming):
             return
         every = self.pace.every if self.pace is not None else self._every
         due = every is not None and emitter.since >= every
-        if isinstance(self.mode, Tokens) and self.mode.period is not None:
-            due = (time.perf_counter() - self._last) * 1e6 >= self.mode.period
-        if due:
+        if due or self._due():
             self._last = time.perf_counter()
             self._put(emitter, self._next_number(emitter))
             self._others(emitter)
+
+    def _due(self) -> bool:
+        """Whether the clock says that it is time for a token."""
+        period = self.mode.period if isinstance(self.mode, Tokens) else None
+        return period is not None and (time.perf_counter() - self._last) * 1e6 >= period
 
     def _claimed_before(self, emitter: Emitter) -> None:
         """Puts in a token where the rows read so far are those of a claim of another pipeline."""
@@ -302,6 +305,10 @@ class TokenClaims(Claiming):
             self.saved.append((made, {**chunks, **self._own(made)}))
 
     def pull(self) -> bool:
+        if isinstance(self.mode, Tokens) and self.mode.period is not None and self._due() and self.ahead:
+            self._last = time.perf_counter()
+            self.round()
+            return True
         if super().pull():
             return True
         over = self.readers and not self.followed and all(e.closed for e in self.emitters.values())
