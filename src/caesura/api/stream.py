@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,8 @@ from caesura.api.grids import bucketed, quantised
 from caesura.api.grouped import Grouped, Windowed
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.expr import Expr, as_column, as_expr, col, name_of
+from caesura.feedback.explain import explain_feedback
+from caesura.feedback.predicates import patterns_of
 from caesura.fixpoint.automaton import Automaton, match
 from caesura.ops.aggregate.functions import Aggregate
 from caesura.ops.chop import Chop
@@ -33,7 +36,9 @@ from caesura.ops.where import Where
 from caesura.plan import Duration, Node, here, ticks
 from caesura.plan.cut import cut
 from caesura.plan.explain import explain, explain_stages
+from caesura.plan.feedback import Switches
 from caesura.plan.prune import prune
+from caesura.punctuation import Pattern
 from caesura.runtime.running import Output, Result, delivered, preview, query_of, run
 
 if TYPE_CHECKING:
@@ -256,16 +261,42 @@ class Stream:
         options: dict[str, Any] = {"order_by": order_by, "ticks_every": every, "lives": lives, "name": name}
         return Stream(qre.over(self.node, query, **options))
 
+    # Feedback.
+
+    def feedback(self, *, exploit: bool = True, propagate: bool = True) -> Stream:
+        """What the last step may do about feedback: act on it, and tell the steps above."""
+        return Stream(replace(self.node, switches=Switches(exploit, propagate)))
+
     # Looking and running.
 
-    def explain(self, what: Literal["plan", "spark"] = "plan") -> str:
+    def explain(
+        self,
+        what: Literal["plan", "spark", "feedback"] = "plan",
+        *,
+        pattern: Pattern | Expr | bool | None = None,
+    ) -> str:
         """The plan: per step its columns, its properties, and the punctuation it carries.
 
-        ``explain("spark")`` shows the stages that it runs in on Spark, the exchanges and why they are there.
+        ``explain("spark")`` shows the stages that it runs in on Spark, the exchanges and why they are there;
+        ``explain("feedback", pattern=...)`` what each step would do if such rows were assumed away.
         """
+        if what == "feedback":
+            return self._explain_feedback(pattern)
         if what == "spark":
             return explain_stages(cut(prune({"out": self.node})))
         return explain(self.node)
+
+    def _explain_feedback(self, pattern: Pattern | Expr | bool | None) -> str:
+        if pattern is None:
+            error = PlanError(
+                "explain('feedback') wants to know which rows.",
+                remedy="Say so: explain('feedback', pattern=col('id') == 4).",
+            )
+            raise error.at("explain", here())
+        try:
+            return explain_feedback(self.node, patterns_of(pattern, self.schema, self.node.time))
+        except CaesuraError as error:
+            raise error.at("explain", here()) from None
 
     def check(
         self,

@@ -9,7 +9,6 @@ Law: what leaves lies between what would leave without feedback and that without
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from caesura.events.item import Item
@@ -17,21 +16,13 @@ from caesura.events.page import Page
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard, from_promise, to_promise
 from caesura.plan import FeedbackRule, Node, Operator, Up
-from caesura.plan.feedback import LE, Kinds, as_definite, could_go
+from caesura.plan.feedback import LE, Kinds, Switches, as_definite, could_go
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Promises, Punctuation, lt
 
 STANDING = "standing"
 WITHDRAWN = "withdrawn"
 MOST = 4096
 """So many patterns a step listens to; what comes beyond is not taken."""
-
-
-@dataclass(frozen=True)
-class Switches:
-    """What a step may do about feedback."""
-
-    exploit: bool = True
-    propagate: bool = True
 
 
 def assumed(pattern: Pattern, *, standing: bool = False, withdrawn: bool = False) -> Punctuation:
@@ -110,9 +101,8 @@ class Responder:
         kinds: tuple[Kinds, ...],
         *,
         given: Promises,
-        switches: Switches = Switches(),
     ) -> None:
-        self.node, self.operator, self.switches = node, operator, switches
+        self.node, self.operator, self.switches = node, operator, node.switches
         self.rules = node.feedback() or ()
         self.kinds = kinds
         """Per input, then of the output: the kinds of punctuation that come there."""

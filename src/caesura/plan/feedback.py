@@ -99,6 +99,14 @@ class FeedbackRule:
         return found if told and fits and len(empty) < len(told) else None
 
 
+@dataclass(frozen=True)
+class Switches:
+    """What a step may do about feedback: act on it, and tell the steps above."""
+
+    exploit: bool = True
+    propagate: bool = True
+
+
 OUTPUT_ONLY: tuple[FeedbackRule, ...] = (FeedbackRule(),)
 """For steps where feedback stops: what it covers is kept back at their output."""
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.events.types import check_schema
-from caesura.plan.feedback import FeedbackRule
+from caesura.plan.feedback import FeedbackRule, Switches
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
 from caesura.plan.place import here
@@ -36,6 +36,8 @@ class Node:
     inputs: tuple[Node, ...] = ()
     name: str = ""
     place: str = field(default_factory=here)
+    switches: Switches = Switches()
+    """What the step may do about feedback."""
 
     kind: ClassVar[str] = "step"
     """What users call the step."""
@@ -53,8 +55,19 @@ class Node:
     def __post_init__(self) -> None:
         try:
             object.__setattr__(self, "_schema", check_schema(self.output_schema()))
+            self._check_switches()
         except CaesuraError as error:
             raise error.at(self.step, self.place) from None
+
+    def _check_switches(self) -> None:
+        if self.switches.exploit or not self.switches.propagate:
+            return
+        if any(rule.means == "groups" for rule in self.feedback() or ()):
+            raise PlanError(
+                "feedback may not be sent on without being acted on here: results would be made from a part "
+                "of their rows.",
+                remedy="Leave exploit on, or switch propagate off too.",
+            )
 
     @property
     def opens(self) -> str:
@@ -143,10 +156,13 @@ class Node:
         """Equal for steps that do the same to the same inputs; names and lines do not count."""
         parts = [type(self).__name__]
         for f in dataclasses.fields(self):
-            if f.name not in ("inputs", "place", "name"):
+            if f.name not in ("inputs", "place", "name") and not self._usual(f.name):
                 parts.append(f"{f.name}={canonical(getattr(self, f.name))}")
         parts += [node.fingerprint for node in self.inputs]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def _usual(self, name: str) -> bool:
+        return name == "switches" and self.switches == Switches()
 
     def column(self, name: str, port: int = 0) -> pa.Field:
         """An input column, or an error that lists what there is."""

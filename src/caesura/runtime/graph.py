@@ -14,7 +14,7 @@ from caesura.consistency.token import Marks, is_token, pieces
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.feedback.responder import Responder, Switches
+from caesura.feedback.responder import Responder
 from caesura.plan import Node, Operator
 from caesura.plan.explain import Given, carried
 from caesura.punctuation import INFINITY, Intent, Promises, Punctuation
@@ -119,7 +119,6 @@ class Cell:
     """The names of its taps, as consumers."""
     responder: Responder | None = None
     """Feedback at the step, from the first message on."""
-    switches: Switches = field(default_factory=Switches)
     watch: Watch | None = None
     carries: bool = field(init=False)
     """Whether tokens may pass as row positions of a page."""
@@ -168,9 +167,7 @@ class Cell:
                 given.add(told.pattern)
             branches = [*(f"edge {n}" for n in range(len(self.outputs))), *self.branches]
             kinds = kinds_of(self)
-            self.responder = Responder(
-                self.node, self.operator, branches, kinds, given=given, switches=self.switches
-            )
+            self.responder = Responder(self.node, self.operator, branches, kinds, given=given)
         return self.responder
 
     def respond(self) -> None:

@@ -8,7 +8,7 @@ there that would not be there otherwise, and in the end no guard is left.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal, TypeAlias
 
@@ -24,6 +24,7 @@ from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard
 from caesura.kernels.hashing import Mask
 from caesura.plan import Properties
+from caesura.plan.feedback import Switches
 from caesura.punctuation import NOT_NULL, NULL, Pattern, Promises, Values, between, ge, le, lt, one_of, value
 from caesura.runtime import Query
 from caesura.testing.case import LABELS, LawCase
@@ -114,8 +115,8 @@ class Told:
         assert isinstance(query, Query)
         if self.thin is not None:
             for cell in query.graph.cells:
-                if not cell.node.inputs:
-                    cell.switches = replace(cell.switches, exploit=False)
+                if not cell.node.inputs:  # the stream itself leaves out what it will
+                    cell.listen().switches = Switches(exploit=False)
         return query
 
     def _act(self, act: Act, query: Query, spoken: list[int], items: list[Item]) -> Query:

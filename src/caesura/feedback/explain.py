@@ -1,0 +1,87 @@
+"""What each step of a plan would do about a feedback pattern, and how far up it gets.
+
+>>> import pyarrow as pa
+>>> from caesura.expr import col
+>>> from caesura.ops.input import Input
+>>> from caesura.ops.where import Where
+>>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]), place="")
+>>> print(explain_feedback(Where(inputs=(clicks,), predicate=col("id") > 0, place=""), [Pattern(id=4)]))
+feedback: id = 4 will be ignored
+r1 := where: stops id = 4 at its input; tells r0 id = 4
+r0 := input: keeps back id = 4 at its output
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from caesura.feedback.responder import Heard
+from caesura.plan import FeedbackRule, Node, walk
+from caesura.punctuation import Pattern
+
+
+def explain_feedback(root: Node, patterns: Iterable[Pattern]) -> str:
+    """The answers, consumer first, under the references of `explain`."""
+    nodes = list(walk(root))
+    number = {node.fingerprint: f"r{i}" for i, node in enumerate(nodes)}
+    heard = {node.fingerprint: Heard(_consumers(node, nodes, root)) for node in nodes}
+    said: dict[str, list[Pattern]] = {node.fingerprint: [] for node in nodes}
+    lines = []
+    for pattern in patterns:
+        lines.append(f"feedback: {pattern} will be ignored")
+        said[root.fingerprint] += heard[root.fingerprint].add("consumer", pattern, True)
+    for node in reversed(nodes):
+        mine = heard[node.fingerprint]
+        if not any(mine.standing.values()):
+            continue
+        head = f"{number[node.fingerprint]} := {node.step}: "
+        if not said[node.fingerprint]:
+            lines.append(f"{head}waits until all {len(mine.branches)} of its consumers have said so")
+        for pattern in said[node.fingerprint]:
+            told, words = answer(node, pattern)
+            words += [f"tells {number[node.inputs[p].fingerprint]} {g}" for p, g in told]
+            lines.append(head + "; ".join(words or ["does nothing about it"]))
+            for port, g in told:
+                child = node.inputs[port].fingerprint
+                said[child] += heard[child].add(f"{node.fingerprint}:{port}", g, True)
+    return "\n".join(lines)
+
+
+def _consumers(node: Node, nodes: list[Node], root: Node) -> list[str]:
+    found = ["consumer"] if node is root else []
+    for user in nodes:
+        found += [
+            f"{user.fingerprint}:{p}"
+            for p, child in enumerate(user.inputs)
+            if child.fingerprint == node.fingerprint
+        ]
+    return found
+
+
+def answer(node: Node, pattern: Pattern) -> tuple[list[tuple[int, Pattern]], list[str]]:
+    """What a step tells which input, and what it does itself, in words."""
+    rules = node.feedback()
+    if rules is None:
+        return [], ["takes no feedback: it stops here"]
+    for rule in rules:
+        told = rule.up(pattern)
+        if told is None:
+            continue
+        up = [(port, g) for port, g in enumerate(told) if g is not None and not g.is_empty]
+        words = _words(rule, pattern, up) if node.switches.exploit else ["does not act on it"]
+        return (up if node.switches.propagate else []), words
+    words = [f"keeps back {pattern} at its output"] if node.switches.exploit else ["does not act on it"]
+    if node.inputs:
+        words.append("tells nobody, since no input can be told exactly")
+    return [], words
+
+
+def _words(rule: FeedbackRule, pattern: Pattern, up: list[tuple[int, Pattern]]) -> list[str]:
+    if rule.means == "rows" and rule.guard == "output":
+        return [f"keeps back {pattern} at its output"]
+    if rule.means == "rows":
+        return [f"stops {g} at its input" for _, g in up]
+    if rule.means == "sides":
+        words = [f"stops {g} at its {('left', 'right')[port]} input" for port, g in up]
+        return [*words, "lets go of such rows" if rule.purges else "corrects what it has sent of such rows"]
+    return [f"gives up results with {pattern}, with their state", "keeps them back at its output"]
