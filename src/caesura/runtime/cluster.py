@@ -17,8 +17,9 @@ from caesura.io.source import Source
 from caesura.plan import Node, Raw
 from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune
+from caesura.punctuation import Punctuation
 from caesura.runtime.aligner import Aligner
-from caesura.runtime.fragment import Fragment
+from caesura.runtime.fragment import SAY, Fragment
 from caesura.runtime.mapper import Mapper
 from caesura.runtime.packet import Packet, rows_bytes, rows_packets
 
@@ -61,6 +62,14 @@ class Cluster:
             packets = self._stage(fragments, [Packet.from_row(p.to_row()) for p in packets])
         self.returning = [p for p in packets if p.back]
         self._collect([p for p in packets if not p.back])
+
+    def say(self, message: Punctuation, output: str = "out") -> None:
+        """Speaks to a running plan as the consumer of an output; heard in the next epoch, in every bucket."""
+        stage = next(s for s in self.stages.stages if output in s.outputs)
+        self.returning += [
+            Packet(~stage.number, SAY + output, bucket, "consumer", 0, {}, (message,))
+            for bucket in range(self.buckets)
+        ]
 
     def drain(self) -> None:
         """Goes on until nothing goes backwards any more."""

@@ -12,10 +12,13 @@ from typing import Any, Literal
 
 from caesura.events import Item, Page
 from caesura.events.rows import Chunks
+from caesura.feedback.guard import Guard
+from caesura.feedback.responder import STANDING, WITHDRAWN
 from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Counters, Node
 from caesura.plan.cut import LOOP, Exchange, Stages, rebuilt
+from caesura.plan.feedback import could_go
 from caesura.punctuation import MIN_TIME, Alignment, Intent, Pattern, Punctuation
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.graph import mergeable
@@ -26,6 +29,8 @@ from caesura.runtime.rounds import Rounds
 from caesura.runtime.status import COUNTS
 
 OUT = "out:"
+SAY = "say:"
+"""What the consumer of an output says."""
 UP = "up:"
 """Messages that climb an exchange: they go back to the stage that it comes from."""
 
@@ -47,7 +52,7 @@ class Fragment:
         self._grafted: dict[str, Node] = {}
         self.gates: dict[str, Gate] = {}
         self.alignments: dict[str, Alignment] = {}
-        """What the origins of each arrival have promised, and what the readers of each departure assume."""
+        """What the origins of each arrival have promised."""
         self._aligned = b""
         self._paths: dict[str, list[tuple[Node, int]]] = {}
         self._sources: dict[str, Source] = {}
@@ -55,14 +60,27 @@ class Fragment:
         for arrival in self.stage.arrivals:
             self._open(arrival)
         self._tellers = {teller(stages, source).label for source in self._sources.values()}
-        for departure in self.stage.departures:
-            self.alignments[UP + departure.label] = Alignment(range(self.buckets))
         outputs = {d.label: self._graft(d.producer) for d in self.stage.departures}
         outputs.update({OUT + name: self._graft(node) for name, node in self.stage.outputs.items()})
         labels = [a.label for a in self.stage.arrivals]
         crossing = {label[len(LOOP) :]: outputs[label] for label in labels if label.startswith(LOOP)}
-        self.query = Query(outputs, speculate=speculate, unused=labels, crossing=crossing)
+        self.query = Query(
+            outputs,
+            speculate=speculate,
+            unused=labels,
+            crossing=crossing,
+            readers={d.label: self.buckets for d in self.stage.departures},
+        )
         self.rounds = Rounds(self.query, buckets, tuple(crossing))
+        self.doors = {
+            d.label: [Guard(d.producer.schema, d.producer.properties) for _ in range(self.buckets)]
+            for d in self.stage.departures
+        }
+        """What each bucket behind an exchange does not want, though others still may."""
+        self._told: dict[str, list[list[Pattern]]] = {
+            d.label: [[] for _ in range(self.buckets)] for d in self.stage.departures
+        }
+        self._doors = b""
 
     def _open(self, arrival: Exchange) -> None:
         if arrival.source_stage > 0:
@@ -114,6 +132,8 @@ class Fragment:
         packets = sorted(inbox, key=lambda p: (p.label, p.origin, p.seq))
         for departure in self.stage.departures:
             self._hear(departure, [p for p in packets if p.label == UP + departure.label])
+        for name in self.stage.outputs:
+            self._say(name, [p for p in packets if p.label == SAY + name])
         for label, gate in self.gates.items():
             mine = [p for p in packets if p.label == label]
             yield from self._through_gate(label, gate, mine, closes)
@@ -121,7 +141,7 @@ class Fragment:
             mine = [p for p in packets if p.label == label]
             if label.startswith(LOOP):
                 self.rounds.arrive(label[len(LOOP) :], mine)
-            elif not label.startswith(UP):
+            else:
                 self._align(label, alignment, mine)
         self.query.run()
         self.rounds.end()
@@ -139,21 +159,43 @@ class Fragment:
             yield from self._speak(arrival)
 
     def _hear(self, departure: Exchange, packets: list[Packet]) -> None:
-        """What the buckets behind an exchange said. What all of them assume holds; a wish is a wish."""
+        """What the buckets behind an exchange said. What all of them assume holds; a wish is a wish.
+
+        What one of them assumes is kept from it alone, until the others have said so too.
+        """
+        for packet in packets:
+            bucket = int(packet.origin)
+            for message in packet.items:
+                assert isinstance(message, Punctuation)
+                if message.intent is Intent.ASSUMED:
+                    self._shut(departure.label, bucket, message)
+                self.query.send_up(departure.label, message, bucket)
+
+    def _shut(self, label: str, bucket: int, message: Punctuation) -> None:
+        door, told = self.doors[label][bucket], self._told[label][bucket]
+        if message.noted(WITHDRAWN):
+            if message.pattern in told:
+                told.remove(message.pattern)
+            door.replace([*told])
+        elif message.noted(STANDING):
+            told.append(message.pattern)
+            door.mount(message.pattern)
+        elif could_go(message.pattern, frozenset({("time",)})):
+            door.mount(message.pattern)
+
+    def _say(self, name: str, packets: list[Packet]) -> None:
+        """What the consumer of an output said."""
         for packet in packets:
             for message in packet.items:
                 assert isinstance(message, Punctuation)
-                patterns: tuple[Pattern, ...] = (message.pattern,)
-                if message.intent is Intent.ASSUMED:
-                    agreed = self.alignments[UP + departure.label]
-                    patterns = agreed.add(int(packet.origin), message.pattern)
-                for pattern in patterns:
-                    self.query.send_up(departure.label, Punctuation(pattern, message.intent))
+                self.query.send_up(OUT + name, message)
 
     def _speak(self, arrival: Exchange) -> Iterator[Packet]:
         """What the steps here said to those in front of an exchange, for all buckets there."""
+        if arrival.source_stage == 0:
+            return  # what the source has given is stopped here, at the gate
         messages = tuple(self.query.heard(arrival.label))
-        if messages and arrival.source_stage > 0:
+        if messages:
             for bucket in range(self.buckets):
                 where = (~arrival.source_stage, UP + arrival.label, bucket, str(self.bucket))
                 yield Packet(*where, 0, {}, messages)
@@ -212,19 +254,30 @@ class Fragment:
 
     def _send(self, exchange: Exchange, items: list[Item]) -> Iterator[Packet]:
         boxes: list[list[Item]] = [[] for _ in range(self.buckets)]
+        doors = self.doors[exchange.label]
         for item in items:
             if not isinstance(item, Page):
                 for box in boxes:
                     box.append(item)
                 continue
             for bucket, rows in enumerate(route(item, exchange, self.buckets)):
+                if rows is not None and not doors[bucket].idle:
+                    rows = doors[bucket].stop(rows)
                 if rows is not None and len(rows):
                     boxes[bucket].append(rows)
+        self._settle(exchange.label)
         for bucket, box in enumerate(boxes):
             if box:
                 target = ~exchange.target_stage if exchange.back else exchange.target_stage
                 where = (target, exchange.label, bucket, str(self.bucket))
                 yield from Packet(*where, 0, {}, tuple(box)).split()
+
+    def _settle(self, label: str) -> None:
+        """Opens doors that punctuation has passed."""
+        responder = self.query.cell(label).responder
+        for door in self.doors[label]:
+            if responder is not None and not door.idle:
+                door.settle(responder.given)
 
     def counters(self) -> dict[str, Counters]:
         """What each step of the stage has done and holds here."""
@@ -257,6 +310,13 @@ class Fragment:
         chunks: Chunks = {f"query/{name}": data for name, data in self.query.snapshot().items()}
         for label, gate in self.gates.items():
             chunks.update({f"gate/{label}/{name}": data for name, data in gate.snapshot().items()})
+        for label, doors in self.doors.items():
+            for bucket, door in enumerate(doors):
+                rows = door.snapshot() if not door.idle else {}
+                chunks.update({f"door/{label}/{bucket}/{name}": data for name, data in rows.items()})
+        shut = json.dumps({label: self._shut_json(label) for label in self.doors}).encode()
+        if shut != self._doors and any(d.hits or d.active for some in self.doors.values() for d in some):
+            chunks["doors"] = self._doors = shut
         aligned = json.dumps({label: a.to_json() for label, a in self.alignments.items()}).encode()
         if aligned != self._aligned:
             chunks["aligned"] = self._aligned = aligned
@@ -268,9 +328,22 @@ class Fragment:
         for label, gate in self.gates.items():
             gate.restore(_under(f"gate/{label}/", chunks) or self._sibling(label, chunks))
         self.rounds.restore(chunks)
+        if "doors" in chunks:
+            self._doors = chunks["doors"]
+            for label, saved in json.loads(self._doors).items():
+                self._open_doors(label, saved, chunks)
         self._aligned = chunks["aligned"]
         aligned = json.loads(self._aligned)
         self.alignments |= {n: Alignment.from_json(a) for n, a in aligned.items() if n in self.alignments}
+
+    def _shut_json(self, label: str) -> list[Any]:
+        told = [[p.to_json() for p in some] for some in self._told[label]]
+        return [[door.to_json(), some] for door, some in zip(self.doors[label], told, strict=True)]
+
+    def _open_doors(self, label: str, saved: list[Any], chunks: Mapping[str, bytes]) -> None:
+        for bucket, (door, told) in enumerate(saved if label in self.doors else ()):
+            self.doors[label][bucket].restore(door, _under(f"door/{label}/{bucket}/", chunks))
+            self._told[label][bucket] = [Pattern.from_json(p) for p in told]
 
     def _sibling(self, label: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:
         """How far another gate of the same source has come: a new one goes on from there."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from caesura.consistency.token import Marks, is_token, pieces
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.feedback.responder import Responder
+from caesura.feedback.responder import Heard, Responder
 from caesura.plan import Node, Operator
 from caesura.plan.explain import Given, carried
 from caesura.punctuation import INFINITY, Intent, Promises, Punctuation
@@ -119,6 +119,8 @@ class Cell:
     """The names of its taps, as consumers."""
     responder: Responder | None = None
     """Feedback at the step, from the first message on."""
+    agreed: dict[str, Heard] = field(default_factory=dict)
+    """By output, what its readers have said, where the step answers in its own way."""
     watch: Watch | None = None
     carries: bool = field(init=False)
     """Whether tokens may pass as row positions of a page."""
@@ -150,9 +152,22 @@ class Cell:
             self.listen().hear(branch, message)
             self.respond()
             return
-        for port, further in self.guarded(self.operator.control, message):
-            self.inputs[port].up.append(further)
+        for each in self._agreed(message, branch):
+            for port, further in self.guarded(self.operator.control, each):
+                self.inputs[port].up.append(further)
         self.speak()
+
+    def _agreed(self, message: Punctuation, branch: str) -> list[Punctuation]:
+        """What all readers of an output assume, for a step that answers in its own way; a wish is a wish."""
+        output = branch.rpartition("#")[0]
+        readers = [b for b in self.branches if b.rpartition("#")[0] == output]
+        if message.intent is not Intent.ASSUMED or len(readers) < 2:
+            return [message]
+        agreed = self.agreed.setdefault(output, Heard(readers))
+        return [replace(message, pattern=p) for p in agreed.add(branch, message.pattern, False)]
+
+    def _consumers(self) -> list[str]:
+        return [*(f"edge {n}" for n in range(len(self.outputs))), *self.branches]
 
     def listen(self) -> Responder:
         """The step's answer to feedback, made when it is first needed."""
@@ -165,9 +180,8 @@ class Cell:
             told = self.operator.counters.told_out
             if told is not None:
                 given.add(told.pattern)
-            branches = [*(f"edge {n}" for n in range(len(self.outputs))), *self.branches]
             kinds = kinds_of(self)
-            self.responder = Responder(self.node, self.operator, branches, kinds, given=given)
+            self.responder = Responder(self.node, self.operator, self._consumers(), kinds, given=given)
         return self.responder
 
     def respond(self) -> None:

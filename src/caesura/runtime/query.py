@@ -32,7 +32,7 @@ from caesura.feedback.responder import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
 from caesura.ops.input import Input
 from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, here, walk
-from caesura.punctuation import Intent, Pattern, Punctuation
+from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 from caesura.runtime.claiming import Claiming
 from caesura.runtime.claims import claiming_for, put_token, saved_by
 from caesura.runtime.feedback import Assumptions, Spoken, note_losses, restore_into, snapshot_of
@@ -59,6 +59,7 @@ class Query:
         unused: Iterable[str] = (),
         claims: Mode | None = None,
         crossing: Mapping[str, Node] | None = None,
+        readers: Mapping[str, int] | None = None,
     ) -> None:
         self._unused = set(unused)
         """Inputs that may be fed although no output needs them."""
@@ -84,7 +85,8 @@ class Query:
         refuse_open(self._cells, self._loops)
         self.claiming: Claiming | None = None
         for name, node in outputs.items():
-            self._cells[node.fingerprint].branches.append(OUTPUT + name)
+            many = (readers or {}).get(name, 1)
+            self._cells[node.fingerprint].branches += [f"{OUTPUT}{name}#{n}" for n in range(many)]
             if claims is None:
                 self._cells[node.fingerprint].taps.append(self._taps[name])
         if claims is not None:
@@ -148,22 +150,26 @@ class Query:
             return
         self._inputs[label].push(item)
 
-    def send_up(self, output: str, message: Punctuation) -> None:
-        """Speaks to the operator behind an output, as its consumer."""
+    def send_up(self, output: str, message: Punctuation, reader: int = 0) -> None:
+        """Speaks to the operator behind an output, as its consumer, or as one of its readers."""
         cell = self._cells[self.outputs[output].fingerprint]
         if message.noted(WITHDRAWN):
             note_losses(self.graph.cells)
         if self.claiming is not None:
             self.claiming.heard(message)
-        cell.upward(message, OUTPUT + output)
+        cell.upward(message, f"{OUTPUT}{output}#{reader}")
         self._hear()
 
     def heard(self, label: str) -> list[Punctuation]:
         """What operators have said to whoever feeds an `Input`, since the last call."""
         if label not in self._inputs:
             return []
-        messages = list(self._inputs[label].up)
-        self._inputs[label].up.clear()
+        edge = self._inputs[label]
+        messages = list(edge.up)
+        edge.up.clear()
+        responder = edge.target.responder if edge.target is not None else None
+        if messages and responder is not None:
+            responder.lost = INFINITY  # what others leave out on account of it cannot be known here
         return messages
 
     def assume(self, what: Pattern | Expr | bool, *, output: str | None = None) -> Spoken:
