@@ -16,7 +16,7 @@ from caesura.events.page import Page
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard, from_promise, to_promise
 from caesura.plan import FeedbackRule, Node, Operator, Up
-from caesura.plan.feedback import LE, Kinds, Switches, as_definite, could_go
+from caesura.plan.feedback import LE, RE, Kinds, Switches, as_definite, could_go
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Promises, Punctuation, lt
 
 STANDING = "standing"
@@ -142,6 +142,9 @@ class Responder:
         if self.given.covers(as_definite(pattern)):
             self._count("too late")
             return
+        if RE in pattern and not self.node.properties.fixed_ends:
+            self._count("ends may change")
+            return
         if self.heard.size >= MOST:
             self._count("too many")
             return
@@ -249,7 +252,9 @@ class Responder:
 
     def _withdraw(self, branch: str, pattern: Pattern) -> None:
         """Assumes only what is left; results that have lost something stay suppressed until closed."""
-        before = [*self.output.patterns, *(p for p, _ in self.pending)]
+        if pattern not in self.heard.standing[branch]:
+            self._count("not standing")
+            return
         left = self.heard.withdraw(branch, pattern)
         groups = [r for r in self.rules if r.means == "groups"]
         if any(rule.up(pattern) is not None for rule in groups):
@@ -270,8 +275,7 @@ class Responder:
                 if old not in kept:
                     self.up.append((port, assumed(old, standing=True, withdrawn=True)))
             self.up += [(p, m) for p, m in again if p == port and m.pattern not in some]
-        if before:
-            self._count("withdrawn")
+        self._count("withdrawn")
 
     def _suppress(self, pattern: Pattern, rule: FeedbackRule) -> None:
         until = self.lost_in

@@ -100,6 +100,8 @@ class Told:
         spoken: list[int] = []
         for position, (number, item) in enumerate(self.trial.fed):
             for act in self.acts.get(position, ()):
+                if self.thin is not None:
+                    self._hear(query, sieves)
                 query = self._act(act, query, spoken, items)
             if self.thin is not None:
                 self._hear(query, sieves)
