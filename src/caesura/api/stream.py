@@ -30,7 +30,9 @@ from caesura.ops.clip import Clip
 from caesura.ops.join import How, Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
+from caesura.ops.pace import Pace
 from caesura.ops.select import Select
+from caesura.ops.speak import Deadline, FeedbackFrom, Instrument, Wish
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Duration, Node, here, ticks
@@ -123,14 +125,32 @@ class Stream:
         return Stream(Union(inputs=(self.node, *(o.node for o in others)), name=name))
 
     def join(
-        self, other: Stream, on: On, *, how: How = "inner", where: Expr | None = None, name: str = ""
+        self,
+        other: Stream,
+        on: On,
+        *,
+        how: How = "inner",
+        where: Expr | None = None,
+        thrifty: bool = False,
+        impatient: bool = False,
+        name: str = "",
     ) -> Stream:
         """Pairs of events with equal keys that live at the same time; lifetimes intersect.
 
         ``on`` is a column name, several, or ``{"left": "right"}``; ``where`` is a further predicate
-        over both sides' columns. ``how``: inner, left, right, full, semi, anti.
+        over both sides' columns. ``how``: inner, left, right, full, semi, anti. A ``thrifty`` inner join tells
+        one side where the other is settled and empty; an ``impatient`` one asks first for what would meet.
         """
-        return Stream(Join(inputs=(self.node, other.node), on=_pairs(on), how=how, residual=where, name=name))
+        node = Join(
+            inputs=(self.node, other.node),
+            on=_pairs(on),
+            how=how,
+            residual=where,
+            thrifty=thrifty,
+            impatient=impatient,
+            name=name,
+        )
+        return Stream(node)
 
     def difference(self, other: Stream, *, mode: Literal["bag", "set"] = "bag", name: str = "") -> Stream:
         """Events of this stream that the other has not: as bags (copies cancel) or as sets."""
@@ -266,6 +286,68 @@ class Stream:
     def feedback(self, *, exploit: bool = True, propagate: bool = True) -> Stream:
         """What the last step may do about feedback: act on it, and tell the steps above."""
         return Stream(replace(self.node, switches=Switches(exploit, propagate)))
+
+    def pace(
+        self,
+        *others: Stream,
+        within: Duration,
+        tells: Literal["upstream", "nobody"] = "upstream",
+        name: str = "",
+    ) -> Stream:
+        """All events of these streams that start at most so far behind the furthest; the rest is counted.
+
+        The steps above are told what is too late, unless ``tells="nobody"``.
+        """
+        bound = self._ticks(within, "bound of pace", "pace")
+        inputs = (self.node, *(o.node for o in others))
+        return Stream(Pace(inputs=inputs, within=bound, tells=tells, name=name))
+
+    def instrument(
+        self,
+        *,
+        every: int,
+        pattern: Pattern | None = None,
+        columns: Sequence[str] = (),
+        tells: Literal["upstream", "nobody"] = "upstream",
+        name: str = "",
+    ) -> Stream:
+        """Says after every so many rows that a pattern, or rows like the latest, will be ignored."""
+        node = Instrument(
+            inputs=(self.node,), every=every, pattern=pattern, columns=tuple(columns), tells=tells, name=name
+        )
+        return Stream(node)
+
+    def feedback_from(
+        self,
+        control: Stream,
+        intent: Wish = "assumed",
+        *,
+        on: str | Sequence[str],
+        leaving: Wish | None = None,
+        name: str = "",
+    ) -> Stream:
+        """Every row of another stream is feedback on this one, by the columns ``on``, until it is retracted.
+
+        ``leaving`` says something else of a row that is taken back: what enters may be demanded and what
+        leaves assumed away.
+        """
+        names = (on,) if isinstance(on, str) else tuple(on)
+        node = FeedbackFrom(
+            inputs=(self.node, control.node), intent=intent, on=names, leaving=leaving, name=name
+        )
+        return Stream(node)
+
+    def deadline(self, after: Duration, *, name: str = "") -> Stream:
+        """Demands what there is when no result came for so much of the stream's own time."""
+        return Stream(
+            Deadline(inputs=(self.node,), after=self._ticks(after, "deadline", "deadline"), name=name)
+        )
+
+    def _ticks(self, given: Duration, what: str, step: str) -> int:
+        try:
+            return ticks(given, self.node.time, what)
+        except CaesuraError as error:
+            raise error.at(step, here()) from None
 
     # Looking and running.
 

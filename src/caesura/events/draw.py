@@ -248,7 +248,8 @@ def draw(items: Iterable[Item], *, schema: pa.Schema | None = None, time: pa.Dat
         for start, end, new, row in item.rows():
             arrow = "" if new is None or new == start else f"->{tick(new)}"
             cells = [_show(v) for v in row]
-            sign = "=" if item.settled else "+" if new is None else "-"
+            first = "=" if item.settled else "~" if item.partial else "+"
+            sign = first if new is None else "-"
             lines.append((tick(start), tick(end) + arrow, cells, sign))
     return _layout(names, lines)
 

@@ -46,6 +46,8 @@ class Page:
     settled: bool = False
     """A page of reminders: these rows were given before and have become final (drawn as ``=``)."""
     tags: Tags | None = None
+    partial: bool = False
+    """Whether its inserts are what there is so far, given on demand, to be corrected (drawn as ``~``)."""
 
     @staticmethod
     def of(
@@ -95,7 +97,8 @@ class Page:
         if ends is not None and not (ends != KEPT).any():
             ends = None
         tags = None if self.tags is None else self.tags.take(rows)
-        return Page(self.le[rows], self.re[rows], take_rows(self.payload, rows), ends, tags=tags)
+        payload = take_rows(self.payload, rows)
+        return Page(self.le[rows], self.re[rows], payload, ends, tags=tags, partial=self.partial)
 
     def filter(self, mask: Mask) -> Page:
         """The rows where mask is true; the page itself when all are."""
@@ -111,7 +114,7 @@ class Page:
         return part if self.tags is None else replace(part, tags=self.tags.slice(start, length))
 
     def with_payload(self, payload: pa.RecordBatch) -> Page:
-        return Page(self.le, self.re, payload, self.re_new, tags=self.tags)
+        return Page(self.le, self.re, payload, self.re_new, tags=self.tags, partial=self.partial)
 
     def rows(self) -> list[tuple[int, int, int | None, tuple[object, ...]]]:
         """(LE, RE, RE_new or None, payload) of each row; for tests and drawings."""

@@ -16,6 +16,7 @@ were given up whole, and stops everything that matches. Patterns that definite p
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ class Guard:
         if page.re_new is not None:
             self.until = max(self.until, int(page.re_new[mask].max()))
         left = page.filter(~mask)
-        return Page(left.le, left.re, left.payload, left.re_new, page.settled)
+        return replace(left, settled=page.settled)
 
     def settle(self, promises: Promises) -> int:
         """Lets go of what definite punctuation covers; gives how many patterns went."""

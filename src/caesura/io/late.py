@@ -30,7 +30,7 @@ def lifetimes(page: Page, time: pa.DataType) -> list[pa.Array]:
     ends = np.full(len(page), KEPT, np.int64) if page.re_new is None else page.re_new
     kept = ends == KEPT
     return [
-        pa.array(np.where(kept, "=" if page.settled else "+", "-"), pa.string()),
+        pa.array(np.where(kept, "=" if page.settled else "~" if page.partial else "+", "-"), pa.string()),
         from_ticks(page.le, time, _missing(page.le == MIN_TIME)),
         from_ticks(page.re, time, _missing((page.re == INFINITY) | (page.re <= MIN_TIME + 1))),
         from_ticks(ends, time, _missing(kept | (ends == INFINITY))),

@@ -121,6 +121,13 @@ class Operator:
         """Lets go of an input's rows that match and have nothing to correct; gives how many went."""
         return 0
 
+    def prefer(self, patterns: list[Pattern]) -> None:
+        """Rows that match are wanted first, of what waits here; takes the place of what was said before."""
+
+    def demand(self, pattern: Pattern) -> Iterable[Item]:
+        """What there is now of rows that match, marked as partial; it is corrected later."""
+        return ()
+
     def punctuation(self, port: int, item: Punctuation) -> Iterable[Item]:
         """Takes a punctuation; one that says nothing new ends here."""
         if item.intent is not Intent.DEFINITE:

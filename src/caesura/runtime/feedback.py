@@ -66,6 +66,17 @@ class Assumptions:
             self._query.send_up(name, Punctuation(pattern, intent, (("standing", True),)))
         return spoken
 
+    def demand(self, said: Pattern | Expr | bool, output: str | None) -> None:
+        """Asks for what there is now; nothing stands afterwards."""
+        name = self._output(output, "demand")
+        node = self._query.outputs[name]
+        try:
+            patterns = patterns_of(said, node.schema, node.time)
+        except CaesuraError as error:
+            raise error.at(node.step, here()) from None
+        for pattern in patterns:
+            self._query.send_up(name, Punctuation(pattern, Intent.DEMANDED))
+
     def withdraw(self, which: Spoken | int) -> None:
         """Takes an utterance back; what has lost something stays suppressed until it closes."""
         number = which if isinstance(which, int) else which.number

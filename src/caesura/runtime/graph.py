@@ -6,18 +6,22 @@ Law: whatever order the schedule picks, the history that comes out is the same.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
+
+import numpy as np
 
 from caesura.consistency.token import Marks, is_token, pieces
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
-from caesura.events.page import Page
-from caesura.feedback.responder import Heard, Responder
-from caesura.plan import Node, Operator
+from caesura.events.page import Page, concat
+from caesura.feedback.responder import WITHDRAWN, Heard, Responder
+from caesura.kernels.hashing import Mask
+from caesura.plan import FeedbackRule, Node, Operator
 from caesura.plan.explain import Given, carried
-from caesura.punctuation import INFINITY, Intent, Promises, Punctuation
+from caesura.plan.feedback import as_definite
+from caesura.punctuation import INFINITY, Intent, Pattern, Promises, Punctuation
 
 T = TypeVar("T")
 
@@ -38,6 +42,11 @@ class Edge:
     """Whether a punctuation may take the place of the one before it."""
     behind: list[Edge] = field(default_factory=list)
     """Edges that must be empty before an item is taken: a loop that is worked off in stages."""
+    desired: list[Pattern] = field(default_factory=list)
+    """What is wanted first of what waits."""
+    moved: int = 0
+    """Rows that were taken before others on account of that."""
+    _fresh: bool = False
 
     def push(self, item: Item) -> None:
         """Queues an item; a definite punctuation replaces the one before it that it covers."""
@@ -48,6 +57,26 @@ class Edge:
             self.items.pop()
             self.merged += 1
         self.items.append(item)
+        self._fresh = True
+
+    def promote(self) -> None:
+        """Brings wanted rows of waiting pages to the front, but never past a punctuation.
+
+        A retract stays behind its insert: both match, or neither does.
+        """
+        if not self._fresh:
+            return
+        self._fresh = False
+        run: list[Page] = []
+        while self.items and isinstance(self.items[0], Page):
+            run.append(self.items.popleft())  # type: ignore[arg-type]
+        masks = [wanted(page, self.desired) for page in run]
+        first = [page.filter(mask) for page, mask in zip(run, masks, strict=True) if mask.any()]
+        if first and not all(mask.all() for mask in masks):
+            rest = [page.filter(~mask) for page, mask in zip(run, masks, strict=True) if not mask.all()]
+            self.moved += sum(map(len, first))
+            run = [concat(first, first[0].schema), *rest]
+        self.items.extendleft(reversed(run))
 
     @property
     def full(self) -> bool:
@@ -89,6 +118,16 @@ def mergeable(before: Item, after: Item) -> bool:
     return after.pattern.covers(before.pattern)
 
 
+def wanted(page: Page, patterns: Sequence[Pattern]) -> Mask:
+    """Which rows match one of some feedback patterns."""
+    columns = dict(zip(page.schema.names, page.payload.columns, strict=True))
+    columns |= {"LE": page.le, "RE": page.re}
+    mask = np.zeros(len(page), np.bool_)
+    for pattern in patterns:
+        mask |= pattern.matches(columns)
+    return mask
+
+
 class Tap(Protocol):
     """Whoever takes what leaves a cell."""
 
@@ -121,6 +160,9 @@ class Cell:
     """Feedback at the step, from the first message on."""
     agreed: dict[str, Heard] = field(default_factory=dict)
     """By output, what its readers have said, where the step answers in its own way."""
+    desired: list[Pattern] = field(default_factory=list)
+    demanded: list[Pattern] = field(default_factory=list)
+    """What is wanted now; the query sees to it from the sources down."""
     watch: Watch | None = None
     carries: bool = field(init=False)
     """Whether tokens may pass as row positions of a page."""
@@ -147,7 +189,11 @@ class Cell:
 
     def upward(self, message: Punctuation, branch: str = "") -> None:
         """Takes a message from one consumer."""
-        if message.intent is Intent.ASSUMED and self.node.feedback() is not None:
+        rules = self.node.feedback()
+        if rules is not None and message.intent in (Intent.DESIRED, Intent.DEMANDED):
+            self._wish(message, rules)
+            return
+        if message.intent is Intent.ASSUMED and rules is not None:
             self.operator.counters.extra["control"] = self.operator.counters.extra.get("control", 0) + 1
             self.listen().hear(branch, message)
             self.respond()
@@ -156,6 +202,28 @@ class Cell:
             for port, further in self.guarded(self.operator.control, each):
                 self.inputs[port].up.append(further)
         self.speak()
+
+    def _wish(self, message: Punctuation, rules: tuple[FeedbackRule, ...]) -> None:
+        """Notes what is wanted first, or now, and tells it to all inputs, widely where need be."""
+        gone = bool(message.noted(WITHDRAWN))
+        if message.intent is Intent.DEMANDED:
+            self.demanded.append(message.pattern)
+        else:
+            _note(self.desired, message.pattern, gone=gone)
+            self.operator.prefer(list(self.desired))
+        ports: list[Pattern | None] = [None] * len(self.inputs)
+        if not self.node.inputs and self.inputs:
+            ports = [message.pattern]
+        for rule in rules:
+            for port, way in enumerate(rule.ports):
+                if way is not None and ports[port] is None:
+                    ports[port] = way.wide(message.pattern)
+        for port, pattern in enumerate(ports):
+            if pattern is None:
+                continue
+            if message.intent is Intent.DESIRED:
+                _note(self.inputs[port].desired, pattern, gone=gone)
+            self.inputs[port].up.append(replace(message, pattern=pattern))
 
     def _agreed(self, message: Punctuation, branch: str) -> list[Punctuation]:
         """What all readers of an output assume, for a step that answers in its own way; a wish is a wish."""
@@ -207,14 +275,20 @@ class Cell:
     def work(self, port: int) -> None:
         """Takes one item: control first, so that a message reaches the operator before the next page."""
         self.hear()
-        if self.watch is not None and is_token(self.inputs[port].items[0]):
+        edge = self.inputs[port]
+        if self.watch is not None and is_token(edge.items[0]):
             tokens = [e.items.popleft() for e in self.inputs if not e.back]
             self.send([self.watch.token(self, [t for t in tokens if is_token(t)])])
             return
-        item = self.inputs[port].items.popleft()
+        if edge.desired and self.watch is None:
+            edge.promote()
+        item = edge.items.popleft()
         items = self.receive(port, item)
         self.send(items if self.watch is None else self.watch.derived(self, item, items))
         self.speak()
+        if edge.desired and not isinstance(item, Page):
+            known = self.operator.promises[port]
+            edge.desired[:] = [p for p in edge.desired if not known.covers(as_definite(p))]
         if self.responder is not None and not isinstance(item, Page):
             self.settle()
 
@@ -279,6 +353,13 @@ class Cell:
             for tap in self.taps:
                 for part in pieces(item) if marked and isinstance(item, Page) else (item,):
                     tap.append(part)
+
+
+def _note(patterns: list[Pattern], pattern: Pattern, *, gone: bool) -> None:
+    if not gone and pattern not in patterns:
+        patterns.append(pattern)
+    elif gone and pattern in patterns:
+        patterns.remove(pattern)
 
 
 def kinds_of(cell: Cell) -> tuple[Given, ...]:

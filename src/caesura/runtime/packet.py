@@ -120,7 +120,7 @@ def encode(header: dict[str, Any], items: tuple[Item, ...]) -> bytes:
         if isinstance(item, Page):
             body = _page_bytes(item)
             bodies.append(body)
-            plan.append([len(body), len(item), item.settled])
+            plan.append([len(body), len(item), item.settled, item.partial])
         else:
             plan.append(item.to_json())
     head = json.dumps({"h": header, "i": plan}).encode()
@@ -135,7 +135,7 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[Item, ...]]:
     items: list[Item] = []
     for part in head["i"]:
         if isinstance(part, list):
-            items.append(_page_from(view[at : at + part[0]], part[1], part[2]))
+            items.append(_page_from(view[at : at + part[0]], part[1], settled=part[2], partial=part[3]))
             at += part[0]
         else:
             items.append(Punctuation.from_json(part))
@@ -154,7 +154,7 @@ def _page_bytes(page: Page) -> bytes:
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def _page_from(data: memoryview, rows: int, settled: bool) -> Page:
+def _page_from(data: memoryview, rows: int, *, settled: bool, partial: bool) -> Page:
     batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
     own = 3 if "_new" in batch.schema.names[:3] else 2
     le, re = (batch.column(i).to_numpy() for i in (0, 1))
@@ -162,4 +162,4 @@ def _page_from(data: memoryview, rows: int, settled: bool) -> Page:
     payload = batch.select(list(range(own, batch.num_columns)))
     if payload.num_columns == 0:
         payload = empty_rows(rows)
-    return Page(np.asarray(le), np.asarray(re), payload, new, settled)
+    return Page(np.asarray(le), np.asarray(re), payload, new, settled, partial)

@@ -31,6 +31,7 @@ from caesura.expr import Expr
 from caesura.feedback.responder import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
 from caesura.ops.input import Input
+from caesura.ops.pace import Pacing
 from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, here, walk
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 from caesura.runtime.claiming import Claiming
@@ -176,6 +177,14 @@ class Query:
         """These rows will be ignored: steps need not make them. Gives a handle to withdraw."""
         return self.assumptions.say(Intent.ASSUMED, what, output)
 
+    def desire(self, what: Pattern | Expr | bool, *, output: str | None = None) -> Spoken:
+        """These rows are wanted first: what waits is worked off in that order. Nothing else changes."""
+        return self.assumptions.say(Intent.DESIRED, what, output)
+
+    def demand(self, what: Pattern | Expr | bool = True, *, output: str | None = None) -> None:
+        """These rows are wanted now, as far as they are known: marked partial, and corrected later."""
+        self.assumptions.demand(what, output)
+
     def withdraw(self, spoken: Spoken | int) -> None:
         """Takes feedback back; what lost state or input to it stays suppressed until it is closed."""
         self.assumptions.withdraw(spoken)
@@ -223,6 +232,19 @@ class Query:
         for cell in sorted(self.graph.cells, key=lambda c: -c.depth):
             if cell.has_control:
                 cell.hear()
+        if any(cell.demanded for cell in self.graph.cells):
+            self._give_now()
+
+    def _give_now(self) -> None:
+        """Lets every step give what is demanded of it, from the sources down: each has what those above gave."""
+        for cell in sorted(self.graph.cells, key=lambda c: c.depth):
+            patterns, cell.demanded = cell.demanded, []
+            if not patterns:
+                continue
+            while ready := self.graph.ready():
+                self._work(ready)
+            for pattern in patterns:
+                cell.send(cell.guarded(cell.operator.demand, pattern))
 
     def _pull(self) -> bool:
         """Lets the source that is furthest behind in time read; False when all are at their end.
@@ -268,6 +290,9 @@ class Query:
     def late(self) -> dict[str, pa.Table]:
         """Rows that the sources refused since the last call, by source."""
         tables = {label: r.ingress.drain_late() for label, r in self._readers.items()}
+        for cell in self.graph.cells:
+            if isinstance(cell.operator, Pacing):
+                tables[cell.label] = cell.operator.drain_late()
         return {label: table for label, table in tables.items() if table is not None}
 
     def counters(self) -> dict[str, Counters]:

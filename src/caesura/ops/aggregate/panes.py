@@ -281,6 +281,10 @@ class PaneOperator(TumblingOperator):
         """Panes serve several windows, so they stay; what is given up is kept back at the output."""
         return super().give_up(pattern) if self.speculate == "arrival" else GivenUp([], MIN_TIME)
 
+    def demand(self, pattern: Pattern) -> Iterable[Item]:
+        """Panes are merged when their windows close, and say nothing before."""
+        return super().demand(pattern) if self.speculate == "arrival" else []
+
     def states(self) -> dict[str, RowState]:
         return {**super().states(), **self.panes.states()}
 

@@ -12,7 +12,7 @@ group that is open. (The COUNT, SUM and AVERAGE of the feedback thesis.)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -182,10 +182,11 @@ class TotalsOperator(Operator):
         closed = live[bound == INFINITY]
         items: list[Item] = []
         if self.speculate == "watermark":
-            full = closed[rows.get("rows")[closed] > 0]
+            said = rows.get("sent")[closed] >= 0
+            full = closed[(rows.get("rows")[closed] > 0) & ~said]
             items = [self._final(full)] if len(full) else []
-        else:
-            self.sent.forget(closed)
+            items += [self._send(closed[said])] if said.any() else []
+        self.sent.forget(closed)
         self.slots.drop(closed)
         self._tidy()
         return items
@@ -198,12 +199,25 @@ class TotalsOperator(Operator):
         columns = {**dict(zip(self.node.group, keys, strict=True)), "LE": np.zeros(len(live), np.int64)}
         gone = live[pattern.matches(columns)]
         items: list[Item] = []
-        if self.speculate == "arrival" and len(gone):
+        if (rows.get("sent")[gone] >= 0).any():
             le, re = self._hull(gone)
             items = [self.sent.change(gone, le, re, self._payload(gone), np.zeros(len(gone), np.bool_))]
         self.slots.drop(gone)
         self._tidy()
         return GivenUp(items, INFINITY, len(gone))
+
+    def demand(self, pattern: Pattern) -> Iterable[Item]:
+        """What open groups say so far; with speculation it was said already."""
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive & (rows.get("rows") > 0))
+        if self.speculate == "arrival" or len(live) == 0:
+            return []
+        le, re = self._hull(live)
+        payload = self._payload(live)
+        columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+        some = pattern.matches({**columns, "LE": le, "RE": re})
+        page = self._send(live[some])
+        return [replace(page, partial=True)] if len(page) else []
 
     def _final(self, at: I64) -> Page:
         le, re = self._hull(at)

@@ -16,7 +16,7 @@ bounds them. A late event or a retract corrects the windows that it overlaps, an
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -359,11 +359,12 @@ class TumblingOperator(Operator):
         closed = live[shut]
         items: list[Item] = []
         if self.speculate == "watermark":
-            full = closed[rows.get("rows")[closed] > 0]
+            said = rows.get("sent")[closed] >= 0
+            full = closed[(rows.get("rows")[closed] > 0) & ~said]
             le = self._start(full)
             items = [Page(le, le + self.node.size, self._payload(full))] if len(full) else []
-        else:
-            self.sent.forget(closed)
+            items += self._corrected(closed[said])
+        self.sent.forget(closed)
         self.slots.drop(closed)
         self._tidy()
         return items
@@ -381,13 +382,28 @@ class TumblingOperator(Operator):
         gone = live[pattern.matches({**columns, "LE": le, "RE": le + self.node.size})]
         until = int(self._start(gone).max()) + self.node.size if len(gone) else MIN_TIME
         items: list[Item] = []
-        if self.speculate == "arrival" and len(gone):
+        if (self.slots.rows.get("sent")[gone] >= 0).any():
             none = np.zeros(len(gone), np.bool_)
             start = self._start(gone)
             items = [self.sent.change(gone, start, start + self.node.size, self._payload(gone), none)]
         self.slots.drop(gone)
         self._tidy()
         return GivenUp(items, until, len(gone) + self._drop_endless(pattern))
+
+    def demand(self, pattern: Pattern) -> Iterable[Item]:
+        """What open windows say so far; with speculation it was said already."""
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive & (rows.get("rows") > 0))
+        if self.speculate == "arrival" or len(live) == 0:
+            return []
+        le, payload = self._start(live), self._payload(live)
+        columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+        some = pattern.matches({**columns, "LE": le, "RE": le + self.node.size})
+        at, start = live[some], le[some]
+        present = np.ones(len(at), np.bool_)
+        payload = payload.take(pa.array(np.flatnonzero(some)))
+        page = self.sent.change(at, start, start + self.node.size, payload, present)
+        return [replace(page, partial=True)] if len(page) else []
 
     def _named(self, columns: list[pa.Array]) -> dict[str, Any]:
         return dict(zip(self.node.group, columns, strict=True))
@@ -402,6 +418,14 @@ class TumblingOperator(Operator):
         gone = live[pattern.matches({**columns, "LE": rows.get("le")[live]})]
         self.endless.drop(gone)
         return len(gone)
+
+    def _corrected(self, at: I64) -> list[Item]:
+        """The change from what was said of windows on demand to what they say in the end."""
+        if len(at) == 0:
+            return []
+        le, present = self._start(at), self.slots.rows.get("rows")[at] > 0
+        page = self.sent.change(at, le, le + self.node.size, self._payload(at), present)
+        return [page] if len(page) else []
 
     def states(self) -> dict[str, RowState]:
         return {**self.slots.states(), "sent": self.sent.rows, "endless": self.endless.rows}

@@ -25,6 +25,10 @@ class Join(Node):
     on: tuple[tuple[str, str], ...]
     how: How = "inner"
     residual: Expr | None = None
+    thrifty: bool = False
+    """Whether it tells one side where the other has nothing for certain."""
+    impatient: bool = False
+    """Whether it asks one side first for what the other has."""
 
     kind = "join"
     partitioning = "key"
@@ -47,6 +51,11 @@ class Join(Node):
     def _check(self) -> None:
         if self.how not in HOWS:
             raise PlanError(f"there is no join '{self.how}'.", remedy=f"Choose one of: {', '.join(HOWS)}.")
+        if (self.thrifty or self.impatient) and self.how != "inner":
+            raise PlanError(
+                f"a thrifty or impatient join is an inner one; this is '{self.how}'.",
+                remedy="Rows that meet nothing are part of the others' results: leave the option out.",
+            )
         left, right = self.inputs
         for l_name, r_name in self.on:
             l_type, r_type = self.column(l_name, 0).type, self.column(r_name, 1).type
@@ -186,10 +195,15 @@ class Join(Node):
     def looks_up(self, port: int) -> bool:
         return self.how == "inner"
 
+    @property
+    def speaks(self) -> bool:  # type: ignore[override]
+        return self.thrifty or self.impatient
+
     def operator(self) -> Operator:
         from caesura.ops.join.physical import JoinOperator
+        from caesura.ops.join.thrifty import SeekingJoin
 
-        return JoinOperator(self)
+        return SeekingJoin(self) if self.speaks else JoinOperator(self)
 
     def describe(self) -> str:
         keys = ", ".join(a if a == b else f"{a} = {b}" for a, b in self.on)

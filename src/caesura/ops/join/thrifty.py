@@ -1,0 +1,83 @@
+"""Joins that find chances: `thrifty` says what can meet nothing, `impatient` what would meet something now.
+
+     left:   nothing on [20, 40), and that is settled   ->   the right need not make rows on [20, 40)
+     right:  rows with key 3 wait                       ->   the left is asked for key 3 first
+
+Both hold for inner joins, where a row that meets nothing leaves no trace. (Thesis, section 3.1.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.feedback.responder import assumed
+from caesura.kernels.hashing import I64
+from caesura.ops.join.node import Join
+from caesura.ops.join.physical import JoinOperator
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, ge, le, lt, one_of
+
+MANY = 100
+"""More keys than this are not asked for by name."""
+
+
+class SeekingJoin(JoinOperator):
+    """A join that speaks to its inputs."""
+
+    def __init__(self, node: Join) -> None:
+        super().__init__(node)
+        nothing: I64 = np.zeros(0, np.int64)
+        self._ahead = [(nothing, nothing), (nothing, nothing)]
+        """Per side, lifetimes of rows that start past what is settled."""
+        self._until = [MIN_TIME, MIN_TIME]
+        """Per side, the latest end of rows that start in the settled past."""
+        self._said = [MIN_TIME, MIN_TIME]
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if self.node.thrifty and len(page):
+            le_, re_ = self._ahead[port]
+            ends = page.re if page.re_new is None else np.maximum(page.re, page.re_new)
+            self._ahead[port] = np.concatenate([le_, page.le]), np.concatenate([re_, ends])
+        if self.node.impatient and len(page):
+            self._ask(port, page)
+        return super().page(port, page)
+
+    def _ask(self, port: int, page: Page) -> None:
+        """Asks the other side for the keys that came here."""
+        wanted = {}
+        for mine, theirs in zip(self.names[port], self.names[1 - port], strict=True):
+            keys = page.payload.column(mine).unique().drop_null()
+            if len(keys) > MANY:
+                return
+            wanted[theirs] = one_of(keys.to_pylist())
+        if wanted:
+            self.up.append((1 - port, Punctuation(Pattern(**wanted), Intent.DESIRED)))
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        if self.node.thrifty:
+            self._find_gap(port)
+        return super().definite(port, pattern)
+
+    def _find_gap(self, port: int) -> None:
+        """Says to the other side on which settled stretch this one has nothing."""
+        settled = self.promises[port].cti
+        starts, ends = self._ahead[port]
+        past = starts < settled
+        begin = max(self._until[port], int(ends[past].max(initial=MIN_TIME)))
+        self._until[port] = begin
+        self._ahead[port] = starts[~past], ends[~past]
+        begin = max(begin, self._said[port])
+        if begin >= settled:
+            return
+        self._said[port] = settled
+        other = self.node.inputs[1 - port].properties
+        if settled == INFINITY or not other.fixed_ends:
+            return
+        ending = {"LE": lt(settled)} if other.points else {"RE": le(settled)}
+        if begin > MIN_TIME:
+            low = ge(begin)
+            ending["LE"] = low.intersect(ending["LE"]) if "LE" in ending else low
+        self.up.append((1 - port, assumed(Pattern(**ending))))

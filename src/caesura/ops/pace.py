@@ -1,0 +1,165 @@
+"""`pace` merges streams and keeps to a bound behind the furthest start seen: what is later is left out.
+
+      LE  RE | id |      pace(within=5)
+      10  11 | 1  | +           10  11 | 1 | +
+       3   4 | 2  | +    ->                       3 < 10 - 5: too late, and the inputs are told so
+       6   7 | 3  | +            6   7 | 3 | +
+
+It depends on arrival, and obeys this law instead of the first: the output is a part of the union, no row
+starts more than the bound before the furthest start of a row before it, and what was left out is counted
+and can be asked for. A retract is left out exactly with its insert. (The PACE of the feedback thesis, 7.4.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events.item import Item
+from caesura.events.page import Page, concat
+from caesura.events.rows import RowState
+from caesura.feedback.bag import Bag
+from caesura.feedback.responder import assumed
+from caesura.ops.union import Merge, Union
+from caesura.plan import Holding, Need, Operator, shown
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, lt
+
+KEEP = 10_000
+"""So many rows that were too late are kept until they are asked for; all are counted."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pace(Union):
+    """All events of some streams that are not too far behind the furthest."""
+
+    within: int
+    tells: Literal["upstream", "nobody"] = "upstream"
+    """Whether the inputs are told what is too late."""
+
+    kind = "pace"
+    speaks = True
+
+    def output_schema(self) -> pa.Schema:
+        if self.within < 0:
+            raise PlanError(f"a bound of {self.within} lets nothing pass.", remedy="Give 0 or more.")
+        return super().output_schema()
+
+    def holds(self) -> tuple[Holding, ...]:
+        if self.properties.insert_only:
+            return ()
+        names = tuple(self.schema.names)
+        return tuple(
+            Holding("rows that were too late", port, (Need(port, names),)) for port in range(len(self.inputs))
+        )
+
+    def operator(self) -> Operator:
+        return Pacing(self)
+
+    def describe(self) -> str:
+        return f"within {shown(self.within, self.time)}"
+
+
+class Pacing(Merge):
+    """The furthest start so far, and the rows left out that may still be retracted."""
+
+    def __init__(self, node: Pace) -> None:
+        super().__init__(len(node.inputs))
+        self.node = node
+        self.mark = MIN_TIME
+        """The furthest start seen."""
+        self.bags = [
+            None if child.properties.insert_only else Bag(node.schema, fixed=child.properties.fixed_ends)
+            for child in node.inputs
+        ]
+        self._late: list[Page] = []
+        self._told = MIN_TIME
+        self._closes = node.properties.insert_only
+
+    @property
+    def bound(self) -> int:
+        """Rows that start before this are too late."""
+        return MIN_TIME if self.mark < MIN_TIME + self.node.within else self.mark - self.node.within
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if len(page) == 0:
+            return []
+        starts = page.le if page.retracts is None else np.where(page.retracts, MIN_TIME, page.le)
+        marks = np.maximum(np.maximum.accumulate(starts), self.mark)
+        late = (starts < marks - self.node.within) & (starts > MIN_TIME) & (marks > MIN_TIME + self.node.within)
+        self.mark = int(marks[-1])
+        bag = self.bags[port]
+        if bag is not None:
+            late = bag.take(page, late)
+        items: list[Item] = []
+        if late.any():
+            self._leave_out(page.filter(late))
+        kept = page.filter(~late)
+        if len(kept):
+            items.append(kept)
+        self._tell()
+        if self._closes and self.bound > MIN_TIME:
+            items += self._progress()
+        return items
+
+    def _leave_out(self, page: Page) -> None:
+        extra = self.counters.extra
+        extra["too late"] = extra.get("too late", 0) + len(page)
+        if sum(map(len, self._late)) < KEEP:
+            self._late.append(page)
+
+    def _tell(self) -> None:
+        """Tells the inputs how far behind is too late, when that has moved."""
+        if self.node.tells == "nobody" or self.bound <= self._told:
+            return
+        self._told = self.bound
+        message = assumed(Pattern(LE=lt(self.bound)))
+        self.up += [(port, message) for port in range(len(self.bags))]
+
+    def _progress(self) -> list[Item]:
+        """On inserts alone the bound is a promise: nothing before it leaves any more."""
+        told = self.counters.told_out
+        known = told.pattern.time_bound if told is not None else MIN_TIME
+        if known is not None and self.bound <= known:
+            return []
+        return [Punctuation(Pattern.before(self.bound), Intent.DEFINITE)]
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        for bag, promises in zip(self.bags, self.promises, strict=True):
+            if bag is not None:
+                bag.settle(promises)
+        return super().definite(port, pattern)
+
+    def drain_late(self) -> pa.Table | None:
+        """The rows left out since the last call, with the reason, as far as they were kept."""
+        if not self._late:
+            return None
+        page = concat(self._late, self.node.schema)
+        self._late = []
+        why = f"more than {shown(self.node.within, self.node.time)} behind the furthest start"
+        columns: dict[str, Any] = {"reason": [why] * len(page), "LE": page.le, "RE": page.re}
+        for name, column in zip(self.node.schema.names, page.payload.columns, strict=True):
+            columns[name] = column
+        return pa.table(columns)
+
+    def states(self) -> dict[str, RowState]:
+        return {f"late{port}": bag.rows for port, bag in enumerate(self.bags) if bag is not None}
+
+    def rebuild(self) -> None:
+        for bag in self.bags:
+            if bag is not None:
+                bag.rebuild()
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "mark": self.mark, "told": self._told}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self.mark, self._told = meta["mark"], meta["told"]
+
+
+__all__ = ["INFINITY", "Pace"]

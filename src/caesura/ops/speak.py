@@ -1,0 +1,241 @@
+"""Steps that pass their rows on and speak to those above: `instrument`, `feedback_from`, `deadline`.
+
+     instrument(every=n)       after every n rows says that some rows will be ignored (thesis, 6.3 and 7.3)
+     feedback_from(control)    every row of another stream is feedback on this one, until it is retracted
+     deadline(d)               demands what there is when nothing came for so much of the stream's time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.feedback.responder import STANDING, WITHDRAWN
+from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, definite, row_rule, shown
+from caesura.plan.feedback import check_feedback
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, value
+
+Wish = Literal["assumed", "desired", "demanded"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Speaks(Node):
+    """A step whose first input goes through as it is."""
+
+    speaks = True
+
+    def output_schema(self) -> pa.Schema:
+        return self.inputs[0].schema
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return inputs[0]
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return pattern
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        return row_rule(self.schema.names, self.inputs[0].properties)
+
+    def holds(self) -> tuple[Holding, ...]:
+        return ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Instrument(Speaks):
+    """Says the same pattern, or that of the latest row's columns, after every so many rows."""
+
+    every: int
+    pattern: Pattern | None = None
+    columns: tuple[str, ...] = ()
+    tells: Literal["upstream", "nobody"] = "upstream"
+    """Whether it speaks at all: the other runs in a comparison count rows and say nothing."""
+
+    kind = "instrument"
+
+    def output_schema(self) -> pa.Schema:
+        if self.every <= 0:
+            raise PlanError(f"every {self.every} rows is never.", remedy="Give 1 or more.")
+        if self.pattern is not None:
+            check_feedback(self.pattern, self.inputs[0].schema)
+        for name in self.columns:
+            self.column(name)
+        return super().output_schema()
+
+    def operator(self) -> Operator:
+        return Instrumented(self)
+
+    def describe(self) -> str:
+        what = ", ".join(self.columns) if self.pattern is None else str(self.pattern)
+        return f"every {self.every}: {what}"
+
+
+class Instrumented(Operator):
+    """Counts rows."""
+
+    def __init__(self, node: Instrument) -> None:
+        super().__init__()
+        self.node = node
+        self._seen = 0
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        before, self._seen = self._seen, self._seen + len(page)
+        times = self._seen // self.node.every - before // self.node.every
+        if times and self.node.tells == "upstream":
+            last = self._seen // self.node.every * self.node.every - before - 1
+            for number in range(times):
+                row = last - (times - 1 - number) * self.node.every
+                self.up.append((0, Punctuation(self._pattern(page, row), Intent.ASSUMED)))
+        return [page]
+
+    def _pattern(self, page: Page, row: int) -> Pattern:
+        if self.node.pattern is not None:
+            return self.node.pattern
+        cells = {name: value(page.payload.column(name)[row].as_py()) for name in self.node.columns}
+        return Pattern(**cells, LE=value(int(page.le[row])))
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        return definite(pattern)
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "seen": self._seen}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._seen = meta["seen"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FeedbackFrom(Speaks):
+    """Rows of the second input are feedback on the first, by columns that both have."""
+
+    intent: Wish
+    on: tuple[str, ...]
+    leaving: Wish | None = None
+    """What is said of a row that is taken back; by default its feedback is withdrawn."""
+
+    kind = "feedback_from"
+    partitioning = "one"
+
+    def output_schema(self) -> pa.Schema:
+        if not self.on:
+            raise PlanError("no column says what the feedback is about.", remedy="Name some with on=.")
+        for name in self.on:
+            mine, theirs = self.column(name, 0).type, self.column(name, 1).type
+            if mine != theirs:
+                raise PlanError(
+                    f"'{name}' is {mine} in the stream and {theirs} in its feedback.", remedy="Cast one of them."
+                )
+        return super().output_schema()
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return pattern if port == 0 else None
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        told = Translation.of(self.schema.names, self.inputs[0].properties)
+        return (FeedbackRule((told, None)),)
+
+    def operator(self) -> Operator:
+        return Relaying(self)
+
+    def describe(self) -> str:
+        return f"{self.intent} by {', '.join(self.on)}"
+
+
+class Relaying(Operator):
+    """Data goes through; control rows become messages."""
+
+    def __init__(self, node: FeedbackFrom) -> None:
+        super().__init__(2)
+        self.node = node
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if port == 0:
+            return [page]
+        gone = np.zeros(len(page), np.bool_)
+        if page.re_new is not None and page.retracts is not None:
+            gone = page.retracts & (page.re_new <= page.le)
+            inserts = ~page.retracts
+        else:
+            inserts = np.ones(len(page), np.bool_)
+        columns = [page.payload.column(name).to_pylist() for name in self.node.on]
+        for row in np.flatnonzero(gone | inserts).tolist():
+            about = Pattern(**{n: value(c[row]) for n, c in zip(self.node.on, columns, strict=True)})
+            self._say(about, leaving=bool(gone[row]))
+        return []
+
+    def _say(self, about: Pattern, *, leaving: bool) -> None:
+        node = self.node
+        if not leaving:
+            if node.leaving == "assumed":
+                self._tell(about, "assumed", withdrawn=True)
+            self._tell(about, node.intent)
+            return
+        if node.intent != "demanded":
+            self._tell(about, node.intent, withdrawn=True)
+        if node.leaving is not None:
+            self._tell(about, node.leaving)
+
+    def _tell(self, about: Pattern, wish: Wish, *, withdrawn: bool = False) -> None:
+        notes: tuple[tuple[str, Any], ...] = ((STANDING, True), *(((WITHDRAWN, True),) if withdrawn else ()))
+        self.up.append((0, Punctuation(about, Intent(wish), notes)))
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        return definite(self.node.carry(port, pattern))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Deadline(Speaks):
+    """Demands a result when none has come for so long."""
+
+    after: int
+
+    kind = "deadline"
+
+    def output_schema(self) -> pa.Schema:
+        if self.after <= 0:
+            raise PlanError(f"a deadline of {self.after} has always passed.", remedy="Give a positive time.")
+        return super().output_schema()
+
+    def operator(self) -> Operator:
+        return Waiting(self)
+
+    def describe(self) -> str:
+        return shown(self.after, self.time)
+
+
+class Waiting(Operator):
+    """Measures the stream's own time: how far punctuation has come since the last result."""
+
+    def __init__(self, node: Deadline) -> None:
+        super().__init__()
+        self.node = node
+        self._since = MIN_TIME
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if len(page):
+            self._since = max(self._since, self.promises[0].cti)
+        return [page]
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        now = self.promises[0].cti
+        if now < INFINITY:
+            if self._since == MIN_TIME:
+                self._since = now
+            elif now - self._since >= self.node.after:
+                self._since = now
+                self.up.append((0, Punctuation(Pattern(), Intent.DEMANDED)))
+        return definite(pattern)
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "since": self._since}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._since = meta["since"]
