@@ -52,12 +52,14 @@ from caesura.ops.aggregate.functions import (
     top_k,
     variance,
 )
+from caesura.ops.impute import Archive
 from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
 from caesura.udm import Event, Window, uda, udo
 from caesura.udm import find as udm
 
 __all__ = [
     "INFINITY",
+    "Archive",
     "CaesuraError",
     "Claim",
     "DataError",

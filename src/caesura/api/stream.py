@@ -27,6 +27,7 @@ from caesura.fixpoint.automaton import Automaton, match
 from caesura.ops.aggregate.functions import Aggregate
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
+from caesura.ops.impute import Fill, Impute
 from caesura.ops.join import How, Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
@@ -335,6 +336,24 @@ class Stream:
         node = FeedbackFrom(
             inputs=(self.node, control.node), intent=intent, on=names, leaving=leaving, name=name
         )
+        return Stream(node)
+
+    def impute(
+        self,
+        column: str,
+        by: Fill,
+        *,
+        missing: Expr | None = None,
+        budget: int | None = None,
+        name: str = "",
+    ) -> Stream:
+        """Fills a column where it is null (or ``missing`` is true) by an archive or a slow function.
+
+        ``by`` takes a batch of rows and gives one value for each; ``budget`` rows are worked on whenever an
+        item is taken, and the others wait. Rows that will be ignored are struck from the list.
+        """
+        test = col(column).is_null() if missing is None else missing
+        node = Impute(inputs=(self.node,), value=column, by=by, missing=test, budget=budget, name=name)
         return Stream(node)
 
     def deadline(self, after: Duration, *, name: str = "") -> Stream:

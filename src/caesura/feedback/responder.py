@@ -192,8 +192,8 @@ class Responder:
                 self._send(port, each, standing)
 
     def _side(self, rule: FeedbackRule, port: int, pattern: Pattern, standing: bool) -> None:
-        mounted = self._mount(self.inputs[port], port, pattern, standing, "input")
-        if mounted and rule.purges:
+        self._mount(self.inputs[port], port, pattern, standing, "input")
+        if self.switches.exploit and rule.purges:
             self._count("purged rows", self.operator.let_go(port, pattern))
 
     def _groups(

@@ -27,7 +27,7 @@ from caesura.feedback.bag import Bag
 from caesura.feedback.responder import assumed
 from caesura.ops.union import Merge, Union
 from caesura.plan import Holding, Need, Operator, shown
-from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, lt
+from caesura.punctuation import MIN_TIME, Intent, Pattern, Punctuation, lt
 
 KEEP = 10_000
 """So many rows that were too late are kept until they are asked for; all are counted."""
@@ -160,6 +160,3 @@ class Pacing(Merge):
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self.mark, self._told = meta["mark"], meta["told"]
-
-
-__all__ = ["INFINITY", "Pace"]

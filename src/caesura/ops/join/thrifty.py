@@ -9,6 +9,7 @@ Both hold for inner joins, where a row that meets nothing leaves no trace. (Thes
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,17 @@ class SeekingJoin(JoinOperator):
         self._until = [MIN_TIME, MIN_TIME]
         """Per side, the latest end of rows that start in the settled past."""
         self._said = [MIN_TIME, MIN_TIME]
+
+    def meta(self) -> dict[str, Any]:
+        ahead = [[starts.tolist(), ends.tolist()] for starts, ends in self._ahead]
+        return {**super().meta(), "ahead": ahead, "until": self._until, "said": self._said}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._ahead = [
+            (np.array(starts, np.int64), np.array(ends, np.int64)) for starts, ends in meta["ahead"]
+        ]
+        self._until, self._said = meta["until"], meta["said"]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if self.node.thrifty and len(page):

@@ -1,0 +1,261 @@
+"""`impute` fills missing values by a lookup in an archive or a slow function, a budget of rows at a time.
+
+      LE RE | id mph  |        impute("mph", by=archive, budget=1)
+       1  2 | 3  null | +            2  3 | 4 51 | +      what is whole goes through at once
+       1  2 | 5  null | +      ->    1  2 | 3 48 | +      the rest waits for its turn
+       2  3 | 4  51   | +
+
+Rows that wait are state. Those that will be ignored are never worked on; those that are desired come first;
+punctuation waits for the rows that it speaks of. (The IMPUTE and EXPENSIVE of the feedback thesis, 1.2, 7.4.)
+
+Law: with feedback or without, each row is filled with the same value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.errors import PlanError, StreamError, closest
+from caesura.events.identity import identity
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.events.rows import RowState
+from caesura.expr import Expr, attributes, compile_predicate
+from caesura.kernels.hashing import I64
+from caesura.kernels.keys import KeyTable
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule
+from caesura.punctuation import INFINITY, Pattern, Promises, lt
+
+Fill = Callable[[pa.RecordBatch], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Archive:
+    """A table that says the value for each key; what it does not know stays missing.
+
+    >>> archive = Archive(pa.table({"id": [3, 4], "mph": [48, 51]}), ("id",), "mph")
+    >>> archive(pa.record_batch({"id": [4, 9]})).to_pylist()
+    [51, None]
+    """
+
+    table: pa.Table
+    on: tuple[str, ...]
+    value: str
+    _known: list[Any] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in (*self.on, self.value):
+            if name not in self.table.schema.names:
+                raise PlanError(
+                    f"the archive has no column '{name}'.", remedy=closest(name, self.table.schema.names)
+                )
+
+    @property
+    def key(self) -> object:
+        return f"archive@{id(self.table)}:{self.on}:{self.value}"
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.Array:
+        table, values, last = self._index()
+        at = table.find(*identity([batch.column(name) for name in self.on], batch.num_rows))
+        rows = pa.array(np.where(at < 0, 0, last[at]), mask=at < 0)
+        return values.take(rows)
+
+    def _index(self) -> tuple[KeyTable, pa.Array, I64]:
+        if not self._known:
+            batch = self.table.combine_chunks()
+            columns = [batch.column(name).combine_chunks() for name in self.on]
+            table = KeyTable()
+            number, _ = table.encode(*identity(columns, len(batch)))
+            last = np.zeros(table.count, np.int64)
+            last[number] = np.arange(len(number))  # the latest row of a key counts
+            self._known.extend([table, batch.column(self.value).combine_chunks(), last])
+        return tuple(self._known)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Impute(Node):
+    """Fills one column where it is missing."""
+
+    value: str
+    by: Fill
+    missing: Expr
+    budget: int | None = None
+    """How many rows are worked on whenever an item is taken; None for all."""
+
+    kind = "impute"
+
+    def output_schema(self) -> pa.Schema:
+        self.column(self.value)
+        if self.budget is not None and self.budget <= 0:
+            raise PlanError(f"a budget of {self.budget} rows fills nothing.", remedy="Give 1 or more, or none.")
+        if not self.inputs[0].properties.insert_only:
+            raise PlanError(
+                "impute works on rows that stay; this stream corrects its rows.",
+                remedy="Impute right behind the source, or behind output='final'.",
+            )
+        return self.inputs[0].schema
+
+    def derive(self, *inputs: Properties) -> Properties:
+        return inputs[0]
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return None if self.value in pattern else pattern
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Rows that wait are struck from the list; the filled column is guarded behind."""
+        names = [name for name in self.schema.names if name != self.value]
+        told = row_rule(names, self.inputs[0].properties, guard="input")[0]
+        return (FeedbackRule(told.ports, "rows", "input", purges=True),)
+
+    def holds(self) -> tuple[Holding, ...]:
+        need = Need(0, tuple(self.schema.names))
+        return (Holding("rows that wait to be filled", 0, (need,), until="forever", holds_back=True),)
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        if isinstance(self.by, Archive):
+            return {*wanted, self.value, *self.by.on, *attributes(self.missing)}
+        return set(self.inputs[0].schema.names)
+
+    def operator(self) -> Operator:
+        return Imputing(self)
+
+    def describe(self) -> str:
+        most = "" if self.budget is None else f"; {self.budget} rows at a time"
+        return f"{self.value} where {self.missing}{most}"
+
+
+class Imputing(Operator):
+    """Rows that wait, in the order in which they came."""
+
+    def __init__(self, node: Impute) -> None:
+        super().__init__()
+        self.node = node
+        self.waiting = RowState({"le": np.int64, "re": np.int64}, node.schema)
+        self._test = compile_predicate(node.missing, node.schema, time=node.time)
+        self._place = node.schema.get_field_index(node.value)
+        self._wanted: list[Pattern] = []
+        self._owed = Promises()
+        """Punctuation that waits for rows."""
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        missing = self._test(page.payload, page.le, page.re)
+        items: list[Item] = []
+        whole = page.filter(~missing)
+        if len(whole):
+            items.append(whole)
+        some = page.filter(missing)
+        if len(some):
+            self.waiting.append({"le": some.le, "re": some.re}, some.payload)
+        return [*items, *self._work(self.node.budget), *self._pay()]
+
+    def _work(self, most: int | None) -> list[Item]:
+        """Fills rows that wait: wanted ones first, else in their order."""
+        live = np.flatnonzero(self.waiting.alive)
+        if len(live) == 0:
+            return []
+        if most is not None and most < len(live):
+            live = self._first(live, most)
+        batch = self.waiting.payload.take(live)
+        page = Page(self.waiting.get("le")[live], self.waiting.get("re")[live], self._filled(batch))
+        self.waiting.kill(live)
+        if self.waiting.wasteful:
+            self.waiting.compact()
+        extra = self.counters.extra
+        extra["filled"] = extra.get("filled", 0) + len(live)
+        return [page]
+
+    def _first(self, live: I64, most: int) -> I64:
+        if not self._wanted:
+            return live[:most]
+        mask = np.zeros(len(live), np.bool_)
+        columns = self._columns(live)
+        for pattern in self._wanted:
+            mask |= pattern.matches(columns)
+        order = np.argsort(~mask, kind="stable")
+        return np.sort(live[order[:most]])
+
+    def _columns(self, rows: I64) -> dict[str, Any]:
+        batch = self.waiting.payload.take(rows)
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        return {**columns, "LE": self.waiting.get("le")[rows], "RE": self.waiting.get("re")[rows]}
+
+    def _filled(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        made = self.node.by(batch)
+        wanted = self.node.schema.field(self._place).type
+        array = made if isinstance(made, pa.Array) else pa.array(made)
+        array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        if len(array) != batch.num_rows:
+            raise StreamError(
+                f"the function that fills '{self.node.value}' gave {len(array)} values for {batch.num_rows} rows.",
+                remedy="Return one value for each row of the batch.",
+            )
+        filled = array if array.type == wanted else pc.cast(array, wanted)
+        return batch.set_column(self._place, self.node.schema.field(self._place), filled)
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        items: list[Item] = []
+        if pattern.time_bound == INFINITY and not pattern.without_time().attributes:
+            items = self._work(None)
+        carried = self.node.carry(port, pattern)
+        if carried is not None:
+            self._owed.add(carried)
+        return [*items, *self._work(self.node.budget), *self._pay()]
+
+    def _pay(self) -> list[Item]:
+        """The punctuation that no waiting row contradicts; a time bound as far as it can be."""
+        owed, self._owed = self._owed.patterns(), Promises()
+        if not owed:
+            return []
+        items: list[Item] = []
+        live = np.flatnonzero(self.waiting.alive)
+        starts = self.waiting.get("le")[live]
+        batch = self.waiting.payload.take(live)
+        for pattern in owed:
+            bound = pattern.time_bound
+            about = pattern.without_time().matches(batch, starts)
+            first = int(starts[about].min(initial=INFINITY))
+            if bound is None or bound <= first:
+                clear = bound is not None or not pattern.matches(batch, starts).any()
+                if clear:
+                    items += definite(pattern)
+                else:
+                    self._owed.add(pattern)
+                continue
+            self._owed.add(pattern)
+            self.counters.held_by = f"a row from {first} on waits to be filled"
+            items += definite(pattern.replace("time", lt(first)))
+        return items
+
+    def let_go(self, port: int, pattern: Pattern) -> int:
+        """Strikes rows that will be ignored from the list."""
+        live = np.flatnonzero(self.waiting.alive)
+        gone = live[pattern.matches(self._columns(live))]
+        self.waiting.kill(gone)
+        if self.waiting.wasteful:
+            self.waiting.compact()
+        return len(gone)
+
+    def prefer(self, patterns: list[Pattern]) -> None:
+        self._wanted = [p for p in patterns if self.node.value not in p]
+
+    def states(self) -> dict[str, RowState]:
+        return {"waiting": self.waiting}
+
+    def meta(self) -> dict[str, Any]:
+        wanted = [p.to_json() for p in self._wanted]
+        return {**super().meta(), "owed": self._owed.to_json(), "wanted": wanted}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._owed = Promises.from_json(meta["owed"])
+        self._wanted = [Pattern.from_json(p) for p in meta["wanted"]]
+
+    def rebuild(self) -> None:
+        if self.waiting.live < self.waiting.size:
+            self.waiting.compact()
