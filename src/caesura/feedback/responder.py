@@ -120,6 +120,8 @@ class Responder:
         """Standing patterns sent on, so that they can be withdrawn."""
         self.pending: list[tuple[Pattern, bool]] = []
         """Results that cannot be given up yet, because what was sent of them must be corrected."""
+        self.crossed = Promises()
+        """Results that were given up because their values had crossed a bound."""
         self.purged = MIN_TIME
         """The latest end of results given up."""
         self.lost = MIN_TIME
@@ -167,8 +169,25 @@ class Responder:
             self._rows(rule, pattern, told, standing)
             return
         self._mount(self.output, -1, pattern, standing, "output")
+        self._watch(pattern)
         if not self.node.inputs:
             self._send(0, pattern, standing)
+
+    def _watch(self, pattern: Pattern) -> None:
+        """Looks out for results that match for good, where values only grow or only shrink."""
+        for rule in self.rules:
+            tail = rule.for_good(pattern) if rule.bounds and self.switches.exploit else None
+            if tail is not None and tail not in self.operator.watched:
+                self.operator.watched.append(tail)
+                self._count("watched")
+
+    def cross(self) -> None:
+        """Gives up the results that have crossed a bound for good."""
+        found, self.operator.crossed = self.operator.crossed, []
+        for pattern in found:
+            if self.crossed.add(to_promise(pattern)):
+                self._count("crossed")
+                self._answer(pattern, False)
 
     def _retry(self, pattern: Pattern, standing: bool) -> None:
         for rule in self.rules:
@@ -262,11 +281,14 @@ class Responder:
         said = [list(some) for some in self.said]
         for guard in (*self.inputs, *self.blind, self.output):
             guard.replace([])
+        self.operator.watched.clear()
         self.pending, self.said = [], [[] for _ in self.said]
         self.sent = [Promises() for _ in self.sent]
         silenced, self.up = self.up, []
         for each in left:
             self._answer(each, True)
+        for kept in self.crossed.patterns():
+            self._answer(from_promise(kept), False)
         again = self.up
         self.up = silenced
         for port, some in enumerate(said):
@@ -332,6 +354,7 @@ class Responder:
             self.sent[port].drop_covered(promises)
         gone += self.output.settle(self.given) + self.closing.settle(self.given)
         self.heard.settle(self.given)
+        self.crossed.drop_covered(self.given)
         if gone:
             self._count("guards gone", gone)
         if self.pending:
@@ -376,6 +399,8 @@ class Responder:
             "sent": [p.to_json() for p in self.sent],
             "said": [[p.to_json() for p in some] for some in self.said],
             "pending": [[p.to_json(), standing] for p, standing in self.pending],
+            "crossed": self.crossed.to_json(),
+            "watched": [p.to_json() for p in self.operator.watched],
             "purged": self.purged,
             "lost": self.lost,
             "counted": self.operator.counters.feedback,
@@ -394,5 +419,7 @@ class Responder:
         self.sent = [Promises.from_json(p) for p in meta["sent"]]
         self.said = [[Pattern.from_json(p) for p in some] for some in meta["said"]]
         self.pending = [(Pattern.from_json(p), standing) for p, standing in meta["pending"]]
+        self.crossed = Promises.from_json(meta["crossed"])
+        self.operator.watched = [Pattern.from_json(p) for p in meta["watched"]]
         self.purged, self.lost = meta["purged"], meta["lost"]
         self.operator.counters.feedback = dict(meta["counted"])

@@ -14,7 +14,7 @@ the first (or of the schema given), in types that fit; a file that does not is n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -23,7 +23,9 @@ import pyarrow as pa
 
 from caesura.errors import DataError, PlanError, closest
 from caesura.events.types import plain_type
+from caesura.io.pruning import Pruning
 from caesura.io.readers import BATCH, in_lane
+from caesura.io.row_groups import Groups
 from caesura.plan import Raw
 
 CSV_BLOCK = 8 << 20
@@ -115,6 +117,45 @@ class FileReader:
                 for raw in in_lane([batch], max(0, skip - offset), self.batch_size):
                     yield Raw(0, offset + raw.offset, raw.batch)
                 offset += batch.num_rows
+
+    def read_pruned(self, offsets: Mapping[int, int], pruning: Pruning) -> Iterator[Raw]:
+        """As `read`, without the row groups all of whose rows will be ignored by the time they are due.
+
+        What is not read still counts for the lane's time, by its statistics.
+        """
+        if self.format.name != "Parquet":
+            yield from self.read(offsets)
+            return
+        skip = offsets.get(0, 0)
+        offset = 0
+        for file in self.files():
+            opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
+            if offset + opened.rows > skip:
+                self._compare(file, self._open(file, self.format.schema))
+                for raw in self._runs(file, opened, max(0, skip - offset), pruning):
+                    yield replace(raw, offset=offset + raw.offset)
+            offset += opened.rows
+            opened.close()
+
+    def _runs(self, file: Path, opened: Groups, skip: int, pruning: Pruning) -> Iterator[Raw]:
+        """The rows of a file from some on, or how many were left out."""
+        offset = 0
+        for run in opened.runs(self.batch_size):
+            rows = opened.count(run)
+            spans = opened.spans(run, pruning.time) if pruning.active and skip <= offset else {}
+            timed = spans.get(pruning.time)
+            if timed is not None and not timed.nulls and pruning.covers(spans):
+                pruning.saved(rows, opened.weight(run), len(run))
+                nothing = pa.RecordBatch.from_pylist([], self.schema)
+                yield Raw(0, offset, nothing, skipped=rows, top=timed.most)
+            elif skip < offset + rows:
+                batches = opened.batches(run, self.batch_size)
+                at = offset
+                while (batch := self._open(file, lambda _, b=batches: next(b, None))) is not None:
+                    for raw in in_lane([_cast(batch, self.schema)], max(0, skip - at), self.batch_size):
+                        yield replace(raw, offset=at + raw.offset)
+                    at += batch.num_rows
+            offset += rows
 
     def narrowed(self, columns: Sequence[str]) -> FileReader:
         """The same files, of which only these columns are read."""

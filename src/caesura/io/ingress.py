@@ -88,7 +88,10 @@ class SourceIngress(Ingress):
     def raw(self, raw: Raw) -> list[Item]:
         lane = self.lanes[raw.lane]
         lane.seen, lane.idle = self.clock, False
-        lane.next = raw.offset + raw.batch.num_rows
+        lane.next = raw.offset + raw.batch.num_rows + raw.skipped
+        if raw.top is not None:
+            self.lanes.advance(lane, raw.top)
+            self.since += raw.skipped
         marks = find_marks(raw, self.rules.policy.column, self.rules.schema)
         for reason, position in marks.unreadable:
             self._note(reason, lane, raw.offset + position)

@@ -10,7 +10,7 @@ rows, time 'ts' (point); gives time: 5 behind the latest event of the slowest la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -22,6 +22,7 @@ from caesura.events.types import plain_type
 from caesura.io.ingress import Lateness, Rules, SourceIngress
 from caesura.io.late import LIMIT
 from caesura.io.policy import Policy, at_end
+from caesura.io.pruning import Pruning
 from caesura.io.shape import Shape
 from caesura.plan import OUTPUT_ONLY, OWN, FeedbackRule, Holding, Need, Properties, Raw, SourceNode
 from caesura.punctuation import Pattern
@@ -151,8 +152,21 @@ class Source(SourceNode):
     def heartbeat(self) -> int | None:
         return self.policy.period
 
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+    def pruned_by(self, told: Callable[[], list[Pattern]]) -> Pruning | None:
+        """What the reader need not read under feedback; None where it reads everything.
+
+        Only inserted points tell by their own columns that nobody wants them.
+        """
+        if not hasattr(self.reader, "read_pruned") or not self.properties.points:
+            return None
+        names = {self.shape.named(raw): raw for raw in self.reader.schema.names}
+        return Pruning(told, names, self.shape.time)
+
+    def read(self, offsets: Mapping[int, int], pruning: Pruning | None = None) -> Iterator[Raw]:
         try:
+            if pruning is not None:
+                yield from self.reader.read_pruned(offsets, pruning)  # type: ignore[attr-defined]
+                return
             yield from self.reader.read(offsets)
         except CaesuraError as error:
             raise error.at(self.step, self.place) from None

@@ -23,7 +23,7 @@ import pyarrow as pa
 from caesura.errors import PatternError
 from caesura.plan.lifetimes import Kept, Lifetimes
 from caesura.plan.properties import Properties
-from caesura.punctuation import ANY, INFINITY, TIME, Image, Pattern, SchemaMapping, Values, lt
+from caesura.punctuation import ANY, INFINITY, TIME, Image, Pattern, SchemaMapping, Values, ge, gt, le, lt
 
 LE, RE = "LE", "RE"
 Means = Literal["rows", "sides", "groups"]
@@ -86,6 +86,35 @@ class FeedbackRule:
     """Output columns that only grow (or only shrink) while a group is open, on insert-only input."""
     group: tuple[str, ...] = ()
     """The columns that a group is known by."""
+
+    def for_good(self, pattern: Pattern) -> Pattern | None:
+        """The part of a pattern that a result, once in it, never leaves; None where there is none.
+
+        >>> rule = FeedbackRule(means="groups", group=("id",), bounds=(("n", "up"),))
+        >>> print(rule.for_good(Pattern(id=4, n=ge(50))), rule.for_good(Pattern(n=lt(50))))
+        id = 4, n >= 50 None
+        """
+        ways = dict(self.bounds)
+        kept: dict[str, Values] = {}
+        for name, values in pattern.items():
+            if name in (*self.group, LE, RE):
+                kept[name] = values
+                continue
+            way, parts = ways.get(name), values.intervals
+            if way is None or not parts:
+                return None
+            last = parts[-1] if way == "up" else parts[0]
+            if (last.hi if way == "up" else last.lo) is not None:
+                return None
+            edge = last.lo if way == "up" else last.hi
+            if edge is None:
+                return None
+            closed = last.lo_closed if way == "up" else last.hi_closed
+            if way == "up":
+                kept[name] = ge(edge) if closed else gt(edge)
+            else:
+                kept[name] = le(edge) if closed else lt(edge)
+        return Pattern(**kept) if any(name in ways for name in kept) else None
 
     def up(self, pattern: Pattern) -> tuple[Pattern | None, ...] | None:
         """The pattern over each input; None if the rule does not fit it.

@@ -71,6 +71,10 @@ class Operator:
         self.counters = Counters()
         self.up: list[Up] = []
         """Messages for the operators above; the runtime takes them when a call is done."""
+        self.watched: list[Pattern] = []
+        """Results that are given up as soon as they match, because they never cease to."""
+        self.crossed: list[Pattern] = []
+        """The results that have come to match since; the runtime takes them when a call is done."""
         self._meta = b""
         """What `meta` was when it was last saved."""
         self.rings: dict[str, Ring] = {}

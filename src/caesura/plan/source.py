@@ -27,6 +27,10 @@ class Raw:
     batch: pa.RecordBatch
     punctuations: tuple[tuple[int, Pattern], ...] = ()
     """(position, pattern): nothing matching comes from this row of the batch on."""
+    skipped: int = 0
+    """How many rows behind the batch were not read, because all of them will be ignored."""
+    top: int | None = None
+    """The latest time among those."""
 
 
 class Ingress(Operator):

@@ -289,8 +289,12 @@ class Cell:
         if edge.desired and not isinstance(item, Page):
             known = self.operator.promises[port]
             edge.desired[:] = [p for p in edge.desired if not known.covers(as_definite(p))]
-        if self.responder is not None and not isinstance(item, Page):
-            self.settle()
+        if self.responder is not None:
+            if not isinstance(item, Page):
+                self.settle()
+            elif self.operator.crossed:
+                self.responder.cross()
+                self.respond()
 
     def settle(self) -> None:
         """Lets go of feedback that punctuation has overtaken."""

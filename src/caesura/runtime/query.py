@@ -30,6 +30,8 @@ from caesura.events.rows import Chunks
 from caesura.expr import Expr
 from caesura.feedback.responder import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
+from caesura.io.pruning import Pruning
+from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.ops.pace import Pacing
 from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, here, walk
@@ -365,6 +367,7 @@ class _Reader:
         self._raw: Iterator[Raw] | None = None
         self._left: Raw | None = None
         self._next_beat = 0
+        self.pruning: Pruning | None = None
 
     @property
     def cti(self) -> int:
@@ -388,7 +391,7 @@ class _Reader:
         """The next rows, at most so many; None at the end."""
         self.turns += 1
         if self._raw is None:
-            self._raw = iter(self.node.read(self.offsets))
+            self._raw = self._opened()
         raw = self._left if self._left is not None else next(self._raw, None)
         self._left = None
         if raw is None:
@@ -396,9 +399,22 @@ class _Reader:
             return None
         if most is not None and raw.batch.num_rows > most:
             raw, self._left = _split(raw, most)
-        self.offsets[raw.lane] = raw.offset + raw.batch.num_rows
+        self.offsets[raw.lane] = raw.offset + raw.batch.num_rows + raw.skipped
         self.ingress.counters.rows_in += raw.batch.num_rows
+        if raw.skipped and self.pruning is not None:
+            told = self.ingress.counters.feedback
+            told["rows not read"], told["bytes not read"] = self.pruning.rows, self.pruning.bytes
         return raw
+
+    def _opened(self) -> Iterator[Raw]:
+        if isinstance(self.node, Source):
+            self.pruning = self.node.pruned_by(self._told)
+            return iter(self.node.read(self.offsets, self.pruning))
+        return iter(self.node.read(self.offsets))
+
+    def _told(self) -> list[Pattern]:
+        responder = self.cell.responder
+        return responder.output.patterns if responder is not None and responder.output.active else []
 
     def beats(self) -> list[Item]:
         """What enters because of the clock, where a policy asks for it."""
@@ -415,4 +431,5 @@ def _split(raw: Raw, rows: int) -> tuple[Raw, Raw]:
     early = tuple(mark for mark in raw.punctuations if mark[0] < rows)
     late = tuple((at - rows, pattern) for at, pattern in raw.punctuations if at >= rows)
     first = Raw(raw.lane, raw.offset, raw.batch.slice(0, rows), early)
-    return first, Raw(raw.lane, raw.offset + rows, raw.batch.slice(rows), late)
+    rest = raw.batch.slice(rows)
+    return first, Raw(raw.lane, raw.offset + rows, rest, late, raw.skipped, raw.top)

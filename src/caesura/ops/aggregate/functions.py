@@ -62,6 +62,19 @@ class Aggregate:
         return self.shown or f"{self.kind}({'' if self.value is None else self.value})"
 
 
+def one_way(
+    aggregates: tuple[tuple[str, Aggregate], ...],
+) -> tuple[tuple[str, Literal["up", "down"]], ...]:
+    """The aggregates that only grow, or only shrink, as rows are added."""
+    ways: dict[str, Literal["up", "down"]] = {
+        "count": "up",
+        "count_distinct": "up",
+        "max": "up",
+        "min": "down",
+    }
+    return tuple((name, ways[a.kind]) for name, a in aggregates if a.kind in ways)
+
+
 def _made(kind: Kind, value: str | Expr | None, where: Expr | None, option: float = 0) -> Aggregate:
     """An aggregate; a filter turns the values that it leaves out into nulls, which count nowhere."""
     over = None if value is None else as_column(value)

@@ -24,7 +24,7 @@ from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.extremes import Bag
-from caesura.ops.aggregate.functions import Aggregate, read_by
+from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.tumbling import aggregate_schema
@@ -40,7 +40,7 @@ from caesura.plan import (
     definite,
 )
 from caesura.plan.lifetimes import Whole
-from caesura.punctuation import INFINITY, Pattern, lt
+from caesura.punctuation import INFINITY, Pattern, lt, value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,7 +80,8 @@ class Totals(Node):
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Groups are given up whole, by their columns; their hulls are guarded behind."""
         told = Translation.of(self.group, self.inputs[0].properties, Whole())
-        return (FeedbackRule((told,), "groups", purges=True),)
+        bounds = one_way(self.aggregates) if self.inputs[0].properties.insert_only else ()
+        return (FeedbackRule((told,), "groups", purges=True, bounds=bounds, group=self.group),)
 
     def operator(self) -> Operator:
         return TotalsOperator(self)
@@ -128,7 +129,20 @@ class TotalsOperator(Operator):
         self.ends.add(rows, spread, change.weight, pa.array(change.re))
         touched = np.unique(at)
         self.slots.settle(touched)
+        if self.watched:
+            self._look_out(touched)
         return [self._send(touched)] if self.speculate == "arrival" else []
+
+    def _look_out(self, touched: I64) -> None:
+        """Notes the groups whose values have crossed a bound for good."""
+        payload, (le, re) = self._payload(touched), self._hull(touched)
+        columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+        for pattern in self.watched:
+            if "LE" in pattern or "RE" in pattern:
+                continue  # a hull may still move
+            for row in np.flatnonzero(pattern.matches({**columns, "LE": le, "RE": re})).tolist():
+                key = {name: value(columns[name][row].as_py()) for name in self.node.group}
+                self.crossed.append(Pattern(**key))
 
     def _send(self, at: I64) -> Page:
         le, re = self._hull(at)

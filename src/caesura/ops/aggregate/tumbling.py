@@ -30,7 +30,7 @@ from caesura.events.rows import RowState
 from caesura.kernels.grid import whole_windows
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.memo import Memo, whole_numbers
-from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
+from caesura.ops.aggregate.functions import Aggregate, one_way, read_by, result_type
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.endless import Endless
@@ -47,7 +47,7 @@ from caesura.plan import (
     shown,
 )
 from caesura.plan.lifetimes import Grid
-from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt, value
 
 NONE: I64 = np.zeros(0, np.int64)
 MOST_PIECES = 50_000_000
@@ -108,7 +108,8 @@ class Tumbling(Node):
         grid = Grid(self.size, self.every, self.offset)
         known = self.inputs[0].properties
         told = Translation.of(self.group, known, grid)
-        return (FeedbackRule((told,), "groups", purges=True),)
+        bounds = one_way(self.aggregates) if known.insert_only else ()
+        return (FeedbackRule((told,), "groups", purges=True, bounds=bounds, group=self.group),)
 
     def operator(self) -> Operator:
         """Panes where windows overlap and only points come, and none goes."""
@@ -183,12 +184,26 @@ class TumblingOperator(Operator):
             news = NONE if page.re_new is None else page.re_new
             grid = self.node.offset, self.node.every
             if whole_windows(page.le, page.re, news, *grid, window, weight):
-                return self._correct(self._add(keys, values, window, None, weight))
+                return self._came(self._add(keys, values, window, None, weight))
         bound = self._bound(keys)
         first, last, weight = self._changed(page, bound)
         self._keep_endless(page, keys, values, bound)
-        touched = self._add(keys, values, first, last, weight)
+        return self._came(self._add(keys, values, first, last, weight))
+
+    def _came(self, touched: I64) -> list[Item]:
+        if self.watched and len(touched):
+            self._look_out(touched)
         return self._correct(touched)
+
+    def _look_out(self, touched: I64) -> None:
+        """Notes the windows whose values have crossed a bound for good."""
+        le, payload = self._start(touched), self._payload(touched)
+        columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+        columns |= {"LE": le, "RE": le + self.node.size}
+        for pattern in self.watched:
+            for row in np.flatnonzero(pattern.matches(columns)).tolist():
+                key = {name: value(columns[name][row].as_py()) for name in self.node.group}
+                self.crossed.append(Pattern(**key, LE=value(int(le[row]))))
 
     def _bound(self, keys: pa.RecordBatch) -> int | I64:
         """The time before which nothing changes, for all rows or for each."""
