@@ -42,6 +42,7 @@ from caesura.plan.explain import explain, explain_stages
 from caesura.plan.feedback import Switches
 from caesura.plan.prune import prune
 from caesura.punctuation import Pattern
+from caesura.runtime.audit import Audit, audit
 from caesura.runtime.running import Output, Result, delivered, preview, query_of, run
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Stream:
         """Pairs of events with equal keys that live at the same time; lifetimes intersect.
 
         ``on`` is a column name, several, or ``{"left": "right"}``; ``where`` is a further predicate
-        over both sides' columns. ``how``: inner, left, right, full, semi, anti. A ``thrifty`` inner join tells
+        over both sides' columns. ``how``: inner, left, right, full, semi, anti. A ``thrifty`` inner join says to
         one side where the other is settled and empty; an ``impatient`` one asks first for what would meet.
         """
         node = Join(
@@ -498,6 +499,13 @@ class Stream:
         from caesura.spark import to_spark
 
         return to_spark(self.node, spark, output=output, loop_log=loop_log)
+
+    def audit(self, *said: Pattern | Expr | bool | tuple[int, Pattern | Expr | bool]) -> Audit:
+        """Runs twice, without feedback and with it, and says whether only what it covers was left out.
+
+        Each of ``said`` is assumed from the start, or, as a pair, once so many rows have come out.
+        """
+        return audit(self.node, [s if isinstance(s, tuple) else (0, s) for s in said])
 
     def preview(self, rows: int = 20) -> Result:
         """Runs in this process until some rows have come out."""

@@ -16,7 +16,7 @@ from caesura.events.page import Page
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard, from_promise, to_promise
 from caesura.plan import FeedbackRule, Node, Operator, Up
-from caesura.plan.feedback import LE, RE, Kinds, Switches, as_definite, could_go
+from caesura.plan.feedback import LE, RE, Kinds, as_definite, could_go
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Promises, Punctuation, lt
 
 STANDING = "standing"
@@ -287,8 +287,8 @@ class Responder:
         silenced, self.up = self.up, []
         for each in left:
             self._answer(each, True)
-        for kept in self.crossed.patterns():
-            self._answer(from_promise(kept), False)
+        for own in self.crossed.patterns():
+            self._answer(from_promise(own), False)
         again = self.up
         self.up = silenced
         for port, some in enumerate(said):

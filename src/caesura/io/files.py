@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -151,7 +152,7 @@ class FileReader:
             elif skip < offset + rows:
                 batches = opened.batches(run, self.batch_size)
                 at = offset
-                while (batch := self._open(file, lambda _, b=batches: next(b, None))) is not None:
+                while (batch := self._open(file, partial(_following, batches))) is not None:
                     for raw in in_lane([_cast(batch, self.schema)], max(0, skip - at), self.batch_size):
                         yield replace(raw, offset=at + raw.offset)
                     at += batch.num_rows
@@ -220,6 +221,10 @@ class FileReader:
 
     def describe(self) -> str:
         return f"{self.format.name} '{self.path}'"
+
+
+def _following(batches: Iterator[pa.RecordBatch], _: Path) -> pa.RecordBatch | None:
+    return next(batches, None)
 
 
 def _plain(error: Exception) -> str:

@@ -75,7 +75,7 @@ class Archive:
             last = np.zeros(table.count, np.int64)
             last[number] = np.arange(len(number))  # the latest row of a key counts
             self._known.extend([table, batch.column(self.value).combine_chunks(), last])
-        return tuple(self._known)  # type: ignore[return-value]
+        return tuple(self._known)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,7 +93,9 @@ class Impute(Node):
     def output_schema(self) -> pa.Schema:
         self.column(self.value)
         if self.budget is not None and self.budget <= 0:
-            raise PlanError(f"a budget of {self.budget} rows fills nothing.", remedy="Give 1 or more, or none.")
+            raise PlanError(
+                f"a budget of {self.budget} rows fills nothing.", remedy="Give 1 or more, or none."
+            )
         if not self.inputs[0].properties.insert_only:
             raise PlanError(
                 "impute works on rows that stay; this stream corrects its rows.",
@@ -192,7 +194,7 @@ class Imputing(Operator):
         array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
         if len(array) != batch.num_rows:
             raise StreamError(
-                f"the function that fills '{self.node.value}' gave {len(array)} values for {batch.num_rows} rows.",
+                f"what fills '{self.node.value}' gave {len(array)} values for {batch.num_rows} rows.",
                 remedy="Return one value for each row of the batch.",
             )
         filled = array if array.type == wanted else pc.cast(array, wanted)

@@ -90,7 +90,9 @@ class Pacing(Merge):
             return []
         starts = page.le if page.retracts is None else np.where(page.retracts, MIN_TIME, page.le)
         marks = np.maximum(np.maximum.accumulate(starts), self.mark)
-        late = (starts < marks - self.node.within) & (starts > MIN_TIME) & (marks > MIN_TIME + self.node.within)
+        late = (
+            (starts < marks - self.node.within) & (starts > MIN_TIME) & (marks > MIN_TIME + self.node.within)
+        )
         self.mark = int(marks[-1])
         bag = self.bags[port]
         if bag is not None:

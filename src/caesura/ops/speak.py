@@ -1,8 +1,8 @@
 """Steps that pass their rows on and speak to those above: `instrument`, `feedback_from`, `deadline`.
 
-     instrument(every=n)       after every n rows says that some rows will be ignored (thesis, 6.3 and 7.3)
-     feedback_from(control)    every row of another stream is feedback on this one, until it is retracted
-     deadline(d)               demands what there is when nothing came for so much of the stream's time
+instrument(every=n)       after every n rows says that some rows will be ignored (thesis, 6.3 and 7.3)
+feedback_from(control)    every row of another stream is feedback on this one, until it is retracted
+deadline(d)               demands what there is when nothing came for so much of the stream's time
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.responder import STANDING, WITHDRAWN
-from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, definite, row_rule, shown
+from caesura.plan import (
+    FeedbackRule,
+    Holding,
+    Node,
+    Operator,
+    Properties,
+    Translation,
+    definite,
+    row_rule,
+    shown,
+)
 from caesura.plan.feedback import check_feedback
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, value
 
@@ -130,7 +140,8 @@ class FeedbackFrom(Speaks):
             mine, theirs = self.column(name, 0).type, self.column(name, 1).type
             if mine != theirs:
                 raise PlanError(
-                    f"'{name}' is {mine} in the stream and {theirs} in its feedback.", remedy="Cast one of them."
+                    f"'{name}' is {mine} in the stream and {theirs} in its feedback.",
+                    remedy="Cast one of them.",
                 )
         return super().output_schema()
 

@@ -175,7 +175,8 @@ def as_definite(pattern: Pattern) -> Pattern:
 def could_go(pattern: Pattern, kinds: Kinds) -> bool:
     """Whether punctuation of these kinds can ever cover what a guard matches.
 
-    >>> could_go(Pattern(id=4), frozenset({("time",)})), could_go(Pattern(id=4, LE=lt(9)), frozenset({("time",)}))
+    >>> time = frozenset({("time",)})
+    >>> could_go(Pattern(id=4), time), could_go(Pattern(id=4, LE=lt(9)), time)
     (False, True)
     """
     seen = as_definite(pattern)

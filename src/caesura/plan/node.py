@@ -36,7 +36,7 @@ class Node:
     inputs: tuple[Node, ...] = ()
     name: str = ""
     place: str = field(default_factory=here)
-    switches: Switches = Switches()
+    switches: Switches = field(default_factory=Switches)
     """What the step may do about feedback."""
 
     kind: ClassVar[str] = "step"

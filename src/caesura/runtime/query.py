@@ -63,7 +63,10 @@ class Query:
         claims: Mode | None = None,
         crossing: Mapping[str, Node] | None = None,
         readers: Mapping[str, int] | None = None,
+        listens: bool = True,
     ) -> None:
+        self._listens = listens
+        """Whether feedback is heeded; a run without it shows what it changes."""
         self._unused = set(unused)
         """Inputs that may be fed although no output needs them."""
         self.graph = Graph(capacity)
@@ -156,6 +159,8 @@ class Query:
     def send_up(self, output: str, message: Punctuation, reader: int = 0) -> None:
         """Speaks to the operator behind an output, as its consumer, or as one of its readers."""
         cell = self._cells[self.outputs[output].fingerprint]
+        if not self._listens:
+            return
         if message.noted(WITHDRAWN):
             note_losses(self.graph.cells)
         if self.claiming is not None:
@@ -229,6 +234,10 @@ class Query:
 
     def _hear(self) -> None:
         """Lets waiting messages climb, nearest to the outputs first."""
+        if not self._listens:
+            for edge in self.graph.edges:
+                edge.up.clear()
+            return
         if any(m.noted(WITHDRAWN) for edge in self.graph.edges for m in edge.up):
             note_losses(self.graph.cells)
         for cell in sorted(self.graph.cells, key=lambda c: -c.depth):
@@ -238,7 +247,7 @@ class Query:
             self._give_now()
 
     def _give_now(self) -> None:
-        """Lets every step give what is demanded of it, from the sources down: each has what those above gave."""
+        """Lets every step give what is demanded of it, from the sources down, so that each has the latest."""
         for cell in sorted(self.graph.cells, key=lambda c: c.depth):
             patterns, cell.demanded = cell.demanded, []
             if not patterns:
