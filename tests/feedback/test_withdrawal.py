@@ -1,0 +1,76 @@
+"""After a withdrawal what lost something stays suppressed until it is closed; only later results come back."""
+
+from __future__ import annotations
+
+from feedback_streams import counted, feed, rows, stream
+
+import caesura as cz
+from caesura import Pattern, col
+
+
+def test_a_row_wise_step_lets_rows_through_at_once() -> None:
+    plan = stream(id="int").where(col("id") > 0)
+    query = plan.query()
+    said = query.assume(Pattern(id=1))
+    feed(query, " LE RE | id |\n 1 2 | 1 | +")
+    query.withdraw(said)
+    feed(query, " LE RE | id |\n 3 4 | 1 | +")
+    assert rows(query, plan) == [(3, 4, 1)]
+
+
+def test_a_window_that_lost_rows_stays_suppressed_and_the_next_one_comes_back() -> None:
+    plan = stream(id="int").group_by("id").tumbling(10).agg(n=cz.count())
+    query = plan.query()
+    said = query.assume(Pattern(id=1))
+    feed(query, " LE RE | id |\n 1 2 | 1 | +\n 1 2 | 2 | +")
+    query.withdraw(said)
+    feed(query, " LE RE | id |\n 3 4 | 1 | +\n 12 13 | 1 | +")
+    assert rows(query, plan) == [(0, 10, 2, 1), (10, 20, 1, 1)]
+    assert query.feedback() == ["still suppressed at 'tumbling': LE < 2, id = 1"]
+    feed(query, " LE RE | id |\n-- 10 --")
+    assert query.feedback() == []
+
+
+def test_windows_that_steps_above_lost_rows_of_stay_suppressed_too() -> None:
+    plan = stream(id="int").where(col("id") > 0).shift(10).group_by("id").tumbling(10).agg(n=cz.count())
+    query = plan.query()
+    said = query.assume(Pattern(id=1))
+    feed(query, " LE RE | id |\n 11 12 | 1 | +")
+    assert counted(query)["input"]["stopped at the output"] == 1
+    query.withdraw(said)
+    feed(query, " LE RE | id |\n 13 14 | 1 | +\n 33 34 | 1 | +\n-- definite: * --")
+    assert rows(query, plan) == [(40, 50, 1, 1)]
+
+
+def test_a_group_over_all_time_stays_suppressed_until_its_key_is_closed() -> None:
+    plan = stream(id="int").group_by("id").totals(n=cz.count())
+    query = plan.query()
+    said = query.assume(Pattern(id=1))
+    feed(query, " LE RE | id |\n 1 2 | 1 | +")
+    query.withdraw(said)
+    feed(query, " LE RE | id |\n 3 4 | 1 | +")
+    assert query.feedback() == ["still suppressed at 'totals': id = 1"]
+    feed(query, " LE RE | id |\n-- definite: id = 1 --")
+    assert (query.feedback(), rows(query, plan)) == ([], [])
+
+
+def test_of_two_utterances_one_is_withdrawn_and_the_other_stands() -> None:
+    plan = stream(id="int").where(col("id") > 0)
+    query = plan.query()
+    first, _ = query.assume(Pattern(id=1)), query.assume(Pattern(id=2))
+    query.withdraw(first)
+    feed(query, " LE RE | id |\n 1 2 | 1 | +\n 1 2 | 2 | +")
+    assert rows(query, plan) == [(1, 2, 1)]
+    assert query.feedback() == ["#2 assumed: id = 2"]
+
+
+def test_what_was_said_survives_a_restart() -> None:
+    plan = stream(id="int").where(col("id") > 0)
+    query, again = plan.query(), plan.query()
+    query.assume(Pattern(id=1))
+    again.restore({name: data for name, data in query.snapshot().items() if data is not None})
+    feed(again, " LE RE | id |\n 1 2 | 1 | +\n 1 2 | 2 | +")
+    assert rows(again, plan) == [(1, 2, 2)]
+    again.withdraw(1)
+    feed(again, " LE RE | id |\n 3 4 | 1 | +")
+    assert rows(again, plan) == [(3, 4, 1)]
