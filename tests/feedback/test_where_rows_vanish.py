@@ -63,7 +63,12 @@ STEPS: dict[str, tuple[Plan, Pattern, dict[str, int], str | None]] = {
         "id = 1",
     ),
     "bucket": (lambda a, b: a.bucket("v", 2), Pattern(wid=3), {OUTPUT: 1}, "v in [6..7]"),
-    "instrument": (lambda a, b: a.instrument(every=99, pattern=Pattern(id=9)), Pattern(id=1), {OUTPUT: 1}, "id = 1"),
+    "instrument": (
+        lambda a, b: a.instrument(every=99, pattern=Pattern(id=9)),
+        Pattern(id=1),
+        {OUTPUT: 1},
+        "id = 1",
+    ),
 }
 
 

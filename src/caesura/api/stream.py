@@ -36,7 +36,7 @@ from caesura.ops.select import Select
 from caesura.ops.speak import Deadline, FeedbackFrom, Instrument, Wish
 from caesura.ops.union import Union
 from caesura.ops.where import Where
-from caesura.plan import Duration, Node, here, ticks
+from caesura.plan import Duration, Node, here, ticks, walk
 from caesura.plan.cut import cut
 from caesura.plan.explain import explain, explain_stages
 from caesura.plan.feedback import Switches
@@ -358,10 +358,10 @@ class Stream:
         return Stream(node)
 
     def deadline(self, after: Duration, *, name: str = "") -> Stream:
-        """Demands what there is when no result came for so much of the stream's own time."""
-        return Stream(
-            Deadline(inputs=(self.node,), after=self._ticks(after, "deadline", "deadline"), name=name)
-        )
+        """Demands what there is when no result came while the source went on for so long."""
+        source = next(node for node in walk(self.node) if not node.inputs)
+        bound = self._ticks(after, "deadline", "deadline")
+        return Stream(Deadline(inputs=(self.node, source), after=bound, name=name))
 
     def _ticks(self, given: Duration, what: str, step: str) -> int:
         try:

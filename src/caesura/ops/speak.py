@@ -17,7 +17,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.feedback.responder import STANDING, WITHDRAWN
+from caesura.feedback.responder import STANDING, WITHDRAWN, assumed
 from caesura.plan import (
     FeedbackRule,
     Holding,
@@ -203,7 +203,7 @@ class Relaying(Operator):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Deadline(Speaks):
-    """Demands a result when none has come for so long."""
+    """Demands a result when none has come for so long; the second input is the source that tells the time."""
 
     after: int
 
@@ -214,6 +214,12 @@ class Deadline(Speaks):
             raise PlanError(f"a deadline of {self.after} has always passed.", remedy="Give a positive time.")
         return super().output_schema()
 
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return pattern if port == 0 else None
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        return (FeedbackRule((Translation.of(self.schema.names, self.inputs[0].properties), None)),)
+
     def operator(self) -> Operator:
         return Waiting(self)
 
@@ -222,27 +228,32 @@ class Deadline(Speaks):
 
 
 class Waiting(Operator):
-    """Measures the stream's own time: how far punctuation has come since the last result."""
+    """Measures the source's time: how far its punctuation has come since the last result."""
 
     def __init__(self, node: Deadline) -> None:
-        super().__init__()
+        super().__init__(2)
         self.node = node
         self._since = MIN_TIME
+        self.up.append((1, assumed(Pattern())))  # of the source only the time is read
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
+        if port == 1:
+            return []
         if len(page):
-            self._since = max(self._since, self.promises[0].cti)
+            self._since = max(self._since, self.promises[1].cti)
         return [page]
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
-        now = self.promises[0].cti
+        if port == 0:
+            return definite(pattern)
+        now = self.promises[1].cti
         if now < INFINITY:
             if self._since == MIN_TIME:
                 self._since = now
             elif now - self._since >= self.node.after:
                 self._since = now
                 self.up.append((0, Punctuation(Pattern(), Intent.DEMANDED)))
-        return definite(pattern)
+        return []
 
     def meta(self) -> dict[str, Any]:
         return {**super().meta(), "since": self._since}

@@ -64,7 +64,7 @@ class Edge:
 
         A retract stays behind its insert: both match, or neither does.
         """
-        if not self._fresh:
+        if not self._fresh or not self.items or not isinstance(self.items[0], Page):
             return
         self._fresh = False
         run: list[Page] = []
@@ -77,6 +77,13 @@ class Edge:
             self.moved += sum(map(len, first))
             run = [concat(first, first[0].schema), *rest]
         self.items.extendleft(reversed(run))
+
+    def pop(self) -> Item:
+        """The next item; behind a punctuation others may be brought forward."""
+        item = self.items.popleft()
+        if not isinstance(item, Page):
+            self._fresh = True
+        return item
 
     @property
     def full(self) -> bool:
@@ -219,6 +226,8 @@ class Cell:
                 if way is not None and ports[port] is None:
                     ports[port] = way.wide(message.pattern)
         for port, pattern in enumerate(ports):
+            if pattern is None and message.intent is Intent.DEMANDED:
+                pattern = Pattern()
             if pattern is None:
                 continue
             if message.intent is Intent.DESIRED:
@@ -282,7 +291,7 @@ class Cell:
             return
         if edge.desired and self.watch is None:
             edge.promote()
-        item = edge.items.popleft()
+        item = edge.pop()
         items = self.receive(port, item)
         self.send(items if self.watch is None else self.watch.derived(self, item, items))
         self.speak()

@@ -1,0 +1,176 @@
+"""Feedback in buckets: each bucket speaks for itself, and together they still obey law 6."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import caesura as cz
+from caesura import Pattern, Stream, col
+from caesura.events import History, Page, violations
+from caesura.feedback.responder import assumed
+from caesura.io import Source, delay
+from caesura.io.shape import Shape
+from caesura.plan import Raw
+from caesura.plan.cut import Exchange
+from caesura.runtime.cluster import Cluster
+from caesura.runtime.mapper import route
+from caesura.testing.feedback import covers, patterns
+
+EXAMPLES = int(os.environ.get("CAESURA_BUCKET_EXAMPLES", "6"))
+SCHEMA = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("v", pa.int64())])
+Rows = list[tuple[int, int, int]]
+
+
+class Listed:
+    """A reader that gives these batches."""
+
+    lanes, punctuates, schema = 1, False, SCHEMA
+
+    def __init__(self, key: str, batches: list[Rows]) -> None:
+        self.key, self.raws, at = key, [], 0
+        for rows in batches:
+            columns = [pa.array([r[i] for r in rows], pa.int64()) for i in range(3)]
+            self.raws.append(Raw(0, at, pa.RecordBatch.from_arrays(columns, schema=SCHEMA)))
+            at += len(rows)
+
+    def read(self, offsets: Any) -> Any:
+        return iter(self.raws)
+
+    def describe(self) -> str:
+        return self.key
+
+
+def source(batches: list[Rows], lag: int = 0, key: str = "a") -> Source:
+    return Source(reader=Listed(key, batches), shape=Shape.of(time="ts"), policy=delay(lag), name=key)
+
+
+def run(plan: Stream, buckets: int, batches: int, said: dict[int, list[Pattern]]) -> Cluster:
+    """Runs batch by batch, saying things before some of them."""
+    cluster = Cluster({"out": plan.node}, buckets)
+    feeds = [(s, list(s.read({}))) for s in cluster.stages.sources]
+    for number in range(batches):
+        for pattern in said.get(number, ()):
+            cluster.say(assumed(pattern, standing=True))
+        cluster.epoch([(s, raws[number]) for s, raws in feeds if number < len(raws)])  # type: ignore[misc]
+    cluster.epoch([], closes=True)
+    cluster.drain()
+    return cluster
+
+
+PLANS = {
+    "where": lambda a, b: a.where(col("v") > 0),
+    "windows": lambda a, b: a.group_by("id").tumbling(5).agg(n=cz.count(), top=cz.max("v")),
+    "windows of windows": lambda a, b: (
+        a.group_by("id").tumbling(5).agg(n=cz.count()).group_by("n").tumbling(10).agg(k=cz.count())
+    ),
+    "totals": lambda a, b: a.group_by("id").totals(n=cz.count()),
+    "distinct": lambda a, b: a.select("id").set_duration(4).distinct(),
+    "join": lambda a, b: a.set_duration(3).join(b.select("id", w=col("v")).set_duration(3), "id"),
+    "left join": lambda a, b: a.set_duration(3).join(
+        b.select("id", w=col("v")).set_duration(3), "id", how="left"
+    ),
+    "join of windows": lambda a, b: (
+        a.group_by("id")
+        .tumbling(5)
+        .agg(n=cz.count())
+        .join(b.group_by("id").tumbling(5).agg(m=cz.count()), "id", how="full")
+    ),
+}
+batch = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-2, 5)), max_size=4)
+
+
+def timed(batches: list[Rows]) -> list[Rows]:
+    """Batches whose times go on from one to the next."""
+    return [[(5 * n + t, i, v) for t, i, v in rows] for n, rows in enumerate(batches)]
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 5])
+@pytest.mark.parametrize("name", PLANS)
+def test_law_6_holds_in_buckets(name: str, buckets: int) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None)
+    @given(st.lists(batch, min_size=3, max_size=4), st.lists(batch, min_size=3, max_size=4), st.data())
+    def holds(left: list[Rows], right: list[Rows], data: st.DataObject) -> None:
+        a, b = source(timed(left), 3), source(timed(right), 3, "b")
+        plan = PLANS[name](Stream(a), Stream(b))
+        some = st.lists(patterns(plan.schema), min_size=1, max_size=2)
+        said = {data.draw(st.integers(0, 2)): data.draw(some)}
+        whole = History.of(run(plan, 1, 4, {}).items["out"], plan.schema)
+        items = run(plan, buckets, 4, said).items["out"]
+        assert violations(items) == []
+        got = History.of(items, plan.schema)
+        assert not got.bag - whole.bag
+        missing = list((whole.bag - got.bag).elements())
+        assert all(covers(next(iter(said.values())), plan.schema, missing))
+
+    holds()
+
+
+def apart(exchange_keys: str) -> tuple[int, int]:
+    """Two values of a key that lie in different buckets of two: the first in bucket 0."""
+    found: dict[int, int] = {}
+    for n in range(1, 20):
+        page = Page.of(pa.record_batch({exchange_keys: [n]}), le=[0], re=[1])
+        exchange = Exchange("x", Stream(source([])).node, 1, 2, (exchange_keys,), "")
+        bucket = next(b for b, rows in enumerate(route(page, exchange, 2)) if rows is not None)
+        found.setdefault(bucket, n)
+    return found[0], found[1]
+
+
+def behind(cluster: Cluster) -> list[Any]:
+    """What stands in front of the last exchange, per fragment: the step's answer to its readers."""
+    departures = cluster.stages.stages[1].departures
+    return [f.query.cell(d.label).responder for f in cluster.fragments[0] for d in departures]
+
+
+def test_pace_with_different_marks_in_two_buckets_goes_by_the_least() -> None:
+    slow, fast = apart("n")
+    windows = [(t, k) for t, k in ((0, slow), (5, fast), (60, slow), (100, fast))]
+    rows: list[Rows] = [[(t, 10 * t + i, 1) for i in range(1)] * n for t, n in windows]
+    plan = Stream(source(rows, 500)).group_by("id").tumbling(5).agg(n=cz.count())
+    plan = plan.group_by("n").tumbling(5).agg(k=cz.count()).pace(within=5)
+    cluster = Cluster({"out": plan.node}, 2)
+    [src] = cluster.stages.sources
+    for raw in src.read({}):
+        cluster.epoch([(src, raw)])  # type: ignore[list-item]
+    cluster.epoch([])
+    marks = [c.operator.mark for f in cluster.fragments[-1] for c in f.query.graph.cells if c.label == "pace"]
+    assert marks == [60, 100]
+    for answer in behind(cluster):
+        assert [str(p) for p in answer.output.patterns] == ["LE < 55, RE < 56"]
+    doors = [[str(*d.patterns) for d in some] for f in cluster.fragments[0] for some in f.doors.values()]
+    assert doors == [["LE < 55, RE < 56", "LE < 95, RE < 96"]] * 2
+
+
+def test_a_window_that_is_empty_in_one_bucket_only_is_kept_from_that_bucket_alone() -> None:
+    empty, full = apart("id")
+    left = [[(1, empty, 1), (1, full, 1)], [(6, full, 1)], [(11, empty, 1), (11, full, 1)], [(40, 9, 1)]]
+    right: list[Rows] = [[], [], [], [(t, i, i) for t in (1, 6, 11) for i in (empty, full)]]
+    a, b = Stream(source(left)), Stream(source(right, 0, "b"))
+    ids = b.group_by("v").tumbling(5).agg(id=cz.max("id"))
+    plan = a.group_by("id").tumbling(5).agg(n=cz.count()).join(ids, "id", thrifty=True)
+    cluster = Cluster({"out": plan.node}, 2)
+    feeds = [(s, list(s.read({}))) for s in cluster.stages.sources]
+    for number in range(4):
+        if number == 3:
+            cluster.epoch([])
+            doors = [
+                [[str(p) for p in d.patterns] for d in ds]
+                for f in cluster.fragments[0]
+                for ds in f.doors.values()
+            ]
+        cluster.epoch([(s, raws[number]) for s, raws in feeds])  # type: ignore[misc]
+    cluster.epoch([], closes=True)
+    cluster.drain()
+    came = [(le, r[0]) for le, _, r in History.of(cluster.items["out"], plan.schema).rows()]
+    assert came == sorted([(0, empty), (0, full), (5, full), (10, empty), (10, full)])
+    told = [some for some in doors if any(some)]
+    past = "LE < 0, RE < 1"  # nothing was there before the first window
+    assert told == [[[past, "LE in [5..9], RE < 11"], [past]]] * 2
+    stopped = [d.hits for f in cluster.fragments[0] for ds in f.doors.values() for d in ds]
+    assert sum(stopped) == 1

@@ -1,0 +1,117 @@
+"""Desired feedback changes order only; demanded feedback gives what there is, to be corrected."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+from feedback_streams import feed, rows, stream
+
+import caesura as cz
+from caesura import Pattern, Stream
+from caesura.events import History, Page, draw, parse
+from caesura.runtime import Query
+
+
+def waiting(query: Query, text: str) -> None:
+    """Queues a drawn stream without working on it."""
+    schema = query._inputs["a"].target.node.schema  # type: ignore[union-attr]
+    for item in parse(text, schema):
+        query.feed("a", item)
+
+
+PAGES = "\n\n".join(f" LE RE | id |\n {t} {t + 1} | {t % 4} | +" for t in range(12))
+
+
+def test_wanted_rows_of_waiting_pages_come_first() -> None:
+    positions = {}
+    for wanted in (False, True):
+        query = stream(id="int").where(cz.col("id") >= 0).query()
+        if wanted:
+            query.desire(Pattern(id=3))
+        for page in PAGES.split("\n\n"):
+            waiting(query, page)
+        query.run()
+        ids = [r[3][0] for p in query.take("out") if isinstance(p, Page) for r in p.rows()]
+        positions[wanted] = median(i for i, n in enumerate(ids) if n == 3)
+        assert sorted(ids) == sorted(t % 4 for t in range(12))
+    assert positions == {False: 7, True: 1}
+
+
+def test_no_row_is_brought_forward_past_a_punctuation() -> None:
+    query = stream(id="int").query()
+    query.desire(Pattern(id=3))
+    waiting(query, " LE RE | id |\n 1 2 | 1 | +\n-- 2 --\n 3 4 | 1 | +\n 3 4 | 3 | +")
+    query.run()
+    assert draw(query.take("out")) == draw(
+        parse(" LE RE | id |\n 1 2 | 1 | +\n-- 2 --\n 3 4 | 3 | +\n 3 4 | 1 | +")
+    )
+
+
+def test_a_wish_climbs_through_what_it_cannot_say_exactly() -> None:
+    plan = stream(id="int", v="int").select("id", w=cz.col("v") * 2)
+    query = plan.query()
+    query.desire(Pattern(id=3, w=8))
+    assert [str(m) for m in query.heard("a")] == ["desired: id = 3 (standing True)"]
+
+
+BLOCKED: dict[str, Stream] = {
+    "tumbling": stream(id="int").group_by("id").tumbling(10).agg(n=cz.count()),
+    "totals": stream(id="int").group_by("id").totals(n=cz.count()),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+def test_a_blocking_step_gives_what_it_has_marked_partial_and_corrects_it(name: str) -> None:
+    plan = BLOCKED[name]
+    query = plan.query(speculate="watermark")
+    feed(query, " LE RE | id |\n 1 2 | 1 | +\n 2 3 | 2 | +")
+    assert query.take("out") == []
+    query.demand(Pattern(id=1))
+    now = query.take("out")
+    assert [(p.partial, p.rows()[0][3]) for p in now if isinstance(p, Page)] == [(True, (1, 1))]
+    assert "~" in draw(now)
+    feed(query, " LE RE | id |\n 3 4 | 1 | +\n-- definite: * --")
+    later = [*now, *query.take("out")]
+    final = History.of(later, plan.schema).rows()
+    assert sorted(r[2] for r in final) == [(1, 2), (2, 1)]
+
+
+def test_a_demand_goes_through_two_blocking_steps_from_the_top() -> None:
+    plan = stream(id="int").group_by("id").tumbling(5).agg(n=cz.count()).tumbling(10).agg(k=cz.sum("n"))
+    query = plan.query(speculate="watermark")
+    feed(query, " LE RE | id |\n 1 2 | 1 | +\n 2 3 | 2 | +")
+    query.demand()
+    assert rows(query, plan) == [(0, 10, 2)]
+
+
+def test_a_deadline_demands_when_no_result_came_in_time() -> None:
+    plan = stream(id="int").tumbling(100).agg(n=cz.count()).deadline(5)
+    query = plan.query(speculate="watermark")
+    feed(query, " LE RE | id |\n 1 2 | 1 | +\n-- 2 --\n-- 4 --")
+    assert rows(query, plan) == []
+    feed(query, " LE RE | id |\n 5 6 | 1 | +\n-- 9 --")
+    assert rows(query, plan) == [(0, 100, 2)]
+
+
+def test_rows_of_one_stream_are_feedback_on_another() -> None:
+    data, control = stream(id="int"), stream("b", id="int")
+    plan = data.where(cz.col("id") >= 0).feedback_from(control, "assumed", on="id")
+    query = plan.query()
+    feed(query, " LE RE | id |\n 1 2 | 7 | +", "b")
+    feed(query, " LE RE | id |\n 1 2 | 7 | +\n 1 2 | 8 | +")
+    assert rows(query, plan) == [(1, 2, 8)]
+    assert query.counters()["where"].feedback["guards at the input"] == 1
+
+
+def test_what_leaves_the_control_stream_is_withdrawn() -> None:
+    from feedback_streams import ANY
+
+    data, control = stream(id="int"), stream("b", ANY, id="int")
+    plan = data.where(cz.col("id") >= 0).feedback_from(control, "assumed", on="id")
+    query = plan.query()
+    feed(query, " LE RE | id |\n 1 9 | 7 | +", "b")
+    feed(query, " LE RE | id |\n 1 2 | 7 | +")
+    feed(query, " LE RE | id |\n 1 9->1 | 7 | -", "b")
+    feed(query, " LE RE | id |\n 2 3 | 7 | +")
+    assert rows(query, plan) == [(2, 3, 7)]
