@@ -60,16 +60,8 @@ def test_the_law_of_pace(data: st.DataObject) -> None:
         items += fresh
         if isinstance(item, Page) and len(item):
             starts = item.le if item.retracts is None else item.le[~item.retracts]
-            first = min(
-                [
-                    int(p.le[p.retracts == False].min(initial=cz.INFINITY))
-                    if p.retracts is not None
-                    else int(p.le.min())
-                    for p in fresh
-                    if isinstance(p, Page) and len(p)
-                ],
-                default=cz.INFINITY,
-            )
+            came = [p for p in fresh if isinstance(p, Page)]
+            first = min((row[0] for p in came for row in p.rows() if row[2] is None), default=cz.INFINITY)
             assert first >= mark - within
             mark = max(mark, *map(int, starts), mark)
     assert violations(items) == []

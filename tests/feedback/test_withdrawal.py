@@ -1,4 +1,4 @@
-"""After a withdrawal what lost something stays suppressed until it is closed; only later results come back."""
+"""After a withdrawal what lost something stays suppressed until it closes; only later results come back."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ class Stream:
         """Pairs of events with equal keys that live at the same time; lifetimes intersect.
 
         ``on`` is a column name, several, or ``{"left": "right"}``; ``where`` is a further predicate
-        over both sides' columns. ``how``: inner, left, right, full, semi, anti. A ``thrifty`` inner join says to
-        one side where the other is settled and empty; an ``impatient`` one asks first for what would meet.
+        over both sides' columns. ``how``: inner, left, right, full, semi, anti. A ``thrifty`` inner join says
+        to one side where the other is settled and empty; an ``impatient`` one asks first for what would meet.
         """
         node = Join(
             inputs=(self.node, other.node),
