@@ -137,6 +137,10 @@ built_in("snapshot", FLOATS, BASIC, name="-floats", group=())
 built_in("snapshot", INTS, PICKS, name="-picks")
 built_in("snapshot", INTS, {"n": ("count", None)}, name="-counts")
 built_in("snapshot", INTS, {"n": ("count", None)}, name="-counts", group=(), stamp="point_at_end")
+built_in("snapshot", NAMES, {"n": ("count", None), "low": ("min", "v")}, name="-texts")
+for each in ("grid", "snapshot", "start3", "end2", "session"):
+    built_in(each, replace(FLOATS, insert_only=True), {**BASIC, "high": ("max", "v")}, name="-inserts")
+built_in("grid", replace(POINTS, insert_only=True), PICKS, name="-insert-points", stamp="point_at_end")
 built_in("start3", POINTS, BASIC, name="-points")
 built_in("session", POINTS, BASIC, name="-points")
 for each in ("grid", "snapshot", "start3", "end2", "session"):

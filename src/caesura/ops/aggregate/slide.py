@@ -69,7 +69,7 @@ def settle_slots(at: I64, slots: I64, group: I64, last: I64) -> None:
 
 @kernel
 def link_panes(fresh: I64, group: I64, w: I64, ahead: I64, behind: I64, ends: I64) -> None:
-    """Hangs new panes into the chains of their groups; ``ends`` has (first, next to enter, last) per group."""
+    """Hangs new panes into their chains; ``ends`` has (first, next to enter, last) per group."""
     for i in range(len(fresh)):
         r = fresh[i]
         g = group[r]

@@ -57,7 +57,7 @@ class Slots:
     ) -> None:
         self.aggregates = aggregates
         self.schema = schema
-        self._time = time
+        self.time = time
         self._insert_only = insert_only
         self._parts: dict[object, tuple[int, Accumulator]] = {}
         self._values: dict[object, int] = {}
@@ -83,8 +83,8 @@ class Slots:
         timed = kind == "timed"
         place = self._values.setdefault((timed, value.key), len(self._values))
         if place == len(self.makers):
-            make = compile_expr(value, self.schema, time=self._time)
-            t = type_of(value, self.schema, time=self._time)
+            make = compile_expr(value, self.schema, time=self.time)
+            t = type_of(value, self.schema, time=self.time)
             self.makers.append(_timed(make) if timed else make)
             self._types.append(pa.struct([("le", pa.int64()), ("v", t)]) if timed else t)
         if (kind, value.key) not in self._parts:
@@ -93,7 +93,7 @@ class Slots:
         return self._parts[kind, value.key][1]
 
     def _accumulator(self, kind: str, name: str, value: Expr) -> Accumulator:
-        t = type_of(value, self.schema, time=self._time)
+        t = type_of(value, self.schema, time=self.time)
         match kind:
             case "n":
                 return Counted(name)
@@ -104,7 +104,7 @@ class Slots:
             case "sum":
                 if pa.types.is_floating(t):
                     return FloatSum(name)
-                return WideSum(name, result_type(Aggregate("sum", value), self.schema, self._time))
+                return WideSum(name, result_type(Aggregate("sum", value), self.schema, self.time))
         return Grows(name, kind, t) if self._insert_only and has_words(t) else Bag(name, kind, t)
 
     @property
@@ -112,10 +112,19 @@ class Slots:
         """The accumulators, each once."""
         return [part for _, part in self._parts.values()]
 
+    def place(self, aggregate: Aggregate) -> int:
+        """Which of the value columns an aggregate with a value reads."""
+        assert aggregate.value is not None
+        return self._parts["n", aggregate.value.key][0]
+
+    def type_of(self, aggregate: Aggregate) -> pa.DataType:
+        """The type of the values that an aggregate reads."""
+        return self._types[self.place(aggregate)]
+
     @property
     def result_types(self) -> list[pa.DataType]:
         """The type of each aggregate's result."""
-        return [result_type(a, self.schema, self._time) for _, a in self.aggregates]
+        return [result_type(a, self.schema, self.time) for _, a in self.aggregates]
 
     @property
     def value_types(self) -> list[pa.Field]:

@@ -118,7 +118,7 @@ class WideSum(Stateless):
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
         at, weights, values = present(at, weights, values)
-        low, high = _wide(values)
+        low, high = wide_words(values)
         add_wide(at, weights, low, high, slots.get(f"{self.name}_low"), slots.get(f"{self.name}_high"))
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
@@ -156,7 +156,8 @@ def wide_as_float(low: U64, high: I64, result: pa.DataType) -> F64:
     return out / float(10**scale)
 
 
-def _wide(values: pa.Array) -> tuple[U64, I64]:
+def wide_words(values: pa.Array) -> tuple[U64, I64]:
+    """Integers or decimals as the low and high halves of 128-bit integers."""
     if pa.types.is_decimal(values.type):
         halves = np.ascontiguousarray(words(values)).view(np.int64)
         return np.ascontiguousarray(halves[0::2]).view(np.uint64), np.ascontiguousarray(halves[1::2])

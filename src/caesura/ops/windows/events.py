@@ -21,8 +21,10 @@ from caesura.ops.windows.index import Ordered
 class Events:
     """Rows of (group, lifetime, values) with how often each is there."""
 
-    def __init__(self, keys: pa.Schema, values: Sequence[pa.Field]) -> None:
+    def __init__(self, keys: pa.Schema, values: Sequence[pa.Field], *, counted: bool = True) -> None:
         self.width = len(keys)
+        self._counted = counted
+        """Whether events that are equal share a row; where none is ever taken back, each has its own."""
         fields = [pa.field(f"k{i}", f.type) for i, f in enumerate(keys)]
         fields += [pa.field(f"v{i}", f.type) for i, f in enumerate(values)]
         own = {"h1": np.uint64, "h2": np.uint64, "le": np.int64, "re": np.int64, "n": np.int64}
@@ -34,56 +36,75 @@ class Events:
         rows = self.rows
         moved = rows.compact() if rows.live < rows.size else None
         self.groups, self._values = KeyTable(), KeyTable()
-        self.starts, self.ends = Ordered(), Ordered()
+        self._starts, self._ends, self._started, self._ended = Ordered(), Ordered(), 0, 0
         self.group = Grown(np.int64)
         number, _ = self.groups.encode(rows.get("h1"), rows.get("h2"))
         self.group.extend(number)
-        le, re = rows.get("le"), rows.get("re")
-        self._values.encode(*_ids(identity(rows.payload.all().columns, rows.size), le, re))
-        self._order(number, np.arange(rows.size), le, re)
+        if self._counted:
+            ids = identity(rows.payload.all().columns, rows.size)
+            self._values.encode(*_ids(ids, rows.get("le"), rows.get("re")))
         return moved
 
-    def _order(self, group: I64, row: I64, le: I64, re: I64) -> None:
-        self.starts.add(group, le, row, re)
-        self.ends.add(group, re, row)
+    @property
+    def starts(self) -> Ordered:
+        """The rows by (group, start); brought up to date when it is asked for."""
+        first, self._started = self._started, self.rows.size
+        if first < self.rows.size:
+            le, re = self.rows.get("le")[first:], self.rows.get("re")[first:]
+            self._starts.add(self.group.view[first:], le, np.arange(first, self.rows.size), re)
+        return self._starts
+
+    @property
+    def ends(self) -> Ordered:
+        """The rows by (group, end)."""
+        first, self._ended = self._ended, self.rows.size
+        if first < self.rows.size:
+            re = self.rows.get("re")[first:]
+            self._ends.add(self.group.view[first:], re, np.arange(first, self.rows.size))
+        return self._ends
 
     def apply(
         self, change: Deltas, keys: pa.RecordBatch, values: Sequence[pa.Array], ids: tuple[U64, U64]
-    ) -> None:
-        """Counts events that come and go; ``ids`` are those of the groups."""
+    ) -> I64:
+        """Counts events that come and go; ``ids`` are those of the groups. Gives the row of each change."""
         columns = [*keys.columns, *values]
         batch = pa.RecordBatch.from_arrays(columns, schema=self.rows.schema) if columns else keys
-        batch = take_rows(batch, change.rows)
-        h1, h2 = ids[0][change.rows], ids[1][change.rows]
-        at, fresh = self._values.encode(
-            *_ids(identity(batch.columns, len(change.rows)), change.le, change.re)
-        )
+        if len(change.rows) != batch.num_rows or change.rows[-1] != len(change.rows) - 1:
+            batch, ids = take_rows(batch, change.rows), (ids[0][change.rows], ids[1][change.rows])
+        if not self._counted:
+            first = self._append(*ids, change.le, change.re, change.weight, batch)
+            return np.arange(first, first + len(change.le))
+        at, fresh = self._values.encode(*_ids(identity(batch.columns, len(change.le)), change.le, change.re))
         if len(fresh):
-            le, re = change.le[fresh], change.re[fresh]
-            fields = {"h1": h1[fresh], "h2": h2[fresh], "le": le, "re": re}
-            fields["n"] = np.zeros(len(fresh), np.int64)
-            first = self.rows.append(fields, take_rows(batch, fresh))
-            group = self.groups.find(h1[fresh], h2[fresh])
-            self.group.extend(group)
-            self._order(group, np.arange(first, first + len(fresh)), le, re)
+            none = np.zeros(len(fresh), np.int64)
+            new = ids[0][fresh], ids[1][fresh], change.le[fresh], change.re[fresh]
+            self._append(*new, none, take_rows(batch, fresh))
         add_weights(at, change.weight, self.rows.get("n"))
         some = distinct(at, self.rows.size)
         self.rows.touch(some)
         self.rows.keep(some, self.rows.get("n")[some] > 0)
+        return at
+
+    def _append(self, h1: U64, h2: U64, le: I64, re: I64, n: I64, batch: pa.RecordBatch) -> int:
+        first = self.rows.append({"h1": h1, "h2": h2, "le": le, "re": re, "n": n}, batch)
+        self.group.extend(self.groups.find(h1, h2))
+        return first
 
     def keys_of(self, rows: I64) -> list[pa.Array]:
         """The key columns of some rows."""
-        return list(self.rows.payload.take(rows).columns[: self.width])
+        return [column.take(rows) for column in self.rows.payload.columns[: self.width]]
 
     def values_of(self, rows: I64) -> list[pa.Array]:
         """The value columns of some rows."""
-        return list(self.rows.payload.take(rows).columns[self.width :])
+        return [column.take(rows) for column in self.rows.payload.columns[self.width :]]
 
     def live_groups(self) -> tuple[I64, I64]:
         """The numbers of the groups that have live rows, and a row of each."""
-        live = np.flatnonzero(self.rows.alive)
-        groups, first = np.unique(self.group.view[live], return_index=True)
-        return groups, live[first]
+        live = np.flatnonzero(self.rows.alive)[::-1]
+        first = np.full(self.groups.count, -1, np.int64)
+        first[self.group.view[live]] = live
+        groups = np.flatnonzero(first >= 0)
+        return groups, first[groups]
 
 
 def distinct(numbers: I64, size: int) -> I64:

@@ -165,9 +165,11 @@ class Ordered:
         """Adds rows; ``end`` is needed to find overlaps."""
         if len(row) == 0:
             return
-        order = np.lexsort((time, group))
         ends = time if end is None else end
-        self.runs.append(_run(group[order], time[order], row[order], ends[order]))
+        order = sorting(group, time)
+        if order is not None:
+            group, time, row, ends = group[order], time[order], row[order], ends[order]
+        self.runs.append(_run(group, time, row, ends))
         while len(self.runs) > 1 and len(self.runs[-2].row) < 2 * len(self.runs[-1].row):
             second, first = self.runs.pop(), self.runs.pop()
             self.runs.append(_merged(first, second))
@@ -207,7 +209,27 @@ class Ordered:
         return owner, rows
 
 
+def sorting(group: I64, time: I64) -> I64 | None:
+    """The places of (group, time) in order; None where they are in order already."""
+    if len(group) < 2:
+        return None
+    same = group[1:] == group[:-1]
+    if (np.where(same, time[1:] >= time[:-1], group[1:] > group[:-1])).all():
+        return None
+    if same.all():
+        return np.argsort(time)
+    low, high = int(time.min()), int(time.max(where=time != INFINITY, initial=MIN_TIME))
+    span = high - low + 2
+    if low == MIN_TIME or span <= 1 or span * (int(group.max()) + 1) >= INFINITY or group.min() < 0:
+        return np.lexsort((time, group))
+    return np.argsort(group * span + np.where(time == INFINITY, span - 1, time - low))
+
+
 def _merged(a: Run, b: Run) -> Run:
+    if a.group[-1] < b.group[0] or (a.group[-1] == b.group[0] and a.time[-1] <= b.time[0]):
+        tops = a.top[: len(a.row)], b.top[: len(b.row)]
+        pairs = (a.group, b.group), (a.time, b.time), (a.row, b.row), tops
+        return _run(*(np.concatenate(pair) for pair in pairs))
     order = np.empty(len(a.row) + len(b.row), np.int64)
     merge_runs(a.group, a.time, b.group, b.time, order)
     group = np.concatenate([a.group, b.group])[order]

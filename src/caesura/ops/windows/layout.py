@@ -130,25 +130,3 @@ def nth_before(group: I64, time: I64, t: I64, n: int, out: I64) -> None:
                 if seen == n:
                     break
             place -= 1
-
-
-@kernel
-def sweep_counts(w_from: I64, start: I64, region: I64, le: I64, re: I64, weight: I64, change: I64) -> None:
-    """Where each event enters and leaves the windows of its region; their running sum is the count."""
-    for i in range(len(region)):
-        first = w_from[region[i]]
-        stop = w_from[region[i] + 1]
-        for side in range(2):
-            t = le[i] if side == 0 else re[i]
-            left = first
-            right = stop
-            while left < right:
-                middle = (left + right) >> 1
-                if start[middle] < t:
-                    left = middle + 1
-                else:
-                    right = middle
-            if side == 0:
-                change[left] += weight[i]
-            else:
-                change[left] -= weight[i]

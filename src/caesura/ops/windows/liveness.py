@@ -41,16 +41,17 @@ def to_come(frame: Frame, c: I64) -> tuple[I64, I64]:
 
 def holds(frame: Frame, events: Events, groups: I64, c: I64, *, reads_ends: bool) -> tuple[I64, I64]:
     """Per group, the least start and the least end of the windows that may still change."""
+    start, end = to_come(frame, c)
+    if isinstance(frame, Grid) and not reads_ends:
+        return start, end
     rows = events.rows
     live = np.flatnonzero(rows.alive)
     owner = np.searchsorted(groups, events.group.view[live])
     le, re = rows.get("le")[live], rows.get("re")[live]
-    start, end = to_come(frame, c)
     open_ = (re >= c[owner]) & (le < c[owner]) & (c[owner] != INFINITY)
     match frame:
         case Grid():
-            if reads_ends:
-                _hold_grid(frame, owner[open_], le[open_], re[open_], c, start, end)
+            _hold_grid(frame, owner[open_], le[open_], re[open_], c, start, end)
         case Snapshot():
             _hold_snapshot(owner, le, re, open_, c, start, end, reads_ends)
         case Count():

@@ -28,8 +28,9 @@ from caesura.ops.windows.frames import Count, Grid, Session, Snapshot
 from caesura.ops.windows.liveness import holds, to_come
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.policy import stamp
-from caesura.ops.windows.regions import Regions, affected, changed, count_snapshots, joined, lay
+from caesura.ops.windows.regions import Regions, affected, changed, joined, lay
 from caesura.ops.windows.sent import SentWindows
+from caesura.ops.windows.sweep import Sweep, sweep
 from caesura.ops.windows.units import Units, units
 from caesura.ops.windows.work import Aggregation, Application, Given, Work
 from caesura.plan import GivenUp, Operator, definite
@@ -52,11 +53,16 @@ class WindowsOperator(Operator):
             self.work = Aggregation(node.outputs, source.schema, node.time)
         self._keys = [source.schema.get_field_index(name) for name in node.group]
         keys = pa.schema([source.schema.field(i) for i in self._keys])
-        self.events = Events(keys, self.work.fields)
+        self.events = Events(keys, self.work.fields, counted=not source.properties.insert_only)
         self.sent = SentWindows(node.schema, len(self._keys))
         self._done, self._reached = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        plain = all(isinstance(o, Aggregate) and o.value is None for _, o in node.outputs)
-        self._sweeps = isinstance(self.frame, Snapshot) and bool(node.outputs) and plain
+        self._closed: int | None = None
+        """Up to which window start everything is settled, where that is known for all groups."""
+        self._sweep: Sweep | None = None
+        if isinstance(self.frame, Snapshot) and isinstance(self.work, Aggregation):
+            slots = self.work.slots
+            if Sweep.fits([o for _, o in node.outputs], slots) and node.stamp != "time_bound":
+                self._sweep = Sweep(slots)
         # Members that may outlive their windows are let go early; what comes about them is passed over.
         self._early = isinstance(self.frame, Session) or (
             isinstance(self.frame, Count) and self.frame.by == "start"
@@ -120,9 +126,10 @@ class WindowsOperator(Operator):
 
     def _rows(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
         """The rows of the windows in some regions: (region, window start), lifetimes, payload."""
-        if self._sweeps:
-            return self._counted(regions)
-        laid = lay(self.frame, self.events, regions, self._reached[regions.group])
+        if self._sweep is not None:
+            return self._swept(self._sweep, regions)
+        final = self.speculate == "watermark"
+        laid = lay(self.frame, self.events, regions, self._reached[regions.group], most=final)
         if self.work.incremental and len(laid.start) == 0:
             self._retain(regions, [])
         self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(laid.start)
@@ -145,15 +152,19 @@ class WindowsOperator(Operator):
             window, le, re, payload = window[kept], le[kept], re[kept], payload.take(pa.array(kept))
         return (todo.region[window], todo.start[window]), le, re, payload
 
-    def _counted(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
-        """Snapshots that are only counted need no list of members."""
-        region, start, end, count, row = count_snapshots(self.events, regions)
+    def _swept(self, over: Sweep, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
+        """Snapshots of what comes and goes need no list of members."""
+        swept = sweep(self.events, regions, steps=over.steps)
+        start, end = swept.start, swept.end
         self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(start)
-        le, re, there = stamp(self.node.stamp, start, end, start, end, start, end)
-        counts = [pa.array(count[there])] * len(self.node.outputs)
-        columns = [*self.events.keys_of(row[there]), *counts]
+        values, n = self.events.values_of(swept.row), self.events.rows.get("n")[swept.row]
+        columns = [*self.events.keys_of(swept.example), *over.columns(swept, values, n)]
         payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
-        return (region[there], start[there]), le[there], re[there], payload
+        le, re, there = stamp(self.node.stamp, start, end, start, end, start, end)
+        if there.all():
+            return (swept.region, start), le, re, payload
+        kept = np.flatnonzero(there)
+        return (swept.region[kept], start[kept]), le[kept], re[kept], payload.take(pa.array(kept))
 
     def _given(self, todo: Units, regions: Regions) -> Given:
         keys: list[Any] = []
@@ -177,6 +188,9 @@ class WindowsOperator(Operator):
 
     def _ordered(self, todo: Units) -> Units:
         """Members in canonical order: by start, end and values."""
+        begun = self.events.rows.get("le")[todo.row]
+        if ((todo.owner[1:] > todo.owner[:-1]) | (begun[1:] > begun[:-1])).all():
+            return todo
         rows = distinct(todo.row, self.events.rows.size)
         place = np.searchsorted(rows, todo.row)
         le, re = self.events.rows.get("le")[rows], self.events.rows.get("re")[rows]
@@ -204,6 +218,9 @@ class WindowsOperator(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
+        if self._nothing_closes(pattern):
+            start, end = to_come(self.frame, np.array([self.promises[0].cti]))
+            return definite(self._promise(pattern, [], start, end))
         groups, row = self.events.live_groups()
         keys = self.events.keys_of(row)
         c = np.broadcast_to(np.asarray(self._bound(keys)), len(groups)).copy()
@@ -219,6 +236,15 @@ class WindowsOperator(Operator):
         out = self._promise(pattern, keys, start, end)
         self._settle(groups, c, start)
         return [*items, *definite(out)]
+
+    def _nothing_closes(self, pattern: Pattern) -> bool:
+        """Whether a CTI for all groups passes no window's end: then no event need be looked at."""
+        if self.speculate == "arrival" or not isinstance(self.frame, Grid) or self.node.reads_ends:
+            return False
+        if self.promises[0].size or pattern.without_time().attributes:
+            return False
+        before, self._closed = self._closed, int(to_come(self.frame, np.array([self.promises[0].cti]))[0][0])
+        return before == self._closed
 
     def _advance(self, groups: I64, c: I64) -> list[Item]:
         """Lets events without end enter the windows that progress has reached."""
@@ -271,7 +297,9 @@ class WindowsOperator(Operator):
         rows = self.events.rows
         self._done[groups] = start
         live = np.flatnonzero(rows.alive)
-        owner = np.searchsorted(groups, self.events.group.view[live])
+        owner = np.zeros(self.events.groups.count, np.int64)
+        owner[groups] = np.arange(len(groups))
+        owner = owner[self.events.group.view[live]]
         le, re, hold, bound = rows.get("le")[live], rows.get("re")[live], start[owner], c[owner]
         if self._early:
             gone = le < hold
@@ -323,14 +351,12 @@ class WindowsOperator(Operator):
 
     def _tidy(self) -> None:
         """Compacts: groups and members are renumbered."""
-        names = self.events.groups.k1[: self.events.groups.count], self.events.groups.k2
-        old = {(int(a), int(b)): i for i, (a, b) in enumerate(zip(*names, strict=False))}
-        done, reached = self._done, self._reached
+        before = self.events.groups
         moved = self.events.index()
         self.sent.index(self.events.groups)
-        count = self.events.groups.count
-        place = [old[int(self.events.groups.k1[g]), int(self.events.groups.k2[g])] for g in range(count)]
-        self._done, self._reached = done[place], reached[place]
+        now = self.events.groups
+        place = before.find(now.k1[: now.count], now.k2[: now.count])
+        self._done, self._reached = self._done[place], self._reached[place]
         if moved is not None:
             self.work.renumber(moved)
 

@@ -15,7 +15,7 @@ from caesura.events.page import Page
 from caesura.kernels.hashing import I64
 from caesura.ops.windows.events import Events
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot, inside
-from caesura.ops.windows.index import Ordered
+from caesura.ops.windows.index import Ordered, sorting
 from caesura.ops.windows.layout import (
     NONE,
     join_ranges,
@@ -23,7 +23,6 @@ from caesura.ops.windows.layout import (
     lay_sessions,
     lay_snapshots,
     pair_members,
-    sweep_counts,
 )
 from caesura.punctuation import INFINITY, MIN_TIME
 
@@ -75,9 +74,11 @@ def changed(frame: Frame, page: Page, *, reads_ends: bool, timed: bool, reached:
 
 def joined(group: I64, a: I64, b: I64) -> tuple[I64, I64, I64]:
     """The ranges [a, b] of each group, those that touch as one."""
-    order = np.lexsort((a, group))
+    order = sorting(group, a)
+    if order is not None:
+        group, a, b = group[order], a[order], b[order]
     out = tuple(np.empty(len(group), np.int64) for _ in range(3))
-    n = join_ranges(group[order], a[order], b[order], *out)
+    n = join_ranges(group, a, b, *out)
     return out[0][:n], out[1][:n], out[2][:n]
 
 
@@ -116,11 +117,14 @@ def _steps(
     return t
 
 
-def lay(frame: Frame, events: Events, regions: Regions, reached: I64) -> Laid:
-    """The windows of some regions and their members; ``reached`` bounds events that never end, per region."""
+def lay(frame: Frame, events: Events, regions: Regions, reached: I64, *, most: bool = False) -> Laid:
+    """The windows of some regions and their members; ``reached`` bounds events that never end, per region.
+
+    ``most`` says that there is at most one region per group, and that most events may lie in them.
+    """
     match frame:
         case Grid():
-            return _lay_grid(frame, events, regions, reached)
+            return _lay_grid(frame, events, regions, reached, most)
         case Snapshot():
             windows, owner, row = _lay_snapshot(events, regions)
         case Count():
@@ -131,10 +135,25 @@ def lay(frame: Frame, events: Events, regions: Regions, reached: I64) -> Laid:
     return _paired(regions, windows, owner, row, low, high)
 
 
-def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64) -> Laid:
+def _scanned(events: Events, group: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
+    """(region, row) of the live rows that overlap their group's region; looks at every row."""
+    where = np.full(events.groups.count, -1, np.int64)
+    where[group] = np.arange(len(group))
+    row = np.flatnonzero(events.rows.alive)
+    owner = where[events.group.view[row]]
+    le, re = events.rows.get("le")[row], events.rows.get("re")[row]
+    kept = (owner >= 0) & (le <= hi[owner]) & (re >= lo[owner])
+    return (owner, row) if kept.all() else (owner[kept], row[kept])
+
+
+def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64, most: bool) -> Laid:
     far = 4 * (frame.size + frame.hop + abs(frame.offset))
     lo, hi = np.maximum(regions.lo, MIN_TIME + far), np.minimum(regions.hi, INFINITY - far)
-    owner, row = events.starts.overlapping(regions.group, lo, hi + frame.size, events.rows.alive)
+    if most:
+        last = (hi - 1 - frame.offset) // frame.hop * frame.hop + frame.offset
+        owner, row = _scanned(events, regions.group, lo, last + frame.size - 1)
+    else:
+        owner, row = events.starts.overlapping(regions.group, lo, hi + frame.size, events.rows.alive)
     le, re = events.rows.get("le")[row], events.rows.get("re")[row]
     re = np.where(re == INFINITY, np.maximum(reached, MIN_TIME + far)[owner], re)
     first = (le - frame.offset - frame.size) // frame.hop + 1
@@ -147,10 +166,13 @@ def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64) -> La
             f"events of one page overlap {total:,} windows of {frame.size} ticks.",
             remedy="Take larger windows, or bound the lifetimes first with set_duration.",
         )
-    pick = np.repeat(np.arange(len(row)), count)
-    number = first[pick] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-    order = np.lexsort((number, owner[pick]))
-    pick, number = pick[order], number[order]
+    pick, number = np.arange(total), first
+    if not (count == 1).all():
+        pick = np.repeat(np.arange(len(row)), count)
+        number = first[pick] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+    order = sorting(owner[pick], number)
+    if order is not None:
+        pick, number = pick[order], number[order]
     region = owner[pick]
     new = np.ones(total, np.bool_)
     new[1:] = (region[1:] != region[:-1]) | (number[1:] != number[:-1])
@@ -158,13 +180,18 @@ def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64) -> La
     return Laid(region[new], start, start + frame.size, np.cumsum(new) - 1, row[pick])
 
 
-def _lay_snapshot(events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
+def around(events: Events, regions: Regions) -> tuple[I64, I64, I64]:
+    """The end point that closes each region's last snapshot, and (region, row) of the events that matter."""
     live = events.rows.alive
     last = np.where(regions.hi == INFINITY, INFINITY, regions.hi - 1)
     end = np.minimum(
         events.starts.after(regions.group, last, live), events.ends.after(regions.group, last, live)
     )
-    owner, row = events.starts.overlapping(regions.group, regions.lo, end, live)
+    return end, *events.starts.overlapping(regions.group, regions.lo, end, live)
+
+
+def _lay_snapshot(events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
+    end, owner, row = around(events, regions)
     le, re = events.rows.get("le")[row], events.rows.get("re")[row]
     region, time = np.concatenate([owner, owner]), np.concatenate([le, re])
     kept = (time >= regions.lo[region]) & (time <= end[region])
@@ -173,20 +200,6 @@ def _lay_snapshot(events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64
     out = tuple(np.empty(len(order), np.int64) for _ in range(3))
     n = lay_snapshots(region[order], time[order], *out)
     return (out[0][:n], out[1][:n], out[2][:n]), owner, row
-
-
-def count_snapshots(events: Events, regions: Regions) -> tuple[I64, I64, I64, I64, I64]:
-    """(region, start, end, members, a member's row) of snapshots, by sweeping over their end points."""
-    (region, start, end), owner, row = _lay_snapshot(events, regions)
-    begins = np.searchsorted(region, np.arange(len(regions.group) + 1))
-    change = np.zeros(len(start) + 1, np.int64)
-    le, re, n = (events.rows.get(f)[row] for f in ("le", "re", "n"))
-    sweep_counts(begins, start, owner, le, re, n, change)
-    count = np.cumsum(change[:-1])
-    example = np.zeros(len(regions.group), np.int64)
-    example[owner] = row
-    keep = (count > 0) & (start >= regions.lo[region]) & (start < regions.hi[region])
-    return region[keep], start[keep], end[keep], count[keep], example[region[keep]]
 
 
 def _lay_count(frame: Count, events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:

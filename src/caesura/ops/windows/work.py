@@ -101,6 +101,11 @@ class Aggregation:
         self.incremental = any(call.incremental for call, _, _ in self._calls)
         self.ordered = any(not call.incremental for call, _, _ in self._calls)
 
+    @property
+    def slots(self) -> Slots:
+        """The built-in aggregates."""
+        return self._fold.slots
+
     def rows(self, units: Units, given: Given) -> Rows:
         plain = iter(self._fold.columns(units, given))
         called = iter(self._calls)

@@ -1,0 +1,280 @@
+"""Snapshots in one sweep over end points: members come and go, and no list of them is made.
+
+     LE RE           end points   0   2   4   6
+      0  4 | 1       comes        1   2
+      2  6 | 2       goes                 1   2
+                     sum          1   3   2
+
+Counts and sums run along and take back what goes. The least (or greatest) of what covers a snapshot is
+painted: events in the order of their values, each over the snapshots that none before it has covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import from_words, validity, words
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, Mask
+from caesura.ops.aggregate.exact import F64, FULL, add_floats, round_digits
+from caesura.ops.aggregate.extremes import has_words, ranked, unranked
+from caesura.ops.aggregate.functions import Aggregate, result_type
+from caesura.ops.aggregate.slide import ENTER, GIVE, LEAVE, slide_counts, slide_wide
+from caesura.ops.aggregate.slots import Slots
+from caesura.ops.aggregate.sums import wide_as_float, wide_values, wide_words
+from caesura.ops.windows.events import Events
+from caesura.ops.windows.index import sorting
+from caesura.ops.windows.regions import Regions, around
+from caesura.punctuation import MIN_TIME
+
+SWEPT = ("count", "sum", "avg", "min", "max")
+
+
+class Swept(NamedTuple):
+    """Snapshots with how many members each has; the steps that lead to them; where members lie."""
+
+    region: I64
+    start: I64
+    end: I64
+    count: I64
+    example: I64
+    """A row of the group of each snapshot."""
+    kind: I64
+    who: I64
+    member: I64
+    row: I64
+    """The row of each member."""
+    first: I64
+    last: I64
+    """The snapshots that each member covers, [first, last)."""
+
+
+@kernel
+def plan_sweep(
+    owner: I64, le: I64, re: I64, begin: I64, leave: I64, n: I64, lo: I64, hi: I64, kind: I64, who: I64,
+    which: I64, o_region: I64, o_start: I64, o_end: I64, count: I64, first: I64, last: I64, told: I64,
+) -> None:  # fmt: skip
+    """The steps of a sweep, and the snapshots on the way.
+
+    ``begin`` names members by (region, start), ``leave`` those that end within reach by (region, end).
+    ``told`` says whether steps are wanted, and receives how many steps and snapshots there are.
+    """
+    steps = 0
+    given = 0
+    inside = 0
+    i = 0
+    j = 0
+    r = -1
+    before = 0
+    while i < len(begin) or j < len(leave):
+        enters = j >= len(leave)
+        if not enters and i < len(begin):
+            a = owner[begin[i]]
+            b = owner[leave[j]]
+            enters = a < b or (a == b and le[begin[i]] <= re[leave[j]])
+        m = begin[i] if enters else leave[j]
+        time = le[m] if enters else re[m]
+        if owner[m] != r:
+            r = owner[m]
+            inside = 0
+        elif before < time and inside > 0 and lo[r] <= before < hi[r]:
+            if told[0]:
+                kind[steps] = GIVE
+                who[steps] = r
+                which[steps] = 0
+                steps += 1
+            o_region[given] = r
+            o_start[given] = before
+            o_end[given] = time
+            count[given] = inside
+            given += 1
+        before = time
+        if told[0]:
+            kind[steps] = ENTER if enters else LEAVE
+            who[steps] = r
+            which[steps] = m
+            steps += 1
+            if enters:
+                first[m] = given
+            else:
+                last[m] = given
+        if enters:
+            inside += n[m]
+            i += 1
+        else:
+            inside -= n[m]
+            j += 1
+    told[0] = steps
+    told[1] = given
+
+
+@kernel
+def sweep_floats(kind: I64, who: I64, which: I64, values: F64, n: I64, valid: Mask, out: F64) -> None:
+    """Exact float sums along a sweep, each rounded once; NaN and infinities count apart."""
+    limbs = np.zeros((1, FULL), np.int64)
+    digits = np.zeros(FULL + 1, np.int64)
+    base = np.zeros(1, np.int32)
+    slot = np.zeros(1, np.int64)
+    weight = np.zeros(1, np.int64)
+    unfit = np.zeros(1, np.int64)
+    odd = np.zeros(3, np.int64)
+    given = 0
+    now = -1
+    for i in range(len(kind)):
+        if who[i] != now:
+            now = who[i]
+            limbs[:] = 0
+            odd[:] = 0
+        if kind[i] == GIVE:
+            for k in range(FULL):
+                digits[k] = limbs[0, k]
+            out[given] = round_digits(digits, 0)
+            if odd[0] > 0 or (odd[1] > 0 and odd[2] > 0):
+                out[given] = np.nan
+            elif odd[1] > 0:
+                out[given] = np.inf
+            elif odd[2] > 0:
+                out[given] = -np.inf
+            given += 1
+            continue
+        m = which[i]
+        if len(valid) > 0 and not valid[m]:
+            continue
+        weight[0] = n[m] if kind[i] == ENTER else -n[m]
+        x = values[m]
+        if np.isnan(x):
+            odd[0] += weight[0]
+        elif np.isinf(x):
+            odd[1 if x > 0 else 2] += weight[0]
+        else:
+            add_floats(slot, values[m : m + 1], weight, limbs, base, unfit)
+
+
+@kernel
+def paint(order: I64, first: I64, last: I64, word: I64, skip: I64, out: I64) -> None:
+    """Gives each snapshot the word of the first member, in this order, that covers it."""
+    for i in range(len(order)):
+        m = order[i]
+        w = first[m]
+        while True:
+            root = w
+            while skip[root] != root:
+                root = skip[root]
+            while skip[w] != root:
+                w, skip[w] = skip[w], root
+            if root >= last[m]:
+                break
+            out[root] = word[m]
+            skip[root] = root + 1
+            w = root + 1
+
+
+def sweep(events: Events, regions: Regions, *, steps: bool) -> Swept:
+    """Sweeps over the snapshots of some regions; without ``steps``, to count their members only."""
+    end, owner, row = around(events, regions)
+    le, re, n = (events.rows.get(f)[row] for f in ("le", "re", "n"))
+    # whoever is there before the region is there when it begins
+    le = np.maximum(le, np.maximum(regions.lo, MIN_TIME + 1)[owner] - 1)
+    stays = np.flatnonzero(re <= end[owner])
+    begin, leave = sorting(owner, le), sorting(owner[stays], re[stays])
+    begin = np.arange(len(row)) if begin is None else begin
+    leave = stays if leave is None else stays[leave]
+    points = len(begin) + len(leave)
+    plan = tuple(np.empty(2 * points if steps else 0, np.int64) for _ in range(3))
+    made = tuple(np.empty(points, np.int64) for _ in range(4))
+    told = np.array([int(steps), 0])
+    first, last = (np.full(len(row) if steps else 0, -1, np.int64) for _ in range(2))
+    plan_sweep(owner, le, re, begin, leave, n, regions.lo, regions.hi, *plan, *made, first, last, told)
+    count, given = told.tolist()
+    if steps:
+        last[last < 0] = given
+        bounds = np.searchsorted(made[0][:given], np.arange(1, len(regions.group) + 1))
+        last = np.minimum(last, bounds[owner])
+    example = np.zeros(len(regions.group), np.int64)
+    example[owner] = row
+    windows = tuple(m[:given] for m in made)
+    return Swept(*windows, example[windows[0]], *(p[:count] for p in plan), row, first, last)
+
+
+class Sweep:
+    """The columns of aggregates over snapshots, from one sweep."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.slots = slots
+        self.steps = any(a.value is not None for _, a in slots.aggregates)
+
+    @staticmethod
+    def fits(aggregates: Sequence[Any], slots: Slots) -> bool:
+        """Whether every aggregate can follow a sweep."""
+        return bool(aggregates) and all(
+            isinstance(a, Aggregate)
+            and a.kind in SWEPT
+            and (a.kind not in ("min", "max") or has_words(slots.type_of(a)))
+            for a in aggregates
+        )
+
+    def columns(self, swept: Swept, values: Sequence[pa.Array], n: I64) -> list[pa.Array]:
+        """One column per aggregate, one value per snapshot."""
+        return [self._column(a, swept, values, n) for _, a in self.slots.aggregates]
+
+    def _column(self, a: Aggregate, swept: Swept, values: Sequence[pa.Array], n: I64) -> pa.Array:
+        if a.value is None:
+            return pa.array(swept.count)
+        own = values[self.slots.place(a)]
+        valid = validity(own)
+        some = swept.count
+        if len(valid):
+            some = np.empty(len(swept.start), np.int64)
+            running = np.zeros(int(swept.who.max(initial=0)) + 1, np.int64)
+            slide_counts(swept.kind, swept.who, swept.member, np.where(valid, n, 0), running, some)
+        if a.kind == "count":
+            return pa.array(some)
+        if a.kind in ("min", "max"):
+            return _painted(a, swept, own, valid, some)
+        t = result_type(Aggregate("sum", a.value), self.slots.schema, self.slots.time)
+        if pa.types.is_floating(t):
+            return _mean(a, _floats(swept, own, valid, n), some)
+        low, high = _wide(swept, own, valid, n)
+        if a.kind == "avg":
+            return _mean(a, wide_as_float(low, high, t), some)
+        total = wide_values(low, high, t)
+        return (
+            total if (some > 0).all() else pa.compute.if_else(pa.array(some > 0), total, pa.scalar(None, t))
+        )
+
+
+def _mean(a: Aggregate, total: F64, some: I64) -> pa.Array:
+    return from_words(total / np.maximum(some, 1) if a.kind == "avg" else total, some > 0, pa.float64())
+
+
+def _floats(swept: Swept, own: pa.Array, valid: Mask, n: I64) -> F64:
+    out = np.empty(len(swept.start))
+    sweep_floats(swept.kind, swept.who, swept.member, words(own).astype(np.float64), n, valid, out)
+    return out
+
+
+def _wide(swept: Swept, own: pa.Array, valid: Mask, n: I64) -> tuple[Any, I64]:
+    """128-bit sums; copies of a member count one by one."""
+    low, high = wide_words(own)
+    if len(valid):
+        low, high = np.where(valid, low, 0).astype(np.uint64), np.where(valid, high, 0)
+    times = np.where(swept.kind == GIVE, 1, n[swept.member])
+    kind, who, member = (np.repeat(f, times) for f in (swept.kind, swept.who, swept.member))
+    groups, given = int(swept.who.max(initial=0)) + 1, len(swept.start)
+    out = np.empty(given, np.uint64), np.empty(given, np.int64)
+    running = np.zeros(groups, np.uint64), np.zeros(groups, np.int64)
+    slide_wide(kind, who, member, low, high, *running, *out)
+    return out
+
+
+def _painted(a: Aggregate, swept: Swept, own: pa.Array, valid: Mask, some: I64) -> pa.Array:
+    word = ranked(own)
+    order = np.argsort(word if a.kind == "min" else ~word, kind="stable")
+    order = order[valid[order]] if len(valid) else order
+    out = np.zeros(len(swept.start), np.int64)
+    paint(order, swept.first, swept.last, word, np.arange(len(out) + 1), out)
+    return unranked(out, some > 0, own.type)
