@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
@@ -29,7 +30,7 @@ CLIPS = ("none", "left", "right", "full")
 STAMPS = ("aligned", "unchanged", "clipped", "point_at_end", "time_bound")
 
 
-def case(module: str, frame: str, clip: str, stamp: str) -> LawCase:
+def case(module: str, frame: str, clip: str, stamp: str, spec: InputSpec = INTS, more: str = "") -> LawCase:
     """One combination."""
     made, oracle = FRAMES[frame]
     use = MODULES[module]("v")
@@ -50,7 +51,7 @@ def case(module: str, frame: str, clip: str, stamp: str) -> LawCase:
             horizon=oracles.horizon(patterns[0]),
         )
 
-    return LawCase(f"{module}-{frame}-{clip}-{stamp}", build=build, oracle=expected, inputs=(INTS,))
+    return LawCase(f"{module}-{frame}-{clip}-{stamp}{more}", build=build, oracle=expected, inputs=(spec,))
 
 
 def allowed(one: LawCase) -> bool:
@@ -81,5 +82,19 @@ def pairwise_sample() -> list[LawCase]:
     return chosen
 
 
-CASES = pairwise_sample()
+STEPS = [
+    case(module, frame, clip, stamp, replace(INTS, insert_only=True, max_rows=6), "-inserts")
+    for module, clip, stamp in (
+        ("Total", "none", "aligned"),
+        ("Different", "none", "point_at_end"),
+        ("Weighing", "none", "aligned"),
+        ("Weighing", "full", "aligned"),
+        ("Keeping", "full", "clipped"),
+        ("Keeping", "none", "clipped"),
+        ("spread", "none", "aligned"),
+    )
+    for frame in ("tumbling", "hopping")
+]
+"""What only comes, under modules that keep states: sliding ones, and one per window."""
+CASES = pairwise_sample() + STEPS
 BUCKETS = dict(zip([one.name for one in CASES], cycle((1, 2, 5)), strict=False))

@@ -59,7 +59,11 @@ class Caller:
         t = self.module.gives.field(0).type
         if self.module.segments:
             return self._segments(members, t)
-        results = self._results(members, keys)
+        return self.column(members, self._results(members, keys))
+
+    def column(self, members: Members, results: list[Any]) -> pa.Array:
+        """Results as a column of the type that the module gives."""
+        t = self.module.gives.field(0).type
         try:
             return pa.array(results, t)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
@@ -67,15 +71,19 @@ class Caller:
                 try:
                     pa.scalar(value, t)
                 except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
-                    self._refuse(members, place, f"returned {value!r}, which is no {t}", error)
+                    self.refuse(members, place, f"returned {value!r}, which is no {t}", error)
             raise
 
     def rows(self, members: Members, keys: Sequence[Any]) -> Stamped:
         """Any number of rows per unit, with stamps."""
+        return self.stamped(members, self._results(members, keys))
+
+    def stamped(self, members: Members, results: list[Any]) -> Stamped:
+        """Rows of results, each with its unit and its stamps."""
         unit: list[int] = []
         spans: list[tuple[int, int]] = []
         cells: list[list[Any]] = [[] for _ in self.module.gives]
-        for place, result in enumerate(self._results(members, keys)):
+        for place, result in enumerate(results):
             for row in result:
                 span, payload = self._stamped(members, place, row)
                 unit.append(place)
@@ -85,14 +93,14 @@ class Caller:
         try:
             columns = [pa.array(c, f.type) for c, f in zip(cells, self.module.gives, strict=True)]
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
-            self._refuse(members, unit[0], f"returned a row that does not fit its columns: {error}", error)
+            self.refuse(members, unit[0], f"returned a row that does not fit its columns: {error}", error)
         stamps = np.array(spans, np.int64).reshape(-1, 2)
         return np.array(unit, np.int64), stamps[:, 0].copy(), stamps[:, 1].copy(), columns
 
     def _stamped(self, members: Members, place: int, row: Any) -> tuple[tuple[int, int], Any]:
         if isinstance(row, Event):
             if row.start >= row.end:
-                self._refuse(members, place, f"stamped a row [{row.start}, {row.end}), which is empty", None)
+                self.refuse(members, place, f"stamped a row [{row.start}, {row.end}), which is empty", None)
             return (row.start, row.end), row.payload
         if self.module.stamps and isinstance(row, dict) and "LE" in row:
             return (int(row["LE"]), int(row["RE"])), row
@@ -107,7 +115,7 @@ class Caller:
                 return [row]
             return [getattr(row, name) for name in names]
         except (KeyError, AttributeError) as error:
-            self._refuse(members, place, f"returned {row!r} without the column {error}", error)
+            self.refuse(members, place, f"returned {row!r} without the column {error}", error)
 
     # Recomputing.
 
@@ -132,18 +140,23 @@ class Caller:
         return result
 
     def _call(self, members: Members, place: int, method: Callable[..., Any], *args: Any) -> Any:
-        more = {"window": self._window(members, place)} if self.reads(method) else {}
+        more = {"window": self.window(members, place)} if self.reads(method) else {}
         try:
             result = method(*args, **more)
             return self.listed(result) if self.module.kind == "udo" and method == self.compute else result
         except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
-            self._refuse(members, place, f"raised {type(error).__name__}: {error}", error)
+            self.refuse(members, place, f"raised {type(error).__name__}: {error}", error)
 
     def reads(self, method: Callable[..., Any]) -> bool:
         """Whether a step of the module wants to be told its window."""
         from caesura.udm.define import reads_window
 
         return self.module.reads_window and reads_window(method)
+
+    @property
+    def tells_window(self) -> bool:
+        """Whether adding or removing depends on the window."""
+        return self.reads(self.target.add) or self.reads(self.target.remove)
 
     @staticmethod
     def listed(result: Any) -> list[Any]:
@@ -161,20 +174,20 @@ class Caller:
         result = self._call(members, 0, self.compute, self.adapter.load(whole), starts)
         made = result if isinstance(result, pa.Array) else pa.array(result)
         if len(made) != len(members.start):
-            self._refuse(members, 0, f"gave {len(made)} values for {len(members.start)} windows", None)
+            self.refuse(members, 0, f"gave {len(made)} values for {len(members.start)} windows", None)
         return made.cast(t)
 
-    def _window(self, members: Members, place: int) -> Window:
+    def window(self, members: Members, place: int) -> Window:
         return Window(int(members.start[place]), int(members.end[place]))
 
-    def _refuse(self, members: Members, place: int, problem: str, cause: BaseException | None) -> NoReturn:
+    def refuse(self, members: Members, place: int, problem: str, cause: BaseException | None) -> NoReturn:
         pairs = np.flatnonzero(members.owner == place)
         rows = self.adapter.items(members.take(pairs[:SHOWN])) if self.module.view == "list" else []
         more = f" and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
         shown = f", with the rows {rows}{more}" if rows else f", with {len(pairs)} rows"
         raise StreamError(
             f"{self.module.kind} '{self.module.name}' {problem}. Window "
-            f"{self._window(members, place)}{shown}.",
+            f"{self.window(members, place)}{shown}.",
             remedy="Make the module answer for such a window; check_module finds the smallest one.",
         ) from cause
 
@@ -203,8 +216,12 @@ class Caller:
                 entry.items[member] = (item, times)
                 self._change(members, place, entry, "add", item, times)
         entry.ids, entry.le, entry.re, entry.n = ids, le, re, n
+        return self.answer(members, place, entry.state)
+
+    def answer(self, members: Members, place: int, state: Any) -> Any:
+        """What is computed from a state."""
         self.counts["calls"] += 1
-        return self._call(members, place, self.compute, entry.state)
+        return self._call(members, place, self.compute, state)
 
     def _born(self, near: Entry | None, ids: I64) -> Entry:
         """A new window's state: a copy of its neighbour's where that is nearer than starting anew."""
@@ -251,6 +268,11 @@ class Caller:
         for entries in self._states.values():
             for entry in entries.values():
                 self._rename(entry, kept)
+
+    @property
+    def held(self) -> int:
+        """How many states, and members remembered with them, there are."""
+        return sum(1 + len(e.items) for entries in self._states.values() for e in entries.values())
 
     def restored(self, members: int) -> None:
         """So many members came from a snapshot: windows with them are handed over whole, once."""

@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import StreamError
-from caesura.events.delta import deltas
+from caesura.events.delta import Deltas, deltas
 from caesura.events.identity import identity
 from caesura.events.item import Item
-from caesura.events.page import Page
+from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.extremes import has_words, ranked
-from caesura.ops.aggregate.functions import Aggregate
 from caesura.ops.layers import covered
 from caesura.ops.windows.events import Events, distinct
 from caesura.ops.windows.frames import Count, Grid, Session, Snapshot
@@ -30,10 +29,11 @@ from caesura.ops.windows.node import Windows
 from caesura.ops.windows.policy import stamp
 from caesura.ops.windows.regions import Regions, affected, changed, joined, lay
 from caesura.ops.windows.sent import SentWindows
+from caesura.ops.windows.stepwise import Stepwise, Touched
 from caesura.ops.windows.sweep import Sweep, sweep
 from caesura.ops.windows.units import Units, units
-from caesura.ops.windows.work import Aggregation, Application, Given, Work
-from caesura.plan import GivenUp, Operator, definite
+from caesura.ops.windows.work import Aggregation, Application, Given, Rows
+from caesura.plan import Counters, GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
 SPARE = 4096
@@ -46,13 +46,14 @@ class WindowsOperator(Operator):
         super().__init__()
         self.node, self.frame = node, node.frame
         source = node.inputs[0]
-        self.work: Work
+        self.work: Aggregation | Application
         if node.apply is not None:
             self.work = Application(node.apply, source.schema, node.time)
         else:
             self.work = Aggregation(node.outputs, source.schema, node.time)
         self._keys = [source.schema.get_field_index(name) for name in node.group]
         keys = pa.schema([source.schema.field(i) for i in self._keys])
+        self._key_schema = keys
         self.events = Events(keys, self.work.fields, counted=not source.properties.insert_only)
         self.sent = SentWindows(node.schema, len(self._keys))
         self._done, self._reached = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -63,6 +64,9 @@ class WindowsOperator(Operator):
             slots = self.work.slots
             if Sweep.fits([o for _, o in node.outputs], slots) and node.stamp != "time_bound":
                 self._sweep = Sweep(slots)
+        self._steps: Stepwise | None = None
+        if isinstance(self.frame, Grid) and Stepwise.fits(node, self.work):
+            self._steps = Stepwise(node, self.frame, self.events, self.work)
         # Members that may outlive their windows are let go early; what comes about them is passed over.
         self._early = isinstance(self.frame, Session) or (
             isinstance(self.frame, Count) and self.frame.by == "start"
@@ -80,9 +84,12 @@ class WindowsOperator(Operator):
         if self._early and (late := page.le < self._done[group]).any():
             return self.page(port, page.filter(~late))
         values = [make(page.payload, page.le, page.re) for make in self.work.makers]
-        self.events.apply(deltas(page), keys, values, ids)
+        change = deltas(page)
+        self.events.apply(change, keys, values, ids)
         items: list[Item] = []
-        if self.speculate == "arrival":
+        if self._steps is not None and not self._slides:
+            items = self._stepped(self._steps, change, keys, values, group)
+        elif self.speculate == "arrival":
             row, a, b = changed(
                 self.frame,
                 page,
@@ -94,6 +101,67 @@ class WindowsOperator(Operator):
         if self.events.rows.size > 2 * self.events.rows.live + SPARE:
             self._tidy()
         return items
+
+    # Incremental modules over a grid.
+
+    @property
+    def _slides(self) -> bool:
+        """Whether states wait for windows to close, and then slide over them."""
+        return self._steps is not None and self._steps.may_slide and self.speculate == "watermark"
+
+    def _stepped(
+        self, steps: Stepwise, change: Deltas, keys: pa.RecordBatch, values: list[pa.Array], group: I64
+    ) -> list[Item]:
+        """Lets modules add and remove what changed."""
+        touched = steps.change(change, values, group, self._done, self._reached)
+        if self.speculate == "watermark":
+            return []
+        return self._replaced(steps, touched, keys)
+
+    def _replaced(self, steps: Stepwise, touched: Touched, keys: pa.RecordBatch) -> list[Item]:
+        """Sends what modules compute for some windows instead of what was sent before."""
+        if len(touched.start) == 0:
+            return []
+        kept, made = steps.given(touched)
+        at, le, re, payload = self._stamped(made, touched.start[kept], keys, touched.row[kept])
+        at = kept[at]
+        regions = Regions(touched.group, touched.start, touched.start + 1)
+        page = self.sent.replace(regions, touched.group[at], touched.start[at], le, re, payload)
+        self.counters.extra.update(self.work.counts())
+        return [page] if len(page) else []
+
+    def _stamped(
+        self, made: Rows, start: I64, keys: pa.RecordBatch, row: I64
+    ) -> tuple[I64, I64, I64, pa.RecordBatch]:
+        """(window, LE, RE, payload) of rows over a grid; ``row`` is where the keys of each window lie."""
+        assert isinstance(self.frame, Grid)
+        mine = start[made.unit]
+        end = mine + self.frame.size
+        le, re, there = stamp(self.node.stamp, made.le, made.re, mine, end, mine, end)
+        self._refuse_past(le, mine)
+        columns = [*take_rows(keys, row[made.unit]).columns, *made.columns]
+        payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
+        if there.all():
+            return made.unit, le, re, payload
+        kept = np.flatnonzero(there)
+        return made.unit[kept], le[kept], re[kept], payload.take(pa.array(kept))
+
+    def _closed_steps(self, steps: Stepwise, regions: Regions) -> list[Item]:
+        """Sends the windows that have become fixed, from the states that modules keep."""
+        groups, row = self.events.live_groups()
+        keys = pa.RecordBatch.from_arrays(self.events.keys_of(row), schema=self._key_schema)
+        if self._slides:
+            region, start, made = steps.slide(regions, self._reached[regions.group])
+            group = regions.group[region]
+        else:
+            touched = steps.due(*regions)
+            kept, made = steps.given(touched)
+            group, start = touched.group[kept], touched.start[kept]
+        self.counters.extra.update(self.work.counts())
+        if len(start) == 0:
+            return []
+        _, le, re, payload = self._stamped(made, start, keys, np.searchsorted(groups, group))
+        return [Page(le, re, payload)] if len(le) else []
 
     def _know(self, group: I64, keys: pa.RecordBatch) -> None:
         """Makes room for new groups: how far they are, and how far their windows are done with."""
@@ -225,8 +293,8 @@ class WindowsOperator(Operator):
         keys = self.events.keys_of(row)
         c = np.broadcast_to(np.asarray(self._bound(keys)), len(groups)).copy()
         items: list[Item] = []
-        if self.speculate == "arrival" and isinstance(self.frame, Grid):
-            items = self._advance(groups, c)
+        if isinstance(self.frame, Grid) and (self.speculate == "arrival" or self._steps is not None):
+            items = self._advance(groups, c, row)
         finite = c < INFINITY
         self._reached[groups[finite]] = np.maximum(self._reached[groups], c)[finite]
         start, end = holds(self.frame, self.events, groups, c, reads_ends=self.node.reads_ends)
@@ -246,7 +314,7 @@ class WindowsOperator(Operator):
         before, self._closed = self._closed, int(to_come(self.frame, np.array([self.promises[0].cti]))[0][0])
         return before == self._closed
 
-    def _advance(self, groups: I64, c: I64) -> list[Item]:
+    def _advance(self, groups: I64, c: I64, row: I64) -> list[Item]:
         """Lets events without end enter the windows that progress has reached."""
         rows = self.events.rows
         endless = np.unique(self.events.group.view[rows.alive & (rows.get("re") == INFINITY)])
@@ -255,7 +323,15 @@ class WindowsOperator(Operator):
             return []
         at, before = groups[some], self._reached[groups[some]]
         self._reached[at] = c[some]
-        return self._correct(at, before, c[some])
+        if self._steps is None:
+            return self._correct(at, before, c[some])
+        if self._slides:
+            return []
+        touched = self._steps.advance(at, before, c[some], self._done)
+        if self.speculate == "watermark":
+            return []
+        keys = pa.RecordBatch.from_arrays(self.events.keys_of(row), schema=self._key_schema)
+        return self._replaced(self._steps, touched._replace(row=np.searchsorted(groups, touched.group)), keys)
 
     def _finish(self, groups: I64, start: I64) -> list[Item]:
         """Sends the windows that have become fixed, once."""
@@ -264,6 +340,8 @@ class WindowsOperator(Operator):
         regions = Regions(groups[some], before[some], start[some])
         if len(regions.group) == 0:
             return []
+        if self._steps is not None:
+            return self._closed_steps(self._steps, regions)
         _, le, re, payload = self._rows(regions)
         self.counters.extra.update(self.work.counts())
         return [Page(le, re, payload)] if len(le) else []
@@ -308,7 +386,9 @@ class WindowsOperator(Operator):
         else:
             gone = (re < bound) & (re < hold)
         gone |= bound == INFINITY
-        if self.work.incremental:
+        if self._steps is not None:
+            self._steps.forget(groups, start, over=c == INFINITY, slides=self._slides)
+        elif self.work.incremental:
             self._forget(groups, start)
         rows.kill(live[gone])
         self.sent.settle(groups, start)
@@ -375,6 +455,13 @@ class WindowsOperator(Operator):
         self._done = to_come(self.frame, c)[0]
         start, _ = holds(self.frame, self.events, groups, c[groups], reads_ends=self.node.reads_ends)
         self._done[groups] = start
+        if self._steps is not None and not self._slides:
+            self._steps.hand_over(groups, self._done[groups], self._reached[groups])
+
+    def measure(self) -> Counters:
+        counters = super().measure()
+        counters.state_rows += self.work.held + (0 if self._steps is None else self._steps.count)
+        return counters
 
 
 def _rank(values: pa.Array) -> I64:

@@ -135,7 +135,7 @@ def lay(frame: Frame, events: Events, regions: Regions, reached: I64, *, most: b
     return _paired(regions, windows, owner, row, low, high)
 
 
-def _scanned(events: Events, group: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
+def scanned(events: Events, group: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
     """(region, row) of the live rows that overlap their group's region; looks at every row."""
     where = np.full(events.groups.count, -1, np.int64)
     where[group] = np.arange(len(group))
@@ -151,7 +151,7 @@ def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64, most:
     lo, hi = np.maximum(regions.lo, MIN_TIME + far), np.minimum(regions.hi, INFINITY - far)
     if most:
         last = (hi - 1 - frame.offset) // frame.hop * frame.hop + frame.offset
-        owner, row = _scanned(events, regions.group, lo, last + frame.size - 1)
+        owner, row = scanned(events, regions.group, lo, last + frame.size - 1)
     else:
         owner, row = events.starts.overlapping(regions.group, lo, hi + frame.size, events.rows.alive)
     le, re = events.rows.get("le")[row], events.rows.get("re")[row]

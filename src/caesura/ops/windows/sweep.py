@@ -40,7 +40,7 @@ class Swept(NamedTuple):
     region: I64
     start: I64
     end: I64
-    count: I64
+    many: I64
     example: I64
     """A row of the group of each snapshot."""
     kind: I64
@@ -184,20 +184,23 @@ def sweep(events: Events, regions: Regions, *, steps: bool) -> Swept:
     begin = np.arange(len(row)) if begin is None else begin
     leave = stays if leave is None else stays[leave]
     points = len(begin) + len(leave)
-    plan = tuple(np.empty(2 * points if steps else 0, np.int64) for _ in range(3))
-    made = tuple(np.empty(points, np.int64) for _ in range(4))
+    kind, who, which = (np.empty(2 * points if steps else 0, np.int64) for _ in range(3))
+    region, start, close, many = (np.empty(points, np.int64) for _ in range(4))
     told = np.array([int(steps), 0])
     first, last = (np.full(len(row) if steps else 0, -1, np.int64) for _ in range(2))
-    plan_sweep(owner, le, re, begin, leave, n, regions.lo, regions.hi, *plan, *made, first, last, told)
+    plan_sweep(
+        owner, le, re, begin, leave, n, regions.lo, regions.hi, kind, who, which, region, start, close, many,
+        first, last, told,
+    )  # fmt: skip
     count, given = told.tolist()
     if steps:
         last[last < 0] = given
-        bounds = np.searchsorted(made[0][:given], np.arange(1, len(regions.group) + 1))
+        bounds = np.searchsorted(region[:given], np.arange(1, len(regions.group) + 1))
         last = np.minimum(last, bounds[owner])
     example = np.zeros(len(regions.group), np.int64)
     example[owner] = row
-    windows = tuple(m[:given] for m in made)
-    return Swept(*windows, example[windows[0]], *(p[:count] for p in plan), row, first, last)
+    windows = region[:given], start[:given], close[:given], many[:given], example[region[:given]]
+    return Swept(*windows, kind[:count], who[:count], which[:count], row, first, last)
 
 
 class Sweep:
@@ -223,10 +226,10 @@ class Sweep:
 
     def _column(self, a: Aggregate, swept: Swept, values: Sequence[pa.Array], n: I64) -> pa.Array:
         if a.value is None:
-            return pa.array(swept.count)
+            return pa.array(swept.many)
         own = values[self.slots.place(a)]
         valid = validity(own)
-        some = swept.count
+        some = swept.many
         if len(valid):
             some = np.empty(len(swept.start), np.int64)
             running = np.zeros(int(swept.who.max(initial=0)) + 1, np.int64)

@@ -56,6 +56,9 @@ class Work(Protocol):
     def renumber(self, kept: I64) -> None: ...
     def restored(self, members: int) -> None: ...
     def counts(self) -> dict[str, int]: ...
+    @property
+    def held(self) -> int:
+        """How many states and members of the user's modules there are."""
 
 
 class Folding:
@@ -102,6 +105,18 @@ class Aggregation:
         self.ordered = any(not call.incremental for call, _, _ in self._calls)
 
     @property
+    def callers(self) -> list[tuple[Caller, int, int]]:
+        """The modules at work, and which of the value columns each reads."""
+        return self._calls
+
+    def rows_of(self, members: Members, results: Sequence[list[Any]]) -> Rows:
+        """One row per unit, from what each module computed."""
+        columns = [
+            call.column(members, some) for (call, _, _), some in zip(self._calls, results, strict=True)
+        ]
+        return Rows(np.arange(len(members.start)), members.low, members.high, columns)
+
+    @property
     def slots(self) -> Slots:
         """The built-in aggregates."""
         return self._fold.slots
@@ -137,6 +152,10 @@ class Aggregation:
     def counts(self) -> dict[str, int]:
         return _summed([call for call, _, _ in self._calls])
 
+    @property
+    def held(self) -> int:
+        return sum(call.held for call, _, _ in self._calls)
+
 
 class Application:
     """A user-defined operator: any number of rows per unit."""
@@ -147,6 +166,15 @@ class Application:
         self._call, self._first, self._last = _mapped(self, use, schema, time)
         self.incremental = self._call.incremental
         self.ordered = not self.incremental
+
+    @property
+    def callers(self) -> list[tuple[Caller, int, int]]:
+        """The module at work, and the value columns that it reads."""
+        return [(self._call, self._first, self._last)]
+
+    def rows_of(self, members: Members, results: Sequence[list[Any]]) -> Rows:
+        """The rows that the module gave for each unit."""
+        return Rows(*self._call.stamped(members, results[0]))
 
     def rows(self, units: Units, given: Given) -> Rows:
         members = _members(units, given, self._first, self._last)
@@ -167,6 +195,10 @@ class Application:
 
     def counts(self) -> dict[str, int]:
         return _summed([self._call])
+
+    @property
+    def held(self) -> int:
+        return self._call.held
 
 
 def _mapped(
