@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import INFINITY
 
 NONE = np.zeros(0, np.int64)
@@ -130,3 +130,72 @@ def nth_before(group: I64, time: I64, t: I64, n: int, out: I64) -> None:
                 if seen == n:
                     break
             place -= 1
+
+
+@kernel
+def tally_grid(place: I64, count: I64, tally: I64) -> None:
+    """How many members each window has; a member is in ``count`` windows from ``place`` on."""
+    for i in range(len(place)):
+        for k in range(count[i]):
+            tally[place[i] + k] += 1
+
+
+@kernel
+def fill_grid(place: I64, count: I64, at: I64, pick: I64) -> None:
+    """Writes members to their windows, which begin at ``at``, in the order they come in."""
+    for i in range(len(place)):
+        for k in range(count[i]):
+            w = place[i] + k
+            pick[at[w]] = i
+            at[w] += 1
+
+
+@kernel
+def span_grid(
+    alive: Mask, group: I64, where: I64, le: I64, re: I64, reached: I64, lo: I64, hi: I64, size: int,
+    hop: int, offset: int, owner: I64, row: I64, first: I64, count: I64,
+) -> int:  # fmt: skip
+    """The live rows with windows numbered [lo, hi) in the region of their group: the first, and how many.
+
+    Neighbours often share windows, so a quotient is kept while it holds.
+    """
+    n = 0
+    a_low = 0
+    a_high = 0
+    a = 0
+    z_low = 0
+    z_high = 0
+    z = 0
+    for r in range(len(alive)):
+        g = where[group[r]]
+        if not alive[r] or g < 0:
+            continue
+        t = le[r] - offset - size
+        if t < a_low or t >= a_high:
+            a = t // hop
+            a_low = a * hop
+            a_high = a_low + hop
+        t = (re[r] if re[r] != INFINITY else reached[g]) - 1 - offset
+        if t < z_low or t >= z_high:
+            z = t // hop
+            z_low = z * hop
+            z_high = z_low + hop
+        begin = max(a + 1, lo[g])
+        many = min(z + 1, hi[g]) - begin
+        if many > 0:
+            owner[n] = g
+            row[n] = r
+            first[n] = begin
+            count[n] = many
+            n += 1
+    return n
+
+
+@kernel
+def bound_grid(owner: I64, first: I64, count: I64, low: I64, high: I64) -> None:
+    """The least window of each region, and the end of the greatest."""
+    for i in range(len(owner)):
+        g = owner[i]
+        if count[i] > 0:
+            low[g] = min(low[g], first[i])
+            high[g] = max(high[g], first[i] + count[i])

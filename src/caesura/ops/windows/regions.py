@@ -18,11 +18,15 @@ from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot, in
 from caesura.ops.windows.index import Ordered, sorting
 from caesura.ops.windows.layout import (
     NONE,
+    bound_grid,
+    fill_grid,
     join_ranges,
     lay_counts,
     lay_sessions,
     lay_snapshots,
     pair_members,
+    span_grid,
+    tally_grid,
 )
 from caesura.punctuation import INFINITY, MIN_TIME
 
@@ -146,38 +150,76 @@ def scanned(events: Events, group: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
     return (owner, row) if kept.all() else (owner[kept], row[kept])
 
 
+def _spanned(
+    frame: Grid, events: Events, group: I64, reached: I64, lo: I64, hi: I64
+) -> tuple[I64, I64, I64, I64]:
+    """(region, row, first window, how many) of every live row with windows in its group's region."""
+    rows = events.rows
+    where = np.full(events.groups.count, -1, np.int64)
+    where[group] = np.arange(len(group))
+    owner, row, first, count = (np.empty(rows.size, np.int64) for _ in range(4))
+    n = span_grid(
+        rows.alive, events.group.view, where, rows.get("le"), rows.get("re"), reached, lo, hi, frame.size,
+        frame.hop, frame.offset, owner, row, first, count,
+    )  # fmt: skip
+    return owner[:n], row[:n], first[:n], count[:n]
+
+
 def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64, most: bool) -> Laid:
     far = 4 * (frame.size + frame.hop + abs(frame.offset))
     lo, hi = np.maximum(regions.lo, MIN_TIME + far), np.minimum(regions.hi, INFINITY - far)
+    begin, stop = (-((frame.offset - t) // frame.hop) for t in (lo, hi))
+    ends = np.maximum(reached, MIN_TIME + far)
     if most:
-        last = (hi - 1 - frame.offset) // frame.hop * frame.hop + frame.offset
-        owner, row = scanned(events, regions.group, lo, last + frame.size - 1)
+        owner, row, first, count = _spanned(frame, events, regions.group, ends, begin, stop)
     else:
         owner, row = events.starts.overlapping(regions.group, lo, hi + frame.size, events.rows.alive)
-    le, re = events.rows.get("le")[row], events.rows.get("re")[row]
-    re = np.where(re == INFINITY, np.maximum(reached, MIN_TIME + far)[owner], re)
-    first = (le - frame.offset - frame.size) // frame.hop + 1
-    first = np.maximum(first, -((frame.offset - lo[owner]) // frame.hop))
-    final = (np.minimum(re, hi[owner]) - 1 - frame.offset) // frame.hop
-    count = np.maximum(final - first + 1, 0)
+        le, re = events.rows.get("le")[row], events.rows.get("re")[row]
+        re = np.where(re == INFINITY, ends[owner], re)
+        first = np.maximum((le - frame.offset - frame.size) // frame.hop + 1, begin[owner])
+        final = np.minimum((re - 1 - frame.offset) // frame.hop + 1, stop[owner])
+        count = np.maximum(final - first, 0)
     total = int(count.sum())
     if total > MOST_PIECES:
         raise StreamError(
             f"events of one page overlap {total:,} windows of {frame.size} ticks.",
             remedy="Take larger windows, or bound the lifetimes first with set_duration.",
         )
-    pick, number = np.arange(total), first
-    if not (count == 1).all():
-        pick = np.repeat(np.arange(len(row)), count)
-        number = first[pick] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-    order = sorting(owner[pick], number)
-    if order is not None:
-        pick, number = pick[order], number[order]
+    region, number, window, pick = _by_window(owner, first, count, len(lo), total)
+    start = number * frame.hop + frame.offset
+    return Laid(region, start, start + frame.size, window, row[pick])
+
+
+def _by_window(owner: I64, first: I64, count: I64, regions: int, total: int) -> tuple[I64, I64, I64, I64]:
+    """(region, number) of windows with members; (window, member) of all of these, in order."""
+    low, high = np.full(regions, INFINITY), np.full(regions, MIN_TIME)
+    bound_grid(owner, first, count, low, high)
+    low = np.where(low < high, low, 0)
+    width = np.maximum(high, low) - low
+    if width.sum() > 4 * total + 1024:
+        return _by_sorting(owner, first, count, total)
+    begin = np.cumsum(width) - width
+    place = (begin - low)[owner] + first
+    tally = np.zeros(int(width.sum()), np.int64)
+    tally_grid(place, count, tally)
+    pick = np.empty(total, np.int64)
+    fill_grid(place, count, np.cumsum(tally) - tally, pick)
+    there = np.flatnonzero(tally)
+    region = np.repeat(np.arange(regions), width)[there]
+    window = np.repeat(np.arange(len(there)), tally[there])
+    return region, there - begin[region] + low[region], window, pick
+
+
+def _by_sorting(owner: I64, first: I64, count: I64, total: int) -> tuple[I64, I64, I64, I64]:
+    """The same, for windows few and far between."""
+    pick = np.repeat(np.arange(len(owner)), count)
+    number = first[pick] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+    order = np.lexsort((number, owner[pick]))
+    pick, number = pick[order], number[order]
     region = owner[pick]
     new = np.ones(total, np.bool_)
     new[1:] = (region[1:] != region[:-1]) | (number[1:] != number[:-1])
-    start = number[new] * frame.hop + frame.offset
-    return Laid(region[new], start, start + frame.size, np.cumsum(new) - 1, row[pick])
+    return region[new], number[new], np.cumsum(new) - 1, pick
 
 
 def around(events: Events, regions: Regions) -> tuple[I64, I64, I64]:

@@ -76,6 +76,8 @@ class Folding:
 
     def columns(self, units: Units, given: Given) -> list[pa.Array]:
         """One column per aggregate, one value per unit."""
+        if not self.slots.aggregates:
+            return []
         count = len(units)
         name = np.arange(count).astype(np.uint64)
         self.slots.find(name, name)
