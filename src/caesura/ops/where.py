@@ -17,7 +17,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.expr import Expr, attributes, compile_predicate, type_of
+from caesura.expr import Expr, attributes, compile_predicate, has_call, reads_time, type_of
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule
 from caesura.punctuation import Pattern
@@ -63,6 +63,9 @@ class Where(Node):
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return wanted | attributes(self.predicate)
 
+    def pushed(self) -> Node:
+        return (None if self.keep else self.inputs[0].behind(self)) or self
+
     def operator(self) -> Operator:
         return Filter(self)
 
@@ -86,3 +89,17 @@ class Filter(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         return definite(self._node.carry(port, pattern))
+
+
+def below(where: Where, node: Node, predicate: Expr) -> Node:
+    """A step over an input that a filter, written for that input, has passed."""
+    moved = replace(where, inputs=node.inputs, predicate=predicate)
+    return replace(node, inputs=(moved.pushed(),))
+
+
+def on_keys(where: Node, node: Node, group: tuple[str, ...]) -> Node | None:
+    """A step by group behind a filter of whole groups; None where the filter reads anything else."""
+    if not isinstance(where, Where) or reads_time(where.predicate) or has_call(where.predicate):
+        return None
+    known = attributes(where.predicate)
+    return below(where, node, where.predicate) if known and known <= set(group) else None

@@ -139,6 +139,14 @@ class Node:
         """The step without the output columns that nobody wants, where that can be had."""
         return self
 
+    def pushed(self) -> Node:
+        """The same output by less work, where the step may change places with the one below it."""
+        return self
+
+    def behind(self, where: Node) -> Node | None:
+        """This step over an input that a filter of its output has passed; None where that is not the same."""
+        return None
+
     def looks_up(self, port: int) -> bool:
         """Whether the input on this port may be a table that every bucket holds."""
         return False

@@ -104,6 +104,8 @@ def _checks(module: Module, other: Caller | None) -> Iterable[tuple[str, Check]]
         yield "it is declared mergeable, but merging two halves differs from the whole", _merged
     if module.traits.time_bound and module.kind == "udo" and module.stamps:
         yield "it is declared time-bound, but later events change what it gave before", _hindsight
+    if module.traits.empty_preserving and module.kind == "udo":
+        yield "it is declared empty-preserving, but makes rows out of none", _from_nothing
     if module.traits.filter_commutes:
         yield "a filter is declared to commute with it, but does not", _filtered
 
@@ -170,6 +172,10 @@ def _filtered(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
             if not _same(first, after):
                 return after, first
     return None
+
+
+def _from_nothing(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
+    return _apart([], result_of(caller, trial.pick([])))
 
 
 def _cell(row: Any, name: str) -> Any:

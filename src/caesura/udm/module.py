@@ -38,8 +38,8 @@ class Traits:
     """What is given for a time depends on nothing that happens later."""
     filter_commutes: bool = False
     """Rows that do not come out may be left out of the window first."""
-    empty_preserving: bool = True
-    """A window without rows gives nothing."""
+    empty_preserving: bool = False
+    """No rows in, no rows out; with ``filter_commutes``, a filter may go first."""
     mergeable: bool = False
     """The result for two windows together follows from their states: the class has ``merge``."""
     monotone: bool = False

@@ -28,6 +28,7 @@ from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.tumbling import aggregate_schema
+from caesura.ops.where import on_keys
 from caesura.plan import (
     FeedbackRule,
     GivenUp,
@@ -70,6 +71,9 @@ class Totals(Node):
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return {*self.group, *read_by(self.aggregates)}
+
+    def behind(self, where: Node) -> Node | None:
+        return on_keys(where, self, self.group)
 
     def holds(self) -> tuple[Holding, ...]:
         """A group stays until nothing of it can come at any time."""

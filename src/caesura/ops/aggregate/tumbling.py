@@ -34,6 +34,7 @@ from caesura.ops.aggregate.functions import Aggregate, one_way, read_by, result_
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.endless import Endless
+from caesura.ops.where import on_keys
 from caesura.plan import (
     FeedbackRule,
     GivenUp,
@@ -97,6 +98,9 @@ class Tumbling(Node):
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return {*self.group, *read_by(self.aggregates)}
+
+    def behind(self, where: Node) -> Node | None:
+        return on_keys(where, self, self.group)
 
     def holds(self) -> tuple[Holding, ...]:
         need = (Need(0, self.group),)

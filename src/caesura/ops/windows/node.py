@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import attributes
+from caesura.expr import attributes, col, has_call, reads_time, substitute
 from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
 from caesura.ops.timed import refuse_moving_ends
+from caesura.ops.where import Where, below, on_keys
 from caesura.ops.windows.frames import Count, Frame, Grid, Session
 from caesura.ops.windows.liveness import to_come
 from caesura.ops.windows.policy import Clip, Stamp, check, reads_ends
@@ -134,6 +135,23 @@ class Windows(Node):
         plain = tuple((n, o) for n, o in self.outputs if isinstance(o, Aggregate))
         mapped = [attributes(e) for use in self.uses for _, e in mapping(use, self.inputs[0].schema)]
         return {*self.group, *read_by(plain)}.union(*mapped)
+
+    def behind(self, where: Node) -> Node | None:
+        """Whole groups may always go first; rows, where the module says so and windows lie fast."""
+        return on_keys(where, self, self.group) or self._commuted(where)
+
+    def _commuted(self, where: Node) -> Node | None:
+        use = self.apply
+        if use is None or not isinstance(self.frame, Grid) or not isinstance(where, Where):
+            return None
+        known = use.module.traits
+        if not (known.filter_commutes and known.empty_preserving) or has_call(where.predicate):
+            return None
+        taken = {**{name: col(name) for name in self.group}, **dict(mapping(use, self.inputs[0].schema))}
+        read = attributes(where.predicate)
+        if reads_time(where.predicate) or not read <= set(taken):
+            return None
+        return below(where, self, substitute(where.predicate, taken))
 
     def holds(self) -> tuple[Holding, ...]:
         need = (Need(0, self.group),)
