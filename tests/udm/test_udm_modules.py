@@ -13,6 +13,9 @@ import pytest
 import caesura as cz
 from caesura import Event, Window, uda, udm, udo
 from caesura.errors import PlanError, StreamError
+from caesura.ops.input import Input
+from caesura.runtime import Query
+from caesura.testing import draw, parse
 from caesura.udm import check_module, forget, names, register
 
 
@@ -144,25 +147,92 @@ def test_a_module_that_is_not_deterministic_is_survived_and_counted() -> None:
     assert result.counters["tumbling"].extra["nondeterministic"] >= 1
 
 
+@uda(mergeable=True)
+class _Total:
+    """A sum that is kept, and merges."""
+
+    def init(self) -> list[float]:
+        return [0.0]
+
+    def add(self, state: list[float], value: float) -> None:
+        state[0] += value
+
+    def remove(self, state: list[float], value: float) -> None:
+        state[0] -= value
+
+    def merge(self, state: list[float], other: list[float]) -> None:
+        state[0] += other[0]
+
+    def compute(self, state: list[float]) -> float:
+        return state[0]
+
+
+_Kept = uda(_Total.target)
+ASKED = ("adds", "removes", "calls", "handed_over")
+
+
+def calls(stream: cz.Stream) -> tuple[int, ...]:
+    """How often a module was asked to add, to remove and to compute; and was given whole windows."""
+    (extra,) = (c.extra for c in stream.run(output="final").counters.values() if "adds" in c.extra)
+    return tuple(extra[name] for name in ASKED)
+
+
 def test_incremental_means_adds_and_removes_only() -> None:
-    @uda
-    class Total:
-        def init(self) -> list[float]:
-            return [0.0]
-
-        def add(self, state: list[float], value: float) -> None:
-            state[0] += value
-
-        def remove(self, state: list[float], value: float) -> None:
-            state[0] -= value
-
-        def compute(self, state: list[float]) -> float:
-            return state[0]
-
     rows = [{"t": t, "price": 1.0} for t in range(100)]
-    stream = cz.from_rows(rows, time="t", batch=1).tumbling(50).agg(x=Total("price"))
-    extra = stream.run().counters["tumbling"].extra
-    assert (extra["adds"], extra["removes"], extra["handed_over"]) == (100, 0, 0)
+    ticks = cz.from_rows(rows, time="t", batch=1, punctuate=cz.delay(0))
+    assert calls(ticks.tumbling(50).agg(x=_Kept("price"))) == (100, 0, 2, 0)
+
+
+def test_a_sliding_state_adds_and_removes_each_event_once() -> None:
+    rows = [{"t": t, "price": 1.0} for t in range(100)]
+    ticks = cz.from_rows(rows, time="t", batch=7, punctuate=cz.delay(0))
+    sliding = ticks.hopping(10, every=1).agg(x=_Kept("price"))
+    adds, removes, computed, whole = calls(sliding)
+    assert (adds, removes, computed, whole) == (100, 99, 109, 0)  # the last one goes with its state
+
+
+def test_mergeable_states_add_each_event_once_and_never_remove() -> None:
+    rows = [{"t": t, "price": 1.0} for t in range(100)]
+    ticks = cz.from_rows(rows, time="t", batch=7, punctuate=cz.delay(0))
+    for size in (10, 40):
+        stream = ticks.hopping(size, every=2).agg(x=_Total("price"))
+        (extra,) = (c.extra for c in stream.run(output="final").counters.values() if "adds" in c.extra)
+        assert (extra["adds"], extra["removes"], extra["handed_over"]) == (100, 0, 0)
+        assert extra["merges"] <= 3 * 50 + extra["calls"]  # whatever the size
+
+
+def test_a_correction_is_told_to_the_windows_that_it_is_about() -> None:
+    schema = pa.schema([("price", pa.float64())])
+    stream = cz.Stream(Input(label="a", payload=schema)).tumbling(10).agg(x=_Kept("price"))
+    query = Query({"out": stream.node})
+    drawn = " LE RE | price |\n 1 25 | 2.0 | +\n 3 4 | 1.0 | +\n 12 13 | 1.0 | +"
+    for text in (drawn, " LE RE | price |\n 1 25->15 | 2.0 | -"):
+        for item in parse(text, schema):
+            query.feed("a", item)
+        query.run()
+    (extra,) = (c.extra for c in query.counters().values() if "adds" in c.extra)
+    assert [extra[name] for name in ASKED] == [
+        5,
+        1,
+        3,
+        0,
+    ]  # it left one window; two did not change
+
+
+def test_whole_windows_are_handed_over_at_a_restore_alone() -> None:
+    schema = pa.schema([("price", pa.float64())])
+    stream = cz.Stream(Input(label="a", payload=schema)).tumbling(10).agg(x=_Kept("price"))
+    first, second = Query({"out": stream.node}), Query({"out": stream.node})
+    for item in parse(" LE RE | price |\n 1 2 | 2.0 | +\n 3 4 | 1.0 | +\n 12 13 | 1.0 | +", schema):
+        first.feed("a", item)
+    first.run()
+    second.restore({n: d for n, d in first.snapshot().items() if d is not None})
+    for item in parse(" LE RE | price |\n 5 6 | 4.0 | +", schema):
+        second.feed("a", item)
+    second.run()
+    (extra,) = (c.extra for c in second.counters().values() if "adds" in c.extra)
+    assert [extra[name] for name in ASKED] == [4, 0, 1, 2]
+    assert "7.0" in draw(second.take("out"), schema=stream.schema)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
-from udm_modules import MODULES, plain
+from udm_modules import MODULES, Merging, plain
 
 from caesura.errors import CaesuraError
 from caesura.ops.windows import Count, Frame, Grid, Session, Snapshot, Windows
@@ -33,7 +33,7 @@ STAMPS = ("aligned", "unchanged", "clipped", "point_at_end", "time_bound")
 def case(module: str, frame: str, clip: str, stamp: str, spec: InputSpec = INTS, more: str = "") -> LawCase:
     """One combination."""
     made, oracle = FRAMES[frame]
-    use = MODULES[module]("v")
+    use = (Merging if module == "Merging" else MODULES[module])("v")
     what: dict[str, Any] = {"outputs": (("w", use),)} if use.module.kind == "uda" else {"apply": use}
 
     def build(a: Any) -> Windows:
@@ -95,6 +95,8 @@ STEPS = [
     )
     for frame in ("tumbling", "hopping")
 ]
+POINTS = replace(INTS, insert_only=True, lifetimes="points", max_rows=6)
+STEPS += [case(m, "hopping", "none", "aligned", POINTS, "-points") for m in ("Merging", "Total", "Different")]
 """What only comes, under modules that keep states: sliding ones, and one per window."""
 CASES = pairwise_sample() + STEPS
 BUCKETS = dict(zip([one.name for one in CASES], cycle((1, 2, 5)), strict=False))

@@ -117,6 +117,26 @@ class Keeping:
         return [Event(e.start, e.end, Found(e.payload or 0)) for e in state.elements()]
 
 
+@uda(mergeable=True)
+class Merging:
+    """A sum whose states merge; what merges is changed, so nobody else may hold it."""
+
+    def init(self) -> list[int]:
+        return [0]
+
+    def add(self, state: list[int], value: int) -> None:
+        state[0] += value or 0
+
+    def remove(self, state: list[int], value: int) -> None:
+        state[0] -= value or 0
+
+    def merge(self, state: list[int], other: list[int]) -> None:
+        state[0] += other[0]
+
+    def compute(self, state: list[int]) -> int:
+        return state[0]
+
+
 def _values(members: Rows) -> list[int]:
     return [p["v"] or 0 for _, _, p in members]
 
@@ -126,7 +146,7 @@ def plain(name: str, members: Rows, start: int, end: int) -> Rows:
     some = [p["v"] for _, _, p in members if p["v"] is not None]
     if name == "spread":
         return [(start, end, {"w": max(some, default=0) - min(some, default=0)})]
-    if name == "Total":
+    if name in ("Total", "Merging"):
         return [(start, end, {"w": sum(some)})]
     if name in ("weighted", "Weighing"):
         return [(start, end, {"w": sum(weight(a, b, p["v"]) for a, b, p in members) + start})]

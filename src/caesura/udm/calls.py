@@ -153,11 +153,6 @@ class Caller:
 
         return self.module.reads_window and reads_window(method)
 
-    @property
-    def tells_window(self) -> bool:
-        """Whether adding or removing depends on the window."""
-        return self.reads(self.target.add) or self.reads(self.target.remove)
-
     @staticmethod
     def listed(result: Any) -> list[Any]:
         """The rows that an operator gave, whatever it gave them in."""

@@ -104,6 +104,11 @@ class Module:
     def key(self) -> object:
         return (self.name, self.token)
 
+    @property
+    def steps(self) -> tuple[Callable[..., Any], ...]:
+        """What an incremental module adds and removes with; empty for one that recomputes."""
+        return (self.target.add, self.target.remove) if self.incremental else ()
+
     def make(self, params: tuple[tuple[str, Any], ...]) -> Any:
         """The thing to call: an instance of a class, or a function with its parameters bound."""
         given = dict(params)

@@ -27,6 +27,7 @@ from caesura.ops.windows.policy import Clip, Stamp, check, reads_ends
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation, lifetimes
 from caesura.punctuation import INFINITY, Pattern, lt
 from caesura.udm import Use
+from caesura.udm.define import reads_window
 from caesura.udm.mapping import check_types, mapping
 
 Output = Aggregate | Use
@@ -69,6 +70,47 @@ class Windows(Node):
     def reads_ends(self) -> bool:
         """Whether results depend on ends beyond their window."""
         return reads_ends(self.clip, self.timed)
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether modules are told what changes, window by window: all incremental, over a grid."""
+        mine = self.uses
+        return (
+            isinstance(self.frame, Grid)
+            and self.stamp != "time_bound"
+            and 0 < len(mine) == len(self.outputs) + (self.apply is not None)
+            and all(use.module.incremental for use in mine)
+        )
+
+    @property
+    def slides(self) -> bool:
+        """Whether, for final output, one state per group may slide over the windows."""
+        return (
+            self._overlaps
+            and (not self.timed or self.clip == "none")
+            and not any(reads_window(step) for use in self.uses for step in use.module.steps)
+        )
+
+    @property
+    def merges(self) -> bool:
+        """Whether, for final output, the states of panes may merge to those of windows."""
+        points = self.inputs[0].properties.points and not self.timed
+        return self._overlaps and points and all(use.module.traits.mergeable for use in self.uses)
+
+    @property
+    def _overlaps(self) -> bool:
+        """Whether events that only come are in several windows of modules that are told what changes."""
+        overlap = isinstance(self.frame, Grid) and self.frame.hop < self.frame.size
+        return self.stepwise and overlap and self.inputs[0].properties.insert_only
+
+    @property
+    def form(self) -> str:
+        """How the states of modules are kept, in words."""
+        if not self.stepwise:
+            return ""
+        if self.merges:
+            return "final: states of panes merge"
+        return "final: a state slides per group" if self.slides else "a state per window"
 
     def output_schema(self) -> pa.Schema:
         self.frame.check()
@@ -203,6 +245,5 @@ class Windows(Node):
         known = "; ".join(
             f"{use.module.name} is {use.module.traits}" for use in self.uses if str(use.module.traits)
         )
-        return f"{by}{frame + '; ' if frame else ''}{what}{how}; {self.waits_for}" + (
-            f"; {known}" if known else ""
-        )
+        told = [f"{by}{frame + '; ' if frame else ''}{what}{how}", self.waits_for, known, self.form]
+        return "; ".join(part for part in told if part)

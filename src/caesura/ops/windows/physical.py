@@ -26,6 +26,7 @@ from caesura.ops.windows.events import Events, distinct
 from caesura.ops.windows.frames import Count, Grid, Session, Snapshot
 from caesura.ops.windows.liveness import holds, to_come
 from caesura.ops.windows.node import Windows
+from caesura.ops.windows.paned import Paned
 from caesura.ops.windows.policy import stamp
 from caesura.ops.windows.regions import Regions, affected, changed, joined, lay
 from caesura.ops.windows.sent import SentWindows
@@ -65,8 +66,9 @@ class WindowsOperator(Operator):
             if Sweep.fits([o for _, o in node.outputs], slots) and node.stamp != "time_bound":
                 self._sweep = Sweep(slots)
         self._steps: Stepwise | None = None
-        if isinstance(self.frame, Grid) and Stepwise.fits(node, self.work):
-            self._steps = Stepwise(node, self.frame, self.events, self.work)
+        if isinstance(self.frame, Grid) and node.stepwise:
+            form = Paned if node.merges else Stepwise
+            self._steps = form(node, self.frame, self.events, self.work)
         # Members that may outlive their windows are let go early; what comes about them is passed over.
         self._early = isinstance(self.frame, Session) or (
             isinstance(self.frame, Count) and self.frame.by == "start"
@@ -107,7 +109,7 @@ class WindowsOperator(Operator):
     @property
     def _slides(self) -> bool:
         """Whether states wait for windows to close, and then slide over them."""
-        return self._steps is not None and self._steps.may_slide and self.speculate == "watermark"
+        return self._steps is not None and self._steps.mode(self.speculate) == "slide"
 
     def _stepped(
         self, steps: Stepwise, change: Deltas, keys: pa.RecordBatch, values: list[pa.Array], group: I64
@@ -150,7 +152,7 @@ class WindowsOperator(Operator):
         """Sends the windows that have become fixed, from the states that modules keep."""
         groups, row = self.events.live_groups()
         keys = pa.RecordBatch.from_arrays(self.events.keys_of(row), schema=self._key_schema)
-        if self._slides:
+        if steps.mode(self.speculate) != "windows":
             region, start, made = steps.slide(regions, self._reached[regions.group])
             group = regions.group[region]
         else:

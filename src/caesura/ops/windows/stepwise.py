@@ -8,7 +8,7 @@ the windows as they close: an event is added once and removed once, in however m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from caesura.udm.adapters import Members
 from caesura.udm.stepping import ENTER, GIVE, LEAVE, RESET, Stepping, Steps
 
 NONE = np.zeros(0, np.int64)
+Mode = Literal["windows", "slide", "panes"]
 
 
 class Touched(NamedTuple):
@@ -111,22 +112,10 @@ class Stepwise:
         self.node, self.frame, self.events, self.work = node, frame, events, work
         self._uses = [(Stepping(call), first, last) for call, first, last in work.callers]
         self._far = 4 * (frame.size + frame.hop + abs(frame.offset))
-        self.may_slide = (
-            node.inputs[0].properties.insert_only
-            and frame.hop < frame.size
-            and (not node.timed or node.clip == "none")
-            and not any(use.caller.tells_window for use, _, _ in self._uses)
-        )
 
-    @staticmethod
-    def fits(node: Windows, work: Aggregation | Application) -> bool:
-        """Whether every module is incremental, and windows lie on a grid and stay whole."""
-        return (
-            isinstance(node.frame, Grid)
-            and node.stamp != "time_bound"
-            and len(work.callers) == len(node.outputs) + (node.apply is not None)
-            and all(call.incremental for call, _, _ in work.callers)
-        )
+    def mode(self, speculate: str) -> Mode:
+        """Whether every window has a state, or one per group slides, or panes have some."""
+        return "slide" if self.node.slides and speculate == "watermark" else "windows"
 
     @property
     def count(self) -> int:
@@ -185,12 +174,21 @@ class Stepwise:
         return np.sort(order[(total != 0)[np.cumsum(new) - 1]])
 
     def _step(
-        self, rows: I64, group: I64, number: I64, le: I64, re: I64, weight: I64, values: Sequence[pa.Array]
+        self,
+        rows: I64,
+        group: I64,
+        number: I64,
+        le: I64,
+        re: I64,
+        weight: I64,
+        values: Sequence[pa.Array],
+        spans: tuple[int, int] | None = None,
     ) -> Touched:
-        """Adds and removes, sorted by window."""
+        """Adds and removes, sorted by window; or by other ``spans`` of time, given by hop and offset."""
+        hop, offset = spans or (self.frame.hop, self.frame.offset)
         new = np.ones(len(rows), np.bool_)
         new[1:] = (group[1:] != group[:-1]) | (number[1:] != number[:-1])
-        start = number[new] * self.frame.hop + self.frame.offset
+        start = number[new] * hop + offset
         end = start + self.frame.size
         names = self._names(group[new])
         for use, first, last in self._uses:
@@ -332,7 +330,7 @@ def _planned(
     leave = leave if for_leave is None else leave[for_leave]
     spans = np.minimum(after, hi[owner]) - np.maximum(first, lo[owner])
     most = np.bincount(owner, weights=np.maximum(spans, 0), minlength=len(lo)).astype(np.int64)
-    room = int(np.minimum(most, hi - lo).sum())
+    room = int(np.minimum(most, hi.astype(float) - lo.astype(float)).sum())
     if room > MOST_PIECES:
         raise StreamError(
             f"{room:,} windows close at once.", remedy="Take a longer hop, or more punctuation."

@@ -1,0 +1,133 @@
+"""Mergeable modules over overlapping windows: a point is added to one pane, and panes merge to windows.
+
+A pane is as long as the greatest common divisor of size and hop. When windows close, each pane's state
+enters the two stacks of its group once and leaves them once (`udm.merging`); nothing is removed from a state.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.delta import Deltas
+from caesura.kernels.hashing import I64
+from caesura.ops.windows.events import Events
+from caesura.ops.windows.frames import Grid
+from caesura.ops.windows.node import Windows
+from caesura.ops.windows.regions import Regions
+from caesura.ops.windows.stepwise import Mode, Stepwise, Touched
+from caesura.ops.windows.work import Aggregation, Application, Rows
+from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.udm.merging import TwoStacks
+from caesura.udm.stepping import Stepping
+
+
+class Paned(Stepwise):
+    """States of panes in watermark mode; with speculation windows have states as they are."""
+
+    def __init__(self, node: Windows, frame: Grid, events: Events, work: Aggregation | Application) -> None:
+        super().__init__(node, frame, events, work)
+        self.length = math.gcd(frame.size, frame.hop)
+        self._stacks: list[dict[Any, TwoStacks]] = [{} for _ in self._uses]
+        self._paned = False
+
+    def mode(self, speculate: str) -> Mode:
+        self._paned = speculate == "watermark"
+        return "panes" if self._paned else "windows"
+
+    @property
+    def count(self) -> int:
+        return super().count + sum(len(stack) for own in self._stacks for stack in own.values())
+
+    def change(
+        self, change: Deltas, values: Sequence[pa.Array], group: I64, done: I64, reached: I64
+    ) -> Touched:
+        if not self._paned:
+            return super().change(change, values, group, done, reached)
+        self._add(group, change.le, change.weight, values)
+        return Touched(group[:0], group[:0], group[:0])
+
+    def _add(self, group: I64, le: I64, weight: I64, values: Sequence[pa.Array]) -> None:
+        pane = (le - self.frame.offset) // self.length
+        order = np.lexsort((pane, group))
+        none = np.zeros(len(le), np.int64)
+        spans = (self.length, self.frame.offset)
+        self._step(order, group[order], pane[order], none, none, weight[order], values, spans)
+
+    def hand_over(self, groups: I64, done: I64, reached: I64) -> None:
+        if not self._paned:
+            super().hand_over(groups, done, reached)
+            return
+        rows = self.events.rows
+        live = np.flatnonzero(rows.alive)
+        own = self.events.group.view[live]
+        self._add(own, rows.get("le")[live], rows.get("n")[live], self.events.values_of(live))
+        for use, _, _ in self._uses:
+            use.caller.counts["handed_over"] += use.count
+
+    def forget(self, groups: I64, done: I64, *, over: Any, slides: bool) -> None:
+        if not self._paned:
+            super().forget(groups, done, over=over, slides=slides)
+
+    def slide(self, regions: Regions, reached: I64) -> tuple[I64, I64, Rows]:
+        """(region, start) of the windows that close, and their rows."""
+        names = self._names(regions.group)
+        windows: list[tuple[int, int]] = []
+        results: list[list[Any]] = [[] for _ in self._uses]
+        spans = zip(names, regions.lo.tolist(), regions.hi.tolist(), strict=True)
+        for number, (name, lo, hi) in enumerate(spans):
+            for place, (use, _, _) in enumerate(self._uses):
+                given = self._closed(use, self._stacks[place], name, lo, hi)
+                results[place] += [state for _, state in given]
+                if place == 0:
+                    windows += [(number, start) for start, _ in given]
+        pairs = np.array(windows, np.int64).reshape(-1, 2)
+        region, start = pairs[:, 0].copy(), pairs[:, 1].copy()
+        members = self._units(start)
+        for place, (use, _, _) in enumerate(self._uses):
+            results[place] = [use.caller.answer(members, i, s) for i, s in enumerate(results[place])]
+        return region, start, self.work.rows_of(members, results)
+
+    def _closed(
+        self, use: Stepping, stacks: dict[Any, TwoStacks], name: Any, lo: int, hi: int
+    ) -> list[tuple[int, Any]]:
+        """(start, merged state) of one group's windows that start in [lo, hi) and have members."""
+        frame, panes = self.frame, use.states.get(name, {})
+        target = use.caller.target
+        if name not in stacks:
+            stacks[name] = TwoStacks(target.merge, getattr(target, "copy", copy.deepcopy))
+        stack, todo, out = stacks[name], sorted(panes), list[tuple[int, Any]]()
+        start, stop = max(lo, MIN_TIME + self._far), min(hi, INFINITY - self._far)
+        start += (frame.offset - start) % frame.hop
+        place = 0
+        while start < stop and (len(stack) or place < len(todo)):
+            if not len(stack):
+                first = todo[place] - frame.size + 1
+                start = max(start, first + (frame.offset - first) % frame.hop)
+                if start >= stop:
+                    break
+            try:
+                stack.leave(start)
+                while place < len(todo) and todo[place] < start + frame.size:
+                    stack.push(todo[place], panes.pop(todo[place]).state)
+                    place += 1
+                stack.leave(start)
+                if len(stack):
+                    out.append((start, stack.merged()))
+            except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
+                told = f"raised {type(error).__name__} in merge: {error}"
+                use.caller.refuse(self._units(np.array([start])), 0, told, error)
+            start += frame.hop
+        stack.leave(stop if stop < INFINITY - self._far else INFINITY)
+        use.caller.counts["merges"] = use.caller.counts.get("merges", 0) + stack.merges
+        stack.merges = 0
+        if not panes:
+            use.states.pop(name, None)
+            if not len(stack):
+                del stacks[name]
+        return out
