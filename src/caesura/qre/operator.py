@@ -17,7 +17,7 @@ from caesura.events.columns import empty_rows
 from caesura.events.delta import net_page
 from caesura.events.identity import identity
 from caesura.events.item import Item
-from caesura.events.page import Page, take_rows
+from caesura.events.page import Page, empty_page, take_rows
 from caesura.events.rows import Chunks, RowState
 from caesura.kernels.hashing import I64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
@@ -37,6 +37,8 @@ class QueryOperator(Operator):
         self.node = node
         self.source = node.inputs[0].schema
         self.waiting = RowState({"le": np.int64}, self.source)
+        self.fresh: list[Page] = []
+        """Events that came since; they join those that wait when there is a retraction or a snapshot."""
         self.open = RowState({"le": np.int64}, node.schema)
         self.evaluator = Evaluator(node.query, kernel=node.kernel)
         self.weaver = Weaver(node.every) if node.every is not None else None
@@ -56,10 +58,16 @@ class QueryOperator(Operator):
 
     def _wait(self, page: Page) -> None:
         if len(page):
+            self.fresh.append(page)
+
+    def _settle(self) -> None:
+        for page in self.fresh:
             self.waiting.append({"le": page.le}, page.payload)
+        self.fresh = []
 
     def _take_out(self, page: Page) -> None:
         """Retracted events leave the word; equal events are interchangeable."""
+        self._settle()
         live = np.flatnonzero(self.waiting.alive)
         le = self.waiting.get("le")[live]
         known = KeyTable()
@@ -81,8 +89,16 @@ class QueryOperator(Operator):
         return [*items, *definite(self.node.carry(port, pattern))]
 
     def _advance(self, bound: int) -> list[Item]:
-        batch, le = self._ready(bound)
-        ticks = None if self.weaver is None else self.weaver.due(bound, le)
+        """Reads the events before the bound, run by run, with the ticks that fall due."""
+        runs = self._ready(bound) or [(empty_page(self.source).payload, np.zeros(0, np.int64))]
+        until = [int(le[0]) for _, le in runs[1:]] + [bound]
+        items: list[Item] = []
+        for (batch, le), end in zip(runs, until, strict=True):
+            items += self._read(batch, le, end)
+        return items
+
+    def _read(self, batch: pa.RecordBatch, le: I64, end: int) -> list[Item]:
+        ticks = None if self.weaver is None else self.weaver.due(end, le)
         if len(le) == 0 and (ticks is None or len(ticks) == 0):
             return []
         self._changed = True
@@ -92,8 +108,25 @@ class QueryOperator(Operator):
             return [Page(times, times + 1, answers)] if len(times) else []
         return self._until_next(numbers(), times, answers)
 
-    def _ready(self, bound: int) -> tuple[pa.RecordBatch, I64]:
-        """The waiting events before the bound, in canonical order."""
+    def _ready(self, bound: int) -> list[tuple[pa.RecordBatch, I64]]:
+        """The events before the bound in canonical order, as one run or several."""
+        parts = [self._waited(bound)] if self.waiting.alive.any() else []
+        later: list[Page] = []
+        for page in self.fresh:
+            early, late = _cut(page, bound)
+            parts += [(early.payload, early.le)] if len(early) else []
+            later += [late] if len(late) else []
+        self.fresh = later
+        parts = [p for p in parts if len(p[1])]
+        borders = zip(parts, parts[1:], strict=False)
+        if all(_rising(le) for _, le in parts) and all(a[1][-1] < b[1][0] for a, b in borders):
+            return parts
+        batch, le = parts[0]
+        if len(parts) > 1:
+            batch, le = _joined([b for b, _ in parts]), np.concatenate([t for _, t in parts])
+        return [self._sorted(batch, le)]
+
+    def _waited(self, bound: int) -> tuple[pa.RecordBatch, I64]:
         state = self.waiting
         ready = np.flatnonzero(state.alive & (state.get("le") < bound))
         le = state.get("le")[ready]
@@ -102,15 +135,24 @@ class QueryOperator(Operator):
             state.kill(ready)
             if state.wasteful:
                 state.compact()
-        if len(le) > 1 and not bool((np.diff(le) > 0).all()):
-            order = self._order(batch, le)
-            batch, le = take_rows(batch, order), le[order]
         return batch, le
 
+    def _sorted(self, batch: pa.RecordBatch, le: I64) -> tuple[pa.RecordBatch, I64]:
+        """By time; only events of one time have to be compared further."""
+        steps = np.diff(le)
+        if bool((steps < 0).any()):
+            order = np.argsort(le, kind="stable")
+            batch, le = take_rows(batch, order), le[order]
+            steps = np.diff(le)
+        tied = steps == 0
+        if not tied.any():
+            return batch, le
+        rows = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+        order = np.arange(len(le))
+        order[rows] = rows[self._order(take_rows(batch, rows), le[rows])]
+        return take_rows(batch, order), le
+
     def _order(self, batch: pa.RecordBatch, le: I64) -> I64:
-        first = np.argsort(le, kind="stable")
-        if bool((np.diff(le[first]) > 0).all()):
-            return first
         names = list(self.node.order_by)
         rest = [n for n in batch.schema.names if n not in names]
         columns: dict[str, Any] = {"": le}
@@ -204,6 +246,7 @@ class QueryOperator(Operator):
             self.weaver.next, self.weaver.end = meta["ticks"]
 
     def snapshot(self) -> Chunks:
+        self._settle()
         chunks = super().snapshot()
         if self._changed:
             chunks["query"] = self.evaluator.save()
@@ -217,8 +260,31 @@ class QueryOperator(Operator):
 
     def measure(self) -> Counters:
         counters = super().measure()
+        counters.state_rows += sum(len(p) for p in self.fresh)
+        counters.state_bytes += sum(p.nbytes for p in self.fresh)
         counters.state_bytes += self.evaluator.nbytes
         return counters
+
+
+def _rising(le: I64) -> bool:
+    return bool((le[1:] > le[:-1]).all())
+
+
+def _cut(page: Page, bound: int) -> tuple[Page, Page]:
+    """The events before a bound and the others."""
+    if len(page) == 0 or page.le[-1] < bound and page.le.max() < bound:
+        return page, page.slice(0, 0)
+    early = page.le < bound
+    count = int(early.sum())
+    if early[:count].all():
+        return page.slice(0, count), page.slice(count, len(page) - count)
+    return page.filter(early), page.filter(~early)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if batches[0].num_columns == 0:
+        return empty_rows(sum(b.num_rows for b in batches))
+    return pa.concat_batches(batches)
 
 
 def _ids(payload: pa.RecordBatch, le: I64) -> tuple[Any, Any]:
