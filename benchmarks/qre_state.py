@@ -1,4 +1,4 @@
-"""What StreamQRE queries hold: memory of sketches and windows, short-lived keys, Theorem 7, small calls, typing."""
+"""What StreamQRE queries hold: sketches and windows, short-lived keys, Theorem 7; small calls, typing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmarks import qre_data as data
 from caesura import qre
@@ -105,12 +106,12 @@ def many_keys(keys: int) -> Row:
 
 
 def theorem_7(exponent: int) -> Iterator[Row]:
-    """Bytes held and operations per item, counted, after 10^3, 10^5 and more items."""
+    """Bytes held and operations per item, counted, after (nine tenths of) 10^3, 10^5 and more items."""
     for name, query, of in _eternal(10**exponent):
         seen = []
         for power in sorted({3, 5, exponent}):
             running = Evaluator(query, kernel="table")
-            work = counted(running, of.slice(0, 10**power))
+            work = counted(running, of.slice(0, 10**power * 9 // 10))
             seen.append((running.nbytes, work))
         alike = len({s for s, _ in seen}) == 1 and len({w for _, w in seen}) == 1
         yield {
@@ -126,7 +127,8 @@ def _eternal(events: int) -> Iterator[tuple[str, Query, pa.RecordBatch]]:
     of = data.patients(events).batch
     items = qre.items(of.schema)
     yield "daily maximum", paper.daily_maximum(items), of
-    yield "good and bad days", paper.good_and_bad_days(items, 60.0), of
+    plain = of.filter((pc.field("kind") == paper.MEASURE) | (pc.field("kind") == paper.DAY))
+    yield "good and bad days", paper.good_and_bad_days(items, 60.0), plain
     yield "P7, w=1000", paper.p7(items, 1000, 60.0), of
 
 

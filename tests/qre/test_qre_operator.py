@@ -12,6 +12,7 @@ from caesura.errors import CaesuraError, PlanError, StreamError
 from caesura.events import History, parse
 from caesura.expr import col
 from caesura.ops.input import Input
+from caesura.qre import paper
 from caesura.qre.query import Query
 from caesura.runtime import Query as Running
 
@@ -180,16 +181,82 @@ def test_state_is_bounded_by_the_keys_that_are_open_at_once() -> None:
 
 
 def test_state_and_work_per_item_do_not_grow_with_the_stream() -> None:
-    sizes = []
-    for count in (1000, 20_000):
-        running = qre.Evaluator(EPISODES, kernel="table")
-        rows = {"k": ["M", "M", "E"] * (count // 3), "v": [1, 2, 3] * (count // 3)}
-        running.run(pa.record_batch(rows))
-        assert isinstance(running.stage, qre.evaluation.Stage)
-        sizes.append((running.nbytes, running.stage.tables.code.shape))
-    assert sizes[0] == sizes[1]
+    """Theorem 7, counted: bytes held, and the most instructions that one item took."""
+    of = qre.items(pa.schema([("kind", pa.int64()), ("value", pa.float64())]))
+    queries = [
+        paper.daily_maximum(of),
+        paper.good_and_bad_days(of, 3.0),
+        paper.p7(of, 10, 2.0),
+        paper.after_the_last_extreme(of, 3.0),
+    ]
+    cycle = {"kind": [0, 1, 1, 1, 2, 0, 1, 2, 3, 1], "value": [0.0, 1, 4, 2, 0, 0, 5, 0, 0, 3]}
+    for query in queries:
+        seen = set()
+        for repeats in (100, 10_000):
+            running = qre.Evaluator(query, kernel="table")
+            running.run(pa.record_batch({n: v * repeats for n, v in cycle.items()}).cast(of.schema))
+            seen.add((running.nbytes, running.operations))
+        assert len(seen) == 1
 
 
 def test_a_query_that_never_answers_is_refused() -> None:
     with pytest.raises(CaesuraError, match="never answers"):
         qre.over(Input(label="in", payload=SCHEMA), qre.value(3).on(ITEMS))
+
+
+LEFT = "no stream that goes on from this item matches the query's rate"
+
+
+def departed(drawn: str, query: Query, schema: pa.Schema = SCHEMA, **options: Any) -> tuple[Any, Running]:
+    node = qre.over(Input(label="in", payload=schema), query, **options)
+    running = Running({"out": node})
+    for item in parse(drawn, schema):
+        running.feed("in", item)
+    running.run()
+    table = running.late().get("qre")
+    return [] if table is None else table.to_pylist(), running
+
+
+@pytest.mark.parametrize("kernel", ["twin", "table", "generated"])
+def test_a_stream_that_leaves_the_language_for_ever_is_told_of_once(kernel: str) -> None:
+    pair = qre.split(qre.atom(M, 1, items=ITEMS), qre.atom(E, 1, items=ITEMS), op=col("_0"))
+    drawn = " LE RE | k v |\n 1 2 | M 1 | +\n 2 3 | E 1 | +\n 3 4 | E 2 | +\n 4 5 | M 3 | +\n-- 9 --"
+    rows, running = departed(drawn, pair, kernel=kernel)
+    assert [(r["LE"], r["k"], r["v"]) for r in rows] == [(3, "E", 2)]
+    assert rows[0]["reason"] == f"{LEFT}; the query will not answer any more"
+    assert running.late() == {}
+
+
+@pytest.mark.parametrize("kernel", ["twin", "table", "generated"])
+def test_a_key_that_leaves_is_told_of_once_and_freed(kernel: str) -> None:
+    pair = qre.split(qre.atom(M, 1, items=ITEMS), qre.atom(E, 1, items=ITEMS), op=col("_0"))
+    query = qre.partition(pair, by="v")
+    drawn = " LE RE | k v |\n 1 2 | E 1 | +\n 2 3 | E 1 | +\n 3 4 | M 2 | +\n 4 5 | M 2 | +\n 5 6 | M 2 | +\n"
+    more = " 6 7 | E 2 | +\n 7 8 | M 4 | +\n 8 9 | E 4 | +\n-- 9 --"
+    rows, running = departed(drawn + more, query, kernel=kernel)
+    assert [(r["LE"], r["v"]) for r in rows] == [(1, 1), (4, 2)]
+    assert rows[0]["reason"] == f"{LEFT}; the state of its v is freed, and begins anew"
+    counters = next(c for c in running.counters().values() if "keys" in c.extra)
+    assert counters.extra["keys"] == 0 and counters.extra["left the rate's language"] == 3
+
+
+@pytest.mark.parametrize("kernel", ["twin", "table", "generated"])
+def test_a_key_that_answered_and_stays_closed_has_not_left(kernel: str) -> None:
+    pair = qre.split(qre.atom(M, 1, items=ITEMS), qre.atom(E, 1, items=ITEMS), op=col("_0"))
+    query = qre.partition(pair, by="v", again=False)
+    drawn = " LE RE | k v |\n 1 2 | M 1 | +\n 2 3 | E 1 | +\n 3 4 | E 1 | +\n 4 5 | E 2 | +\n 5 6 | E 2 | +\n-- 9 --"
+    rows, _ = departed(drawn, query, kernel=kernel)
+    assert [(r["LE"], r["v"]) for r in rows] == [(4, 2)]
+
+
+@pytest.mark.parametrize("kernel", ["table", "generated"])
+def test_maps_that_can_come_no_more_are_told_of_and_freed(kernel: str) -> None:
+    body = qre.split(
+        qre.iter1(qre.atom(M, 1, items=ITEMS), qre.sum()), qre.match(E, items=ITEMS), op=col("_0")
+    )
+    query = qre.map_collect(E, "v", body, every=qre.letter(E))
+    drawn = " LE RE | k v |\n 1 2 | M 1 | +\n 2 3 | E 0 | +\n 3 4 | M 7 | +\n 4 5 | E 0 | +\n 5 6 | M 8 | +\n 6 7 | E 0 | +\n-- 9 --"
+    rows, running = departed(drawn, query, kernel=kernel)
+    assert [r["LE"] for r in rows] == [4]
+    counters = next(c for c in running.counters().values() if "keys" in c.extra)
+    assert counters.extra["keys"] == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
 import time
 
 import pyarrow as pa
@@ -169,11 +170,20 @@ def test_a_map_collect_needs_a_keyed_item_and_a_rate_of_synchronisation_items() 
     assert "no map is collected" in refused(lambda: qre.map_collect(C, "v", body, every=seq(C, C)))
 
 
-def test_what_the_algebra_cannot_decide_is_a_verdict_of_its_own() -> None:
+def test_what_the_algebra_cannot_decide_is_a_verdict_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "z3", None)
     of = qre.items(pa.schema([("a", pa.int64()), ("b", pa.int64())]))
     f, g = (col("a") * col("a") * 7 + 1 == col("b") * col("b") * 5), (col("a") + col("b") == 7919)
     text = refused(lambda: qre.or_(qre.atom(f, 1, items=of), qre.atom(g, 1, items=of)))
-    assert "cannot decide" in text
+    assert "cannot decide whether this query is well typed: it may be ambiguous if an item can satisfy" in text
+    assert "or install z3-solver, which compares columns." in text
+
+
+def test_a_solver_decides_what_the_algebra_cannot() -> None:
+    pytest.importorskip("z3")
+    of = qre.items(pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    even, odd = (col("a") * 2 == col("b")), (col("a") * 2 + 1 == col("b"))
+    qre.or_(qre.atom(even, 1, items=of), qre.atom(odd, 1, items=of))
 
 
 def test_conditions_between_columns_are_settled_by_samples_where_they_can_be() -> None:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+import pyarrow as pa
+
 from caesura.errors import StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -196,6 +198,10 @@ class Operator:
         self._meta = chunks["meta"]
         self.remember(json.loads(self._meta))
         self.rebuild()
+
+    def drain_notes(self) -> pa.Table | None:
+        """What this step has to say of single rows since the last call, with reasons; None for nothing."""
+        return None
 
     def measure(self) -> Counters:
         """The counters, with the state as it is now."""

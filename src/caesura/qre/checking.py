@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from caesura.errors import PlanError
+from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr
 from caesura.qre.ambiguity import ambiguous_word, common_word
 from caesura.qre.counting import missing_word
@@ -32,6 +32,9 @@ def check(query: Query) -> None:
     body = query.body if isinstance(query, Partition) else query
     _refuse_inner(query, body)
     value_type(query)
+    for node in walk(body):
+        if isinstance(node, Atom):
+            _want_condition(node)
     letters = letters_of(body)
     for node in walk(body):
         if isinstance(node, Atom):
@@ -84,6 +87,14 @@ def _predicates(query: Query) -> list[Expr]:
         if isinstance(node, MapCollect):
             found += [node.sync, ~node.sync.coalesce(False), *(x.predicate for x in letters(node.over))]
     return found
+
+
+def _want_condition(node: Atom) -> None:
+    assert node.items is not None
+    try:
+        node.items.check(node.predicate)
+    except CaesuraError as error:
+        raise error.at("atom", node.place) from None
 
 
 def _check_predicate(root: Query, node: Atom, alphabet_: Alphabet) -> None:

@@ -28,6 +28,7 @@ from caesura.qre.query import MapCollect, Query, Split
 from caesura.qre.regex import Star
 from caesura.qre.slots import KeySlots
 from caesura.qre.stage import CHUNK, NOTHING, Array, Stage
+from caesura.qre.types import to_arrow
 
 MOST_RATES = 1000
 ZERO: I64 = np.zeros(1, np.int64)
@@ -100,6 +101,7 @@ class CollectStage(Stage):
         self.key_store = ColumnStore(schema)
         self.active: I64 = np.zeros(64, np.int64)
         self.meta: I64 = np.zeros(6, np.int64)
+        self.synced = 0
         self.ri[:, 0] = SHARED
         self.ri[0, 0] = 0
         self.keys = KeySlots()
@@ -121,6 +123,8 @@ class CollectStage(Stage):
 
     def collect(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Maps:
         """Feeds a page in order."""
+        if self.ended:
+            return self._none()
         page = self.reader.page(batch, le, re)
         synced = page.mask(self.node.sync)
         keys = [page.column(e) for _, e in self.by]
@@ -135,7 +139,31 @@ class CollectStage(Stage):
             maps = self._fast_maps(special, keys, Syncs(at, 1, 1, own), arrays)
             maps = Maps(at[maps.rows], maps.starts, maps.keys, maps.values)
         self.seen += batch.num_rows
+        self._count(at)
         return maps
+
+    @property
+    def ended(self) -> bool:
+        """Whether no map can come any more: the rate of the maps is at its end."""
+        return bool(self.meta[1] < 0)
+
+    def _count(self, at: I64) -> None:
+        """Counts synchronisation items; at the first that leads out of the maps' rate everything is freed."""
+        self.gone = NOTHING
+        first = len(self.rate) - 1 - self.synced
+        self.synced += len(at)
+        if not self.ended:
+            return
+        self.gone = at[first : first + 1]
+        self.left = 1
+        self._forget_keys()
+        self.rows, self.meta[0] = None, 0
+        self._moved(NOTHING, NOTHING, 1)
+
+    def _none(self) -> Maps:
+        self.gone = NOTHING
+        keys = self.key_store.take(NOTHING)
+        return Maps(NOTHING, NOTHING, keys, pa.array([], to_arrow(self.auto.type)))
 
     def takes_ticks(self, rows: int) -> bool:
         """Whether ticks need not be woven into the next page: the query's own kernel has them apart."""
@@ -145,6 +173,8 @@ class CollectStage(Stage):
     def collect_ticked(self, batch: pa.RecordBatch, le: I64, places: I64) -> Maps:
         """Feeds a page of events, with ticks before the rows at ``places``; maps are numbered by tick."""
         assert self.node.items is not None
+        if self.ended:
+            return self._none()
         special = self._specialised(batch.num_rows)
         assert special is not None
         schema = self.node.items.schema
@@ -158,7 +188,9 @@ class CollectStage(Stage):
         one = self.auto.inputs.arrays(self.reader.page(tick, ZERO), read)
         arrays = self.auto.inputs.arrays(page, read)
         self.seen += batch.num_rows
-        return self._fast_maps(special, keys, Syncs(places, 0, 0, one), arrays)
+        maps = self._fast_maps(special, keys, Syncs(places, 0, 0, one), arrays)
+        self._count(np.clip(places - 1, 0, max(0, batch.num_rows - 1)))
+        return maps
 
     def _refuse_null_keys(  # type: ignore[override]
         self, page: PageColumns, keys: list[pa.Array], synced: Array, at: I64

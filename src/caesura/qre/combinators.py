@@ -290,6 +290,10 @@ class Twin:
         self.first: Twin | None = None
         self.second: Twin | None = None
         self.states: dict[Any, Any] = {}
+        self.left = 0
+        """How many items led out of the language."""
+        self.gone: list[int] = []
+        """The rows of the last page at which they did."""
         if isinstance(query, Pipe):
             self.first, self.second = Twin(query.first), Twin(query.second)
             return
@@ -302,16 +306,25 @@ class Twin:
         if self.first is not None and self.second is not None:
             return self._piped(self.first.run(batch, le, re))
         page = self.reader.page(batch, le, re)
+        self.gone = []
         return self._keyed(self.query, page) if isinstance(self.query, Partition) else self._single(page)
 
     def _single(self, page: PageColumns) -> list[Any]:
         state = self.states.get((), self.begun)
         out = []
         for row in range(page.batch.num_rows):
-            state, stack = self.machine.next(state, page, row)
+            state, stack = self._next(state, page, row, told=self.left > 0)
             out.append(UNDEFINED if stack is None else stack[0])
         self.states[()] = state
         return out
+
+    def _next(self, state: Any, page: PageColumns, row: int, told: bool) -> Made:
+        """One item; notes when no stream that goes on from it can match."""
+        after, stack = self.machine.next(state, page, row)
+        if stack is None and after == self.machine.idle and not told:
+            self.gone.append(row)
+            self.left += 1
+        return after, stack
 
     def _keyed(self, query: Partition, page: PageColumns) -> list[Any]:
         """A key that can never match again, or is at its start, is let go and begins anew."""
@@ -323,7 +336,8 @@ class Twin:
                 continue
             if key is None:
                 raise null_key(row, page)
-            state, stack = self.machine.next(self.states.get(key, self.begun), page, row)
+            before = self.states.get(key, self.begun)
+            state, stack = self._next(before, page, row, told=before == self.machine.idle)
             if state == self.begun or (query.again and state == self.machine.idle):
                 self.states.pop(key, None)
             else:

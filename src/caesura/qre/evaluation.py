@@ -18,7 +18,7 @@ import io
 import pickle
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,12 +35,11 @@ from caesura.qre.outputs import as_rows, flat, output_schema
 from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, walk
 from caesura.qre.scalar import Closure
 from caesura.qre.segments import Entries, aggregated
-from caesura.qre.sketch_stage import SketchStage, sketched
+from caesura.qre.sketch_stage import Kernel, SketchStage, sketched
 from caesura.qre.stage import Stage
 from caesura.qre.types import MapOf, Record, to_arrow
 from caesura.qre.weaving import woven
 
-Kernel = Literal["auto", "table", "generated", "twin"]
 
 
 class Evaluator:
@@ -60,6 +59,8 @@ class Evaluator:
         self.stage: Stage | SketchStage | None = None
         self.twin: Twin | None = None
         self.ops: list[Closure] = []
+        self.gone: I64 = np.zeros(0, np.int64)
+        """The events of the last page at which the stream, or a key's, left the rate's language for ever."""
         if isinstance(query, Pipe):
             self.first, self.second = (
                 Evaluator(query.first, kernel=kernel),
@@ -81,7 +82,7 @@ class Evaluator:
 
     def _compiled(self) -> Stage | SketchStage:
         if sketched(self.query) is not None:
-            return SketchStage(self.query)
+            return SketchStage(self.query, kernel=self.kernel)
         inner = self.query
         ops: list[Closure] = []
         while isinstance(inner, Combine) and len(inner.parts) == 1 and _maps_inside(inner):
@@ -103,16 +104,21 @@ class Evaluator:
         """(row of the page, output row) for every answer, in order; a map is as many rows as it has keys."""
         if self.first is not None and self.second is not None:
             rows, items = self.first._values(batch, le, re)
+            self.gone = self.first.gone
             if len(rows) == 0:
                 return rows, empty_page(self.schema).payload
             after, out = self.second.run(items)
+            self.gone = np.sort(np.append(self.first.gone, rows[self.second.gone]))
             return rows[after], out
         if isinstance(self.stage, SketchStage):
-            return self.stage.run(batch, le, re)
+            got = self.stage.run(batch, le, re)
+            self.gone = self.stage.pieces.gone
+            return got
         if isinstance(self.stage, CollectStage):
             return self._collected(self.stage, batch, le, re)
         if isinstance(self.stage, Stage):
             answers = self.stage.run(batch, le, re)
+            self.gone = self.stage.gone
             return answers.rows, self._flat(answers.values, answers.rows, batch, le, re)
         values = self._plain(batch, le, re)
         return as_rows(self.query, values, batch, self.schema)
@@ -123,6 +129,7 @@ class Evaluator:
         """(times, output rows, numbers of their answers), for events in order and ticks between them."""
         if ticks is not None and isinstance(self.stage, CollectStage) and self.stage.takes_ticks(len(le)):
             maps = self.stage.collect_ticked(batch, le, np.searchsorted(le, ticks, side="left"))
+            self.gone = self.stage.gone
             if not self.ops:
                 sizes = np.diff(np.append(maps.starts, len(maps.values)))
                 times = np.repeat(ticks[maps.rows], sizes)
@@ -132,6 +139,9 @@ class Evaluator:
         if ticks is not None:
             batch, le = woven(batch, le, ticks)
         rows, out = self.run(batch, le)
+        if ticks is not None and len(self.gone):
+            events = ~batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
+            self.gone = np.maximum(np.cumsum(events)[self.gone] - 1, 0)
         return le[rows], out, lambda: rows
 
     def values(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
@@ -152,12 +162,15 @@ class Evaluator:
 
     def _plain(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> list[Any]:
         assert self.twin is not None
-        return self.twin.run(batch, le, re)
+        values = self.twin.run(batch, le, re)
+        self.gone = np.array(self.twin.gone, np.int64)
+        return values
 
     def _values(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> tuple[I64, pa.RecordBatch]:
         """The answers as items of the next query: (row, item)."""
         if isinstance(self.query, Partition) and isinstance(self.stage, Stage):
             answers = self.stage.run(batch, le, re)
+            self.gone = self.stage.gone
             return answers.rows, flat(answers.values, value_type(self.query.body))
         if isinstance(value_type(self.query), MapOf) or isinstance(self.query, Partition):
             found = [(i, v) for i, v in enumerate(self.values(batch, le, re)) if v is not UNDEFINED]
@@ -180,7 +193,9 @@ class Evaluator:
     def _collected(
         self, stage: CollectStage, batch: pa.RecordBatch, le: I64 | None, re: I64 | None
     ) -> tuple[I64, pa.RecordBatch]:
-        return self._of_maps(stage.collect(batch, le, re), batch, batch.num_rows)
+        maps = stage.collect(batch, le, re)
+        self.gone = stage.gone
+        return self._of_maps(maps, batch, batch.num_rows)
 
     def _of_maps(self, maps: Maps, batch: pa.RecordBatch, count: int) -> tuple[I64, pa.RecordBatch]:
         reduced = self._reduced(maps)
@@ -273,7 +288,19 @@ class Evaluator:
         """How many items led out of the rate's language."""
         if self.first is not None and self.second is not None:
             return self.first.left + self.second.left
-        return self.stage.left if isinstance(self.stage, Stage) else 0
+        if isinstance(self.stage, SketchStage):
+            return self.stage.pieces.left
+        held = self.stage or self.twin
+        return 0 if held is None else held.left
+
+    @property
+    def operations(self) -> int:
+        """The most instructions that one item took so far, counted by the table-driven kernel."""
+        if self.first is not None and self.second is not None:
+            return self.first.operations + self.second.operations
+        if isinstance(self.stage, SketchStage):
+            return self.stage.pieces.operations
+        return int(self.stage.work[0]) if self.stage is not None else 0
 
     def explain(self) -> str:
         """How the query runs, and why where it runs on the twin."""
@@ -294,7 +321,7 @@ class Evaluator:
 
 _SAVED = (
     *("ri", "rf", "rings", "keys", "rows", "sparse", "left", "seen"),
-    *("active", "meta", "key_store", "states", "memory"),
+    *("active", "meta", "key_store", "synced", "states", "memory"),
 )
 
 

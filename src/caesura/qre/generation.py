@@ -73,7 +73,7 @@ class Source:
         direct: bool = False,
     ) -> None:
         self.auto, self.t, self.keyed, self.only = auto, t, keyed, only
-        self.once = once if keyed else 1
+        self.once = once
         self.direct = direct
         self.sure = always_there(auto)
         self.w = Writer()
@@ -259,6 +259,8 @@ class Source:
     def _final(self, to: int) -> int:
         """Where a key stands in the end: at the start when nothing distinguishes it from there."""
         after = self.t.resting[to]
+        if after == 2 and self.once == 1:
+            return -1
         return 0 if after == 1 or (after == 2 and not self.once) else to
 
     def _move(self, move: Move, writes: list[tuple[str, str]]) -> None:
@@ -355,6 +357,7 @@ class Generated:
     source: Callable[[bool], Source]
     functions: dict[bool, Any] = field(default_factory=dict)
     texts: dict[bool, str] = field(default_factory=dict)
+    _reads: dict[bool, list[bool]] = field(default_factory=dict)
 
     def function(self, direct: bool) -> Any:
         """Compiled when first asked for."""
@@ -369,8 +372,10 @@ class Generated:
 
     def reads(self, direct: bool) -> list[bool]:
         """Which columns the kernel reads; others need not be made."""
-        text = self.text(direct)
-        return [f"c{j}[i]" in text or f"d{j}[u]" in text for j in range(len(self.auto.inputs.specs))]
+        if direct not in self._reads:
+            text, count = self.text(direct), len(self.auto.inputs.specs)
+            self._reads[direct] = [f"c{j}[i]" in text or f"d{j}[u]" in text for j in range(count)]
+        return self._reads[direct]
 
     def outs(self, rows: int, first: Any = np.int64) -> list[Array]:
         """Room for this many answers: their rows (or keys), scalars, and flags where scalars may be null."""

@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from caesura.errors import PlanError
+from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Column
-from caesura.plan import OUTPUT_ONLY, Duration, FeedbackRule, Node, Operator, Properties, shown, ticks
+from caesura.plan import OUTPUT_ONLY, Duration, FeedbackRule, Node, Operator, Properties, here, shown, ticks
 from caesura.punctuation import Pattern
 from caesura.qre.evaluation import Evaluator, Kernel
 from caesura.qre.inference import value_type
@@ -108,6 +108,21 @@ def over(
     period. ``lives`` makes an answer a point, or lets it live until the next one.
     """
     inner: Any = getattr(source, "node", source)
+    try:
+        return _made(inner, query, order_by, ticks_every, lives, kernel, name)
+    except CaesuraError as error:
+        raise error.at(name or "qre", here()) from None
+
+
+def _made(
+    inner: Node,
+    query: Query,
+    order_by: str | tuple[str, ...] | list[str],
+    ticks_every: Duration | None,
+    lives: Lives,
+    kernel: Kernel,
+    name: str,
+) -> Over:
     names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
     every = None if ticks_every is None else ticks(ticks_every, inner.time, "period of the ticks")
     if every is not None and every <= 0:

@@ -23,6 +23,7 @@ from caesura.kernels.hashing import I64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.plan import Counters, Operator, definite
 from caesura.punctuation import INFINITY, Pattern
+from caesura.qre.departures import Departures
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.node import Over
 from caesura.qre.query import Partition
@@ -42,6 +43,7 @@ class QueryOperator(Operator):
         self.open = RowState({"le": np.int64}, node.schema)
         self.evaluator = Evaluator(node.query, kernel=node.kernel)
         self.weaver = Weaver(node.every) if node.every is not None else None
+        self.notes = Departures(node.query, self.source, node.time)
         self._changed = False
 
     # Events in.
@@ -103,6 +105,8 @@ class QueryOperator(Operator):
             return []
         self._changed = True
         times, answers, numbers = self.evaluator.timed(batch, le, ticks)
+        if len(self.evaluator.gone):
+            self.notes.add(take_rows(batch, self.evaluator.gone), le[self.evaluator.gone])
         self._note()
         if self.node.lives == "point":
             return [Page(times, times + 1, answers)] if len(times) else []
@@ -234,7 +238,10 @@ class QueryOperator(Operator):
     # State.
 
     def states(self) -> dict[str, RowState]:
-        return {"waiting": self.waiting, "open": self.open}
+        return {"waiting": self.waiting, "open": self.open, "notes": self.notes.table.rows}
+
+    def drain_notes(self) -> pa.Table | None:
+        return self.notes.table.drain()
 
     def meta(self) -> dict[str, Any]:
         ticks = None if self.weaver is None else (self.weaver.next, self.weaver.end)
@@ -250,6 +257,7 @@ class QueryOperator(Operator):
         chunks = super().snapshot()
         if self._changed:
             chunks["query"] = self.evaluator.save()
+            chunks["told"] = self.notes.save()
             self._changed = False
         return chunks
 
@@ -257,10 +265,11 @@ class QueryOperator(Operator):
         super().restore(chunks)
         if "query" in chunks:
             self.evaluator.load(chunks["query"])
+            self.notes.load(chunks["told"])
 
     def measure(self) -> Counters:
         counters = super().measure()
-        counters.state_rows += sum(len(p) for p in self.fresh)
+        counters.state_rows += sum(len(p) for p in self.fresh) - self.notes.table.rows.live
         counters.state_bytes += sum(p.nbytes for p in self.fresh)
         counters.state_bytes += self.evaluator.nbytes
         return counters

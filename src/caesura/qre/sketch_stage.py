@@ -6,7 +6,7 @@ pieces run compiled whatever the sketch is made of.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from caesura.qre.types import FLOAT, INT
 from caesura.qre.windows import exact
 
 Array = np.ndarray[Any, Any]
+Kernel = Literal["auto", "table", "generated", "twin"]
 _SLIDING = {"min": 0, "max": 1, "sum": 2, "avg": 2}
 
 
@@ -49,7 +50,7 @@ def sketched(query: Query) -> tuple[Query, Fold, int] | None:
 class SketchStage:
     """One sketch for the whole stream."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, *, kernel: Kernel = "auto") -> None:
         from caesura.qre.build import iter_last
         from caesura.qre.evaluation import Evaluator
 
@@ -58,7 +59,7 @@ class SketchStage:
         body, self.fold, self.window = found
         self.query = query
         self.schema = output_schema(query)
-        self.pieces = Evaluator(iter_last(body), kernel="auto")
+        self.pieces = Evaluator(iter_last(body), kernel=kernel)
         if self.pieces.twin is not None:
             raise NotCompiled(self.pieces.reason)
         self.memory: Any = self._begun()

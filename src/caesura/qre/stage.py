@@ -58,7 +58,7 @@ class Stage:
         body = query.body if isinstance(query, Partition) else query
         self.auto: Automaton = automaton(body)
         only = query.only if isinstance(query, Partition) else None
-        self.once = int(not (isinstance(query, Partition) and query.again))
+        self.once = int(not query.again) if isinstance(query, Partition) else 2
         self._only = None if only is None else self.auto.inputs.truth(only)
         if not self.auto.states:
             raise NotCompiled("a pattern whose threads stand in too many different ways")
@@ -72,6 +72,8 @@ class Stage:
         self._open = 0
         self.left = 0
         """How many items led out of the language."""
+        self.work: I64 = np.zeros(1, np.int64)
+        """The most instructions that the table-driven kernel ran for one item."""
         self.gone: I64 = NOTHING
         """The rows of the last page at which they did."""
         self.rows: I64 | None = None
@@ -304,6 +306,7 @@ class Stage:
             out_i,
             out_f,
             left,
+            self.work,
             self.once,
         )
         self.gone = np.append(self.gone, left[1 : left[0] + 1] + lo)
@@ -371,4 +374,4 @@ class Stage:
     @property
     def held(self) -> int:
         """How many keys hold state."""
-        return self.keys.count if self.rows is None else len(self._open_rows())
+        return len(self._open_rows()) if self.by else 0

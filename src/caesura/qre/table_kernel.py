@@ -124,12 +124,15 @@ def run_tables(
     out_i: Array,
     out_f: Array,
     left: Array,
+    work: Array,
     once: int,
 ) -> int:
     """Feeds rows, each to its key; gives how many answers were written.
 
-    A key that can never match again begins anew (`once` 0) or stays where it is (`once` 1); `left`
-    receives the items that led out of the language: how many, then their rows.
+    A key that can never match again begins anew (`once` 0) or stays closed (`once` 1; 2 for a stream
+    without keys, which has left the language only when another item comes); `left`
+    receives the items that led out of the language: how many, then their rows; `work` the most
+    instructions that one item took.
     """
     n = 0
     nci = consts[0]
@@ -146,14 +149,17 @@ def run_tables(
         if after < 0:
             left[0] += 1
             left[left[0]] = i
-            ri[k, 0] = -once
+            ri[k, 0] = 0 if once == 0 else -1
             continue
         fill(nci, ncf, si, sf, ri, rf, k)
         for j in range(columns_i.shape[0]):
             si[nci + nri + j] = columns_i[j, i]
         for j in range(columns_f.shape[0]):
             sf[ncf + nrf + j] = columns_f[j, i]
-        interpret(code, steps[state, letter, 1], steps[state, letter, 2], si, sf, ri, rf, rings, k)
+        begin = steps[state, letter, 1]
+        end = steps[state, letter, 2]
+        interpret(code, begin, end, si, sf, ri, rf, rings, k)
+        work[0] = max(work[0], end - begin)
         if steps[state, letter, 3] == 1:
             out_row[n] = i
             for j in range(out_i.shape[0]):
@@ -163,4 +169,6 @@ def run_tables(
         ri[k, 0] = after
         if resting[after] == 1 or (resting[after] == 2 and once == 0):
             ri[k, 0] = 0
+        elif resting[after] == 2 and once == 1:
+            ri[k, 0] = -1
     return n

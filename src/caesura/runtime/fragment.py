@@ -22,7 +22,7 @@ from caesura.plan.feedback import could_go
 from caesura.punctuation import MIN_TIME, Alignment, Intent, Pattern, Punctuation
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.graph import mergeable
-from caesura.runtime.mapper import late_packet, path, root_of, route, teller
+from caesura.runtime.mapper import late_packet, note_packet, path, root_of, route, teller
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 from caesura.runtime.rounds import Rounds
@@ -145,6 +145,8 @@ class Fragment:
                 self._align(label, alignment, mine)
         self.query.run()
         self.rounds.end()
+        for step, table in self.query.notes().items():
+            yield note_packet(table, step, f"{self.stage.number}:{self.bucket}")
         for departure in self.stage.departures:
             items = merged(self.query.take(departure.label))
             if departure.label.startswith(LOOP):

@@ -179,9 +179,14 @@ def late_packet(late: pa.Table, source: Source, producer: Node, origin: str) -> 
         now = traced(name, producer, source)
         columns.append(kept[now] if now in kept else pa.nulls(len(late), field.type))
         fields.append(field)
-    batch = pa.table(columns, schema=pa.schema(fields)).combine_chunks().to_batches()[0]
+    return note_packet(pa.table(columns, schema=pa.schema(fields)), source.step, origin)
+
+
+def note_packet(rows: pa.Table, step: str, origin: str) -> Packet:
+    """Rows with reasons on their way to the late table, under the name of the step that they are from."""
+    batch = rows.combine_chunks().to_batches()[0]
     nothing = np.zeros(len(batch), np.int64)
-    return Packet(0, LATE, 0, origin, 0, {"source": source.step}, (Page(nothing, nothing, batch),))
+    return Packet(0, LATE, 0, origin, 0, {"source": step}, (Page(nothing, nothing, batch),))
 
 
 def teller(stages: Stages, source: Node) -> Exchange:

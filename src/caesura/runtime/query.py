@@ -299,12 +299,22 @@ class Query:
         return self.claiming
 
     def late(self) -> dict[str, pa.Table]:
-        """Rows that the sources refused since the last call, by source."""
+        """Rows that the sources refused, and that steps have something to say of, since the last call."""
         tables = {label: r.ingress.drain_late() for label, r in self._readers.items()}
         for cell in self.graph.cells:
             if isinstance(cell.operator, Pacing):
                 tables[cell.label] = cell.operator.drain_late()
+        tables |= self.notes()
         return {label: table for label, table in tables.items() if table is not None}
+
+    def notes(self) -> dict[str, pa.Table]:
+        """Rows that steps have something to say of since the last call, by step."""
+        tables: dict[str, pa.Table] = {}
+        for cell in self.graph.cells:
+            table = cell.operator.drain_notes()
+            if table is not None:
+                tables[cell.label if cell.node.step in tables else cell.node.step] = table
+        return tables
 
     def counters(self) -> dict[str, Counters]:
         """What each step has done and holds."""
