@@ -157,7 +157,7 @@ def measure(name: str, events: int, repeat: int) -> dict[str, Any]:
 
 def main(argv: list[str]) -> None:
     """Runs the benchmark; ``--only N2`` picks one query, ``--only state`` all but the queries."""
-    from benchmarks import qre_state
+    from benchmarks import qre_spark, qre_state
 
     parser = argparse.ArgumentParser(prog="qre")
     parser.add_argument("--json", action="store_true")
@@ -173,6 +173,8 @@ def main(argv: list[str]) -> None:
         _show(measure(name, given.events, given.repeat), given.json)
     if given.only in ("", "state"):
         results = [qre_state.all_of(full=given.full)]
+    if given.spark:
+        results.append(qre_spark.n2(given.events))
     for some in results:
         for result in some:
             _show(result, given.json)

@@ -40,8 +40,8 @@ def _sql(text: str) -> Callable[[Data], Work]:
 
 
 _CLOSED = (
-    "select max(ts) filter (kind = 3) c, max(category) filter (kind = 1) g, sum(price) filter (kind in (1, 2)) p "
-    "from events where kind > 0 group by item having c is not null"
+    "select max(ts) filter (kind = 3) c, max(category) filter (kind = 1) g, "
+    "sum(price) filter (kind in (1, 2)) p from events where kind > 0 group by item having c is not null"
 )
 DUCK: dict[str, Callable[[Data], Work]] = {
     "Y1": _sql(
@@ -54,8 +54,9 @@ DUCK: dict[str, Callable[[Data], Work]] = {
     "N2": _sql(f"select c, avg(p) over (order by c) from ({_CLOSED})"),
     "N3": _sql(f"select c, g, avg(p) over (partition by g order by c) from ({_CLOSED})"),
     "N4": _sql(
-        f"select ts // {TEN_MINUTES} t, max(now) from (select ts, sum(case when kind = 3 then 0 else price end) "
-        "over (partition by item order by ts) now from events where kind > 0) group by 1"
+        f"select ts // {TEN_MINUTES} t, max(now) from (select ts, "
+        "sum(case when kind = 3 then 0 else price end) over (partition by item order by ts) now "
+        "from events where kind > 0) group by 1"
     ),
     "P6": _sql(
         "select d, quantile_disc(n, 0.5) over (order by d) from (select d, count(*) filter (kind = 1) n from "
@@ -63,8 +64,8 @@ DUCK: dict[str, Callable[[Data], Work]] = {
         "and 1 preceding), 0) d from events) group by d)"
     ),
     "P7 w=10^4": _sql(
-        "select sum((kind = 1 and value > 60)::int) over (order by ts rows between 9999 preceding and current row) "
-        "from events"
+        "select sum((kind = 1 and value > 60)::int) over "
+        "(order by ts rows between 9999 preceding and current row) from events"
     ),
 }
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from caesura import qre
 from caesura.expr import col
+from caesura.ops.where import Where
 from caesura.punctuation import INFINITY, Pattern
 from caesura.qre.oracle import UNDEFINED, denote
 from caesura.qre.query import Query
@@ -106,6 +107,24 @@ PER_TICK = qre.iter_last(
 )
 
 
+def entries(value: Any, row: Row) -> list[dict[str, Any]]:
+    return [{"id": key, "value": v} for key, v in value.items()]
+
+
+MAP_PER_TICK = qre.iter_last(
+    qre.map_collect(
+        qre.TICK,
+        "id",
+        qre.split(
+            qre.iter1(qre.atom(~qre.TICK, col("n"), items=TICKED), qre.sum()),
+            qre.match(qre.TICK, items=TICKED),
+            op=col("_0"),
+        ),
+        every=qre.letter(qre.TICK),
+    )
+)
+
+
 def case(
     name: str, query: Query, oracle: Callable[..., Rows], spec: InputSpec = SPEC, **options: Any
 ) -> None:
@@ -138,4 +157,18 @@ case(
     PER_TICK,
     lambda a, patterns, **_: answers(woven(ordered(a), 5, patterns[0]), PER_TICK, plain),
     ticks_every=5,
+)
+register(
+    LawCase(
+        "qre map per tick, by key",
+        build=lambda a: qre.over(
+            Where(inputs=(a,), predicate=col("id").is_not_null()), MAP_PER_TICK, ticks_every=5
+        ),
+        oracle=lambda a, patterns, **_: answers(
+            woven(ordered([r for r in a if r[2]["id"] is not None]), 5, patterns[0]), MAP_PER_TICK, entries
+        ),
+        inputs=(SPEC,),
+        liveness=slowest,
+        state_bound=lambda live: live[0],
+    )
 )

@@ -244,8 +244,8 @@ def test_a_key_that_leaves_is_told_of_once_and_freed(kernel: str) -> None:
 def test_a_key_that_answered_and_stays_closed_has_not_left(kernel: str) -> None:
     pair = qre.split(qre.atom(M, 1, items=ITEMS), qre.atom(E, 1, items=ITEMS), op=col("_0"))
     query = qre.partition(pair, by="v", again=False)
-    drawn = " LE RE | k v |\n 1 2 | M 1 | +\n 2 3 | E 1 | +\n 3 4 | E 1 | +\n 4 5 | E 2 | +\n 5 6 | E 2 | +\n-- 9 --"
-    rows, _ = departed(drawn, query, kernel=kernel)
+    drawn = " LE RE | k v |\n 1 2 | M 1 | +\n 2 3 | E 1 | +\n 3 4 | E 1 | +\n"
+    rows, _ = departed(drawn + " 4 5 | E 2 | +\n 5 6 | E 2 | +\n-- 9 --", query, kernel=kernel)
     assert [(r["LE"], r["v"]) for r in rows] == [(4, 2)]
 
 
@@ -255,8 +255,8 @@ def test_maps_that_can_come_no_more_are_told_of_and_freed(kernel: str) -> None:
         qre.iter1(qre.atom(M, 1, items=ITEMS), qre.sum()), qre.match(E, items=ITEMS), op=col("_0")
     )
     query = qre.map_collect(E, "v", body, every=qre.letter(E))
-    drawn = " LE RE | k v |\n 1 2 | M 1 | +\n 2 3 | E 0 | +\n 3 4 | M 7 | +\n 4 5 | E 0 | +\n 5 6 | M 8 | +\n 6 7 | E 0 | +\n-- 9 --"
-    rows, running = departed(drawn, query, kernel=kernel)
+    drawn = " LE RE | k v |\n 1 2 | M 1 | +\n 2 3 | E 0 | +\n 3 4 | M 7 | +\n 4 5 | E 0 | +\n"
+    rows, running = departed(drawn + " 5 6 | M 8 | +\n 6 7 | E 0 | +\n-- 9 --", query, kernel=kernel)
     assert [r["LE"] for r in rows] == [4]
     counters = next(c for c in running.counters().values() if "keys" in c.extra)
     assert counters.extra["keys"] == 0

@@ -175,7 +175,9 @@ def test_what_the_algebra_cannot_decide_is_a_verdict_of_its_own(monkeypatch: pyt
     of = qre.items(pa.schema([("a", pa.int64()), ("b", pa.int64())]))
     f, g = (col("a") * col("a") * 7 + 1 == col("b") * col("b") * 5), (col("a") + col("b") == 7919)
     text = refused(lambda: qre.or_(qre.atom(f, 1, items=of), qre.atom(g, 1, items=of)))
-    assert "cannot decide whether this query is well typed: it may be ambiguous if an item can satisfy" in text
+    assert (
+        "cannot decide whether this query is well typed: it may be ambiguous if an item can satisfy" in text
+    )
     assert "or install z3-solver, which compares columns." in text
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import caesura as cz
-from caesura import col
+from caesura import col, qre
 
 READINGS = pa.schema([("ts", pa.int64()), ("seg", pa.int64()), ("car", pa.string()), ("mph", pa.float64())])
 CHANGES = pa.schema(
@@ -62,6 +62,28 @@ def write(table: pa.Table, folder: Path, cuts: list[int]) -> Path:
     return folder
 
 
+def climbs(schema: pa.Schema) -> qre.Query:
+    """Per segment: a slow car, any number of fast ones, a car without a name. Many segments go astray."""
+    items = qre.items(schema)
+    slow, fast = col("mph").coalesce(0.0) < 10, col("mph").coalesce(0.0) >= 10
+    named = col("car").is_not_null()
+    pattern = qre.split(
+        qre.atom(slow & named, col("mph"), items=items),
+        qre.iter(qre.atom(fast & named, col("mph"), items=items), qre.max()),
+        qre.match(~named, items=items),
+        op={"top": col("_1"), "first": col("_0")},
+    )
+    return qre.partition(pattern, by="seg")
+
+
+def per_tick(schema: pa.Schema) -> qre.Query:
+    """Per period and segment how many readings there were."""
+    items = qre.items(schema, ticks=True)
+    counted = qre.iter1(qre.atom(~qre.TICK, 1, items=items), qre.sum())
+    body = qre.split(counted, qre.match(qre.TICK, items=items), op={"n": col("_0")})
+    return qre.iter_last(qre.map_collect(qre.TICK, "seg", body, every=qre.letter(qre.TICK)))
+
+
 def plans(folder: Path) -> dict[str, cz.Stream]:
     """Every operator, as a few outputs that share their sources."""
     points = cz.read.parquet(folder / "readings", time="ts", punctuate=cz.delay(4), name="readings")
@@ -94,5 +116,7 @@ def plans(folder: Path) -> dict[str, cz.Stream]:
         "kinds": lasting.select("seg").distinct().difference(loads.select("seg"), mode="bag"),
         "clipped": lasting.clip(loads, on="seg").points_at_end().union(lasting.points_at_start()),
         "totals": loads.group_by("seg").totals(n=cz.count(), load=cz.sum("load")),
+        "climbs": points.match(climbs(points.schema), order_by=["mph", "car"]),
+        "ticked": points.match(per_tick(points.schema), ticks_every=25),
         "sums": loads.group_by("load").tumbling(15).agg(n=cz.count(), hi=cz.max("seg"), s=cz.sum("seg")),
     }

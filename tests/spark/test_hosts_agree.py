@@ -58,10 +58,14 @@ def test_epochs_say_the_same_up_to_the_last_promise(spark: Any, buckets: Any, fo
 
 def test_late_rows_are_kept_with_their_reason(spark: Any, folder: Path) -> None:
     streams = given.plans(folder)
-    got = run_all({"whole": streams["whole"].node}, spark)["whole"].late["readings"]
+    results = run_all({name: streams[name].node for name in ("whole", "climbs")}, spark)
+    got = results["whole"].late["readings"]
     wanted = run(streams["whole"].node).late["readings"]
     assert _bag(got) == _bag(wanted)
     assert got.num_rows > 0
+    astray = run(streams["climbs"].node).late["qre"]
+    assert _bag(results["climbs"].late["qre"]) == _bag(astray)
+    assert astray.num_rows > 0
 
 
 def _bag(table: Any) -> Counter[tuple[object, ...]]:

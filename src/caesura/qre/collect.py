@@ -54,6 +54,15 @@ def core(query: Query) -> tuple[MapCollect, bool] | None:
     return None
 
 
+def anew_at_every_tick(node: MapCollect, again: bool) -> bool:
+    """Whether every tick brings a map and nothing of what was before it counts behind it."""
+    by_tick = isinstance(node.sync, Column) and node.sync.name == TICK
+    if not again or not by_tick or node.items is None:
+        return False
+    rate = _rate(node, again)
+    return bool(rate[0, 0] >= 0 and rate[rate[0, 0], 1] == 2)
+
+
 @dataclass
 class Syncs:
     """A page's synchronisation items: before which rows, and their columns (one row each, or one for all)."""

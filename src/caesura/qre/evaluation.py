@@ -41,7 +41,6 @@ from caesura.qre.types import MapOf, Record, to_arrow
 from caesura.qre.weaving import woven
 
 
-
 class Evaluator:
     """Runs a query page by page; the state is one value that can be saved."""
 

@@ -22,6 +22,7 @@ from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Column
 from caesura.plan import OUTPUT_ONLY, Duration, FeedbackRule, Node, Operator, Properties, here, shown, ticks
 from caesura.punctuation import Pattern
+from caesura.qre.collect import anew_at_every_tick, core
 from caesura.qre.evaluation import Evaluator, Kernel
 from caesura.qre.inference import value_type
 from caesura.qre.items import TICK, Items
@@ -82,14 +83,27 @@ class Over(Node):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OverEachKey(Over):
-    """A query that is partitioned by columns: every key can be worked on in a place of its own."""
+    """A query whose keys can each be worked on in a place of their own.
+
+    So are the keys of a partition by columns, and those of a map that comes at every tick and begins anew:
+    every place has the ticks that it needs, and a map's entries need not meet.
+    """
 
     kind = "qre"
     partitioning = "key"
 
     def keys(self, port: int) -> tuple[str, ...]:
-        assert isinstance(self.query, Partition)
-        return tuple(e.name for _, e in self.query.by if isinstance(e, Column))
+        return apart_by(self.query) or ()
+
+
+def apart_by(query: Query) -> tuple[str, ...] | None:
+    """The columns by which a query may be cut into queries of their own; None for no such columns."""
+    by = query.by if isinstance(query, Partition) else ()
+    found = core(query)
+    if found is not None and anew_at_every_tick(*found):
+        by = found[0].by
+    names = [e.name for _, e in by if isinstance(e, Column)]
+    return tuple(names) if names and len(names) == len(by) else None
 
 
 def over(
@@ -128,8 +142,7 @@ def _made(
     if every is not None and every <= 0:
         raise PlanError(f"ticks every {every} never come.", remedy="Give a positive period, like '1s'.")
     bound = _bound(query, inner, every is not None)
-    split_by_key = isinstance(bound, Partition) and all(isinstance(e, Column) for _, e in bound.by)
-    make = OverEachKey if split_by_key else Over
+    make = OverEachKey if apart_by(bound) else Over
     return make(
         inputs=(inner,), query=bound, order_by=names, every=every, lives=lives, kernel=kernel, name=name
     )

@@ -7,6 +7,7 @@ illegal; so answers never have to be taken back, and what waits is bounded by wh
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,8 @@ class QueryOperator(Operator):
             later += [late] if len(late) else []
         self.fresh = later
         parts = [p for p in parts if len(p[1])]
-        borders = zip(parts, parts[1:], strict=False)
-        if all(_rising(le) for _, le in parts) and all(a[1][-1] < b[1][0] for a, b in borders):
+        apart = all(a[1][-1] < b[1][0] for a, b in pairwise(parts))
+        if apart and all(_rising(le) for _, le in parts):
             return parts
         batch, le = parts[0]
         if len(parts) > 1:
@@ -281,7 +282,7 @@ def _rising(le: I64) -> bool:
 
 def _cut(page: Page, bound: int) -> tuple[Page, Page]:
     """The events before a bound and the others."""
-    if len(page) == 0 or page.le[-1] < bound and page.le.max() < bound:
+    if len(page) == 0 or page.le.max() < bound:
         return page, page.slice(0, 0)
     early = page.le < bound
     count = int(early.sum())
