@@ -8,7 +8,7 @@
 >>> of = items(pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.int64(), False)]))
 >>> a, b = atom(col("k") == 1, col("v"), items=of), atom(col("k") == 2, items=of)
 >>> query = split(iter_(a, sum_()), b, op=col("_0"))
->>> auto = automaton(query)
+>>> auto, _ = automaton(query)
 >>> len(auto.masks), len(auto.states), auto.registers
 (2, 3, {'s2': 'i'})
 """
@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 
 from caesura.qre import ir
 from caesura.qre.checking import letters_of
-from caesura.qre.fragments import STORE, Assign, Builder, Fragment, Ring
-from caesura.qre.inference import value_type
+from caesura.qre.fragments import BEGIN, STORE, Assign, Builder, Fragment, Ring
 from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
 from caesura.qre.lowering import NotCompiled, Word, leaves
@@ -58,6 +57,8 @@ class State:
     """Per letter the next state's number and the moves."""
     resting: bool = False
     """Whether its future is that of the start, and nothing is held."""
+    restart: int = 0
+    """The state in which a thread stands at the start too."""
 
 
 @dataclass
@@ -89,12 +90,17 @@ class Automaton:
         return slot if self.shared.get(slot) else f"{slot}@{position}"
 
 
-def automaton(query: Query) -> Automaton:
-    """Compiles a query without maps; raises `NotCompiled` where only the twin will do."""
+def automaton(
+    query: Query, *, make: type[Builder] = Builder, restarts: bool = False
+) -> tuple[Automaton, Builder]:
+    """Compiles a query, with maps if the builder knows them; `restarts` lets threads begin at any time.
+
+    Raises `NotCompiled` where only the twin will do.
+    """
     assert query.items is not None
     inputs = Inputs(query.items)
     letters = letters_of(query)
-    builder = Builder(inputs, letters.mask)
+    builder = make(inputs, letters.mask)
     fragment = builder.build(query)
     for predicate in letters.exprs:
         inputs.truth(predicate)
@@ -103,16 +109,16 @@ def automaton(query: Query) -> Automaton:
     for (p, q), put in fragment.follow.items():
         moves.setdefault(p, []).append(Move(p, q, put))
     auto = Automaton(
-        value_type(query), letters, inputs, fragment.masks, moves, last, builder.rings, builder.kinds
+        builder.type(query), letters, inputs, fragment.masks, moves, last, builder.rings, builder.kinds
     )
     _trim(auto, fragment)
     _fold_constants(auto)
     _find_needs(auto)
     auto.inits = builder.inits
     merge(auto)
-    _determinise(auto)
+    _determinise(auto, restarts)
     _allot(auto)
-    return auto
+    return auto, builder
 
 
 def _trim(auto: Automaton, fragment: Fragment) -> None:
@@ -167,7 +173,7 @@ def _flow(value: dict[tuple[int, str], Term | None], p: int, move: Move) -> bool
     q = move.target
     held = {s for (at, s) in value if at == p}
     for s in {*held, *move.put}:
-        if s.startswith(STORE):
+        if s.startswith((STORE, BEGIN)):
             continue
         if s in move.put:
             got: Term | None = ir.substitute(move.put[s], lambda x: value.get((p, x.payload)))
@@ -205,7 +211,7 @@ def _find_needs(auto: Automaton) -> None:
             move.answer = answer(auto, move)
             move.accepts, move.mask = move.target in auto.last, auto.masks[move.target]
             kept = need[move.target]
-            move.put = {s: t for s, t in move.put.items() if s in kept or s.startswith(STORE)}
+            move.put = {s: t for s, t in move.put.items() if s in kept or s.startswith((STORE, BEGIN))}
 
 
 def answer(auto: Automaton, move: Move) -> list[Word]:
@@ -228,23 +234,30 @@ def _reads(move: Move, wanted: set[str]) -> set[str]:
     return out
 
 
-def _determinise(auto: Automaton) -> None:
+def _determinise(auto: Automaton, restarts: bool) -> None:
     """The sets of positions that words lead to, as far as they are few."""
     numbers: dict[frozenset[int], int] = {frozenset([START]): 0}
     states = [State(frozenset([START]))]
     by_letter = {p: _sorted(auto, some) for p, some in auto.moves.items()}
+
+    def number(target: frozenset[int]) -> int:
+        if target not in numbers:
+            numbers[target] = len(states)
+            states.append(State(target))
+        return numbers[target]
+
     for state in states:
         letters = {c for p in state.positions for c in by_letter.get(p, {})}
         for c in sorted(letters):
-            moves = [m for p in state.positions for m in by_letter.get(p, {}).get(c, [])]
+            found = [m for p in sorted(state.positions) for m in by_letter.get(p, {}).get(c, [])]
+            moves = list({m.target: m for m in reversed(found)}.values())
             target = frozenset(m.target for m in moves if auto.moves.get(m.target))
-            if target not in numbers:
-                if len(states) > MOST_STATES:
-                    auto.states = []
-                    return
-                numbers[target] = len(states)
-                states.append(State(target))
-            state.moves[c] = (numbers[target], moves)
+            state.moves[c] = (number(target), moves)
+        if restarts:
+            state.restart = number(state.positions | {START})
+        if len(states) > MOST_STATES:
+            auto.states = []
+            return
     start = states[0]
     for state in states[1:]:
         state.resting = _shape(state) == _shape(start)

@@ -49,6 +49,9 @@ OPS = (
     "store",
     "put_i",
     "put_f",
+    "push_i",
+    "push_f",
+    "make",
 )
 CODE = {name: number for number, name in enumerate(OPS)}
 
@@ -112,9 +115,21 @@ class _Coder:
             return base + self.columns[term.kind][term.payload]
         if term not in fresh:
             args = [self.place(a, fresh) for a in term.args]
+            if term.op in ("defer", "collect"):
+                return self._deferred(term, args, fresh)
             fresh[term] = self.first + len(fresh)
             self.most = max(self.most, fresh[term] + 1)
             self.emit(_opcode(term), fresh[term], args, self._ring(term))
+        return fresh[term]
+
+    def _deferred(self, term: Term, args: list[int], fresh: dict[Term, int]) -> int:
+        """Writes down what is to be worked out later, and of what; a map is of nothing but its row."""
+        for a, place in zip(term.args, args, strict=True):
+            self.emit(f"push_{a.kind}", 0, [place])
+        fresh[term] = self.first + len(fresh)
+        self.most = max(self.most, fresh[term] + 1)
+        number = term.payload if term.op == "defer" else -1 - term.payload
+        self.emit("make", fresh[term], [number, len(args)])
         return fresh[term]
 
     def _ring(self, term: Term) -> int:

@@ -27,7 +27,7 @@ from caesura.qre.positions import bits, positions
 from caesura.qre.query import MapCollect, Query, Split
 from caesura.qre.regex import Star
 from caesura.qre.slots import KeySlots
-from caesura.qre.stage import CHUNK, NOTHING, Array, Stage
+from caesura.qre.stage import CHUNK, NO_FLOATS, NO_LOG, NOTHING, Array, Stage
 from caesura.qre.types import to_arrow
 
 MOST_RATES = 1000
@@ -255,7 +255,7 @@ class CollectStage(Stage):
                 self.rate,
                 self.active,
                 self.meta,
-                *(out_row, out_slot, out_i, out_f, maps),
+                *(out_row, out_slot, out_i, out_f, maps, NO_LOG, NO_FLOATS),
             )
             n, m = int(self.meta[2]), int(self.meta[3])
             outs.append(

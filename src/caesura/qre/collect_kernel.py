@@ -89,6 +89,8 @@ def run_collect(
     out_i: Array,
     out_f: Array,
     maps: Array,
+    none: Array,
+    nothing: Array,
 ) -> int:
     """Feeds rows; gives the row reached, which is short of ``hi`` when answers would not fit.
 
@@ -136,7 +138,9 @@ def run_collect(
                 ri[k, 0] = DEAD
                 continue
             fill(nci, ncf, si, sf, ri, rf, k)
-            interpret(code, steps[state, letter, 1], steps[state, letter, 2], si, sf, ri, rf, rings, k)
+            begin = steps[state, letter, 1]
+            end = steps[state, letter, 2]
+            interpret(code, begin, end, si, sf, ri, rf, rings, k, none, none[0], nothing, none[1])
             ri[k, 0] = after
             if bring and k > 0 and steps[state, letter, 3] == 1:
                 n = meta[2]

@@ -9,15 +9,16 @@ thread stands at a position. `combine` runs its parts in step: its positions are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from caesura.expr import Expr
 from caesura.qre import ir
-from caesura.qre.inference import value_type
+from caesura.qre.inference import part_types, value_type
 from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
 from caesura.qre.lowering import NotCompiled, Value, Word, fitted, flattened, leaves, lowered, rebuilt
+from caesura.qre.operations import Operation
 from caesura.qre.query import Atom, Combine, Iter, Or, Query, Split, Window, key_of
 from caesura.qre.query import Value as Empty
 from caesura.qre.regex import Star
@@ -30,6 +31,8 @@ MOST_POSITIONS = 4000
 
 STORE = "ring:"
 """The name of what a step writes into a ring, instead of a slot."""
+BEGIN = "begin:"
+"""The name of what a step says of a map inside the query: it may begin with this item."""
 
 
 @dataclass
@@ -68,12 +71,24 @@ class Builder:
         self.inits: Assign = {}
         """What a fold is before its first value, by slot, where that is known."""
 
+    def type(self, query: Query) -> ValueType:
+        """The type of a node's value as threads hold it."""
+        return value_type(query)
+
+    def lower(self, op: Operation, env: dict[str, Value], types: dict[str, ValueType]) -> Value:
+        """An operation on values of these types."""
+        return lowered(op, env)
+
+    def fit(self, value: Value, t: ValueType, was: ValueType) -> Value:
+        """A value of one type as another wants it."""
+        return fitted(value, t)
+
     def build(self, query: Query) -> Fragment:
         match query:
             case Atom():
                 return self._atom(query)
             case Empty(op=op):
-                return Fragment(empty=fitted(lowered(op, {}), value_type(query)))
+                return Fragment(empty=fitted(lowered(op, {}), self.type(query)))
             case Split():
                 return self._split(query)
             case Iter():
@@ -108,7 +123,7 @@ class Builder:
 
     def _atom(self, query: Atom) -> Fragment:
         here = next(self._positions)
-        t = value_type(query)
+        t = self.type(query)
         names, read = self.held(t)
         put = self.keep(names, self.inputs.value(query.op), t)
         return Fragment({here: self.mask(query.predicate)}, {here: put}, {}, {here: read})
@@ -120,7 +135,7 @@ class Builder:
             return once
         if _is_iter_last(query):
             return self._last_of_many(query.parts[1])
-        types = [value_type(p) for p in query.parts]
+        types = [self.type(p) for p in query.parts]
         done = self.build(query.parts[0])
         lasts: dict[int, list[Value]] = {p: [v] for p, v in done.last.items()}
         begun: list[Value] | None = None if done.empty is None else [done.empty]
@@ -167,10 +182,11 @@ class Builder:
     def _closed(
         self, query: Split | Combine, done: Fragment, lasts: dict[int, list[Value]], begun: list[Value] | None
     ) -> Fragment:
-        t = value_type(query)
+        t = self.type(query)
 
         def joined(values: list[Value]) -> Value:
-            return fitted(lowered(query.op, dict(zip(query.names, values, strict=True))), t)
+            env = dict(zip(query.names, values, strict=True))
+            return fitted(self.lower(query.op, env, part_types(query)), t)
 
         done.last = {p: joined(values) for p, values in lasts.items()}
         done.empty = None if begun is None else joined(begun)
@@ -178,13 +194,16 @@ class Builder:
 
     def _iter(self, query: Iter) -> Fragment:
         """Each value is folded in as soon as it is there, so that a thread holds the fold alone."""
-        t = value_type(query)
+        t = self.type(query)
         body = self.build(query.body)
         names, acc = self.held(t)
         ahead, folded = self.held(t)
-        start = fitted(lowered(query.init, {}), t)
+        start = self.fit(lowered(query.init, {}), t, query.init.type({}))
+        types = {"acc": value_type(query), "x": value_type(query.body)}
         self.inits |= {s: c for s, c in self.keep(ahead, start, t).items() if c.op == "const"}
-        again = {p: fitted(lowered(query.op, {"acc": acc, "x": v}), t) for p, v in body.last.items()}
+        again = {
+            p: fitted(self.lower(query.op, {"acc": acc, "x": v}, types), t) for p, v in body.last.items()
+        }
         put = self.keep(names, folded, t)
         for p in again:
             for q, first in body.first.items():
@@ -208,9 +227,9 @@ class Builder:
 
     def _window(self, query: Window) -> Fragment:
         """As an iteration; the oldest value is read from a ring and taken out of the fold again."""
-        t = value_type(query)
+        t = self.type(query)
         counted = query.fold.name == "count"
-        if query.fold.evict is None or not exact(t) or not (counted or value_type(query.body) == INT):
+        if query.fold.evict is None or not exact(t) or not (counted or self.type(query.body) == INT):
             raise NotCompiled(
                 f"a sliding window by '{query.fold}' that values cannot be taken out of exactly"
             )
@@ -252,7 +271,7 @@ class Builder:
                 raise NotCompiled("a sliding window over values that may be null")
             x = Word(ir.select(x.there, x.term, ir.const(0)))
         full = ir.eq(held, ir.const(query.size))
-        t = value_type(query)
+        t = self.type(query)
         after = fitted(lowered(query.fold.step, {"acc": acc, "x": x}), t)
         oldest = Word(Term("ring", "i", (head,), ring.name))
         less = fitted(lowered(query.fold.evict, {"acc": after, "x": oldest}), t)
@@ -263,15 +282,16 @@ class Builder:
         return value, (onward, count_, Term("store", "i", (head, x.term), ring.name))
 
     def _or(self, query: Or) -> Fragment:
-        t = value_type(query)
+        t = self.type(query)
         out = Fragment()
         for part in query.parts:
             one = self.build(part)
             out.masks |= one.masks
             out.first |= one.first
             out.follow |= one.follow
-            out.last |= {p: fitted(v, t) for p, v in one.last.items()}
-            out.empty = fitted(one.empty, t) if one.empty is not None else out.empty
+            own = value_type(part)
+            out.last |= {p: self.fit(v, t, own) for p, v in one.last.items()}
+            out.empty = self.fit(one.empty, t, own) if one.empty is not None else out.empty
         return out
 
     def _combine(self, query: Combine) -> Fragment:
@@ -341,7 +361,7 @@ def _moved(w: Word, put: Assign) -> Word:
     def read(x: Term) -> Term | None:
         return put.get(x.payload)
 
-    return Word(ir.substitute(w.term, read), ir.substitute(w.there, read), w.text)
+    return replace(w, term=ir.substitute(w.term, read), there=ir.substitute(w.there, read))
 
 
 def _followers(f: Fragment) -> dict[int, list[tuple[int, Assign]]]:
@@ -351,4 +371,4 @@ def _followers(f: Fragment) -> dict[int, list[tuple[int, Assign]]]:
     return out
 
 
-__all__ = ["STORE", "Assign", "Builder", "Fragment", "Ring"]
+__all__ = ["BEGIN", "STORE", "Assign", "Builder", "Fragment", "Ring"]

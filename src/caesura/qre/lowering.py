@@ -17,7 +17,7 @@ from caesura.qre import ir
 from caesura.qre.ir import FALSE, TRUE, Kind, Term
 from caesura.qre.operations import ExprOp, Operation, RecordOp
 from caesura.qre.scalar import wide
-from caesura.qre.types import Approx, Record, Scalar, ValueType
+from caesura.qre.types import Approx, Opaque, Record, Scalar, ValueType
 
 
 class NotCompiled(Exception):  # noqa: N818 - a verdict, not an error
@@ -32,13 +32,21 @@ class Word:
     there: Term = TRUE
     text: bool = False
     """Whether the word is a text's code: equal exactly for equal texts, in no order."""
+    handle: bool = False
+    """Whether the word is the number of a value that is worked out later."""
 
 
 Value: TypeAlias = "Word | dict[str, Value]"
 
 
+HANDLE = Opaque()
+"""The type, known by identity, of values that are worked out later; threads hold their numbers."""
+
+
 def kind_of(t: ValueType) -> Kind:
     """How a scalar type lies in a register."""
+    if t is HANDLE:
+        return "i"
     if isinstance(t, Approx):
         return "f"
     if not isinstance(t, Scalar):

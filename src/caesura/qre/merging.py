@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from caesura.qre import ir
-from caesura.qre.fragments import STORE
+from caesura.qre.fragments import BEGIN, STORE
 from caesura.qre.ir import Term
 from caesura.qre.lowering import Word
 
@@ -63,7 +63,7 @@ def _filled(auto: Automaton, gone: int, kept: int) -> dict[str, Term] | None:
 def _entering(auto: Automaton, put: dict[str, Term], kept: int, filled: dict[str, Term]) -> dict[str, Term]:
     """The assignment of a move that led to the one, when it leads to the other."""
     more = {s: ir.substitute(t, lambda x: put.get(x.payload)) for s, t in filled.items()}
-    return {s: t for s, t in {**put, **more}.items() if s in auto.need[kept] or s.startswith(STORE)}
+    return {s: t for s, t in {**put, **more}.items() if s in auto.need[kept] or s.startswith((STORE, BEGIN))}
 
 
 def _shape(

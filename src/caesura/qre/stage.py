@@ -32,6 +32,8 @@ CHUNK = 32_768
 HOT = 1_000_000
 Array = np.ndarray[Any, Any]
 NOTHING: I64 = np.zeros(0, np.int64)
+NO_LOG: I64 = np.zeros((2, 4), np.int64)
+NO_FLOATS: Array = np.zeros(0, np.float64)
 _ZEROS = np.zeros(CHUNK, np.int64)
 
 
@@ -56,7 +58,7 @@ class Stage:
         self.query = query
         self.by: tuple[tuple[str, Expr], ...] = query.by if isinstance(query, Partition) else ()
         body = query.body if isinstance(query, Partition) else query
-        self.auto: Automaton = automaton(body)
+        self.auto: Automaton = self._automaton(body)
         only = query.only if isinstance(query, Partition) else None
         self.once = int(not query.again) if isinstance(query, Partition) else 2
         self._only = None if only is None else self.auto.inputs.truth(only)
@@ -89,6 +91,9 @@ class Stage:
         self.sf = np.zeros(self.tables.scratch + 2, np.float64)
         self.si[: len(self.tables.consts_i)] = self.tables.consts_i
         self.sf[: len(self.tables.consts_f)] = self.tables.consts_f
+
+    def _automaton(self, body: Query) -> Automaton:
+        return automaton(body)[0]
 
     def _reserve(self, rows: int) -> None:
         """Registers for this many keys, kept as they are; new keys stand at the start."""
@@ -308,9 +313,14 @@ class Stage:
             left,
             self.work,
             self.once,
+            *self._log(size, lo),
         )
         self.gone = np.append(self.gone, left[1 : left[0] + 1] + lo)
         return out_row[:n] + lo, out_i[:, :n].copy(), out_f[:, :n].copy()
+
+    def _log(self, size: int, lo: int) -> tuple[Array, ...]:
+        """Where the kernel writes what is worked out later, and the states that it passes: nowhere."""
+        return NO_LOG, NO_LOG[0], NO_FLOATS, NO_LOG[1], NOTHING
 
     def gathered(self, arrays: list[Array], lo: int, hi: int) -> tuple[Array, Array, I64]:
         """A chunk's columns side by side, whole numbers and doubles, and how many constants there are."""

@@ -17,9 +17,25 @@ Array = Any
 
 @kernel
 def interpret(
-    code: Array, begin: int, end: int, si: Array, sf: Array, ri: Array, rf: Array, rings: Array, k: int
+    code: Array,
+    begin: int,
+    end: int,
+    si: Array,
+    sf: Array,
+    ri: Array,
+    rf: Array,
+    rings: Array,
+    k: int,
+    log: Array,
+    log_i: Array,
+    log_f: Array,
+    cursor: Array,
 ) -> None:
-    """Runs instructions on the scratch arrays; puts go to the key's registers."""
+    """Runs instructions on the scratch arrays; puts go to the key's registers.
+
+    What is worked out later is logged as (operation, row, first argument), its arguments apart; ``cursor``
+    holds (logged, arguments, row, number of the first logged).
+    """
     for at in range(begin, end):
         op = code[at, 0]
         to = code[at, 1]
@@ -90,8 +106,20 @@ def interpret(
             rings[c, k, si[to]] = si[a]
         elif op == 29:
             ri[k, to + 1] = si[a]
-        else:
+        elif op == 30:
             rf[k, to] = sf[a]
+        elif op == 31:
+            log_i[cursor[1]] = si[a]
+            cursor[1] += 1
+        elif op == 32:
+            log_f[cursor[1]] = sf[a]
+            cursor[1] += 1
+        else:
+            log[cursor[0], 0] = a
+            log[cursor[0], 1] = cursor[2]
+            log[cursor[0], 2] = cursor[1] - b
+            si[to] = cursor[3] + cursor[0]
+            cursor[0] += 1
 
 
 @kernel
@@ -126,13 +154,18 @@ def run_tables(
     left: Array,
     work: Array,
     once: int,
+    log: Array,
+    log_i: Array,
+    log_f: Array,
+    cursor: Array,
+    trace: Array,
 ) -> int:
     """Feeds rows, each to its key; gives how many answers were written.
 
     A key that can never match again begins anew (`once` 0) or stays closed (`once` 1; 2 for a stream
     without keys, which has left the language only when another item comes); `left`
     receives the items that led out of the language: how many, then their rows; `work` the most
-    instructions that one item took.
+    instructions that one item took; `trace`, unless it is empty, the state before each item.
     """
     n = 0
     nci = consts[0]
@@ -143,6 +176,8 @@ def run_tables(
         k = slots[i]
         state = ri[k, 0]
         letter = letters[i]
+        if len(trace) > 0:
+            trace[i] = state
         if state < 0 or letter < 0:
             continue
         after = steps[state, letter, 0]
@@ -158,7 +193,8 @@ def run_tables(
             sf[ncf + nrf + j] = columns_f[j, i]
         begin = steps[state, letter, 1]
         end = steps[state, letter, 2]
-        interpret(code, begin, end, si, sf, ri, rf, rings, k)
+        cursor[2] = i
+        interpret(code, begin, end, si, sf, ri, rf, rings, k, log, log_i, log_f, cursor)
         work[0] = max(work[0], end - begin)
         if steps[state, letter, 3] == 1:
             out_row[n] = i
