@@ -158,3 +158,37 @@ def _join(rng: random.Random) -> Expr:
             col("_0").greatest(col("_1")),
         ]
     )
+
+
+def with_maps_inside(rng: random.Random) -> Query:
+    """A well-typed query with maps somewhere inside it, other than at its top."""
+    while True:
+        try:
+            return _around(rng, rng.choice([1, 1, 2]))
+        except CaesuraError:
+            continue
+
+
+def _around(rng: random.Random, depth: int) -> Query:
+    if depth == 0:
+        return _collected(rng, 1, ITEMS, {})
+    inner = _around(rng, depth - 1)
+    own = q.atom(rng.choice(PREDICATES), rng.choice(VALUES), items=ITEMS)
+    match rng.choice(["iter", "iter1", "split", "split_after", "twice", "or", "combine", "last", "op"]):
+        case "iter":
+            return q.iter_(inner, _fold(rng))
+        case "iter1":
+            return q.iter1(inner, _fold(rng))
+        case "split":
+            return q.split(inner, own, op=_join(rng))
+        case "split_after":
+            return q.split(own, inner, op=_join(rng))
+        case "twice":
+            return q.split(inner, _around(rng, depth - 1), op=_join(rng))
+        case "or":
+            return q.or_(q.split(own, inner, op=col("_1")), own)
+        case "combine":
+            return q.combine(inner, rng.choice([q.apply(inner, col("_0") + 1), inner]), op=_join(rng))
+        case "last":
+            return q.iter_last(q.split(own, inner, op=_join(rng)))
+    return q.iter_(inner, 1, col("acc") * 2 - col("x").coalesce(0))

@@ -30,7 +30,9 @@ def adopt(ri: Array, rf: Array, rings: Array, k: int) -> None:
 
 @kernel
 def alike(ri: Array, rf: Array, rings: Array, k: int) -> bool:
-    """Whether a key's state is the shared one."""
+    """Whether a key's state is the shared one; where no thread has read anything, no register counts."""
+    if ri[k, 0] == ri[0, 0] and ri[k, 0] <= 0:
+        return True
     for j in range(ri.shape[1]):
         if ri[k, j] != ri[0, j]:
             return False
@@ -155,4 +157,105 @@ def run_collect(
             meta[0] = settle(ri, rf, rings, active, meta[0], again)
             if again:
                 meta[1] = 0
+    return hi
+
+
+@kernel
+def begin_all(ri: Array, rf: Array, rings: Array, restart: Array, active: Array, count: int) -> int:
+    """A thread begins at the start of every key's automaton, and of the shared one."""
+    for j in range(-1, count):
+        k = 0 if j < 0 else active[j]
+        ri[k, 0] = 0 if ri[k, 0] < 0 else restart[ri[k, 0]]
+    return settle(ri, rf, rings, active, count, False)
+
+
+@kernel
+def run_nested(
+    lo: int,
+    hi: int,
+    slots: Array,
+    letters: Array,
+    synced: Array,
+    starts: Array,
+    wants: Array,
+    columns_i: Array,
+    columns_f: Array,
+    consts: Array,
+    code: Array,
+    steps: Array,
+    restart: Array,
+    void: int,
+    ri: Array,
+    rf: Array,
+    rings: Array,
+    si: Array,
+    sf: Array,
+    out_place: int,
+    active: Array,
+    meta: Array,
+    out_slot: Array,
+    out_i: Array,
+    out_f: Array,
+    maps: Array,
+    none: Array,
+    nothing: Array,
+) -> int:
+    """As `run_collect`, where threads begin and maps come when the query around it says so.
+
+    ``void`` is the state without threads, which is as good as dead until some begin.
+    """
+    nci = consts[0]
+    ncf = consts[1]
+    nri = ri.shape[1] - 1
+    nrf = rf.shape[1]
+    for i in range(lo, hi):
+        sync = synced[i]
+        bring = wants[i]
+        if bring and (meta[2] + meta[0] > len(out_slot) or meta[3] >= len(maps)):
+            return i
+        if starts[i]:
+            meta[0] = begin_all(ri, rf, rings, restart, active, meta[0])
+        if bring:
+            maps[meta[3], 0] = i
+            maps[meta[3], 1] = meta[2]
+            meta[3] += 1
+        first = slots[i]
+        last = first + 1
+        if sync:
+            first = -1
+            last = meta[0]
+        elif ri[first, 0] == SHARED:
+            adopt(ri, rf, rings, first)
+            active[meta[0]] = first
+            meta[0] += 1
+        for j in range(columns_i.shape[0]):
+            si[nci + nri + j] = columns_i[j, i]
+        for j in range(columns_f.shape[0]):
+            sf[ncf + nrf + j] = columns_f[j, i]
+        for at in range(first, last):
+            k = at
+            if sync:
+                k = 0 if at < 0 else active[at]
+            state = ri[k, 0]
+            if state < 0:
+                continue
+            letter = letters[i]
+            after = steps[state, letter, 0]
+            if after < 0:
+                ri[k, 0] = DEAD
+                continue
+            fill(nci, ncf, si, sf, ri, rf, k)
+            begin = steps[state, letter, 1]
+            end = steps[state, letter, 2]
+            interpret(code, begin, end, si, sf, ri, rf, rings, k, none, none[0], nothing, none[1])
+            ri[k, 0] = DEAD if after == void else after
+            if bring and k > 0 and steps[state, letter, 3] == 1:
+                n = meta[2]
+                out_slot[n] = k
+                for j in range(out_i.shape[0]):
+                    out_i[j, n] = si[out_place + j]
+                    out_f[j, n] = sf[out_place + j]
+                meta[2] = n + 1
+        if sync:
+            meta[0] = settle(ri, rf, rings, active, meta[0], False)
     return hi

@@ -28,8 +28,10 @@ from caesura.events.page import empty_page
 from caesura.kernels.hashing import I64
 from caesura.qre.collect import CollectStage, Maps, core
 from caesura.qre.combinators import Twin
+from caesura.qre.deferral import has_maps
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.lowering import NotCompiled
+from caesura.qre.nested import NestedStage
 from caesura.qre.oracle import UNDEFINED
 from caesura.qre.outputs import as_rows, flat, output_schema
 from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, walk
@@ -93,6 +95,10 @@ class Evaluator:
             self._names = [n for n, _ in stage.by]
             self._applied = _applied(self.query)
             return stage
+        if has_maps(self.query):
+            if isinstance(self.query, Partition):
+                raise NotCompiled("a map_collect inside a partition")
+            return NestedStage(self.query)
         return Stage(self.query, kernel=self.kernel)
 
     # Running.
@@ -115,6 +121,8 @@ class Evaluator:
             return got
         if isinstance(self.stage, CollectStage):
             return self._collected(self.stage, batch, le, re)
+        if isinstance(self.stage, NestedStage):
+            return as_rows(self.query, self._nested(self.stage, batch, le, re), batch, self.schema)
         if isinstance(self.stage, Stage):
             answers = self.stage.run(batch, le, re)
             self.gone = self.stage.gone
@@ -154,10 +162,17 @@ class Evaluator:
         if isinstance(self.stage, SketchStage):
             rows, out = self.stage.run(batch, le, re)
             return _spread(rows, out.column(0).to_pylist(), batch.num_rows)
+        if isinstance(self.stage, NestedStage):
+            return self._nested(self.stage, batch, le, re)
         if isinstance(self.stage, Stage):
             answers = self.stage.run(batch, le, re)
             return _spread(answers.rows, answers.values.to_pylist(), batch.num_rows)
         return self._plain(batch, le, re)
+
+    def _nested(self, stage: NestedStage, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> list[Any]:
+        values = stage.answers(batch, le, re)
+        self.gone = stage.gone
+        return values
 
     def _plain(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> list[Any]:
         assert self.twin is not None
@@ -262,6 +277,8 @@ class Evaluator:
             self.stage.memory = state["memory"]
             self.stage.pieces.load(state["pieces"])
             return
+        if isinstance(self.stage, NestedStage):
+            self.stage.restored(state.pop("nested"))
         texts = state.pop("texts", None)
         if isinstance(self.stage, Stage) and texts is not None:
             self.stage.auto.inputs.texts = texts
@@ -314,6 +331,8 @@ class Evaluator:
         parts.append(_many(len(auto.registers), "register"))
         kind = "kernel per key" if self.stage.by else "kernel"
         maps = ", maps collected" if isinstance(self.stage, CollectStage) else ""
+        if isinstance(self.stage, NestedStage):
+            maps = f", {_many(len(self.stage.inner), 'map')} inside"
         applied = ", applied to maps in Python" if self.ops else ""
         return f"{kind}: {', '.join(parts)}{maps}{applied}"
 
@@ -328,6 +347,8 @@ def _state(held: Any) -> dict[str, Any]:
     state = {name: getattr(held, name) for name in _SAVED if hasattr(held, name)}
     if isinstance(held, SketchStage):
         return {"memory": held.memory, "pieces": held.pieces.save()}
+    if isinstance(held, NestedStage):
+        state["nested"] = held.saved()
     if isinstance(held, Stage):
         state["texts"] = held.auto.inputs.texts
     return state

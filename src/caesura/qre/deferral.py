@@ -1,0 +1,130 @@
+"""Maps inside a query: which way a stream is read never depends on values, so values may come later.
+
+A thread holds the number of a value that is made of maps; the kernel logs what it is to be made of, and
+each logged value is worked out once, in order, when the page has been read. Maps are few: they come with
+synchronisation items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from caesura.expr import Expr
+from caesura.qre import ir
+from caesura.qre.fragments import BEGIN, Builder, Fragment
+from caesura.qre.inference import value_type
+from caesura.qre.inputs import Inputs
+from caesura.qre.ir import Term
+from caesura.qre.lowering import HANDLE, NotCompiled, Value, Word, leaves, lowered
+from caesura.qre.operations import Operation
+from caesura.qre.query import MapCollect, Query, Window, walk
+from caesura.qre.scalar import Closure
+from caesura.qre.types import Record, ValueType
+
+
+@dataclass
+class Later:
+    """An operation that is worked out later: the types of its plain arguments, None for numbers of values."""
+
+    run: Closure
+    parts: list[tuple[str, ValueType | None]]
+
+
+def has_maps(query: Query) -> bool:
+    """Whether a value is made of maps."""
+    return any(isinstance(node, MapCollect) for node in walk(query))
+
+
+class MapBuilder(Builder):
+    """Builds fragments of queries with maps inside."""
+
+    def __init__(self, inputs: Inputs, mask: Callable[[Expr], int]) -> None:
+        super().__init__(inputs, mask)
+        self.maps: list[MapCollect] = []
+        self.later: list[Later] = []
+        self.constants: list[Any] = [None]
+        self.numbers: set[str] = set()
+        """The slots that hold numbers of values."""
+        self._made: dict[int, bool] = {}
+
+    def type(self, query: Query) -> ValueType:
+        if id(query) not in self._made:
+            self._made[id(query)] = has_maps(query)
+        return HANDLE if self._made[id(query)] else value_type(query)
+
+    def lower(self, op: Operation, env: dict[str, Value], types: dict[str, ValueType]) -> Value:
+        if not any(isinstance(v, Word) and v.handle for v in env.values()):
+            return lowered(op, env)
+        if not op.compiles:
+            raise NotCompiled(f"the operation '{op}'")
+        return self._logged(op.closure(types), env, types)
+
+    def _logged(self, run: Closure, env: dict[str, Value], types: dict[str, ValueType]) -> Word:
+        args: list[Term] = []
+        parts: list[tuple[str, ValueType | None]] = []
+        for name, value in env.items():
+            own = isinstance(value, Word) and value.handle
+            parts.append((name, None if own else types[name]))
+            args += [value.term] if own else [t for w in leaves(value) for t in (w.term, w.there)]  # type: ignore[union-attr]
+        self.later.append(Later(run, parts))
+        return Word(Term("defer", "i", tuple(args), len(self.later) - 1), handle=True)
+
+    def fit(self, value: Value, t: ValueType, was: ValueType) -> Value:
+        if t is not HANDLE or (isinstance(value, Word) and value.handle):
+            return super().fit(value, t, was)
+        if all(w.term.op == w.there.op == "const" for w in leaves(value)):
+            return self.constant(_known(value, was))
+        return self._logged(lambda env: env[""], {"": value}, {"": was})
+
+    def constant(self, value: Any) -> Word:
+        """A value that is known now."""
+        self.constants.append(value)
+        return Word(ir.const(len(self.constants) - 1), handle=True)
+
+    def held(self, t: ValueType) -> tuple[list[str], Value]:
+        names, value = super().held(t)
+        if t is HANDLE and isinstance(value, Word):
+            self.numbers.add(names[0])
+            return names, replace(value, handle=True)
+        return names, value
+
+    def build(self, query: Query) -> Fragment:
+        if isinstance(query, Window) and has_maps(query):
+            raise NotCompiled("a sliding window over values made of maps")
+        if isinstance(query, MapCollect):
+            return self._map(query)
+        return super().build(query)
+
+    def _map(self, query: MapCollect) -> Fragment:
+        """The rate alone; its threads' value is the map that is there when they arrive at an end."""
+        from caesura.qre.build import match
+
+        if has_maps(query.body):
+            raise NotCompiled("a map_collect inside another map_collect")
+        number = len(self.maps)
+        self.maps.append(query)
+        done = super().build(match(query.over, items=query.items))
+        (slot, there), value = self.held(HANDLE)
+        now = {slot: Term("collect", "i", (), number), there: ir.TRUE}
+        for q, put in done.first.items():
+            put[f"{BEGIN}{number}"] = ir.TRUE
+            if q in done.last:
+                put |= now
+        for (_, q), put in done.follow.items():
+            if q in done.last:
+                put |= now
+        done.last = dict.fromkeys(done.last, value)
+        done.empty = None if done.empty is None else self.constant({})
+        return done
+
+
+def _known(value: Value, t: ValueType) -> Any:
+    """A value whose scalars are all known."""
+    if isinstance(value, dict):
+        types = dict(t.fields) if isinstance(t, Record) else {}
+        return {name: _known(inner, types[name]) for name, inner in value.items()}
+    if not value.there.payload:
+        return None
+    return bool(value.term.payload) if str(t) == "boolean" else value.term.payload
