@@ -86,13 +86,29 @@ class NestedMap(CollectStage):
             out_i, out_f = np.empty((places, room), np.int64), np.empty((places, room), np.float64)
             found = np.empty((size, 2), np.int64)
             self.meta[2:] = 0
-            state = (self.ri, self.rf, self.rings, self.si, self.sf)
             at = run_nested(
-                *(at, size, slots, letters[lo:hi], synced[lo:hi], starts[lo:hi], wants[lo:hi]),
+                at,
+                size,
+                slots,
+                letters[lo:hi],
+                synced[lo:hi],
+                starts[lo:hi],
+                wants[lo:hi],
                 *columns,
-                *(t.code, t.steps, self.restart, self.void),
-                *state,
-                *(t.out_place, self.active, self.meta, out_slot, out_i, out_f, found, NO_LOG, NO_FLOATS),
+                t.code,
+                t.steps,
+                self.restart,
+                self.void,
+                *(self.ri, self.rf, self.rings, self.si, self.sf),
+                t.out_place,
+                self.active,
+                self.meta,
+                out_slot,
+                out_i,
+                out_f,
+                found,
+                NO_LOG,
+                NO_FLOATS,
             )
             n, m = int(self.meta[2]), int(self.meta[3])
             outs.append(

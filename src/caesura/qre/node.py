@@ -23,13 +23,14 @@ from caesura.expr import Column
 from caesura.plan import OUTPUT_ONLY, Duration, FeedbackRule, Node, Operator, Properties, here, shown, ticks
 from caesura.punctuation import Pattern
 from caesura.qre.collect import anew_at_every_tick, core
-from caesura.qre.evaluation import Evaluator, Kernel
+from caesura.qre.evaluation import Evaluator
 from caesura.qre.inference import value_type
 from caesura.qre.items import TICK, Items
 from caesura.qre.items import items as plain_items
 from caesura.qre.outputs import output_schema
 from caesura.qre.query import Partition, Pipe, Query
 from caesura.qre.regex import Empty
+from caesura.qre.sketch_stage import Kernel
 
 Lives = Literal["point", "until_next"]
 
