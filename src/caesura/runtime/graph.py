@@ -179,10 +179,7 @@ class Cell:
 
     @property
     def blocked(self) -> bool:
-        for edge in self.outputs:
-            if edge.full:
-                return True
-        return False
+        return any(edge.full for edge in self.outputs)
 
     @property
     def has_control(self) -> bool:

@@ -162,4 +162,4 @@ def _page_from(data: memoryview, rows: int, *, settled: bool, partial: bool) -> 
     payload = batch.select(list(range(own, batch.num_columns)))
     if payload.num_columns == 0:
         payload = empty_rows(rows)
-    return Page(np.asarray(le), np.asarray(re), payload, new, settled, partial)
+    return Page(np.asarray(le), np.asarray(re), payload, new, settled, partial=partial)

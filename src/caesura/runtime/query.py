@@ -252,8 +252,9 @@ class Query:
             patterns, cell.demanded = cell.demanded, []
             if not patterns:
                 continue
-            while ready := self.graph.ready():
-                self._work(ready)
+            while (edge := self._next()) is not None:
+                assert edge.target is not None
+                edge.target.work(edge.port)
             for pattern in patterns:
                 cell.send(cell.guarded(cell.operator.demand, pattern))
 
