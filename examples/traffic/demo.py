@@ -1,7 +1,8 @@
 """The main job: the traffic speed map on Spark, live in the terminal.
 
 Generates half an hour of readings, runs the pipeline as one streaming query, draws the map after each
-epoch, and says in the end what was final, what was corrected and what was late.
+epoch, and says in the end what was final, what was corrected and what was late. Then some sensors fail,
+and feedback keeps the map live (`feedback.py`, in this process).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import feedback
 import pyarrow.parquet as pq
 from data import FREEWAYS, STATIONS, generate
 from pipeline import speed_map
@@ -73,18 +75,19 @@ def main() -> None:
     query = stream.start(spark, sink=sink, output="marked", trigger="available", files_per_epoch=2)
     query.wait()
     spark.stop()
-    tell(sink.count, folder, time.perf_counter() - began, keep=bool(options.keep))
+    tell(sink.count)
+    feedback.tell(options.minutes)
+    print(f"\nIt took {time.perf_counter() - began:.0f} s. {_where(folder, bool(options.keep))}")
     if not options.keep:
         shutil.rmtree(folder)
 
 
-def tell(count: Counter[str], folder: Path, seconds: float, *, keep: bool) -> None:
+def tell(count: Counter[str]) -> None:
     print(f"\n{count['+']:,} estimates left at once; {count['-']:,} of them were corrected when more came;")
     print(
         f"{count['=']:,} have become final so far, and were marked; {count['late']:,} readings came too late,"
     )
     print("and are kept with the reason in the late table.")
-    print(f"It took {seconds:.0f} s. {_where(folder, keep)}")
 
 
 def _where(folder: Path, keep: bool) -> str:
