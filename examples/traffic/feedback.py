@@ -9,7 +9,6 @@ work for them stops where it begins.
 
 from __future__ import annotations
 
-
 import numpy as np
 import pyarrow as pa
 from data import SLOT, START, sensors
@@ -94,9 +93,9 @@ def tell(minutes: int = 30) -> None:
     )
     for how in ("union", "pace", "pace with feedback"):
         got = stops(table, how)
-        share = 100 * got["useful"] / max(1, got["rows"])
+        share = f"{100 * got['useful'] / max(1, got['rows']):.0f} %"
         print(
-            f"  {how:<20} {got['useful']:>7,} rows of {got['rows']:,} ({share:.0f} %), {got['filled']:,} filled in"
+            f"  {how:<20} {got['useful']:>7,} of {got['rows']:,} rows ({share}), {got['filled']:,} filled in"
         )
     print("\nthe viewer zooms to freeway 2 (query.assume(col('freeway') != 2)):")
     for name, work in zoom(table).items():
