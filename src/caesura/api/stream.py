@@ -455,6 +455,7 @@ class Stream:
         speculate: Literal["arrival", "watermark"] | None = None,
         trigger: str = "continuous",
         files_per_epoch: int | None = None,
+        feedback: bool = False,
         allow_unbounded: bool = False,
         lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
         few: Mapping[str, Iterable[str]] | None = None,
@@ -463,6 +464,7 @@ class Stream:
 
         ``sink`` is 'memory', 'console', a folder for Parquet files, or a sink of `caesura.spark`;
         ``trigger`` is 'continuous', 'available' (all there is now, then stop) or a time like '10 seconds'.
+        With ``feedback`` the running query can be spoken to: ``query.assume(...)`` and its like.
         A plan whose state would grow without bound is refused, unless ``allow_unbounded``, which warns
         of what will grow; ``lifetimes`` and ``few`` say what `check` cannot see.
         """
@@ -481,6 +483,7 @@ class Stream:
             speculate=speculate,
             trigger=trigger,
             files_per_epoch=files_per_epoch,
+            feedback=feedback,
         )
 
     def run_batch(self, spark: SparkSession, *, output: Output = "changes") -> Result:

@@ -39,11 +39,13 @@ def panel(status: Status) -> RenderableType:
 
 def _sources(status: Status) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name in ("source", "rows", "late", "latest", "promised"):
+    for name in ("source", "rows", "late", "latest", "promised", "not read"):
         table.add_column(name, justify="left" if name == "source" else "right")
     for name, source in status.sources.items():
         late = Text(f"{source.late:,}", style="yellow" if source.late else "dim")
-        table.add_row(name, f"{source.rows:,}", late, moment(source.latest), moment(source.promised))
+        spared = f"{source.rows_unread:,} rows, {source.bytes_unread:,} bytes" if source.rows_unread else ""
+        times = moment(source.latest), moment(source.promised)
+        table.add_row(name, f"{source.rows:,}", late, *times, spared)
     return table
 
 

@@ -173,10 +173,17 @@ class FileReader:
     def suffixes(self) -> tuple[str, ...]:
         return self.format.endings
 
-    def read_file(self, uri: str) -> Iterator[Raw]:
-        """The rows of one file, offsets counted from its own first row."""
+    def read_file(self, uri: str, pruning: Pruning | None = None) -> Iterator[Raw]:
+        """The rows of one file, offsets counted from its own first row, without those not to be read."""
+        file = Path(unquote(urlparse(uri).path))
+        if pruning is not None and self.format.name == "Parquet":
+            opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
+            self._compare(file, self._open(file, self.format.schema))
+            yield from self._runs(file, opened, 0, pruning)
+            opened.close()
+            return
         offset = 0
-        for batch in self._batches(Path(unquote(urlparse(uri).path))):
+        for batch in self._batches(file):
             yield Raw(0, offset, batch)
             offset += batch.num_rows
 

@@ -22,7 +22,7 @@ from caesura.punctuation import Alignment, Intent, Punctuation
 from caesura.runtime.fragment import OUT
 from caesura.runtime.mapper import LATE
 from caesura.runtime.packet import Packet
-from caesura.runtime.status import COUNTS
+from caesura.runtime.status import COUNTS, UNREAD
 
 
 @dataclass
@@ -34,6 +34,8 @@ class Epoch:
     late: dict[str, list[pa.RecordBatch]]
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
     """How each bucket stands, by stage and bucket."""
+    unread: list[dict[str, Any]] = field(default_factory=list)
+    """What sources did not read."""
 
 
 @dataclass
@@ -48,6 +50,7 @@ class Aligner:
         items: dict[str, list[Item]] = {}
         late: dict[str, list[pa.RecordBatch]] = {}
         reports: dict[str, dict[str, Any]] = {}
+        unread: list[dict[str, Any]] = []
         told: list[tuple[str, int, Punctuation]] = []
         for packet in sorted(packets, key=lambda p: (p.label, p.origin, p.seq)):
             if packet.label == LATE:
@@ -56,6 +59,9 @@ class Aligner:
                 continue
             if packet.label == COUNTS:
                 reports[packet.origin] = packet.header
+                continue
+            if packet.label == UNREAD:
+                unread.append(packet.header)
                 continue
             name = packet.label.removeprefix(OUT)
             for item in packet.items:
@@ -66,7 +72,7 @@ class Aligner:
         for name, origin, item in told:
             if item.intent is Intent.DEFINITE:
                 items.setdefault(name, []).extend(self._held(name, origin, item))
-        return Epoch(number, items, late, reports)
+        return Epoch(number, items, late, reports, unread)
 
     def to_json(self) -> dict[str, Any]:
         """What the buckets have promised, as JSON."""

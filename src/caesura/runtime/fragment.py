@@ -281,6 +281,11 @@ class Fragment:
             if responder is not None and not door.idle:
                 door.settle(responder.given)
 
+    def ignored(self) -> dict[str, list[Pattern]]:
+        """By way from a source, the rows that this bucket stops at its gate: they need not be read."""
+        found = {label: self.query.ignored(label) for label in self.gates}
+        return {label: patterns for label, patterns in found.items() if patterns}
+
     def counters(self) -> dict[str, Counters]:
         """What each step of the stage has done and holds here."""
         return self.query.counters()

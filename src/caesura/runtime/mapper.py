@@ -102,7 +102,10 @@ class Mapper:
         closes: bool,
     ) -> Iterator[Packet]:
         top = int(shaped.advance[_sound(shaped)].max(initial=MIN_TIME)) if len(shaped.le) else MIN_TIME
-        chunk = Chunk(raw.lane, order, raw.offset, top, len(shaped.le), says, closes, self._together)
+        count = len(shaped.le)
+        if raw.skipped and count == raw.batch.num_rows:  # behind it are rows that were not read
+            top, count = max(top, MIN_TIME if raw.top is None else raw.top), count + raw.skipped
+        chunk = Chunk(raw.lane, order, raw.offset, top, count, says, closes, self._together)
         for item in self._events(raw.lane, shaped, offsets):
             self._query.feed("raw", item)
         self._query.run()

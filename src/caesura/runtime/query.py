@@ -168,6 +168,12 @@ class Query:
         cell.upward(message, f"{OUTPUT}{output}#{reader}")
         self._hear()
 
+    def ignored(self, label: str) -> list[Pattern]:
+        """What everybody behind an `Input` ignores: rows that need not be fed."""
+        edge = self._inputs.get(label)
+        responder = None if edge is None or edge.target is None else edge.target.responder
+        return responder.output.patterns if responder is not None and responder.output.active else []
+
     def heard(self, label: str) -> list[Punctuation]:
         """What operators have said to whoever feeds an `Input`, since the last call."""
         if label not in self._inputs:

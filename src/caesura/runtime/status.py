@@ -13,13 +13,15 @@ Every bucket reports with its epoch; the board adds the reports up. A promise is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from caesura.punctuation import MIN_TIME
 
 COUNTS = "counts"
 """The label of the packets that carry reports."""
+UNREAD = "unread"
+"""The label of those that tell what a source did not read."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class SourceStatus:
     late: int = 0
     latest: int = MIN_TIME
     promised: int = MIN_TIME
+    rows_unread: int = 0
+    bytes_unread: int = 0
+    """What feedback has saved from being read, since the query was started."""
 
     def plus(self, other: SourceStatus) -> SourceStatus:
         return SourceStatus(
@@ -99,6 +104,12 @@ class Board:
 
     def __init__(self) -> None:
         self._reports: dict[str, Mapping[str, Any]] = {}
+        self._unread: dict[str, tuple[int, int]] = {}
+
+    def spare(self, told: Mapping[str, Any]) -> None:
+        """A source did not read so many rows and bytes."""
+        rows, size = self._unread.get(told["source"], (0, 0))
+        self._unread[told["source"]] = (rows + told["rows"], size + told["bytes"])
 
     def take(self, origin: str, report: Mapping[str, Any]) -> None:
         """A bucket's report; it replaces the one before."""
@@ -116,6 +127,8 @@ class Board:
             for name, values in report["sources"].items():
                 read = SourceStatus(**values)
                 sources[name] = sources[name].plus(read) if name in sources else read
+        for name, (rows, size) in self._unread.items():
+            sources[name] = replace(sources.get(name, SourceStatus()), rows_unread=rows, bytes_unread=size)
         steps: dict[str, StepStatus] = {}
         for stage, name in sorted(placed, key=lambda place: place[0]):
             steps[f"{name}@{stage}" if name in steps else name] = placed[stage, name]

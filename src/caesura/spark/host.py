@@ -35,8 +35,12 @@ def make_job(
     closes: bool,
     name: str = "",
     loop: str = "",
+    heard: bool = False,
 ) -> Job:
-    """A plan, cut for a number of buckets; ``loop`` is where its loop log lies, if it needs one."""
+    """A plan, cut for a number of buckets; ``loop`` is where its loop log lies, if it needs one.
+
+    It does where anything goes backwards, or where its consumer will be ``heard``.
+    """
     _ship_modules(outputs)
     stages = cut(prune(outputs))
     if stages.backward and not loop:
@@ -44,7 +48,7 @@ def make_job(
             "something in this plan goes back to an earlier stage, and there is no place for it to wait.",
             remedy="Use start(spark, checkpoint=...), or give to_spark(spark, loop_log=...) a folder.",
         )
-    log = loop if stages.backward else ""
+    log = loop if stages.backward or heard else ""
     return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes, log)
 
 
@@ -117,11 +121,14 @@ def _files(
         chunks = worker.mapper(job, fingerprint).source.reader
         assert isinstance(chunks, FileReader)
         with worker.telling(job.source(fingerprint)):
+            pruning = worker.pruning(job, job.source(fingerprint))
             for batch in batches:
                 for path in sorted(batch.column(0).to_pylist()):
                     if path.endswith(suffix):
-                        for number, raw in enumerate(chunks.read_file(path)):
+                        for number, raw in enumerate(chunks.read_file(path, pruning)):
                             yield worker.packets_of(job, fingerprint, raw, (path, number))
+            if pruning is not None and pruning.rows:
+                yield worker.unread_report(job, fingerprint, pruning)
 
     return listing.mapInArrow(read, PACKETS)
 

@@ -21,6 +21,7 @@ import pyarrow.fs as pafs
 from caesura.errors import StreamError
 
 SUFFIX = ".arrow"
+ASKED = ".asked"
 OWNER = "owner"
 
 
@@ -40,15 +41,39 @@ class LoopLog:
             return
         self._replace(name, ipc_bytes(rows))
 
+    def ask(self, rows: pa.RecordBatch) -> int:
+        """Puts what a consumer says, for the next epoch; gives its number."""
+        number = self.asked() + 1
+        self._replace(f"{self._path}/{number:012d}{ASKED}", ipc_bytes(rows))
+        return number
+
+    def asked(self) -> int:
+        """The number of the last that a consumer said; -1 when none has spoken."""
+        names = self._names(ASKED)
+        return int(names[-1].split(".")[0]) if names else -1
+
+    def said(self, start: int, end: int) -> list[str]:
+        """The files of what consumers said behind start, up to end."""
+        return [name for name in self._names(ASKED) if start < int(name.split(".")[0]) <= end]
+
+    def note(self, name: str, text: str) -> None:
+        """Keeps a small text under a name."""
+        self._replace(f"{self._path}/{name}", text.encode())
+
+    def noted(self, name: str) -> str | None:
+        """The text under a name, if there is one."""
+        path = f"{self._path}/{name}"
+        if self._files.get_file_info(path).type == pafs.FileType.NotFound:
+            return None
+        with self._files.open_input_stream(path) as file:
+            return bytes(file.read()).decode()
+
     def own(self, query: str) -> None:
         """Takes the log for a query; one that another query has written to is refused."""
-        name = f"{self._path}/{OWNER}"
-        if self._files.get_file_info(name).type == pafs.FileType.NotFound:
-            self._replace(name, query.encode())
-            return
-        with self._files.open_input_stream(name) as file:
-            owner = file.read().decode()
-        if owner != query:
+        owner = self.noted(OWNER)
+        if owner is None:
+            self.note(OWNER, query)
+        elif owner != query:
             raise StreamError(
                 f"the loop log in '{self.place}' belongs to another query ({owner}).",
                 remedy="Give each query a loop log of its own, beside its checkpoint.",
@@ -68,9 +93,12 @@ class LoopLog:
             ) from error
 
     def names(self) -> list[str]:
-        """The files, in order of epoch and bucket."""
+        """The files of epochs, in order of epoch and bucket."""
+        return self._names(SUFFIX)
+
+    def _names(self, suffix: str) -> list[str]:
         found = self._files.get_file_info(pafs.FileSelector(self._path, allow_not_found=True))
-        return sorted(f.base_name for f in found if f.base_name.endswith(SUFFIX))
+        return sorted(f.base_name for f in found if f.base_name.endswith(suffix))
 
     def latest(self) -> int:
         """The last epoch that sent anything back; -1 when none has."""
@@ -86,9 +114,9 @@ class LoopLog:
         with self._files.open_input_stream(f"{self._path}/{name}") as file:
             return pa.ipc.open_stream(file.read()).read_all()
 
-    def forget(self, end: int) -> None:
-        """Removes the files of the epochs up to one."""
-        for name in self.between(-1, end):
+    def forget(self, epoch: int, asked: int) -> None:
+        """Removes the files of epochs, and of what was said, up to these; the last said keeps its number."""
+        for name in (*self.between(-1, epoch), *self.said(-1, min(asked, self.asked() - 1))):
             self._files.delete_file(f"{self._path}/{name}")
 
 

@@ -1,7 +1,7 @@
 """The loop log as a source of the query that writes it.
 
-Its offset is the last epoch that sent anything back, so an idle loop makes no epochs; with
-`availableNow` it goes on as long as something circulates.
+Its offset is the last epoch that sent anything back, and the number of the last thing that a consumer
+said, so an idle loop makes no epochs; with `availableNow` it goes on as long as something circulates.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from caesura.spark.looplog import LoopLog
 from caesura.spark.worker import PACKETS
 
 KEPT_EPOCHS = 2
+Offset = dict[str, int]
 
 
 class LoopSource(DataSource):
@@ -39,21 +40,24 @@ class LoopReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, place: str) -> None:
         self.place = place
 
-    def initialOffset(self) -> dict[str, int]:
-        return {"epoch": -1}
+    def initialOffset(self) -> Offset:
+        return {"epoch": -1, "asked": -1}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Nothing is fixed in advance: what circulates is drained."""
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        return {"epoch": max(start["epoch"], LoopLog(self.place).latest())}
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        log = LoopLog(self.place)
+        return {"epoch": max(start["epoch"], log.latest()), "asked": max(start["asked"], log.asked())}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        return [InputPartition(name) for name in LoopLog(self.place).between(start["epoch"], end["epoch"])]
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        log = LoopLog(self.place)
+        names = log.said(start["asked"], end["asked"]) + log.between(start["epoch"], end["epoch"])
+        return [InputPartition(name) for name in names]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         yield from LoopLog(self.place).read(partition.value).to_batches()
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: Offset) -> None:
         """An epoch that a kill undoes reads its files again, so the last ones stay."""
-        LoopLog(self.place).forget(end["epoch"] - KEPT_EPOCHS)
+        LoopLog(self.place).forget(end["epoch"] - KEPT_EPOCHS, end["asked"] - KEPT_EPOCHS)

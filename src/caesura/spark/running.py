@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from caesura import errors
 from caesura.errors import CaesuraError, StreamError
 from caesura.plan import Node
+from caesura.punctuation import Intent
+from caesura.runtime.feedback import Spoken
 from caesura.runtime.running import Output, Result, delivered
 from caesura.runtime.status import Status
 from caesura.spark.checkpoint import keep_plan
@@ -21,6 +23,7 @@ from caesura.spark.frames import FrameReader
 from caesura.spark.host import make_job, packets
 from caesura.spark.session import check_session, spark_log
 from caesura.spark.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
+from caesura.spark.speaking import Said, Speaking
 from caesura.spark.worker import Job
 
 if TYPE_CHECKING:
@@ -34,10 +37,13 @@ Trigger = Literal["continuous", "available"] | str
 class SparkQuery:
     """A running query."""
 
-    def __init__(self, query: StreamingQuery, sink: Sink, failures: list[Exception] | None = None) -> None:
+    def __init__(
+        self, query: StreamingQuery, sink: Sink, failures: list[Exception], speaking: Speaking
+    ) -> None:
         self.query = query
         self.sink = sink
-        self._failures = failures if failures is not None else []
+        self.speaking = speaking
+        self._failures = failures
         """What went wrong in an epoch on the driver, as ours."""
         self._began = time.monotonic()
         self._before: tuple[int, int, float] | None = None
@@ -72,6 +78,26 @@ class SparkQuery:
     @property
     def active(self) -> bool:
         return bool(self.query.isActive)
+
+    def assume(self, what: Said, *, output: str | None = None) -> Spoken:
+        """These rows will be ignored: from the next epoch on, steps need not make them."""
+        return self.speaking.say(Intent.ASSUMED, what, output)
+
+    def desire(self, what: Said, *, output: str | None = None) -> Spoken:
+        """These rows first, where rows wait."""
+        return self.speaking.say(Intent.DESIRED, what, output)
+
+    def demand(self, what: Said, *, output: str | None = None) -> None:
+        """What there is of these rows now, marked as partial."""
+        self.speaking.demand(what, output)
+
+    def withdraw(self, spoken: Spoken | int) -> None:
+        """Takes feedback back; what lost rows by it stays suppressed until it is closed."""
+        self.speaking.withdraw(spoken)
+
+    def feedback(self) -> list[str]:
+        """The feedback that stands."""
+        return self.speaking.standing()
 
     def progress(self) -> dict[str, Any]:
         """What Spark says of the last epoch: durations, offsets, its state store."""
@@ -111,14 +137,15 @@ def start(
     speculate: Speculate | None = None,
     trigger: Trigger = "continuous",
     files_per_epoch: int | None = None,
+    feedback: bool = False,
 ) -> SparkQuery:
-    """Starts a plan as one streaming query."""
+    """Starts a plan as one streaming query; with ``feedback`` its consumer can speak to it."""
     buckets = check_session(spark)
     target = as_sink(sink)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     place = str(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
-    job = make_job(nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop")
+    job = make_job(nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop", heard=feedback)
     job = dataclasses.replace(job, stages=keep_plan(Path(place), job.stages, buckets))
     return launch(job, nodes, spark, target, place, trigger=trigger, files_per_epoch=files_per_epoch)
 
@@ -152,7 +179,7 @@ def launch(
     elif trigger != "continuous":
         writer = writer.trigger(processingTime=trigger)
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
-    return SparkQuery(writer.start(), target, failures)
+    return SparkQuery(writer.start(), target, failures, Speaking(job, dict(nodes)))
 
 
 def run_all(

@@ -23,7 +23,7 @@ from caesura.runtime.aligner import Aligner, Epoch
 from caesura.runtime.fragment import OUT
 from caesura.runtime.mapper import LATE
 from caesura.runtime.packet import Packet, decode
-from caesura.runtime.status import COUNTS, Board
+from caesura.runtime.status import COUNTS, UNREAD, Board
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,6 +59,8 @@ class CallbackSink:
         made = self._aligner.epoch(epoch, some)
         for origin, report in made.reports.items():
             self.board.take(origin, report)
+        for told in made.unread:
+            self.board.spare(told)
         self._function(made)
 
 
@@ -127,10 +129,14 @@ class ParquetSink:
         done = packets.filter("stage = 0").mapInArrow(save, "output string, file string, rows long").collect()
         for report in (json.loads(r.file) for r in done if r.output == COUNTS):
             self.board.take(report["origin"], report)
-        files = [{"output": r.output, "file": r.file, "rows": r.rows} for r in done if r.output != COUNTS]
+        for told in (json.loads(r.file) for r in done if r.output == UNREAD):
+            self.board.spare(told)
+        files = [{"output": r.output, "file": r.file, "rows": r.rows} for r in done if r.output not in TOLD]
         _commit(Path(self.path) / "_commits" / f"{epoch:06d}.json", {"epoch": epoch, "files": files})
 
 
+TOLD = (COUNTS, UNREAD)
+"""What is for the driver's eyes, not for files."""
 WRITTEN = pa.schema([("output", pa.string()), ("file", pa.string()), ("rows", pa.int64())])
 
 
@@ -144,8 +150,8 @@ def _save(
         columns = (batch.column(name).to_pylist() for name in ("label", "origin", "data"))
         for label, origin, data in zip(*columns, strict=True):
             header, some = decode(data)
-            if label == COUNTS:
-                yield {"output": COUNTS, "file": json.dumps({"origin": origin, **header}), "rows": 0}
+            if label in TOLD:
+                yield {"output": label, "file": json.dumps({"origin": origin, **header}), "rows": 0}
                 continue
             if label == LATE:
                 rows = [i.payload for i in some if isinstance(i, Page)]

@@ -7,6 +7,7 @@ back, finds another stamp and restores from the store.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,12 +18,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, StreamError
+from caesura.io.pruning import Pruning
 from caesura.io.source import Source
 from caesura.plan import Raw
 from caesura.plan.cut import Stages
+from caesura.punctuation import Pattern
 from caesura.runtime.fragment import Fragment
 from caesura.runtime.mapper import Mapper
 from caesura.runtime.packet import Packet
+from caesura.runtime.status import UNREAD
+from caesura.runtime.unread import Ignored, unread
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.looplog import LoopLog
 
@@ -74,6 +79,8 @@ class Job:
 
 
 MOST_JOBS = 16
+IGNORED = ".ignored"
+"""What a bucket stops at its gates, for the tasks that read."""
 _MAPPERS: dict[tuple[str, str], Mapper] = {}
 _LIVE: dict[tuple[str, int, int], tuple[str, Fragment]] = {}
 
@@ -102,6 +109,13 @@ def packets_of(job: Job, fingerprint: str, raw: Raw, order: tuple[Any, ...]) -> 
     with telling(job.source(fingerprint)):
         rows = [p for whole in mapper(job, fingerprint).map(raw, order) for p in whole.split()]
     return as_batch(rows, job.keys)
+
+
+def unread_report(job: Job, fingerprint: str, pruning: Pruning) -> pa.RecordBatch:
+    """What was not read, on its way to whoever watches the query."""
+    source = job.source(fingerprint)
+    told = {"source": source.step, "rows": pruning.rows, "bytes": pruning.bytes, "groups": pruning.groups}
+    return as_batch([Packet(0, UNREAD, 0, uuid.uuid4().hex, 0, told)], job.keys)
 
 
 def as_batch(packets: list[Packet], keys: list[int]) -> pa.RecordBatch:
@@ -148,10 +162,38 @@ def run_bucket(
 def _step(job: Job, stage: int, bucket: int, packets: list[Packet], store: Store) -> list[Packet]:
     fragment = _fragment(job, stage, bucket, store)
     out = [*fragment.step(packets, closes=job.closes), fragment.report()]
+    if job.loop:
+        _tell_ignored(job, stage, bucket, fragment)
     stamp = uuid.uuid4().hex
     store.write(fragment.snapshot(), stamp)
     _LIVE[job.name, stage, bucket] = (stamp, fragment)
     return out
+
+
+def _tell_ignored(job: Job, stage: int, bucket: int, fragment: Fragment) -> None:
+    """Lets the tasks of stage 0 know, from the next epoch on, what this bucket stops at its gates."""
+    found = {label: [p.to_json() for p in patterns] for label, patterns in fragment.ignored().items()}
+    log, name = LoopLog(job.loop), f"{stage}-{bucket}{IGNORED}"
+    text = json.dumps(found)
+    if (log.noted(name) or "{}") != text:
+        log.note(name, text)
+
+
+def pruning(job: Job, source: Source) -> Pruning | None:
+    """What a source need not read in this epoch; None where it reads everything."""
+    if not job.loop:
+        return None
+    log = LoopLog(job.loop)
+    said: dict[tuple[int, int], Ignored] = {}
+    for stage in range(1, len(job.stages.stages)):
+        for bucket in range(job.buckets):
+            text = log.noted(f"{stage}-{bucket}{IGNORED}")
+            if text is None:
+                continue
+            told = json.loads(text)
+            said[stage, bucket] = {label: [Pattern.from_json(p) for p in ps] for label, ps in told.items()}
+    patterns = unread(job.stages, source, said, job.buckets)
+    return source.pruned_by(lambda: patterns) if patterns else None
 
 
 def _frame(job: Job, bucket: int, packets: list[Packet]) -> pd.DataFrame:
