@@ -1,0 +1,96 @@
+"""The data sets of the thesis' chapter 7, made from a seed: sensors, probes, locations.
+
+150 sensors (5 freeways, 10 stations, 3 lanes) report every 20 seconds, with punctuation every minute; 50
+probes report every five minutes, each row with a punctuation of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from caesura import Stream
+from caesura.events import Item, Page
+from caesura.ops.input import Input
+from caesura.plan import Properties
+from caesura.punctuation import Pattern, Punctuation, cti, lt
+
+POINTS = Properties(insert_only=True, points=True, aligned=True, max_duration=1)
+SENSORS, PROBES = 150, 50
+MINUTE = 60
+
+SENSOR = pa.schema(
+    [
+        ("sensor_id", pa.int64()),
+        ("ts", pa.int64()),
+        ("volume", pa.int64()),
+        ("speed", pa.int64()),
+        ("occupancy", pa.int64()),
+    ]
+)
+PROBE = pa.schema(
+    [
+        ("probe_id", pa.int64()),
+        ("ts", pa.int64()),
+        ("freeway_id", pa.int64()),
+        ("milepost", pa.int64()),
+        ("speed", pa.int64()),
+    ]
+)
+
+
+def sensor_stream(label: str = "sensor") -> Stream:
+    return Stream(Input(label=label, payload=SENSOR, known=POINTS))
+
+
+def probe_stream() -> Stream:
+    return Stream(Input(label="probe", payload=PROBE, known=POINTS))
+
+
+def locations() -> pa.Table:
+    """Where each sensor is: 150 rows."""
+    ids = np.arange(SENSORS)
+    return pa.table({"sensor_id": ids, "freeway_id": ids // 30, "milepost": 100 + ids % 30 // 3})
+
+
+def sensors(minutes: int, *, missing: bool = False, seed: int = 1) -> Iterator[Item]:
+    """Per minute a page of 450 rows and what is then promised; ``missing`` blanks every other speed."""
+    random = np.random.default_rng(seed)
+    ids = np.tile(np.arange(SENSORS), 3)
+    within = np.repeat((0, 20, 40), SENSORS)
+    count = len(ids)
+    for minute in range(minutes):
+        ts = minute * MINUTE + within
+        speed = pa.array(random.integers(0, 80, count))
+        if missing:
+            speed = pa.array(speed.to_numpy(), mask=np.arange(count) % 2 == 1)
+        columns = [pa.array(ids), pa.array(ts), pa.array(random.integers(0, 40, count)), speed]
+        columns.append(pa.array(random.integers(0, 100, count)))
+        batch = pa.RecordBatch.from_arrays(columns, schema=SENSOR)
+        yield Page(ts.astype(np.int64), ts.astype(np.int64) + 1, batch)
+        yield from _promised((minute + 1) * MINUTE)
+
+
+def probes(minutes: int, seed: int = 2) -> Iterator[Item]:
+    """Every five minutes each probe's row, and a punctuation for it."""
+    random = np.random.default_rng(seed)
+    for begin in range(0, minutes, 5):
+        ts = np.full(PROBES, begin * MINUTE, np.int64)
+        columns = [np.arange(PROBES), ts, random.integers(0, 5, PROBES), random.integers(100, 110, PROBES)]
+        columns.append(random.integers(0, 80, PROBES))
+        yield Page(ts, ts + 1, pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=PROBE))
+        for probe in range(PROBES - 1):
+            yield Punctuation(Pattern(probe_id=probe, time=lt((begin + 5) * MINUTE)))
+        yield from _promised((begin + 5) * MINUTE)
+
+
+def _promised(t: int) -> Iterator[Item]:
+    yield cti(t)
+    yield Punctuation(Pattern(ts=lt(t)))
+
+
+def table_of(items: list[Item]) -> pa.Table:
+    """The rows of a stream as one table."""
+    return pa.Table.from_batches([item.payload for item in items if isinstance(item, Page)])
