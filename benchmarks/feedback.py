@@ -159,10 +159,10 @@ def windowed_max(minute: int = 60) -> Stream:
     return joined.bucket("ts", minute).group_by("wid", "freeway_id", "milepost").totals(top=cz.max("speed"))
 
 
-def feeds(minutes: int) -> Feed:
+def feeds(minutes: int, *, numbered: bool = False) -> Feed:
     return {
-        "sensor": list(data.sensors(minutes)),
-        "other": list(data.sensors(minutes)),
+        "sensor": list(data.sensors(minutes, numbered=numbered)),
+        "other": list(data.sensors(minutes, numbered=numbered)),
         "probe": list(data.probes(minutes)),
         "location": located_items(),
     }
@@ -170,7 +170,6 @@ def feeds(minutes: int) -> Feed:
 
 def aware(report: Report, minutes: int, runs: int) -> None:
     """Suite 1: what the readiness for feedback costs when nobody speaks."""
-    feed = feeds(minutes)
     sensor = data.sensor_stream()
     queries = {
         "a: bucket and max": sensor.bucket("ts", 60).group_by("wid").totals(top=cz.max("speed")),
@@ -181,8 +180,9 @@ def aware(report: Report, minutes: int, runs: int) -> None:
     }
     theirs = {"a": "+1.8 %", "b": "+4.0 %", "c": "+1.4 %"}
     for name, plan in queries.items():
+        feed = feeds(minutes, numbered=name[0] == "a")
 
-        def once(plan: Stream = plan) -> float:
+        def once(plan: Stream = plan, feed: Feed = feed) -> float:
             return play(plan, feed)[0]
 
         found = paired(lambda once=once: prime(once), once, max(15, runs))
@@ -244,7 +244,7 @@ def useful(report: Report, minutes: int, runs: int) -> None:
 
 def how_far(report: Report, minutes: int, runs: int) -> None:
     """Suite 4: the same feedback (windows below 100, or a tenth), told further and further up."""
-    feed = feeds(minutes)
+    feed = feeds(minutes, numbered=True)
     first = 100 if minutes > 1000 else 10
     theirs = {
         "Join": (648000, 648000, 648000, 603019),
@@ -268,7 +268,6 @@ def how_far(report: Report, minutes: int, runs: int) -> None:
 
 def savings(report: Report, minutes: int, runs: int) -> None:
     """Suite 5: three queries under feedback that covers nearly everything."""
-    feed = feeds(minutes)
     sensor = data.sensor_stream()
     averages = data.sensor_stream().tumbling(60).agg(speed=cz.avg("speed"))
     probed = data.probe_stream().tumbling(60).agg(probed=cz.avg("speed"))
@@ -290,6 +289,7 @@ def savings(report: Report, minutes: int, runs: int) -> None:
         ),
     }
     for name, (plan, said, theirs) in queries.items():
+        feed = feeds(minutes, numbered=name[0] == "2")
         plain = [play(plan, feed) for _ in range(runs)]
         told = [play(plan, feed, said) for _ in range(runs)]
         before, after = (query.counters() for query in (plain[-1][1], told[-1][1]))
@@ -337,7 +337,7 @@ def bytes_not_read(report: Report, minutes: int, runs: int) -> None:
 
 def moments(report: Report, minutes: int, runs: int) -> None:
     """The range of effectiveness: what is saved by the moment at which the same feedback comes."""
-    feed = feeds(minutes)
+    feed = feeds(minutes, numbered=True)
     plan = windowed_max()
     said = Pattern(milepost=value(100).complement())
     whole = min(play(plan, feed)[0] for _ in range(runs))

@@ -55,8 +55,11 @@ def locations() -> pa.Table:
     return pa.table({"sensor_id": ids, "freeway_id": ids // 30, "milepost": 100 + ids % 30 // 3})
 
 
-def sensors(minutes: int, *, missing: bool = False, seed: int = 1) -> Iterator[Item]:
-    """Per minute a page of 450 rows and what is then promised; ``missing`` blanks every other speed."""
+def sensors(minutes: int, *, missing: bool = False, numbered: bool = False, seed: int = 1) -> Iterator[Item]:
+    """Per minute a page of 450 rows and what is then promised; ``missing`` blanks every other speed.
+
+    ``numbered`` also promises on the column `ts`, which bucket makes window numbers of.
+    """
     random = np.random.default_rng(seed)
     ids = np.tile(np.arange(SENSORS), 3)
     within = np.repeat((0, 20, 40), SENSORS)
@@ -70,7 +73,7 @@ def sensors(minutes: int, *, missing: bool = False, seed: int = 1) -> Iterator[I
         columns.append(pa.array(random.integers(0, 100, count)))
         batch = pa.RecordBatch.from_arrays(columns, schema=SENSOR)
         yield Page(ts.astype(np.int64), ts.astype(np.int64) + 1, batch)
-        yield from _promised((minute + 1) * MINUTE)
+        yield from _promised((minute + 1) * MINUTE, numbered)
 
 
 def probes(minutes: int, seed: int = 2) -> Iterator[Item]:
@@ -83,12 +86,13 @@ def probes(minutes: int, seed: int = 2) -> Iterator[Item]:
         yield Page(ts, ts + 1, pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=PROBE))
         for probe in range(PROBES - 1):
             yield Punctuation(Pattern(probe_id=probe, time=lt((begin + 5) * MINUTE)))
-        yield from _promised((begin + 5) * MINUTE)
+        yield from _promised((begin + 5) * MINUTE, False)
 
 
-def _promised(t: int) -> Iterator[Item]:
+def _promised(t: int, numbered: bool) -> Iterator[Item]:
     yield cti(t)
-    yield Punctuation(Pattern(ts=lt(t)))
+    if numbered:
+        yield Punctuation(Pattern(ts=lt(t)))
 
 
 def table_of(items: list[Item]) -> pa.Table:

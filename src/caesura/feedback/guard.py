@@ -28,7 +28,10 @@ from caesura.feedback.bag import Bag
 from caesura.kernels.hashing import Mask
 from caesura.plan.feedback import LE, RE
 from caesura.plan.properties import Properties
-from caesura.punctuation import MIN_TIME, TIME, Pattern, Promises, lt
+from caesura.punctuation import INFINITY, MIN_TIME, TIME, Pattern, Promises, lt
+
+FEW = 8
+"""From so many patterns on they are looked up together."""
 
 
 def to_promise(pattern: Pattern) -> Pattern:
@@ -45,6 +48,34 @@ def from_promise(pattern: Pattern) -> Pattern:
     """The feedback pattern again."""
     constraints = {name: values for name, values in pattern.items() if name != TIME}
     return Pattern(**constraints, **({LE: pattern[TIME]} if TIME in pattern else {}))
+
+
+def overtaken(promises: Promises, pattern: Pattern) -> bool:
+    """Whether punctuation covers a pattern (with `time` for LE), as far as that is cheap to see.
+
+    A promise on attributes that the pattern leaves open covers it only together with others for the rest
+    of their domain; that is not looked for, and such a pattern goes at the end of time.
+    """
+    if promises.cti == INFINITY:
+        return True
+    times = pattern[TIME].intervals
+    if times and times[-1].hi is not None and times[-1].hi < promises.cti:
+        return True
+    named = set(pattern.attributes)
+    return any(named.issuperset(p.attributes) for p in promises.others()) and promises.covers(pattern)
+
+
+def drop_overtaken(held: Promises, promises: Promises) -> int:
+    """Forgets the patterns that punctuation covers; gives how many."""
+    gone = [p for p in held.others() if overtaken(promises, p)] if held.size else []
+    if gone:
+        kept = [p for p in held.others() if p not in gone]
+        fresh = Promises(kept)
+        held.__dict__.update({**fresh.__dict__, "cti": held.cti})
+    if MIN_TIME < held.cti <= promises.cti:
+        held.cti = MIN_TIME
+        return len(gone) + 1
+    return len(gone)
 
 
 class Guard:
@@ -94,10 +125,17 @@ class Guard:
         """Which rows match a pattern."""
         if not self.active:
             return np.zeros(len(page), np.bool_)
-        columns: dict[str, Any] = dict(zip(page.schema.names, page.payload.columns, strict=True))
-        if self._ends:
-            columns[RE] = page.re
-        return self.held.forbids(columns, page.le)
+        if self.held.size > FEW:
+            columns: dict[str, Any] = dict(zip(page.schema.names, page.payload.columns, strict=True))
+            if self._ends:
+                columns[RE] = page.re
+            return self.held.forbids(columns, page.le)
+        mask = page.le < self.held.cti if self.held.cti > MIN_TIME else None
+        for pattern in self.held.others():
+            found = _matching(pattern, page)
+            mask = found if mask is None else mask | found
+        assert mask is not None
+        return mask
 
     def stop(self, page: Page) -> Page:
         """The rows that may pass."""
@@ -118,18 +156,12 @@ class Guard:
 
     def settle(self, promises: Promises) -> int:
         """Lets go of what definite punctuation covers; gives how many patterns went."""
-        before = self.held.size
-        gone = 0
-        if MIN_TIME < self.held.cti <= promises.cti:
-            self.held.cti = MIN_TIME
-            gone = 1
-        if before:
-            self.held.drop_covered(promises)
-        if self.bag is not None:
+        if self.bag is not None and self.bag.rows.live:
             self.bag.settle(promises)
-        return gone + before - self.held.size
+        return drop_overtaken(self.held, promises) if self.active else 0
 
     def to_json(self) -> dict[str, Any]:
+        """What it stands for and has counted."""
         return {"held": self.held.to_json(), "hits": self.hits, "until": self.until, "ends": self._ends}
 
     def snapshot(self) -> Chunks:
@@ -142,3 +174,13 @@ class Guard:
         if self.bag is not None:
             self.bag.rows.restore(chunks)
             self.bag.rebuild()
+
+
+def _matching(pattern: Pattern, page: Page) -> Mask:
+    """Which rows of a page match a pattern with `time` for LE."""
+    mask: Mask | None = None
+    for name, values in pattern.items():
+        column = page.le if name == TIME else page.re if name == RE else page.payload.column(name)
+        found = values.mask(column)
+        mask = found if mask is None else mask & found
+    return np.ones(len(page), np.bool_) if mask is None else mask

@@ -14,10 +14,20 @@ from typing import Any
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks
-from caesura.feedback.guard import Guard, from_promise, to_promise
+from caesura.feedback.guard import Guard, drop_overtaken, from_promise, to_promise
 from caesura.plan import FeedbackRule, Node, Operator, Up
 from caesura.plan.feedback import LE, RE, Kinds, as_definite, could_go
-from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Promises, Punctuation, lt
+from caesura.punctuation import (
+    INFINITY,
+    MIN_TIME,
+    TIME,
+    Alignment,
+    Intent,
+    Pattern,
+    Promises,
+    Punctuation,
+    lt,
+)
 
 STANDING = "standing"
 WITHDRAWN = "withdrawn"
@@ -71,10 +81,11 @@ class Heard:
     def settle(self, given: Promises) -> None:
         """Forgets what punctuation covers."""
         for firm in self.firm.values():
-            if MIN_TIME < firm.cti <= given.cti:
-                firm.cti = MIN_TIME
-            firm.drop_covered(given)
-        self._all.held.drop_covered(given)
+            drop_overtaken(firm, given)
+        if self._all.held.size:
+            kept = self._all.held.cti
+            drop_overtaken(self._all.held, given)
+            self._all.held.cti = kept
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -129,6 +140,8 @@ class Responder:
         self.out: list[Item] = []
         self.up: list[Up] = []
         self.saved = b""
+        self._reach: tuple[int, set[str]] | None = None
+        """The earliest end of what the guards match, and the columns that they name."""
 
     # What consumers say.
 
@@ -247,6 +260,7 @@ class Responder:
         if not standing and not could_go(pattern, self.kinds[port]):
             self._count("could never go")
             return False
+        self._reach = None
         if guard.mount(pattern):
             self._count(f"guards at the {place}")
         return True
@@ -284,6 +298,7 @@ class Responder:
         self.operator.watched.clear()
         self.pending, self.said = [], [[] for _ in self.said]
         self.sent = [Promises() for _ in self.sent]
+        self._reach = None
         silenced, self.up = self.up, []
         for each in left:
             self._answer(each, True)
@@ -312,6 +327,7 @@ class Responder:
             pattern = Pattern(**{**dict(pattern.items()), LE: starts})
         if not pattern.is_empty and not self.given.covers(as_definite(pattern)):
             self.closing.mount(pattern)
+            self._reach = None
 
     @property
     def lost_in(self) -> int:
@@ -346,15 +362,38 @@ class Responder:
             kept.append(item)
         return kept
 
-    def settle(self) -> None:
+    def _idle(self, said: Pattern) -> bool:
+        """Whether a punctuation can change nothing here: it is about other columns, or earlier times."""
+        if self.pending:
+            return False
+        bags = [g.bag for g in (*self.inputs, self.output, self.closing)]
+        if any(bag is not None and bag.rows.live for bag in bags):
+            return False
+        if self._reach is None:
+            held = [p for g in self.guards.values() for p in g.held.patterns()]
+            ends = [p[TIME].intervals[-1].hi if TIME in p else None for p in held]
+            first = min((end for end in ends if end is not None), default=INFINITY)
+            self._reach = first, {name for p in held for name in p.attributes}
+        first, names = self._reach
+        if not names.issuperset(a for a in said.attributes if a != TIME):
+            return True
+        bound = said.time_bound
+        return set(said.attributes) <= {TIME} and bound is not None and bound <= first and bound < INFINITY
+
+    def settle(self, said: Pattern | None = None) -> None:
         """Lets guards go that punctuation covers, and tries again what had to wait."""
+        if said is not None and self._idle(said):
+            return
+        self._reach = None
         gone = 0
         for port, promises in enumerate(self.operator.promises[: len(self.inputs)]):
             gone += self.inputs[port].settle(promises) + self.blind[port].settle(promises)
-            self.sent[port].drop_covered(promises)
+            if self.sent[port].size:
+                drop_overtaken(self.sent[port], promises)
         gone += self.output.settle(self.given) + self.closing.settle(self.given)
         self.heard.settle(self.given)
-        self.crossed.drop_covered(self.given)
+        if self.crossed.size:
+            drop_overtaken(self.crossed, self.given)
         if gone:
             self._count("guards gone", gone)
         if self.pending:

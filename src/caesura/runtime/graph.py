@@ -297,16 +297,17 @@ class Cell:
             edge.desired[:] = [p for p in edge.desired if not known.covers(as_definite(p))]
         if self.responder is not None:
             if not isinstance(item, Page):
-                self.settle()
+                self.settle(item.pattern)
             elif self.operator.crossed:
                 self.responder.cross()
                 self.respond()
 
-    def settle(self) -> None:
+    def settle(self, said: Pattern | None = None) -> None:
         """Lets go of feedback that punctuation has overtaken."""
         if self.responder is not None:
-            self.responder.settle()
-            self.respond()
+            self.responder.settle(said)
+            if self.responder.out or self.responder.up:
+                self.respond()
 
     def receive(self, port: int, item: Item) -> list[Item]:
         counters = self.operator.counters
