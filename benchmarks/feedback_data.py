@@ -55,16 +55,18 @@ def locations() -> pa.Table:
     return pa.table({"sensor_id": ids, "freeway_id": ids // 30, "milepost": 100 + ids % 30 // 3})
 
 
-def sensors(minutes: int, *, missing: bool = False, numbered: bool = False, seed: int = 1) -> Iterator[Item]:
-    """Per minute a page of 450 rows and what is then promised; ``missing`` blanks every other speed.
+def sensors(
+    minutes: int, *, missing: bool = False, numbered: bool = False, page: int = 1, seed: int = 1
+) -> Iterator[Item]:
+    """Per so many minutes a page, and what is then promised; ``missing`` blanks every other speed.
 
     ``numbered`` also promises on the column `ts`, which bucket makes window numbers of.
     """
     random = np.random.default_rng(seed)
-    ids = np.tile(np.arange(SENSORS), 3)
-    within = np.repeat((0, 20, 40), SENSORS)
+    ids = np.tile(np.arange(SENSORS), 3 * page)
+    within = np.repeat(np.arange(0, page * MINUTE, 20), SENSORS)
     count = len(ids)
-    for minute in range(minutes):
+    for minute in range(0, minutes, page):
         ts = minute * MINUTE + within
         speed = pa.array(random.integers(0, 80, count))
         if missing:
@@ -73,7 +75,7 @@ def sensors(minutes: int, *, missing: bool = False, numbered: bool = False, seed
         columns.append(pa.array(random.integers(0, 100, count)))
         batch = pa.RecordBatch.from_arrays(columns, schema=SENSOR)
         yield Page(ts.astype(np.int64), ts.astype(np.int64) + 1, batch)
-        yield from _promised((minute + 1) * MINUTE, numbered)
+        yield from _promised((minute + page) * MINUTE, numbered)
 
 
 def probes(minutes: int, seed: int = 2) -> Iterator[Item]:
