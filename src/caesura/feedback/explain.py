@@ -71,7 +71,9 @@ def answer(node: Node, pattern: Pattern) -> tuple[list[tuple[int, Pattern]], lis
         words = _words(rule, pattern, up) if node.switches.exploit else ["does not act on it"]
         return (up if node.switches.propagate else []), words
     words = [f"keeps back {pattern} at its output"] if node.switches.exploit else ["does not act on it"]
-    if node.inputs:
+    if any(rule.for_good(pattern) is not None for rule in rules if rule.bounds):
+        words.append("gives up results that match for good, and tells their groups")
+    elif node.inputs:
         words.append("tells nobody, since no input can be told exactly")
     return [], words
 

@@ -46,7 +46,6 @@ class Edge:
     """What is wanted first of what waits."""
     moved: int = 0
     """Rows that were taken before others on account of that."""
-    _fresh: bool = False
 
     def push(self, item: Item) -> None:
         """Queues an item; a definite punctuation replaces the one before it that it covers."""
@@ -57,33 +56,22 @@ class Edge:
             self.items.pop()
             self.merged += 1
         self.items.append(item)
-        self._fresh = True
 
     def promote(self) -> None:
         """Brings wanted rows of waiting pages to the front, but never past a punctuation.
 
         A retract stays behind its insert: both match, or neither does.
         """
-        if not self._fresh or not self.items or not isinstance(self.items[0], Page):
-            return
-        self._fresh = False
         run: list[Page] = []
         while self.items and isinstance(self.items[0], Page):
             run.append(self.items.popleft())  # type: ignore[arg-type]
         masks = [wanted(page, self.desired) for page in run]
         first = [page.filter(mask) for page, mask in zip(run, masks, strict=True) if mask.any()]
-        if first and not all(mask.all() for mask in masks):
+        if first and not masks[0].all():  # else nothing better waits
             rest = [page.filter(~mask) for page, mask in zip(run, masks, strict=True) if not mask.all()]
             self.moved += sum(map(len, first))
             run = [concat(first, first[0].schema), *rest]
         self.items.extendleft(reversed(run))
-
-    def pop(self) -> Item:
-        """The next item; behind a punctuation others may be brought forward."""
-        item = self.items.popleft()
-        if not isinstance(item, Page):
-            self._fresh = True
-        return item
 
     @property
     def full(self) -> bool:
@@ -288,19 +276,25 @@ class Cell:
             return
         if edge.desired and self.watch is None:
             edge.promote()
-        item = edge.pop()
+        item = edge.items.popleft()
         items = self.receive(port, item)
         self.send(items if self.watch is None else self.watch.derived(self, item, items))
         self.speak()
+        if self.responder is not None or edge.desired:
+            self._follow(edge, item)
+
+    def _follow(self, edge: Edge, item: Item) -> None:
+        """What an item means for feedback: punctuation ends it, a page may make results cross a bound."""
         if edge.desired and not isinstance(item, Page):
-            known = self.operator.promises[port]
+            known = self.operator.promises[edge.port]
             edge.desired[:] = [p for p in edge.desired if not known.covers(as_definite(p))]
-        if self.responder is not None:
-            if not isinstance(item, Page):
-                self.settle(item.pattern)
-            elif self.operator.crossed:
-                self.responder.cross()
-                self.respond()
+        if self.responder is None:
+            return
+        if not isinstance(item, Page):
+            self.settle(item.pattern)
+        elif self.operator.crossed:
+            self.responder.cross()
+            self.respond()
 
     def settle(self, said: Pattern | None = None) -> None:
         """Lets go of feedback that punctuation has overtaken."""
