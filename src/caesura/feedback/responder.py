@@ -14,7 +14,7 @@ from typing import Any
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks
-from caesura.feedback.guard import Guard, drop_overtaken, from_promise, to_promise
+from caesura.feedback.guard import Guard, drop_overtaken, from_promise, overtaken, to_promise
 from caesura.plan import FeedbackRule, Node, Operator, Up
 from caesura.plan.feedback import LE, RE, Kinds, as_definite, could_go
 from caesura.punctuation import (
@@ -49,6 +49,8 @@ class Heard:
         self.firm: dict[str, Promises] = {b: Promises() for b in self.branches}
         self.standing: dict[str, list[Pattern]] = {b: [] for b in self.branches}
         self._all = Alignment(self.branches)
+        self._stale = False
+        """Whether a single consumer has said things that are looked up where they lie."""
 
     @property
     def size(self) -> int:
@@ -56,6 +58,11 @@ class Heard:
 
     def add(self, branch: str, pattern: Pattern, standing: bool) -> list[Pattern]:
         """Takes what a consumer assumes; gives what all assume from now on."""
+        if not standing and len(self.branches) == 1 and not self.standing[branch]:
+            self._stale = True
+            return [pattern] if self.firm[branch].add(to_promise(pattern)) else []
+        if self._stale:
+            self.rebuilt()
         if standing:
             self.standing[branch].append(pattern)
         else:
@@ -70,7 +77,7 @@ class Heard:
 
     def rebuilt(self) -> list[Pattern]:
         """What all consumers together assume, from what each has said."""
-        self._all = Alignment(self.branches)
+        self._all, self._stale = Alignment(self.branches), False
         shared: list[Pattern] = []
         for branch in self.branches:
             told = [*self.firm[branch].patterns(), *map(to_promise, self.standing[branch])]
@@ -154,7 +161,7 @@ class Responder:
         if pattern.is_empty:
             self._count("empty")
             return
-        if self.given.covers(as_definite(pattern)):
+        if overtaken(self.given, to_promise(pattern)):
             self._count("too late")
             return
         if RE in pattern and not self.node.properties.fixed_ends:
@@ -270,10 +277,11 @@ class Responder:
         if not self.switches.propagate or pattern.is_empty:
             return
         promises = self.operator.promises[port] if self.node.inputs else self.given
-        if promises.covers(to_promise(pattern)):
+        if overtaken(promises, to_promise(pattern)):
             self._count("not worth sending")
             return
-        if not self.sent[port].add(to_promise(pattern)):
+        once = not standing and len(self.heard.branches) == 1  # it was news when it was heard
+        if not once and not self.sent[port].add(to_promise(pattern)):
             self._count("said before")
             return
         if standing:

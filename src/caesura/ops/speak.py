@@ -30,7 +30,7 @@ from caesura.plan import (
     shown,
 )
 from caesura.plan.feedback import check_feedback
-from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, value
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, one_of, value
 
 Wish = Literal["assumed", "desired", "demanded"]
 
@@ -95,20 +95,32 @@ class Instrumented(Operator):
         self._seen = 0
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        before, self._seen = self._seen, self._seen + len(page)
-        times = self._seen // self.node.every - before // self.node.every
-        if times and self.node.tells == "upstream":
-            last = self._seen // self.node.every * self.node.every - before - 1
-            for number in range(times):
-                row = last - (times - 1 - number) * self.node.every
-                self.up.append((0, Punctuation(self._pattern(page, row), Intent.ASSUMED)))
+        first = self.node.every - 1 - self._seen % self.node.every
+        self._seen += len(page)
+        rows = np.arange(first, len(page), self.node.every)
+        if len(rows) and self.node.tells == "upstream":
+            self.up += [(0, Punctuation(p, Intent.ASSUMED)) for p in self._patterns(page.take(rows))]
         return [page]
 
-    def _pattern(self, page: Page, row: int) -> Pattern:
+    def _patterns(self, page: Page) -> list[Pattern]:
+        """What is said of these rows. Nobody listens between two rows of a page, so it is said together."""
         if self.node.pattern is not None:
-            return self.node.pattern
-        cells = {name: value(page.payload.column(name)[row].as_py()) for name in self.node.columns}
-        return Pattern(**cells, LE=value(int(page.le[row])))
+            return [self.node.pattern]
+        columns = [page.payload.column(name).to_pylist() for name in self.node.columns]
+        if len(columns) != 1:
+            cells = zip(page.le.tolist(), *columns, strict=True)
+            return [
+                Pattern(LE=value(le), **{n: value(v) for n, v in zip(self.node.columns, row, strict=True)})
+                for le, *row in cells
+            ]
+        at: dict[int, list[Any]] = {}
+        for le, v in zip(page.le.tolist(), columns[0], strict=True):
+            at.setdefault(le, []).append(v)
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for le, values in at.items():
+            alike.setdefault(tuple(values), []).append(le)
+        name = self.node.columns[0]
+        return [Pattern(**{name: one_of(values)}, LE=one_of(starts)) for values, starts in alike.items()]
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         return definite(pattern)
