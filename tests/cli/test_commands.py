@@ -54,3 +54,11 @@ def test_a_wrong_name_lists_the_right_ones(flow: str) -> None:
     result = CliRunner().invoke(app, ["explain", flow + ":click"])
     assert result.exit_code == 1
     assert "Did you mean 'clicks'?" in result.stderr
+
+
+def test_feedback_can_be_given_and_explained(flow: str) -> None:
+    shown = CliRunner().invoke(app, ["feedback", flow, "id = 8"]).stdout
+    assert "r1 := where: stops id = 8 at its input; tells r0 id = 8" in shown
+    ran = CliRunner().invoke(app, ["run", flow, "--embedded", "--assume", "id = 8"]).stdout
+    assert ran.splitlines()[-2:] == ["-- definite: * --", "#1 assumed: id = 8 (over: punctuation covers it)"]
+    assert "| 8" not in ran

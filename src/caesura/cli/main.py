@@ -11,14 +11,16 @@ from typing import Annotated, Any
 import typer
 
 from caesura.cli.doctor import examine
+from caesura.cli.feedback import embedded_run, read_pattern
 from caesura.cli.load import load, load_pipeline
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, PlanError
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Caesura: streams with lifetimes and promises."
 )
 
 Target = Annotated[str, typer.Argument(help="a Python file, or file.py:stream")]
+Said = Annotated[list[str] | None, typer.Option(help="a pattern, like 'seg = 1, LE < 20'")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 
@@ -54,6 +56,13 @@ def doctor(as_json: AsJson = False) -> None:
 def explain(target: Target) -> None:
     """Prints the plan: steps, columns, properties, punctuation."""
     typer.echo(load(target).explain())
+
+
+@app.command()
+@told
+def feedback(target: Target, pattern: str) -> None:
+    """Prints what each step would do if rows like 'seg = 1, LE < 20' were assumed away."""
+    typer.echo(load(target).explain("feedback", pattern=read_pattern(pattern)))
 
 
 @app.command()
@@ -105,12 +114,16 @@ def run(
     output: str = "changes",
     trigger: str = "available",
     embedded: bool = False,
+    assume: Said = None,
+    desire: Said = None,
 ) -> None:
     """Runs a stream on Spark, or with --embedded in this process."""
     stream = load(target)
     if embedded:
-        typer.echo(stream.run(output=output).draw())  # type: ignore[arg-type]
+        typer.echo(embedded_run(stream, output, assume or [], desire or []))
         return
+    if assume or desire:
+        raise PlanError("feedback from the command line is for --embedded.", remedy="Add --embedded.")
     from caesura.spark import session
 
     query = stream.start(
