@@ -134,3 +134,17 @@ def test_impute_takes_any_slow_function_and_refuses_streams_that_correct() -> No
     assert rows(query, plan_) == [(1, 2, 1, 7)]
     with pytest.raises(PlanError, match="corrects its rows"):
         stream(known=ANY, id="int", v="int").impute("v", ARCHIVE)
+
+
+def test_windows_that_lost_unread_rows_stay_suppressed_after_a_withdrawal(tmp_path: Path) -> None:
+    table = pa.table({"ts": list(range(200)), "seg": [1] * 200})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=25)
+    stream_ = cz.read.parquet(tmp_path, time="ts", punctuate=cz.delay(5), batch_size=25)
+    windows = stream_.group_by("seg").tumbling(50).agg(n=cz.count())
+    query = windows.query()
+    said = query.assume(Pattern(seg=1))
+    query.step()  # the first 25 rows are not read
+    assert query.counters()["read"].feedback["rows not read"] == 25
+    query.withdraw(said)
+    query.run()
+    assert rows(query, windows) == [(50, 100, 1, 50), (100, 150, 1, 50), (150, 200, 1, 50)]

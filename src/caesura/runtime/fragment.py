@@ -19,7 +19,7 @@ from caesura.ops.input import Input
 from caesura.plan import Counters, Node
 from caesura.plan.cut import LOOP, Exchange, Stages, rebuilt
 from caesura.plan.feedback import could_go
-from caesura.punctuation import MIN_TIME, Alignment, Intent, Pattern, Punctuation
+from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Punctuation
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.graph import mergeable
 from caesura.runtime.mapper import late_packet, note_packet, path, root_of, route, teller
@@ -130,6 +130,7 @@ class Fragment:
     def step(self, inbox: Iterable[Packet], *, closes: bool = False) -> Iterator[Packet]:
         """Takes the packets of an epoch and gives those that follow; ``closes`` says no epoch follows."""
         packets = sorted(inbox, key=lambda p: (p.label, p.origin, p.seq))
+        self._note_unread(packets)
         for departure in self.stage.departures:
             self._hear(departure, [p for p in packets if p.label == UP + departure.label])
         for name in self.stage.outputs:
@@ -184,6 +185,19 @@ class Fragment:
             door.mount(message.pattern)
         elif could_go(message.pattern, frozenset({("time",)})):
             door.mount(message.pattern)
+
+    def _note_unread(self, packets: list[Packet]) -> None:
+        """Before a withdrawal: rows that were not read on account of feedback are lost up to the latest time."""
+        said = (m for p in packets if p.label.startswith((UP, SAY)) for m in p.items)
+        if not any(isinstance(m, Punctuation) and m.noted(WITHDRAWN) for m in said):
+            return
+        for label, gate in self.gates.items():
+            responder = self.query.cell_of(label).responder if self.query.ignored(label) else None
+            if responder is None:
+                continue
+            tops = [Chunk.from_json(p.header).top for p in packets if p.label == label and p.header]
+            latest = max([gate.report()["latest"], *tops])
+            responder.lost = max(responder.lost, min(latest, INFINITY - 1) + 1)
 
     def _say(self, name: str, packets: list[Packet]) -> None:
         """What the consumer of an output said."""

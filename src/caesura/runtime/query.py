@@ -206,6 +206,12 @@ class Query:
         """The feedback that stands, and what is still suppressed."""
         return self.assumptions.list()
 
+    def cell_of(self, label: str) -> Cell:
+        """The step that an input feeds, at work."""
+        target = self._inputs[label].target
+        assert target is not None
+        return target
+
     def cell(self, output: str) -> Cell:
         """The step behind an output, at work."""
         return self._cells[self.outputs[output].fingerprint]
@@ -427,6 +433,9 @@ class _Reader:
             raw, self._left = _split(raw, most)
         self.offsets[raw.lane] = raw.offset + raw.batch.num_rows + raw.skipped
         self.ingress.counters.rows_in += raw.batch.num_rows
+        if raw.skipped and self.cell.responder is not None and raw.top is not None:
+            lost = self.cell.responder.output
+            lost.until = max(lost.until, raw.top + 1)  # of points, which is all that is left unread
         if raw.skipped and self.pruning is not None:
             told = self.ingress.counters.feedback
             told["rows not read"], told["bytes not read"] = self.pruning.rows, self.pruning.bytes

@@ -21,7 +21,7 @@ from caesura.errors import PlanError
 from caesura.fixpoint.automaton.arcs import Automaton
 from caesura.fixpoint.automaton.letters import predicates
 from caesura.fixpoint.automaton.written import item_columns, source
-from caesura.plan import Holding, Need, Node, Operator, Properties, shown, ticks
+from caesura.plan import OUTPUT_ONLY, FeedbackRule, Holding, Need, Node, Operator, Properties, shown, ticks
 from caesura.punctuation import Pattern
 
 MOST_TESTS = 7
@@ -71,6 +71,10 @@ class Match(Node):
 
     def derive(self, *inputs: Properties) -> Properties:
         return Properties(insert_only=True, aligned=False, max_duration=self.within)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Any item may belong to any match: feedback stops here."""
+        return OUTPUT_ONLY
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         if pattern.time_bound is None or pattern.without_time().attributes:
