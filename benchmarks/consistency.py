@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib
+import sys
 import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -198,27 +201,29 @@ def tuned(rate: float) -> Pace:
 # -- what it costs ----------------------------------------------------------------------------------------
 
 
-def plain(rows: int, count: int, page: int = 65_536) -> None:
-    a, b = streams(rows, page)
-    query = joins(a, b, count).query()
-    while query.step():
-        query.take("out")
+def drive(query: Query) -> list[float]:
+    """Runs a query; gives the seconds of work from each batch that enters to the last of its output."""
+    latencies, begun = [], time.process_time()
+    going = True
+    while going:
+        idle = not query.graph.ready()
+        if idle:
+            now = time.process_time()
+            latencies.append(now - begun)
+            begun = now
+        going = query.step()
+        if idle:
+            query.take("out")
+    return latencies[1:] or [0.0]
 
 
-def claiming(rows: int, count: int, mode: Mode, page: int = 65_536) -> int:
-    a, b = streams(rows, page)
-    query = joins(a, b, count).query(claims=mode)
-    while query.step():
-        query.take("out")
-    return len(query.claims)
-
-
-def spent(work: Callable[[], object]) -> float:
-    """Seconds of this process."""
+def ran(rows: int, count: int, mode: Mode | None, page: int = BLOCK) -> tuple[float, float]:
+    """(seconds of work, mean latency of a batch) of one run."""
+    query = joins(*streams(rows, page), count).query(claims=mode)
     gc.collect()
     begun = time.process_time()
-    work()
-    return time.process_time() - begun
+    latencies = drive(query)
+    return time.process_time() - begun, sum(latencies) / len(latencies)
 
 
 def peak(work: Callable[[], object]) -> float:
@@ -232,32 +237,40 @@ def peak(work: Callable[[], object]) -> float:
 def costs(report: Report, rows: int, pairs: int, page: int) -> None:
     """Each mode against none, in interleaved pairs, for one to four joins."""
     for count in (1, 2, 3, 4):
-        alone = median([spent(lambda n=count: plain(rows, n, page)) for _ in range(3)])
-        memory = peak(lambda n=count: plain(rows, n, page))
-        report.add(f"{count} joins, none, page {page}", 2 * rows / alone, memory_mb=round(memory, 1))
         every = settled(rows, count)
-        modes: dict[str, Mode] = {
+        modes: dict[str, Mode | None] = {
+            "none": None,
             "heeding": cz.heeding(),
-            "tokens": cz.tokens(every=every),
             "naive": cz.heeding(scan="naive"),
+            "tokens": cz.tokens(every=every),
         }
+        runs: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
+        for _ in range(pairs):
+            for name, mode in modes.items():
+                runs[name].append(ran(rows, count, mode, page))
         for name, mode in modes.items():
-            ratios = []
-            for _ in range(pairs):
-                base = spent(lambda n=count: plain(rows, n, page))
-                ratios.append(spent(lambda n=count, m=mode: claiming(rows, n, m, page)) / base)
-            ratios.sort()
-            low, high = ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10]
-            memory = peak(lambda n=count, m=mode: claiming(rows, n, m, page))
-            more = {"period": every} if name == "tokens" else {}
-            report.add(
-                f"{count} joins, {name}, page {page}",
-                2 * rows / (alone * median(ratios)),
-                {"none": 1 / median(ratios)},
-                cost=f"{100 * (median(ratios) - 1):+.1f} % [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}]",
-                memory_mb=round(memory, 1),
-                **more,
-            )
+            work = [w for w, _ in runs[name]]
+            memory = peak(lambda m=mode, n=count: ran(rows, n, m, page))
+            more: dict[str, object] = {"latency_ms": round(1e3 * median(t for _, t in runs[name]), 1)}
+            ratio = None
+            if name != "none":
+                shares = [w / base for (w, _), (base, _) in zip(runs[name], runs["none"], strict=True)]
+                more["cost"] = interval(shares)
+                more["latency"] = interval(
+                    [t / base for (_, t), (_, base) in zip(runs[name], runs["none"], strict=True)]
+                )
+                ratio = {"none": 1 / median(shares)}
+            if name == "tokens":
+                more["period"] = every
+            label = f"{count} joins, {name}, page {page}"
+            report.add(label, 2 * rows / median(work), ratio, memory_mb=round(memory, 1), **more)
+
+
+def interval(shares: list[float]) -> str:
+    """The median of ratios as a cost, with the middle 80 %."""
+    some = sorted(shares)
+    low, high = some[len(some) // 10], some[-1 - len(some) // 10]
+    return f"{100 * (median(some) - 1):+.1f} % [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}]"
 
 
 def settled(rows: int, count: int) -> int:
@@ -270,11 +283,32 @@ def settled(rows: int, count: int) -> int:
     return pace.base
 
 
+# -- the bank ---------------------------------------------------------------------------------------------
+
+
+def bank(report: Report, count: int) -> None:
+    """All views of the bank-transfer test; every claim against the query from scratch, by DuckDB."""
+    root = Path(__file__).parents[1]
+    sys.path[:0] = [str(root / "examples" / "bank"), str(root / "tests" / "consistency")]
+    oracle_of = importlib.import_module("bank_oracle")
+    given = oracle_of.bank.transactions(count, cancelled=0.02)
+    begun = time.process_time()
+    done = oracle_of.bank.views(oracle_of.bank.read(given)).run(claims=cz.tokens(every=max(1, count // 5)))
+    spent = time.process_time() - begun
+    oracle, wrong = oracle_of.Bank(given), 0
+    for claim in done.claims:
+        wrong += sum(oracle.differences(claim.prefix["read"].offsets.get(0, 0), done.at(claim)).values())
+    small = oracle_of.bank.views(oracle_of.bank.read(oracle_of.bank.transactions(150), batch_size=1))
+    seen = small.eager()
+    report.add("bank, 6 views", len(given) / spent, claims=len(done.claims), wrong_rows=wrong)
+    report.add("bank without claims", states=seen.states, wrong_states=seen.wrong)
+
+
 def main(args: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks consistency", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON line per measurement")
     parser.add_argument("--full", action="store_true", help="as long as the paper's runs: 15 pairs, 5 runs")
-    parser.add_argument("--only", choices=("histogram", "u", "costs"), help="one part")
+    parser.add_argument("--only", choices=("histogram", "u", "costs", "bank"), help="one part")
     given = parser.parse_args(args)
     report = Report("consistency", given.json)
     full = given.full
@@ -284,4 +318,8 @@ def main(args: list[str]) -> None:
     if given.only in (None, "u"):
         u_curve(report, 400_000 if full else 60_000, 5 if full else 1)
     if given.only in (None, "costs"):
-        costs(report, 400_000 if full else 150_000, 15 if full else 3, 65_536)
+        costs(report, 400_000 if full else 150_000, 15 if full else 3, BLOCK)
+        if full:
+            costs(report, 20_000, 15, 256)
+    if given.only in (None, "bank"):
+        bank(report, 10_000_000 if full else 200_000)

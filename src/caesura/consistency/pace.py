@@ -21,7 +21,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-LEAST, MOST = 16, 1 << 22
+LEAST, MOST = 16, 1 << 17
+"""The most is two batches of a source: a token between batches cuts no page, so it costs next to nothing."""
+WARM = 2
+"""So many sections are not counted: code is compiled and memory is got in them."""
+OUTLIER = 4.0
+"""A section that took so many times what it should have counts for no more."""
 IDLE = 0.8
 """Where work takes less than this share of the time between two tokens, the source sets the rate."""
 
@@ -41,36 +46,41 @@ class Pace:
     base: int = 1024
     _open: dict[int, tuple[int, float]] = field(default_factory=dict)
     _last: tuple[int, float] | None = None
-    _out: float = 0.0
+    _work: float = 0.0
 
     def __post_init__(self) -> None:
         self.base = self.every
 
     def put(self, number: int, events: int, now: float) -> None:
-        """A token enters, behind so many events in all."""
+        """A token enters at a time of the clock, behind so many events in all."""
         self._open.setdefault(number, (events, now))
 
-    def out(self, number: int, now: float) -> None:
-        """The token of a round has left every output."""
+    def out(self, number: int, now: float, work: float) -> None:
+        """The token of a round has left every output; ``work`` is what the process has worked so far."""
         events, entered = self._open.pop(number, (0, now))
         if self._last is not None and events > self._last[0]:
             fresh, gap = events - self._last[0], entered - self._last[1]
-            busy = now - max(entered if gap > 0 else self._last[1], self._out)
+            busy = work - self._work
             waits = gap > 0 and busy < IDLE * gap
             rate = fresh / gap if waits else None
             backlog = (now - entered - busy) / gap if waits else 0.0
             self.section(fresh, busy=busy, rate=rate, backlog=backlog)
-        self._last, self._out = (events, entered), now
+        self._last, self._work = (events, entered), work
 
     def section(self, events: int, *, busy: float, rate: float | None, backlog: float = 0.0) -> None:
         """A section of so many events took so many seconds of work; events come at a rate (None: at will).
 
         ``backlog`` is how many sections wait in front of this query; any at all makes it back off.
         """
+        self._turn += 1
+        if self._turn <= WARM:
+            return
         n, s = float(events), float(busy)
+        known = self.costs()
+        if known is not None and backlog <= 1.0:
+            s = min(s, OUTLIER * (known[0] * n + known[1]))
         for place, value in enumerate((1.0, n, n * n, s, n * s)):
             self._sums[place] = self._sums[place] * self.forget + value
-        self._turn += 1
         if backlog > 1.0:
             self.base = min(MOST, self.base * 2)
         else:

@@ -299,7 +299,7 @@ class TokenClaims(Claiming):
         output = {name: rows for name, (rows, _) in there.items()}
         made = self.claim(number, prefix_of(whole), output, whole.noted("time"))
         if self.pace is not None:
-            self.pace.out(number, time.perf_counter())
+            self.pace.out(number, time.perf_counter(), time.process_time())
         if self.mode.saves:
             chunks = self._barriers.pop(number)
             self.saved.append((made, {**chunks, **self._own(made)}))
