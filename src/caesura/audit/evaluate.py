@@ -16,10 +16,12 @@ from caesura.ops.lifetimes import Lifetime
 from caesura.ops.select import Select
 from caesura.ops.union import Union
 from caesura.ops.where import Where
+from caesura.ops.windows import Count, Grid, Session, Windows
 from caesura.plan import Node, SourceNode, walk
 from caesura.punctuation import INFINITY
 from caesura.testing import oracles
 from caesura.testing.oracles.rows import Payload, Rows, key, same
+from caesura.testing.oracles.windows import aggregates_over, windowed
 
 EXACT = ("count", "sum", "min", "max", "avg", "count_distinct", "first", "last", "median", "collect")
 
@@ -59,6 +61,8 @@ def _step(node: Node, inputs: list[Rows]) -> Rows:
         case Tumbling() if not _endless(rows):
             ready, aggs = _aggregates(node, node.aggregates, rows)
             return oracles.tumbling(ready, node.group, node.size, node.offset, aggs, hop=node.hop)
+        case Windows() if not _endless(rows) and not node.uses:
+            return _windowed(node, rows)
     why = "over events that never end" if _endless(rows) else f"'{node.kind}'"
     raise NotAuditedError(
         f"the audit cannot recompute {why}.",
@@ -66,6 +70,23 @@ def _step(node: Node, inputs: list[Rows]) -> Rows:
         step=node.step,
         place=node.place,
     )
+
+
+def _windowed(node: Windows, rows: Rows) -> Rows:
+    """Built-in aggregates over snapshots, counts, sessions and grids."""
+    wanted = [(name, a) for name, a in node.outputs if isinstance(a, Aggregate)]
+    ready, aggs = _aggregates(node, wanted, rows)
+    frame: tuple[Any, ...]
+    match node.frame:
+        case Grid(size, hop, offset):
+            frame = ("grid", size, hop, offset)
+        case Count(n, by):
+            frame = (f"count_{by}", n)
+        case Session(gap, longest):
+            frame = ("session", gap, longest)
+        case _:
+            frame = ("snapshot",)
+    return windowed(ready, node.group, frame, aggregates_over(aggs), clip=node.clip, stamp=node.stamp)
 
 
 def _endless(rows: Rows) -> bool:

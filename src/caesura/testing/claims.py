@@ -15,6 +15,7 @@ from caesura.expr import lit
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Node
+from caesura.punctuation import Intent, Promises
 from caesura.runtime import Query
 from caesura.testing.case import LABELS, LawCase
 from caesura.testing.host import OUT, schedule_of
@@ -66,6 +67,7 @@ def check_claims(trial: Trial, mode: Mode, *, capacity: int = 8) -> list[Claim]:
     given = [trial.given(number) for number in range(len(trial.case.inputs))]
     came = states(query.take(OUT))
     for claim in query.claims:
+        check_time(trial, claim, given)
         wanted = twofold(trial.case, given, claim, plan)
         got = History.of(came[claim.number], plan.schema)
         if got != wanted:
@@ -77,6 +79,19 @@ def check_claims(trial: Trial, mode: Mode, *, capacity: int = 8) -> list[Claim]:
     if back is not None:
         raise trial.broken("claims", f"{back} takes back part of the prefix of the one before it")
     return query.claims
+
+
+def check_time(trial: Trial, claim: Claim, given: Sequence[Sequence[Item]]) -> None:
+    """A synchronised claim's prefixes have all promised its time, and what they say is what was recorded."""
+    for number, items in enumerate(given):
+        prefix = claim.prefix[LABELS[number]]
+        said = Promises(
+            i.pattern
+            for i in first_items(items, prefix)
+            if not isinstance(i, Page) and i.intent is Intent.DEFINITE
+        )
+        if said.cti != Promises(prefix.definite).cti or (claim.time is not None and said.cti < claim.time):
+            raise trial.broken("claims", f"{claim}: input {number + 1} has promised {said}")
 
 
 def twofold(case: LawCase, given: Sequence[Sequence[Item]], claim: Claim, plan: Node) -> History:
