@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -16,13 +21,39 @@ import caesura as cz
 rows = [{"ts": 1, "id": 7}, {"ts": 2, "id": 8}]
 clicks = cz.from_rows(rows, time="ts").where(cz.col("id") > 7)
 """
+LATE = """
+import caesura as cz
+rows = [{"ts": 1, "id": 1}, {"ts": 20, "id": 2}, {"ts": 3, "id": 3}]
+clicks = cz.from_rows(rows, time="ts", punctuate=cz.delay(5), batch_size=1)
+per_ten = clicks.tumbling(10).agg(n=cz.count())
+"""
+UNSAFE = """
+import caesura as cz
+clicks = cz.read.csv("clicks.csv", time="ts", punctuate=cz.delay(5))
+ever = clicks.group_by("id").totals(n=cz.count())
+"""
 
 
 @pytest.fixture
 def flow(tmp_path: Path) -> str:
-    file = tmp_path / "flow.py"
-    file.write_text(FLOW)
+    return written(tmp_path, FLOW)
+
+
+def written(folder: Path, text: str, name: str = "flow.py") -> str:
+    file = folder / name
+    file.write_text(text)
     return str(file)
+
+
+def said(*words: str, code: int = 0) -> str:
+    """What a command prints; it must end with this code."""
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def told(*words: str, code: int = 0) -> Any:
+    return json.loads(said(*words, "--json", code=code))
 
 
 def test_the_doctor_finds_this_installation_sound() -> None:
@@ -38,16 +69,92 @@ def test_what_is_wrong_comes_with_its_remedy() -> None:
 
 
 def test_a_preview_draws_the_stream_of_a_file(flow: str) -> None:
-    result = CliRunner().invoke(app, ["preview", flow])
-    assert result.stdout == " LE  RE | id |\n  2  3  | 8  | +\n"
+    lines = said("preview", flow).splitlines()
+    assert lines[1].startswith("  2  3  | 8  |")
+    assert told("preview", flow) == [{"LE": 2, "RE": 3, "id": 8}]
 
 
 def test_explain_prints_the_plan(flow: str) -> None:
-    assert "where r0: id > 7" in CliRunner().invoke(app, ["explain", flow + ":clicks"]).stdout
+    assert "where r0: id > 7" in said("explain", flow + ":clicks")
+
+
+def test_explain_draws_the_plan_as_asked(flow: str) -> None:
+    assert said("explain", flow, "--mermaid").startswith("flowchart TD\n  r0[")
+    assert "<td>r0</td>" in said("explain", flow, "--html")
+    assert "stage 1" in said("explain", flow, "--spark")
+    assert [step["kind"] for step in told("explain", flow)] == ["read", "where"]
+
+
+def test_two_ways_to_explain_at_once_are_a_wrong_use(flow: str) -> None:
+    said("explain", flow, "--html", "--mermaid", code=2)
+
+
+def test_check_ends_with_one_for_a_plan_whose_state_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "ts,id\n1,7\n", "clicks.csv")
+    verdict = told("check", written(tmp_path, UNSAFE) + ":ever", code=1)
+    assert verdict["safe"] is False
+    assert verdict["findings"] and verdict["remedies"]
 
 
 def test_an_embedded_run_needs_no_java(flow: str) -> None:
-    assert "-- definite: * --" in CliRunner().invoke(app, ["run", flow, "--embedded"]).stdout
+    assert "-- definite: * --" in said("run", flow, "--embedded")
+
+
+def test_an_embedded_run_gives_a_line_of_json_per_change(tmp_path: Path) -> None:
+    lines = said("run", written(tmp_path, LATE) + ":per_ten", "--embedded", "--json").splitlines()
+    *changes, last = map(json.loads, lines)
+    assert changes[0] == {"kind": "+", "LE": 0, "RE": 10, "RE_new": None, "n": 1}
+    assert last == {"late": {"read": 1}}
+
+
+def test_a_strict_run_ends_with_three_if_rows_were_refused(tmp_path: Path, flow: str) -> None:
+    said("run", written(tmp_path, LATE, "late.py") + ":per_ten", "--embedded", "--strict", code=3)
+    said("run", flow, "--embedded", "--strict", code=0)
+
+
+def test_late_rows_of_a_file_are_shown_with_the_reason(tmp_path: Path) -> None:
+    file = written(tmp_path, LATE) + ":per_ten"
+    assert "row 2 of lane 0: time 3 is below its lane's bound 15" in said("late", file)
+    assert told("late", file)["read"][0]["offset"] == 2
+    said("late", file, "--strict", code=3)
+
+
+def test_late_rows_of_a_folder_are_those_of_committed_epochs(tmp_path: Path) -> None:
+    (tmp_path / "_late").mkdir()
+    (tmp_path / "_commits").mkdir()
+    row = {
+        "reason": "too late",
+        "lane": 0,
+        "offset": 4,
+        "kind": "+",
+        "LE": 3,
+        "RE": 4,
+        "RE_new": None,
+        "id": 7,
+    }
+    for epoch in (0, 1):
+        table = pa.Table.from_pylist([{**row, "offset": epoch}])
+        pq.write_table(table, tmp_path / "_late" / f"clicks-epoch-{epoch:06d}-0.parquet")
+    (tmp_path / "_commits" / "000000.json").write_text("{}")
+    assert [r["offset"] for r in told("late", str(tmp_path))["clicks"]] == [0]
+
+
+def test_a_folder_without_a_late_table_is_said_to_have_none(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["late", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "sink= when the query was started" in result.stderr
+
+
+def test_a_trace_names_the_step_that_drops_a_row(flow: str) -> None:
+    assert "step 'where' (id > 7): drops them" in said("trace", flow, "ts = 1")
+    assert told("trace", flow, "ts = 2")["steps"][1]["caused"][0]["row"] == {"id": 8}
+
+
+def test_a_trace_of_no_rows_ends_with_one(flow: str) -> None:
+    said("trace", flow, "ts = 99", code=1)
 
 
 def test_a_wrong_name_lists_the_right_ones(flow: str) -> None:
@@ -62,3 +169,46 @@ def test_feedback_can_be_given_and_explained(flow: str) -> None:
     ran = CliRunner().invoke(app, ["run", flow, "--embedded", "--assume", "id = 8"]).stdout
     assert ran.splitlines()[-2:] == ["-- definite: * --", "#1 assumed: id = 8 (over: punctuation covers it)"]
     assert "| 8" not in ran
+
+
+def test_a_file_that_fails_names_the_line_that_did(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["explain", written(tmp_path, "rows = []\nrows[3]\n")])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("flow.py:2: the file could not be run: IndexError")
+
+
+def test_state_asks_for_a_checkpoint(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["state", str(tmp_path / "none")])
+    assert result.exit_code == 1
+    assert "Give the checkpoint of a query." in result.stderr
+
+
+def test_benchmarks_are_named_where_there_are_some(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert "There are: core" in CliRunner().invoke(app, ["bench", "nothing"]).stderr
+    monkeypatch.chdir(tmp_path)
+    assert "Benchmarks come with the source" in CliRunner().invoke(app, ["bench", "core"]).stderr
+
+
+def test_a_new_project_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert told("new", "shop")["files"] == [
+        "README.md",
+        "pipeline.py",
+        "generate.py",
+        "test_pipeline.py",
+        "data/",
+    ]
+    said("check", "shop/pipeline.py")
+    assert len(told("preview", "shop/pipeline.py")) == 18
+    assert len(told("late", "shop/pipeline.py")["orders"]) > 0
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q"], cwd="shop", capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_a_project_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said("new", "shop")
+    said("new", "shop", code=1)

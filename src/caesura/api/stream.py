@@ -40,10 +40,12 @@ from caesura.plan import Duration, Node, here, ticks, walk
 from caesura.plan.cut import cut
 from caesura.plan.explain import explain, explain_stages
 from caesura.plan.feedback import Switches
+from caesura.plan.outline import html, mermaid, outline
 from caesura.plan.prune import prune
 from caesura.punctuation import Pattern
 from caesura.runtime.audit import Audit, audit
 from caesura.runtime.running import Output, Result, delivered, preview, query_of, run
+from caesura.runtime.trace import Trace, trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -373,19 +375,24 @@ class Stream:
 
     def explain(
         self,
-        what: Literal["plan", "spark", "feedback"] = "plan",
+        what: Literal["plan", "spark", "feedback", "mermaid", "html"] = "plan",
         *,
         pattern: Pattern | Expr | bool | None = None,
     ) -> str:
         """The plan: per step its columns, its properties, and the punctuation it carries.
 
         ``explain("spark")`` shows the stages that it runs in on Spark, the exchanges and why they are there;
-        ``explain("feedback", pattern=...)`` what each step would do if such rows were assumed away.
+        ``explain("feedback", pattern=...)`` what each step would do if such rows were assumed away;
+        "mermaid" and "html" give the plan to be drawn.
         """
         if what == "feedback":
             return self._explain_feedback(pattern)
         if what == "spark":
             return explain_stages(cut(prune({"out": self.node})))
+        if what == "mermaid":
+            return mermaid(outline(self.node))
+        if what == "html":
+            return html(outline(self.node))
         return explain(self.node)
 
     def _explain_feedback(self, pattern: Pattern | Expr | bool | None) -> str:
@@ -442,6 +449,14 @@ class Stream:
     ) -> Query:
         """The plan as a query in this process, to be fed, stepped and published; its output is 'out'."""
         return query_of(self.node, output, speculate, schedule, claims)
+
+    def trace(self, rows: str | Pattern, *, assume: str | Pattern | None = None, most: int = 10_000) -> Trace:
+        """What became of some rows of the sources: ``trace("ts = 18, segment in {1, 3}")``.
+
+        Runs in this process twice, with the rows and without them, over ``most`` rows of each source;
+        every step shows what it says because of them. ``assume`` is feedback from the start.
+        """
+        return trace(self.node, rows, assume=assume, most=most)
 
     # On Spark.
 

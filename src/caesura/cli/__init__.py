@@ -1,4 +1,4 @@
-"""The command line: ``caesura doctor | explain | check | preview | run``."""
+"""The command line; ``caesura --help`` lists the commands."""
 
 from caesura.cli.main import app
 

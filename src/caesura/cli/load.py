@@ -4,41 +4,64 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 from caesura.api import Pipeline, Stream
-from caesura.errors import PlanError, closest
+from caesura.errors import CaesuraError, PlanError, closest
 
 T = TypeVar("T")
 
 
 def load(target: str) -> Stream:
-    """The stream in a Python file; by name, or the only one there is."""
+    """The stream in a Python file; by name, or the only public one there is."""
     return _load(target, Stream, "stream")
 
 
 def load_pipeline(target: str) -> Pipeline:
-    """The pipeline in a Python file; by name, or the only one there is."""
+    """The pipeline in a Python file; by name, or the only public one there is."""
     return _load(target, Pipeline, "pipeline")
 
 
 def _load(target: str, kind: type[T], word: str) -> T:
     file, _, name = target.partition(":")
+    found = {key: value for key, value in vars(_module(file, word)).items() if isinstance(value, kind)}
+    if name in found:
+        return found[name]
+    public = {key: value for key, value in found.items() if not key.startswith("_")}
+    if name:
+        raise PlanError(f"'{file}' has no {word} '{name}'.", remedy=closest(name, public))
+    if len(public) != 1:
+        listing = ", ".join(sorted(public)) or "none"
+        remedy = f"Name one: {file}:NAME." if public else f"Let the file keep a {word} in a variable."
+        raise PlanError(f"'{file}' has {len(public)} {word}s: {listing}.", remedy=remedy)
+    return next(iter(public.values()))
+
+
+def _module(file: str, word: str) -> ModuleType:
+    """The file, run as a module; what it raises is told with the user's own line."""
     path = Path(file)
     if not path.is_file():
         raise PlanError(f"there is no file '{file}'.", remedy=f"Give a Python file, or file.py:{word}.")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise PlanError(f"'{file}' is no Python file.", remedy="Give a file that ends in .py.")
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))
-    spec.loader.exec_module(module)
-    found = {key: value for key, value in vars(module).items() if isinstance(value, kind)}
-    if name in found:
-        return found[name]
-    if name:
-        raise PlanError(f"'{file}' has no {word} '{name}'.", remedy=closest(name, found))
-    if len(found) != 1:
-        listing = ", ".join(sorted(found)) or "none"
-        raise PlanError(f"'{file}' has {len(found)} {word}s: {listing}.", remedy=f"Name one: {file}:NAME.")
-    return next(iter(found.values()))
+    sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        spec.loader.exec_module(module)
+    except CaesuraError:
+        raise
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [f for f in frames if Path(f.filename).resolve() == path.resolve()]
+        place = f"{path.name}:{own[-1].lineno}" if own else path.name
+        raise PlanError(
+            f"the file could not be run: {type(error).__name__}: {error}.",
+            remedy=f"Run it by itself to see more: python {file}.",
+            place=place,
+        ) from error
+    return module

@@ -8,37 +8,22 @@ r1 := where r0: speed >= 50                       (flow.py:13)
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 
 import pyarrow as pa
 
 from caesura.plan.cut import Stages
-from caesura.plan.duration import shown
 from caesura.plan.node import Node, walk
+from caesura.plan.outline import Plan, outline
 from caesura.plan.samples import sample
 
 Given = frozenset[tuple[str, ...]]
 """The kinds of definite punctuation an edge may carry, each by the attributes it names."""
 
 
-def explain(*roots: Node) -> str:
+def explain(*roots: Node) -> Plan:
     """The plan behind some steps, inputs first."""
-    number: dict[str, int] = {}
-    given: dict[str, Given] = {}
-    lines: list[str] = []
-    for node in walk(*roots):
-        here = number[node.fingerprint] = len(number)
-        inputs = " ".join(f"r{number[child.fingerprint]}" for child in node.inputs)
-        given[node.fingerprint] = carried(node, [given[child.fingerprint] for child in node.inputs])
-        head = f"r{here} := {node.kind}" + (f" {inputs}" if inputs else "")
-        head += f": {node.describe()}" if node.describe() else ""
-        head += f"  [{node.name}]" if node.name else ""
-        place = f"  ({node.place})" if node.place else ""
-        lines.append(head + place)
-        known = node.properties.told(partial(shown, time=node.time))
-        lines.append(f"      {columns(node.schema)} | {known} | {_told(given[node.fingerprint])}")
-    return "\n".join(lines)
+    return Plan.of(outline(*roots))
 
 
 def columns(schema: pa.Schema) -> str:
@@ -46,7 +31,8 @@ def columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema) or "no columns"
 
 
-def _told(given: Given) -> str:
+def told(given: Given) -> str:
+    """What may be promised, in words."""
     if not given:
         return "punctuation only at the end"
     return "punctuation on " + " or ".join("+".join(names) for names in sorted(given))

@@ -17,6 +17,7 @@ from caesura.errors import StreamError
 from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import Exchange, Stages
+from caesura.runtime.fragment import Fragment
 from caesura.runtime.mapper import root_of
 
 NAME = "caesura.json"
@@ -64,7 +65,18 @@ def _described(stages: Stages, buckets: int) -> Kept:
             text = f"the input of stage {stage.number} from {described(arrival.producer)}"
             keeps[f"{stage.number}:{_way(arrival, stages)}"] = text
     sources = {source.fingerprint: described(source) for source in stages.sources}
-    return {"buckets": buckets, "stages": len(stages.stages), "sources": sources, "keeps": keeps}
+    own = {"buckets": buckets, "stages": len(stages.stages), "sources": sources, "keeps": keeps}
+    return {**own, "steps": _steps(stages, buckets)}
+
+
+def _steps(stages: Stages, buckets: int) -> Kept:
+    """What lies under which fingerprint in the state store, for `caesura state`."""
+    found: Kept = {}
+    for stage in stages.stages[1:]:
+        for cell in Fragment(stages, stage.number, 0, buckets).query.graph.cells:
+            known = {"stage": stage.number, "step": cell.label, "place": cell.node.place}
+            found[cell.node.fingerprint] = {**known, "does": cell.node.describe()}
+    return found
 
 
 def described(node: Node) -> str:

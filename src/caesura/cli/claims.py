@@ -1,0 +1,32 @@
+"""``caesura audit``: do the claims of a pipeline hold?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from caesura.cli.load import load_pipeline
+from caesura.cli.shell import AsJson, app, say, say_json, told
+
+
+@app.command()
+@told
+def audit(
+    path: Annotated[str, typer.Argument(help="a folder that a pipeline was written to")],
+    flow: Annotated[str | None, typer.Option(help="the pipeline, as flow.py:NAME")] = None,
+    most: Annotated[int, typer.Option(help="how many claims to recompute; 0 for all")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Recomputes claimed prefixes in plain Python and compares; exit code 1 if anything is wrong."""
+    from caesura.audit import audit as check_claims
+
+    plan = None if flow is None else load_pipeline(flow).nodes
+    report = check_claims(path, plan=plan, most=most or None)
+    if as_json:
+        found = [{"claim": f.claim.number, "view": f.view, "right": f.right} for f in report.findings]
+        say_json({"right": report.right, "flaws": report.flaws, "states": found})
+    else:
+        say(str(report))
+    if not report.right:
+        raise typer.Exit(1)

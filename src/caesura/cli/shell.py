@@ -1,0 +1,67 @@
+"""What all commands share: how they speak, and how they end.
+
+Exit codes: 0 all is well; 1 a diagnostic, an unsafe plan, something wrong with the installation;
+2 the command was not understood; 3 all ran, but rows were refused and ``--strict`` asked to be told.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from caesura.errors import CaesuraError
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Caesura: streams with lifetimes and promises."
+)
+
+LATE_ROWS = 3
+INTERRUPTED = 130
+
+Target = Annotated[str, typer.Argument(help="a Python file, or file.py:stream")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+Strict = Annotated[bool, typer.Option("--strict", help=f"exit code {LATE_ROWS} if rows were refused")]
+
+
+def told(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Diagnostics of ours as plain text, with exit code 1."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except CaesuraError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
+    return run
+
+
+def say(text: str) -> None:
+    """Prints to the standard output."""
+    typer.echo(text)
+
+
+def say_json(value: Any) -> None:
+    """Prints a value as JSON, on one line."""
+    typer.echo(json.dumps(value, default=str))
+
+
+@contextmanager
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Shows on a terminal that something takes its time; gives a function that says how far it is."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what) as status:
+        yield lambda text: status.update(f"{what}: {text}")
