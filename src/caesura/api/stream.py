@@ -44,12 +44,13 @@ from caesura.plan.outline import html, mermaid, outline
 from caesura.plan.prune import prune
 from caesura.punctuation import Pattern
 from caesura.runtime.audit import Audit, audit
-from caesura.runtime.running import Output, Result, delivered, preview, query_of, run
+from caesura.runtime.running import Output, Preview, Result, delivered, preview, query_of, run
 from caesura.runtime.trace import Trace, trace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from plotly.graph_objects import Figure
     from pyspark.sql import DataFrame, SparkSession
 
     from caesura import qre
@@ -80,6 +81,13 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream({', '.join(f'{f.name} {f.type}' for f in self.schema)})"
+
+    def _repr_html_(self) -> str:
+        """The plan as a table, with what the contract check says of it."""
+        verdict = self.check()
+        badge, colour = ("safe", "#1a7f37") if verdict.safe else ("unsafe: see .check()", "#b3261e")
+        style = f"border-radius:8px;padding:0 6px;color:white;background:{colour}"
+        return f'<p><span style="{style}">{badge}</span></p>{html(outline(self.node))}'
 
     # Rows and columns.
 
@@ -525,9 +533,13 @@ class Stream:
         """
         return audit(self.node, [s if isinstance(s, tuple) else (0, s) for s in said])
 
-    def preview(self, rows: int = 20) -> Result:
-        """Runs in this process until some rows have come out."""
+    def preview(self, rows: int = 20) -> Preview:
+        """Runs in this process until some rows have come out; they print as a timeline."""
         return preview(self.node, rows)
+
+    def plot(self, rows: int = 200, *, by: str | Sequence[str] = (), value: str | None = None) -> Figure:
+        """The first rows' lifetimes and windows, drawn with plotly."""
+        return self.preview(rows).plot(by=by, value=value)
 
 
 def _output_name(column: str | Expr) -> str:

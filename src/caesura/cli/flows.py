@@ -11,6 +11,7 @@ from caesura.cli.load import load
 from caesura.cli.shell import AsJson, Target, app, say, say_json, told
 from caesura.plan.outline import outline
 
+
 @app.command()
 @told
 def explain(
@@ -27,7 +28,11 @@ def explain(
     if as_json:
         say_json([step.to_json() for step in outline(stream.node)])
         return
-    chosen: dict[Literal["spark", "html", "mermaid"], bool] = {"spark": spark, "html": html, "mermaid": mermaid}
+    chosen: dict[Literal["spark", "html", "mermaid"], bool] = {
+        "spark": spark,
+        "html": html,
+        "mermaid": mermaid,
+    }
     what: Literal["plan", "spark", "mermaid", "html"] = "plan"
     for name in chosen:
         what = name if chosen[name] else what

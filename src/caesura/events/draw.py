@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -237,7 +238,7 @@ def _literal(text: str) -> Any:
 
 def draw(items: Iterable[Item], *, schema: pa.Schema | None = None, time: pa.DataType | None = None) -> str:
     """The drawn table of stream items; with a timestamp type for ``time``, times as people read them."""
-    tick = _tick if time is None or not pa.types.is_timestamp(time) else _clock
+    tick = partial(shown_time, time=time)
     some = list(items)
     names = list(schema.names) if schema else next((i.schema.names for i in some if isinstance(i, Page)), [])
     lines: list[tuple[str, str, list[str], str] | str] = []
@@ -247,7 +248,7 @@ def draw(items: Iterable[Item], *, schema: pa.Schema | None = None, time: pa.Dat
             continue
         for start, end, new, row in item.rows():
             arrow = "" if new is None or new == start else f"->{tick(new)}"
-            cells = [_show(v) for v in row]
+            cells = [shown_value(v) for v in row]
             first = "=" if item.settled else "~" if item.partial else "+"
             sign = first if new is None else "-"
             lines.append((tick(start), tick(end) + arrow, cells, sign))
@@ -269,18 +270,18 @@ def _layout(names: list[str], lines: list[tuple[str, str, list[str], str] | str]
     return "\n".join(out)
 
 
-def _tick(t: int) -> str:
-    return "inf" if t >= INFINITY else str(t)
-
-
-def _clock(t: int) -> str:
+def shown_time(t: int, time: pa.DataType | None = None) -> str:
+    """A time as it is drawn."""
     if t >= INFINITY:
         return "inf"
+    if time is None or not pa.types.is_timestamp(time):
+        return str(t)
     text = str(pa.scalar(t, pa.timestamp("us")).as_py())
     return text if "." not in text else text.rstrip("0")
 
 
-def _show(v: object) -> str:
+def shown_value(v: object) -> str:
+    """A value as it is drawn."""
     if v is None:
         return "null"
     if isinstance(v, bool):

@@ -108,7 +108,16 @@ class History:
     def __repr__(self) -> str:
         from caesura.events.draw import draw
 
-        return draw([History.from_rows(self.rows(), self.schema).page])
+        return draw([self.ordered()])
+
+    def ordered(self) -> Page:
+        """The rows in canonical order, as a page."""
+        return History.from_rows(self.rows(), self.schema).page
+
+    def _repr_html_(self) -> str:
+        from caesura.events.show.html import timeline_html
+
+        return timeline_html(self.ordered(), self.schema)
 
 
 def comparable(value: object) -> object:

@@ -27,6 +27,7 @@ from caesura.consistency import Claim, Mode
 from caesura.errors import StreamError, closest
 from caesura.events.item import Item
 from caesura.events.rows import Chunks
+from caesura.events.show.html import table
 from caesura.expr import Expr
 from caesura.feedback.responder import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
@@ -342,6 +343,15 @@ class Query:
     def loop_head(self, loop: str) -> Cell:
         """The step that closes a loop."""
         return next(known.head for known in self._loops if known.name == loop)
+
+    def _repr_html_(self) -> str:
+        counted = self.counters()
+        heads = ("step", "rows in", "rows out", "state rows", "state bytes", "last promise")
+        rows = (
+            (name, c.rows_in, c.rows_out, c.state_rows, c.state_bytes, c.last_out)
+            for name, c in counted.items()
+        )
+        return table(heads, rows)
 
     @property
     def state_rows(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,7 @@ from caesura.consistency import Claim, Mode
 from caesura.consistency.token import is_token, number_of
 from caesura.errors import StreamError
 from caesura.events import History, Item, Page, draw, pages
+from caesura.events.show import plot, timeline, timeline_html
 from caesura.io.sink import rows_table
 from caesura.ops.deliver import Deliver
 from caesura.plan import Counters, Node
@@ -20,6 +22,7 @@ from caesura.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
 Output = Literal["changes", "final", "marked"]
 
@@ -73,14 +76,33 @@ class Result:
         return frame
 
     def __str__(self) -> str:
-        rows = History.from_rows(self.history.rows(), self.node.schema).page
-        return draw([rows], schema=self.node.schema, time=self.node.time)
+        return draw([self.history.ordered()], schema=self.node.schema, time=self.node.time)
 
     __repr__ = __str__
 
     def draw(self) -> str:
         """Every item as it came: inserts, retracts, punctuation."""
         return draw(self.items, schema=self.node.schema, time=self.node.time)
+
+    def timeline(self, width: int = 40) -> str:
+        """The history with a bar for each lifetime."""
+        return timeline(self.history.ordered(), schema=self.node.schema, time=self.node.time, width=width)
+
+    def _repr_html_(self) -> str:
+        return timeline_html(self.history.ordered(), self.node.schema, self.node.time)
+
+    def plot(self, *, by: str | Sequence[str] = (), value: str | None = None) -> Figure:
+        """Lifetimes and windows, drawn with plotly: ``plot(by="segment", value="speed")``."""
+        return plot(self.history.ordered(), self.node.schema, self.node.time, by=by, value=value)
+
+
+class Preview(Result):
+    """The first rows of a stream; printed, they are a timeline."""
+
+    def __str__(self) -> str:
+        return self.timeline()
+
+    __repr__ = __str__
 
 
 def delivered(node: Node, output: Output) -> Node:
@@ -124,7 +146,7 @@ def _up_to(items: list[Item], claim: Claim) -> list[Item]:
     )
 
 
-def preview(node: Node, rows: int) -> Result:
+def preview(node: Node, rows: int) -> Preview:
     """Runs a plan until some rows have come out; final ones, so that none is taken back."""
     query = query_of(node, "final", None, None)
     items: list[Item] = []
@@ -133,7 +155,7 @@ def preview(node: Node, rows: int) -> Result:
         fresh = query.take("out")
         items += fresh
         seen += sum(len(page) for page in pages(fresh))
-    return Result(_first(items, rows), node, query.late(), query.counters())
+    return Preview(_first(items, rows), node, query.late(), query.counters())
 
 
 def _first(items: list[Item], rows: int) -> list[Item]:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from caesura.events.show.html import table
 from caesura.punctuation import MIN_TIME
 
 COUNTS = "counts"
@@ -90,6 +91,16 @@ class Status:
         """How far a step's promise is behind the latest time seen; None before it has promised anything."""
         promised = self.steps[step].promised
         return None if promised == MIN_TIME else max(0, self.latest - promised)
+
+    def _repr_html_(self) -> str:
+        heads = ("step", "stage", "in", "out", "state rows", "state bytes", "behind", "held by")
+        rows = (
+            (n, s.stage, s.rows_in, s.rows_out, s.state_rows, s.state_bytes, self.lag(n), s.held_by)
+            for n, s in self.steps.items()
+        )
+        late = sum(source.late for source in self.sources.values())
+        note = f"epoch {self.epoch}, {self.rows_per_second:,.0f} rows/s, {late} late"
+        return table(heads, rows, note=note)
 
     def to_json(self) -> dict[str, Any]:
         """The status as plain values, with the lag of every step."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 
 from caesura.errors import PlanError, closest
@@ -109,6 +110,9 @@ class Trace:
         return "\n".join([head, *(line for step in self.steps for line in step.lines())])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def to_json(self) -> dict[str, Any]:
         """The trace as plain values."""

@@ -118,6 +118,9 @@ class SparkQuery:
         seconds = last["durationMs"].get("triggerExecution", 0) / 1000
         return dataclasses.replace(status, epoch=last["batchId"], seconds=seconds, rows_per_second=self._rate)
 
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
+
     def watch(self, every: float = 0.5) -> None:
         """Shows the query in the terminal until it ends or is interrupted."""
         from caesura.console import watch
