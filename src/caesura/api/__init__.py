@@ -6,6 +6,7 @@ from caesura.api.loops import fixpoint, greatest, least
 from caesura.api.pipeline import Pipeline, from_claimed, pipeline
 from caesura.api.sources import (
     from_arrow,
+    from_items,
     from_pandas,
     from_rows,
     from_spark,
@@ -28,6 +29,7 @@ __all__ = [
     "fixpoint",
     "from_arrow",
     "from_claimed",
+    "from_items",
     "from_pandas",
     "from_rows",
     "from_spark",

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from caesura import io
 from caesura.api.stream import Stream
+from caesura.events import Item, parse
 from caesura.io.read import Events
 from caesura.ops.input import Input
 from caesura.plan import TICKS, Properties
@@ -70,6 +71,25 @@ def from_pandas(frame: pd.DataFrame, **events: Unpack[Events]) -> Stream:
 def from_rows(rows: Iterable[Any], schema: pa.Schema | None = None, **events: Unpack[Events]) -> Stream:
     """A stream of dicts, tuples or dataclasses, with punctuation between them where there is any."""
     return Stream(io.from_rows(rows, schema, **events))
+
+
+def from_items(
+    items: Iterable[Item] | str, schema: pa.Schema | None = None, *, time: pa.DataType = TICKS, name: str = ""
+) -> Stream:
+    """A stream of items: drawn as a text, parsed, or made by a test. It runs on every host.
+
+    >>> import caesura as cz
+    >>> visits = cz.from_items('''
+    ...  LE  RE    | id |
+    ...   1  9     | 7  | +
+    ...   1  9->5  | 7  | -
+    ... ''')
+    >>> print(visits.run())
+     LE  RE | id |
+      1  5  | 7  | +
+    """
+    some = parse(items, schema) if isinstance(items, str) else items
+    return Stream(io.from_items(some, schema, time=time, name=name))
 
 
 def from_spark(

@@ -29,7 +29,7 @@ def late(
     if as_json:
         say_json({source: table.to_pylist() for source, table in tables.items()})
     else:
-        say("\n".join(_listed(tables, rows)) or "no row was refused.")
+        say("\n".join(listed(tables, rows)) or "no row was refused.")
     if strict and any(table.num_rows for table in tables.values()):
         raise typer.Exit(LATE_ROWS)
 
@@ -49,7 +49,8 @@ def _refused(folder: Path) -> dict[str, pa.Table]:
     return {source: pa.concat_tables(some) for source, some in found.items()}
 
 
-def _listed(tables: dict[str, pa.Table], most: int) -> list[str]:
+def listed(tables: dict[str, pa.Table], most: int) -> list[str]:
+    """The refused rows of each source as lines, the first of them shown."""
     lines: list[str] = []
     for source, table in tables.items():
         if table.num_rows == 0:

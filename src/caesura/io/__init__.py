@@ -6,6 +6,7 @@
 ('time',)
 """
 
+from caesura.io.drawn import from_items
 from caesura.io.ingress import Rules, SourceIngress
 from caesura.io.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
 from caesura.io.read import Events, from_arrow, from_pandas, from_rows, read_csv, read_json, read_parquet
@@ -29,6 +30,7 @@ __all__ = [
     "delay",
     "every",
     "from_arrow",
+    "from_items",
     "from_pandas",
     "from_rows",
     "heartbeat",

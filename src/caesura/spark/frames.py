@@ -35,7 +35,7 @@ class FrameReader:
         self.frame = frame
         self.lane, self.offset = lane, offset
         own = {c for c in (lane, offset) if c is not None}
-        self.schema = pa.schema([f for f in to_arrow_schema(frame.schema) if f.name not in own])
+        self.schema = pa.schema([f for f in to_arrow_schema(frame.schema, timezone="UTC") if f.name not in own])
         self.lanes = lanes
         self.key = f"frame:{id(frame)}"
 

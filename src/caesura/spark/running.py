@@ -147,7 +147,7 @@ def start(
     target = as_sink(sink)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
-    place = str(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
+    place = whole(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
     job = make_job(nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop", heard=feedback)
     job = dataclasses.replace(job, stages=keep_plan(Path(place), job.stages, buckets))
     return launch(job, nodes, spark, target, place, trigger=trigger, files_per_epoch=files_per_epoch)
@@ -250,6 +250,11 @@ def _streaming(node: Node) -> bool:
     return any(_streaming(child) for child in node.inputs)
 
 
+def whole(path: str | Path) -> str:
+    """A path that means the same on the driver, in the JVM and in workers, wherever each was started."""
+    return str(path) if "://" in str(path) else str(Path(path).absolute())
+
+
 def as_sink(sink: Sink | str | Path | None) -> Sink:
     """A sink by name or path: 'memory', 'console', or a folder for Parquet files."""
     if sink is None or sink == "memory":
@@ -257,7 +262,7 @@ def as_sink(sink: Sink | str | Path | None) -> Sink:
     if sink == "console":
         return ConsoleSink()
     if isinstance(sink, (str, Path)):
-        return ParquetSink(str(sink))
+        return ParquetSink(whole(sink))
     return sink
 
 
