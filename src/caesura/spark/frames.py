@@ -35,7 +35,8 @@ class FrameReader:
         self.frame = frame
         self.lane, self.offset = lane, offset
         own = {c for c in (lane, offset) if c is not None}
-        self.schema = pa.schema([f for f in to_arrow_schema(frame.schema, timezone="UTC") if f.name not in own])
+        whole = to_arrow_schema(frame.schema, timezone="UTC")
+        self.schema = pa.schema([field for field in whole if field.name not in own])
         self.lanes = lanes
         self.key = f"frame:{id(frame)}"
 
