@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit soak bench clean lock
+.PHONY: help setup demo test check unit soak bench docs clean lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -40,6 +40,10 @@ soak: $(READY) ## the long forms: many law examples, twenty kills
 
 bench: $(READY) ## a benchmark: make bench NAME=core ARGS="--json"
 	@$(PY) -m benchmarks $(NAME) $(ARGS)
+
+docs: $(READY) ## the documentation as HTML, in build/docs
+	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "open build/docs/index.html"
 
 lock: $(READY) ## resolve the dependencies again and write requirements.lock
 	$(PY) -m pip install --quiet uv

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,9 +46,31 @@ def test_the_code_on_a_page_runs_from_top_to_bottom(
     for line, code, printed in blocks(page):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile(code, "flow.py", "exec"), names)
+            exec(compile(code, "flow.py", "exec", dont_inherit=True), names)
         if printed is not None:
             assert _plain(out.getvalue()) == _plain(printed), f"{page.name}, line {line}"
+
+
+def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
+    """In a process of its own: Sphinx changes what it is imported into."""
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    built = subprocess.run(
+        [*command, str(ROOT / "docs"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert built.returncode == 0, built.stderr
+    assert "group_by" in (tmp_path / "reference" / "streams.html").read_text()
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text()
+    named = re.findall(r"^[\w/*-]+$", index, re.MULTILINE)
+    reached = {page for pattern in named for page in (ROOT / "docs").glob(f"{pattern}.md")}
+    assert [p for p in (ROOT / "docs").rglob("*.md") if p not in reached] == []
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -16,7 +16,7 @@ def shown(cell: str, names: dict[str, Any]) -> object:
     """Runs a cell, and gives the value of its last expression."""
     tree = ast.parse(cell)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "notebook.py", "exec"), names)
+    exec(compile(tree, "notebook.py", "exec", dont_inherit=True), names)
     if not isinstance(last, ast.Expr):
         return None
     return eval(compile(ast.Expression(last.value), "notebook.py", "eval"), names)

@@ -36,10 +36,10 @@ def test_a_row_behind_a_promise_is_late(draw_stream, assert_says):
       3  4  | 7  | +
     """, late=1)
 '''
-FAILS = '''
+FAILS = """
 def test_it_fails(draw_stream, assert_says):
     assert_says(draw_stream(" LE RE | id |\\n 1 2 | 7 | +"), " LE RE | id |\\n 1 2 | 8 | +")
-'''
+"""
 SPARK = '''
 import pytest
 

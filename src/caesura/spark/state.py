@@ -18,6 +18,7 @@ from caesura.errors import StreamError, closest
 from caesura.events.stored import is_run, stored_rows
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.checkpoint import NAME
+from caesura.spark.running import ours, whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,10 +45,11 @@ def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = N
     """Every table that the steps hold as of the last epoch, or those of one step."""
     kept = _kept(Path(checkpoint))
     stores = sorted(int(p.name) for p in (Path(checkpoint) / "state").glob("*") if p.name.isdigit())
+    place = whole(checkpoint)
     keys = bucket_keys(kept["buckets"])
     held: list[Held] = []
     for store in stores:
-        for bucket, chunks in _buckets(spark, str(checkpoint), store, keys).items():
+        for bucket, chunks in _buckets(spark, place, store, keys).items():
             held += tables(kept.get("steps", {}), bucket, chunks)
     names = {one.step for one in held} | {s["step"] for s in kept.get("steps", {}).values()}
     if step is not None and step not in names:
@@ -72,7 +74,10 @@ def _buckets(
 ) -> dict[int, dict[str, bytes]]:
     """The chunks of one stateful stage, by bucket."""
     source = spark.read.format("statestore").option("operatorId", store).option("stateVarName", "chunks")
-    rows = source.load(checkpoint).select("key", "user_map_key", "user_map_value").collect()
+    try:
+        rows = source.load(checkpoint).select("key", "user_map_key", "user_map_value").collect()
+    except Exception as error:
+        raise ours(error) from error
     found: dict[int, dict[str, bytes]] = {}
     for key, name, data in rows:
         found.setdefault(keys.index(int(key[0])), {})[str(name[0])] = bytes(data[0])

@@ -1,0 +1,42 @@
+"""How Sphinx builds these pages: MyST for prose, autodoc for the reference."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+project = "Caesura"
+author = "the Caesura authors"
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+html_theme = "alabaster"
+html_theme_options = {"description": "Streams with lifetimes and promises", "page_width": "1100px"}
+exclude_patterns = ["build"]
+myst_heading_anchors = 3
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+nitpicky = False
+
+
+def _plain(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Docstrings are plain text: code in backticks is code, and stars and bars are themselves."""
+    example = False
+    for place, line in enumerate(lines):
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if not example:
+            lines[place] = _escaped(line)
+
+
+def _escaped(line: str) -> str:
+    parts = re.split(r"(``[^`]+``|`[^`]+`)", line)
+    for place, part in enumerate(parts):
+        if place % 2:
+            parts[place] = "``" + part.strip("`") + "``"
+        else:
+            parts[place] = re.sub(r"([*|_])(?=\W|$)|(?<=\W)([*|])|^([*|])", r"\\\g<0>", part)
+    return "".join(parts)
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _plain)
