@@ -151,7 +151,7 @@ def obvious(rows: Sequence[Placed], lanes: int, lag: int, late: str) -> tuple[Co
 
 def _flaw(row: Change) -> str:
     if row.kind not in ("+", "-"):
-        return "is of no known kind"
+        return "is of no known kind: not '+', '-', 'insert', 'retract'; nor, of an edge, 'start', 'end'"
     if row.re <= row.le:
         return "ends at or before its start"
     if row.kind == "-" and row.new == row.re:

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from caesura import io
 from caesura.api.stream import Stream
+from caesura.errors import CaesuraError
 from caesura.events import Item, parse
 from caesura.io.read import Events
 from caesura.ops.input import Input
-from caesura.plan import TICKS, Properties
+from caesura.plan import TICKS, Properties, here
 from caesura.runtime.publish import Publication, subscription
 
 if TYPE_CHECKING:
@@ -88,8 +89,11 @@ def from_items(
      LE  RE | id |
       1  5  | 7  | +
     """
-    some = parse(items, schema) if isinstance(items, str) else items
-    return Stream(io.from_items(some, schema, time=time, name=name))
+    try:
+        some = parse(items, schema) if isinstance(items, str) else items
+        return Stream(io.from_items(some, schema, time=time, name=name))
+    except CaesuraError as error:
+        raise error.at(name or "read", here()) from None
 
 
 def from_spark(

@@ -93,7 +93,11 @@ class Stream:
 
     def where(self, predicate: Expr | bool, *, name: str = "") -> Stream:
         """Keeps the events whose payload satisfies the predicate."""
-        return Stream(Where(inputs=(self.node,), predicate=as_expr(predicate), name=name))
+        try:
+            test = as_expr(predicate)
+        except CaesuraError as error:
+            raise error.at(name or "where", here()) from None
+        return Stream(Where(inputs=(self.node,), predicate=test, name=name))
 
     filter = where
 
@@ -464,7 +468,10 @@ class Stream:
         Runs in this process twice, with the rows and without them, over ``most`` rows of each source;
         every step shows what it says because of them. ``assume`` is feedback from the start.
         """
-        return trace(self.node, rows, assume=assume, most=most)
+        try:
+            return trace(self.node, rows, assume=assume, most=most)
+        except CaesuraError as error:
+            raise error.at("trace", here()) from None
 
     # On Spark.
 
@@ -539,7 +546,10 @@ class Stream:
 
     def plot(self, rows: int = 200, *, by: str | Sequence[str] = (), value: str | None = None) -> Figure:
         """The first rows' lifetimes and windows, drawn with plotly."""
-        return self.preview(rows).plot(by=by, value=value)
+        try:
+            return self.preview(rows).plot(by=by, value=value)
+        except CaesuraError as error:
+            raise error.at("plot", here()) from None
 
 
 def _output_name(column: str | Expr) -> str:

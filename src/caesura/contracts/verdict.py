@@ -130,7 +130,7 @@ class Verdict:
         first = self.findings[0]
         raise PlanError(
             f"the plan is unsafe. {self.growth}",
-            remedy=f"{helps}. Or start it with allow_unbounded=True.",
+            remedy=f"{helps[0].upper()}{helps[1:]}. Or start it with allow_unbounded=True.",
             place="" if first.step.node.place in str(first) else first.step.node.place,
         )
 

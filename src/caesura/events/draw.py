@@ -201,7 +201,8 @@ def _condition(text: str) -> tuple[str, Values]:
     found = re.fullmatch(r"(\w+)\s*(is\s+|in\s+|(?=[<>=!]))(.+)", text)
     if not found:
         raise DataError(
-            f"cannot read the condition {text!r}.", remedy="Write 'attribute < value', for example."
+            f"cannot read the condition {text!r}.",
+            remedy="Write conditions like 'id < 4', 'id in {1, 3}' or 'id in [1..5)'.",
         )
     name, how, what = found.groups()
     if how.startswith("is"):

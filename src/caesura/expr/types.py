@@ -64,6 +64,22 @@ _PRINTED = {
         "date",
     )
 }
+ELSEWHERE = {
+    "int64": "bigint",
+    "int32": "int",
+    "int16": "smallint",
+    "int8": "tinyint",
+    "float64": "double",
+    "float32": "float",
+    "str": "string",
+    "text": "string",
+    "utf8": "string",
+    "bool": "boolean",
+    "bytes": "binary",
+    "date32": "date",
+    "datetime": "timestamp",
+}
+"""What Python, NumPy and Arrow call types that have a Spark name here."""
 INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
@@ -90,6 +106,8 @@ def as_type(named: pa.DataType | str) -> pa.DataType:
         raise ExprError(
             f"no type '{named}': a decimal holds 1 to {MAX_DIGITS} digits.", remedy="Use decimal(38,s)."
         )
+    if name in ELSEWHERE:
+        raise ExprError(f"no type '{named}'.", remedy=f"Here it is called '{ELSEWHERE[name]}'.")
     raise ExprError(f"no type '{named}'.", remedy=closest(name, [*NAMED, "decimal(10,2)"]))
 
 

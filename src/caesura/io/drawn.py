@@ -31,7 +31,10 @@ def from_items(
     some = list(items)
     known = schema or next((item.schema for item in some if isinstance(item, Page)), None)
     if known is None:
-        raise DataError("there is no row to infer a schema from.", remedy="Give schema=.")
+        raise DataError(
+            "there is no row to infer a schema from.",
+            remedy="Give schema=, as in pa.schema([('id', pa.int64())]).",
+        )
     whole = pa.schema([(KIND, pa.string()), (START, time), (END, time), (NEW, time), *known])
     rows: list[Any] = []
     for item in some:

@@ -101,7 +101,8 @@ class FileReader:
             raise DataError(
                 f"the folder '{self.path}' holds no {self.format.name} file, but others such as "
                 f"'{min(f.name for f in some)}'.",
-                remedy=f"{self.format.name} files end in {' or '.join(self.format.endings)}.",
+                remedy=f"Read them with cz.read.csv or cz.read.json if they are such, or rename them: "
+                f"{self.format.name} files end in {' or '.join(self.format.endings)}.",
             )
         return mine
 

@@ -109,7 +109,9 @@ class Policy:
 def _span(duration: Duration, time: pa.DataType, what: str) -> int:
     span = ticks(duration, time, what)
     if span < 0:
-        raise PlanError(f"the {what} is {duration!r}, below zero.", remedy="Give zero or more.")
+        raise PlanError(
+            f"the {what} is {duration!r}, below zero.", remedy="Give zero or more, like 5 or '30s'."
+        )
     return span
 
 

@@ -59,12 +59,15 @@ class RowsReader:
             if len(known) >= PEEKED or (self._rest is not None and full):
                 break
         if not known:
-            raise DataError("there is no row to infer a schema from.", remedy="Give schema=.")
+            raise DataError(
+                "there is no row to infer a schema from.",
+                remedy="Give schema=, as in pa.schema([('ts', pa.int64()), ('id', pa.int64())]).",
+            )
         try:
             return pa.RecordBatch.from_pylist(known, schema=_schema_of(known)).schema
         except (pa.ArrowException, TypeError, OverflowError) as error:
             raise DataError(
-                f"the first rows do not have one type per column: {error}",
+                f"the first rows do not have one type per column: {error}.",
                 remedy="Give schema=, or make each column's values of one type.",
             ) from None
 
@@ -163,7 +166,10 @@ def _named(row: Any, schema: pa.Schema | None, number: int) -> dict[str, Any]:
 def _from_tuple(row: tuple[Any, ...], schema: pa.Schema | None, number: int) -> dict[str, Any]:
     names = getattr(row, "_fields", None) or (schema.names if schema is not None else None)
     if names is None:
-        raise PlanError("plain tuples do not name their columns.", remedy="Give schema=.")
+        raise PlanError(
+            "plain tuples do not name their columns.",
+            remedy="Give schema= with a name for each, or rows that are dicts or named tuples.",
+        )
     if len(names) != len(row):
         raise DataError(
             f"row {number} has {len(row)} values, but there are {len(names)} columns.",

@@ -43,7 +43,7 @@ Form = Literal["point", "interval", "edge", "full"]
 REASONS = (
     "",
     "has no time",
-    "is of no known kind",
+    "is of no known kind: not '+', '-', 'insert', 'retract'; nor, of an edge, 'start', 'end'",
     "ends at or before its start",
     "its new end is before its start",
     "a retract that changes nothing",

@@ -80,7 +80,8 @@ class Source(SourceNode):
         if self.late not in ("reject", "adjust"):
             raise PlanError(
                 f"late={self.late!r} is no way to treat late rows.",
-                remedy=closest(self.late, ("reject", "adjust")),
+                remedy="Write 'reject' (the default: they go to the late table) or 'adjust' (those that live "
+                "on start where the promise ends).",
             )
         self.policy.lags(time)
         _ = self.policy.period

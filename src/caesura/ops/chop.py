@@ -41,7 +41,9 @@ class Chop(Node):
 
     def output_schema(self) -> pa.Schema:
         if self.period <= 0:
-            raise PlanError(f"a period of {self.period} cuts nothing.", remedy="Give a positive period.")
+            raise PlanError(
+                f"a period of {self.period} cuts nothing.", remedy="Give a positive period, like 10 or '1m'."
+            )
         return self.inputs[0].schema
 
     def derive(self, *inputs: Properties) -> Properties:

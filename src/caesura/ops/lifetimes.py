@@ -57,11 +57,15 @@ class Lifetime(Node):
         return not shrinks and (self.rule not in ("shift", "extend") or self.amount >= 0)
 
     def output_schema(self) -> pa.Schema:
-        positive = ("set_duration", "scale", "start_at")
-        if self.rule in positive and self.amount <= 0:
+        if self.rule == "start_at" and self.amount <= 0:
+            raise PlanError(
+                f"a period of {self.amount} has no multiples to start at.",
+                remedy="Give a positive period, like start_at(10) or start_at('1m').",
+            )
+        if self.rule in ("set_duration", "scale") and self.amount <= 0:
             raise PlanError(
                 f"{self.rule} by {self.amount} leaves no event anything to live on.",
-                remedy="Give a positive amount.",
+                remedy="Give a positive amount; to take events out, use where.",
             )
         shrinks = self.rule == "scale" and self.amount < self.per
         if shrinks and not self.inputs[0].properties.fixed_ends:

@@ -223,7 +223,10 @@ class Deadline(Speaks):
 
     def output_schema(self) -> pa.Schema:
         if self.after <= 0:
-            raise PlanError(f"a deadline of {self.after} has always passed.", remedy="Give a positive time.")
+            raise PlanError(
+                f"a deadline of {self.after} has always passed.",
+                remedy="Give a positive time, like 30 ticks.",
+            )
         return super().output_schema()
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:

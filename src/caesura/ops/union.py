@@ -43,7 +43,7 @@ class Union(Node):
         if first.time != other.time:
             raise PlanError(
                 f"stream {number} has time of type {other.time}; wanted {first.time}.",
-                remedy="Read both with the same kind of time column.",
+                remedy="Read both with integers, or both with timestamps, as their time column.",
             )
 
     def derive(self, *inputs: Properties) -> Properties:

@@ -83,7 +83,10 @@ class Assumptions:
         spoken = self._spoken.get(number)
         if spoken is None:
             names = ", ".join(f"#{n}" for n in self._spoken) or "none"
-            error = StreamError(f"no feedback #{number} is standing.", remedy=f"There are: {names}.")
+            error = StreamError(
+                f"no feedback #{number} is standing.",
+                remedy=f"It was withdrawn already, or never said. There are: {names}.",
+            )
             raise error.at("withdraw", here())
         del self._spoken[number]
         for pattern in spoken.patterns:

@@ -309,7 +309,9 @@ class Query:
 
     def _claiming(self) -> Claiming:
         if self.claiming is None:
-            raise StreamError("this query makes no claims.", remedy="Make it with claims=cz.tokens().")
+            raise StreamError(
+                "this query makes no claims.", remedy="Make it with query(claims=cz.tokens())."
+            ).at("query", here())
         return self.claiming
 
     def late(self) -> dict[str, pa.Table]:

@@ -38,7 +38,10 @@ def find(name: str) -> Module:
         return _modules[name]
     point = _offered().get(name)
     if point is None:
-        raise PlanError(f"there is no module '{name}'.", remedy=closest(name, names()))
+        raise PlanError(
+            f"there is no module '{name}'.",
+            remedy=f"{closest(name, names())} @cz.udo(registered=True) names one; or pass it itself.",
+        )
     try:
         module = point.load()
     except ImportError as error:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.expr import Expr, as_column, as_expr, attributes, is_column, lit, type_of, when
 from caesura.ops.aggregate.picks import top_fields
+from caesura.plan import here
 
 Kind = Literal[
     "count",
@@ -147,7 +148,8 @@ def count_distinct(value: str | Expr, *, where: Expr | None = None) -> Aggregate
 def quantile(value: str | Expr, q: float, *, where: Expr | None = None) -> Aggregate:
     """The least value that at least the share q of the values does not exceed; exact."""
     if not 0 <= q <= 1:
-        raise PlanError(f"a quantile at {q}.", remedy="Give a share from 0 to 1, like 0.95.")
+        error = PlanError(f"no quantile lies at {q}.", remedy="Give a share from 0 to 1, like 0.95.")
+        raise error.at("quantile", here())
     return _made("quantile", value, where, q)
 
 

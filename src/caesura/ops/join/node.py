@@ -67,7 +67,7 @@ class Join(Node):
         if left.time != right.time:
             raise PlanError(
                 f"the left stream's time is {left.time}, the right one's is {right.time}.",
-                remedy="Read both with the same kind of time column.",
+                remedy="Read both with integers, or both with timestamps, as their time column.",
             )
         if self.residual is not None:
             self._check_residual(self.residual)

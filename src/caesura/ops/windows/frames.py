@@ -91,7 +91,8 @@ class Count:
     def check(self) -> None:
         if self.n <= 0:
             raise PlanError(
-                f"a count window of {self.n} end points holds nothing.", remedy="Count 1 or more."
+                f"a count window of {self.n} end points holds nothing.",
+                remedy="Count 1 or more, as in count_by_start(3).",
             )
 
     def describe(self, time: pa.DataType) -> str:
