@@ -166,8 +166,11 @@ def test_a_wrong_name_lists_the_right_ones(flow: str) -> None:
 def test_feedback_can_be_given_and_explained(flow: str) -> None:
     shown = CliRunner().invoke(app, ["feedback", flow, "id = 8"]).stdout
     assert "r1 := where: stops id = 8 at its input; tells r0 id = 8" in shown
-    ran = CliRunner().invoke(app, ["run", flow, "--embedded", "--assume", "id = 8"]).stdout
-    assert ran.splitlines()[-2:] == ["-- definite: * --", "#1 assumed: id = 8 (over: punctuation covers it)"]
+    plain, ran = (
+        CliRunner().invoke(app, ["run", flow, "--embedded", *more]).stdout
+        for more in ([], ["--assume", "id = 8"])
+    )
+    assert "| 8" in plain
     assert "| 8" not in ran
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from caesura.api import Stream
+from typing import Protocol
+
 from caesura.errors import PatternError
-from caesura.events import draw
 from caesura.events.draw import parse_punctuation
 from caesura.punctuation import Pattern
 
@@ -20,14 +20,16 @@ def read_pattern(text: str) -> Pattern:
         ) from None
 
 
-def embedded_run(stream: Stream, output: str, assume: list[str], desire: list[str]) -> str:
-    """Runs a stream to its end under feedback, and draws what came out."""
-    query = stream.query(output=output)  # type: ignore[arg-type]
-    for text in assume:
+class Hears(Protocol):
+    """A running query on any host."""
+
+    def assume(self, what: Pattern) -> object: ...
+    def desire(self, what: Pattern) -> object: ...
+
+
+def speak(query: Hears, assume: list[str] | None, desire: list[str] | None) -> None:
+    """Says these to a query."""
+    for text in assume or []:
         query.assume(read_pattern(text))
-    for text in desire:
+    for text in desire or []:
         query.desire(read_pattern(text))
-    query.run()
-    drawn = draw(query.take("out"), schema=stream.schema, time=stream.node.time)
-    said = query.feedback()
-    return "\n".join([drawn, *said])

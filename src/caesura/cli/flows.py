@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from caesura.cli.feedback import read_pattern
 from caesura.cli.load import load
 from caesura.cli.shell import AsJson, Target, app, say, say_json, told
 from caesura.plan.outline import outline
@@ -37,6 +38,15 @@ def explain(
     for name in chosen:
         what = name if chosen[name] else what
     say(stream.explain(what))
+
+
+@app.command()
+@told
+def feedback(
+    target: Target, pattern: Annotated[str, typer.Argument(help="as in 'segment = 3, LE < 20'")]
+) -> None:
+    """Prints what each step would do if such rows were assumed away."""
+    say(load(target).explain("feedback", pattern=read_pattern(pattern)))
 
 
 @app.command()

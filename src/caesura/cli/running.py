@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from caesura.api import Stream
+from caesura.cli.feedback import speak
 from caesura.cli.load import load
 from caesura.cli.shell import LATE_ROWS, AsJson, Strict, Target, app, say, say_json, told, working
 from caesura.io.sink import rows_table
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 Output = Literal["changes", "final", "marked"]
 OUTPUTS = ("changes", "final", "marked")
+Said = Annotated[list[str] | None, typer.Option(help="feedback, as in 'segment = 3, LE < 20'")]
 
 
 @app.command()
@@ -34,6 +37,8 @@ def run(
     ] = "available",
     embedded: Annotated[bool, typer.Option("--embedded", help="in this process, without Spark")] = False,
     allow_unbounded: Annotated[bool, typer.Option("--allow-unbounded", help="run an unsafe plan")] = False,
+    assume: Said = None,
+    desire: Said = None,
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
@@ -46,11 +51,13 @@ def run(
     chosen: Output = output  # type: ignore[assignment]
     stream = load(target)
     if embedded:
-        late = _shown(_embedded(stream, chosen), as_json=as_json)
-    elif trigger == "available" and all(s.is_table for s in _sources(stream)):
+        late = _shown(_embedded(stream, chosen, assume, desire), as_json=as_json)
+    elif not (assume or desire) and trigger == "available" and all(s.is_table for s in _sources(stream)):
         late = _shown(_batch(stream, chosen), as_json=as_json)
     else:
-        late = _streaming(stream, chosen, sink, checkpoint, trigger, allow_unbounded, as_json=as_json)
+        options: dict[str, Any] = {"checkpoint": checkpoint, "output": chosen, "trigger": trigger}
+        options |= {"allow_unbounded": allow_unbounded, "feedback": bool(assume or desire)}
+        late = _streaming(stream, sink, options, lambda q: speak(q, assume, desire), as_json=as_json)
     if late and strict:
         raise typer.Exit(LATE_ROWS)
 
@@ -59,9 +66,10 @@ def _sources(stream: Stream) -> list[Source]:
     return [node for node in walk(stream.node) if isinstance(node, Source)]
 
 
-def _embedded(stream: Stream, output: Output) -> Result:
+def _embedded(stream: Stream, output: Output, assume: list[str] | None, desire: list[str] | None) -> Result:
     """Runs in this process; a terminal sees how many rows have been read."""
     query = query_of(stream.node, output, None, None)
+    speak(query, assume, desire)
     cells = [cell for cell in query.graph.cells if isinstance(cell.node, Source)]
     with working("reading") as progress:
         steps = 0
@@ -100,21 +108,14 @@ def _shown(result: Result, *, as_json: bool) -> int:
 
 
 def _streaming(
-    stream: Stream,
-    output: Output,
-    sink: str,
-    checkpoint: str | None,
-    trigger: str,
-    allow_unbounded: bool,
-    *,
-    as_json: bool,
+    stream: Stream, sink: str, options: dict[str, Any], begin: Callable[[Any], None], *, as_json: bool
 ) -> int:
     """A query of Structured Streaming until it ends or is interrupted; gives the rows refused."""
     with working("starting Spark"):
         spark = _session()
         target: Any = _lines(stream) if as_json and sink == "console" else sink
-        options: dict[str, Any] = {"checkpoint": checkpoint, "output": output, "trigger": trigger}
-        query = stream.start(spark, sink=target, allow_unbounded=allow_unbounded, **options)
+        query = stream.start(spark, sink=target, **options)
+        begin(query)
     try:
         if sys.stdout.isatty() and sink != "console" and not as_json:
             query.watch()
