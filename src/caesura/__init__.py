@@ -10,53 +10,89 @@
  10  20 | 1   9.0  1 | +
 """
 
-from caesura.api import (
-    Pipeline,
-    Result,
-    Stream,
-    arc,
-    automaton,
-    fixpoint,
-    from_arrow,
-    from_claimed,
-    from_items,
-    from_pandas,
-    from_rows,
-    from_spark,
-    greatest,
-    input_stream,
-    least,
-    pipeline,
-    read,
-    session,
-    subscribe,
-)
-from caesura.consistency import Claim, Level, Prefix, draining, heeding, synchronised, tokens
-from caesura.consistency.claimed import read_claimed
-from caesura.errors import CaesuraError, DataError, ExprError, PatternError, PlanError, StreamError
-from caesura.events import History, draw, parse
-from caesura.expr import Expr, col, end, functions, lit, start, udf, when
-from caesura.io import at_end, delay, every, heartbeat, imported, in_data
-from caesura.ops.aggregate.functions import (
-    avg,
-    collect,
-    count,
-    count_distinct,
-    first,
-    last,
-    max,
-    median,
-    min,
-    quantile,
-    stddev,
-    sum,
-    top_k,
-    variance,
-)
-from caesura.ops.impute import Archive
-from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
-from caesura.udm import Event, Window, uda, udo
-from caesura.udm import find as udm
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from caesura.api import (
+        Result,
+        Stream,
+        arc,
+        automaton,
+        fixpoint,
+        from_arrow,
+        from_items,
+        from_pandas,
+        from_rows,
+        from_spark,
+        greatest,
+        input_stream,
+        least,
+        read,
+        session,
+        subscribe,
+    )
+    from caesura.api.pipeline import Pipeline, from_claimed, pipeline
+    from caesura.consistency import Claim, Level, Prefix, draining, heeding, synchronised, tokens
+    from caesura.consistency.claimed import read_claimed
+    from caesura.errors import CaesuraError, DataError, ExprError, PatternError, PlanError, StreamError
+    from caesura.events import History, draw, parse
+    from caesura.expr import Expr, col, end, functions, lit, start, udf, when
+    from caesura.io import at_end, delay, every, heartbeat, imported, in_data
+    from caesura.ops.aggregate.functions import (
+        avg,
+        collect,
+        count,
+        count_distinct,
+        first,
+        last,
+        max,
+        median,
+        min,
+        quantile,
+        stddev,
+        sum,
+        top_k,
+        variance,
+    )
+    from caesura.ops.impute import Archive
+    from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
+    from caesura.udm import Event, Window, uda, udo
+    from caesura.udm import find as udm
+
+ROOMS = {
+    "caesura.api": "Pipeline Result Stream arc automaton fixpoint from_arrow from_claimed from_items "
+    "from_pandas from_rows from_spark greatest input_stream least pipeline read session subscribe",
+    "caesura.consistency": "Claim Level Prefix draining heeding synchronised tokens",
+    "caesura.consistency.claimed": "read_claimed",
+    "caesura.errors": "CaesuraError DataError ExprError PatternError PlanError StreamError",
+    "caesura.events": "History draw parse",
+    "caesura.expr": "Expr col end functions lit start udf when",
+    "caesura.io": "at_end delay every heartbeat imported in_data",
+    "caesura.ops.aggregate.functions": "avg collect count count_distinct first last max median min quantile "
+    "stddev sum top_k variance",
+    "caesura.ops.impute": "Archive",
+    "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
+    "caesura.udm": "Event Window uda udo",
+}
+"""Where each name lives. A room is entered when one of its names is first used: importing costs nothing."""
+HOMES = {name: room for room, names in ROOMS.items() for name in names.split()}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name == "udm":
+            return import_module("caesura.udm")
+        if name not in HOMES:
+            raise AttributeError(f"module 'caesura' has no attribute '{name}'")
+        value = globals()[name] = getattr(import_module(HOMES[name]), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted(__all__)
+
 
 __all__ = [
     "INFINITY",
