@@ -42,7 +42,7 @@ def make_job(
     It does where anything goes backwards, or where its consumer will be ``heard``.
     """
     _ship_modules(outputs)
-    stages = cut(prune(outputs))
+    stages = cut(prune(outputs), buckets)
     if stages.backward and not loop:
         raise PlanError(
             "something in this plan goes back to an earlier stage, and there is no place for it to wait.",

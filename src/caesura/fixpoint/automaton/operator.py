@@ -134,9 +134,11 @@ class Follow(Operator):
 
     def _letters(self, batch: pa.RecordBatch) -> np.ndarray[Any, Any]:
         """Which tests of the item alone each event passes, one bit each; a null is no value."""
-        letter = np.zeros(batch.num_rows, np.uint8)
-        for j, test in enumerate(self._tests):
-            letter |= test(batch).astype(np.uint8) << np.uint8(j)
+        if not self._tests:
+            return np.zeros(batch.num_rows, np.uint8)
+        letter = self._tests[0](batch).astype(np.uint8)
+        for j, test in enumerate(self._tests[1:], 1):
+            letter |= test(batch).view(np.uint8) << np.uint8(j)
         return letter
 
     def _without_nan(self, batch: pa.RecordBatch) -> pa.RecordBatch:

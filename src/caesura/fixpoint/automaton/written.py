@@ -111,11 +111,12 @@ def source(auto: Automaton) -> str:
                 lines.append(f"            {word} at == {number * letters + letter}:")
                 word = "elif"
                 for arc in arcs:
-                    lines += _taken(auto, arc, columns, names)
-    lines += ["        sa, sb = sb, sa", "        ba, bb = bb, ba", "        la, lb = lb, la"]
-    lines += [f"        a{k}, b{k} = b{k}, a{k}" for k in range(len(names))]
+                    lines += _taken(auto, arc, columns, names, "b" if forks > 1 else "a")
+    if forks > 1:
+        lines += ["        sa, sb = sb, sa", "        ba, bb = bb, ba", "        la, lb = lb, la"]
+        lines += [f"        a{k}, b{k} = b{k}, a{k}" for k in range(len(names))]
     lines += ["        count = alive", "        i += 1"]
-    lines += ["    return i, count, made, (i - first) % 2", ""]
+    lines += [f"    return i, count, made, {'(i - first) % 2' if forks > 1 else 0}", ""]
     return "\n".join(lines)
 
 
@@ -131,25 +132,33 @@ def _forks(auto: Automaton, letters: int) -> int:
     return max(1, *(sum(a.source == s for a in arcs) for arcs in every for s in auto.states))
 
 
-def _taken(auto: Automaton, arc: Arc, columns: list[str], names: list[str]) -> list[str]:
-    """The lines that take an arc, and write the match that it makes."""
+def _taken(auto: Automaton, arc: Arc, columns: list[str], names: list[str], into: str) -> list[str]:
+    """The lines that take an arc, and write the match that it makes.
+
+    Where a run goes at most one way it is written in place: never behind the one that is read.
+    """
     seen = {n: f"r{k}" for k, n in enumerate(names)} | {c: f"c{j}[i]" for j, c in enumerate(columns)}
     tests = [value(t, seen) for t in split(arc, auto.registers)[1]]
     pad = " " * 16
     lines = [f"{pad}if {' and '.join(tests) or 'True'}:"]
     pad += "    "
     number = auto.states.index(arc.target)
-    lines += [f"{pad}sb[alive] = {number}", f"{pad}bb[alive] = ba[r]", f"{pad}lb[alive] = la[r] + 1"]
+    lines += [f"{pad}started = ba[r]", f"{pad}steps = la[r] + 1"]
+    lines += [
+        f"{pad}s{into}[alive] = {number}",
+        f"{pad}b{into}[alive] = started",
+        f"{pad}l{into}[alive] = steps",
+    ]
     for k, name in enumerate(names):
         lines.append(f"{pad}n{k} = {value(arc.changes[name], seen) if name in arc.changes else f'r{k}'}")
-        lines.append(f"{pad}b{k}[alive] = n{k}")
+        lines.append(f"{pad}{into}{k}[alive] = n{k}")
     if auto.accept is None or arc.target in auto.accept:
         after = {n: f"n{k}" for k, n in enumerate(names)}
         test = "True" if auto.accept is None else value(auto.accept[arc.target], after)
         lines.append(f"{pad}if {test}:")
         inner = pad + "    "
         lines += [f"{inner}o_row[made] = i", f"{inner}o_state[made] = {number}"]
-        lines += [f"{inner}o_begin[made] = ba[r]", f"{inner}o_length[made] = la[r] + 1"]
+        lines += [f"{inner}o_begin[made] = started", f"{inner}o_length[made] = steps"]
         lines += [f"{inner}o{k}[made] = n{k}" for k in range(len(names))]
         lines.append(f"{inner}made += 1")
     return [*lines, f"{pad}alive += 1"]
