@@ -113,7 +113,9 @@ def _named(made: Fixpoint, loose: Recursive) -> Fixpoint:
     seed, body = made.inputs
     parts = [made.fingerprint, *(str(part) for part in (made.progress, made.keep, made.max_rounds))]
     loop = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
-    known = _known(seed, body, loose) if made.keep is None else Properties()
+    known = _known(seed, body, loose)
+    if made.keep is not None:  # rows are taken back, and live no longer than what they are derived from
+        known = Properties(max_duration=known.max_duration)
     rec = replace(loose, loop=loop, known=known)
     body = placed(body, loose, rec)
     if made.keep is None and made.max_rounds is None:
