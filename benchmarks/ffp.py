@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import caesura as cz
+from benchmarks.ffp_plots import write
 from benchmarks.ffp_trace import Figures, Mark, figures
 from benchmarks.report import Report
 from caesura import col, lit
@@ -44,6 +45,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--only", default="", help="comma-separated cases: w, disorder, rate, lulls, graph, memory"
     )
+    parser.add_argument("--plots", type=Path, help="a folder for the paper's figures as HTML")
     options = parser.parse_args(arguments)
     report = Report("ffp", options.json)
     cases: dict[str, Callable[[Report, bool], None]] = {
@@ -57,6 +59,8 @@ def main(arguments: list[str]) -> None:
     for name in options.only.split(",") if options.only else list(cases):
         gc.collect()
         cases[name](report, options.quick)
+    if options.plots is not None:
+        write(report.rows, options.plots)
 
 
 # The W query.

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura import col
 from caesura.api import Stream
-from caesura.events import History, Item, Page, violations
+from caesura.events import History, Item, Page, parse, violations
 from caesura.fixpoint.build import placed
 from caesura.fixpoint.node import Fixpoint
 from caesura.io import Source
@@ -99,6 +99,28 @@ def _spread(node: Node, buckets: int, every: int, *, restarts: bool) -> list[Ite
             cluster = Cluster({"out": node}, buckets)
             cluster.restore(kept)
     return out
+
+
+SEEDS = """
+ LE  RE     | node |
+  0  inf    | 2    | +
+ -2  7      | null | +
+  4  16     | 1    | +
+  4  16->9  | 1    | -
+  0  inf->6 | 2    | -
+ 20  22     | 2    | +
+"""
+WAYS = " LE RE | a b w |\n 10 22 | 1 0 3 | +\n 18 29 | 1 1 7 | +"
+
+
+def test_the_seed_of_a_bucket_counts_as_far_as_it_had_come_when_the_guess_left() -> None:
+    """A seed that is retracted while the other input is far ahead was once promised too early."""
+    nodes = scripted("s0", NODES.schema, parse(SEEDS, NODES.schema), [0], [2, 1], 3)
+    roads = scripted("s1", ROADS.schema, parse(WAYS, ROADS.schema), [0], [5], 3)
+    node = crossing(nearest(nodes, roads, "high_water"))
+    items = _spread(node, 2, 2, restarts=False)
+    assert violations(items) == []
+    assert History.of(items, node.schema) == run(node).history
 
 
 def test_every_hop_of_a_ring_crosses_and_all_of_it_is_reached() -> None:

@@ -185,10 +185,10 @@ class FlyingFixpoint(Operator):
 
     @property
     def report(self) -> tuple[int, bool, bool]:
-        """For the other buckets: the earliest change not sent yet, whether rows were taken back, whether
-        another epoch is needed even if nothing comes.
+        """For the other buckets: how far the seed has come, or the earliest change not sent yet; whether
+        rows were taken back; whether another epoch is needed even if nothing comes.
         """
-        return self._unsent, False, False
+        return min(self._unsent, self.promises[SEED].cti), False, False
 
     @property
     def _unsent(self) -> int:

@@ -89,7 +89,8 @@ class SelectedFixpoint(FlyingFixpoint):
 
     @property
     def report(self) -> tuple[int, bool, bool]:
-        return self._since, self._lost, bool(self._pending)
+        share, _, _ = super().report
+        return share, self._lost, bool(self._pending)
 
     @property
     def _busy(self) -> bool:
