@@ -64,8 +64,8 @@ def lay_best(
 
     Candidates of key g are c_from[g] to c_from[g + 1], best first; ``row`` numbers payloads. Rows of
     the loop are s_from[g] to s_from[g + 1]. Nothing before bound[g] changes. Without ``adding`` rows
-    only shrink; with it, candidates are taken where no row is, each as long as it lives. ``source`` names the row whose payload
-    each one has: a candidate i, or a row of the loop as -2 - i.
+    only shrink; with it, candidates are taken where no row is, each as long as it lives. ``source``
+    names the row whose payload each one has: a candidate i, or a row of the loop as -2 - i.
     """
     out = 0
     lost = False

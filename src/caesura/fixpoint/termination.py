@@ -157,7 +157,8 @@ def _kept(seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None)
                 raise PlanError(
                     f"nothing shows that the loop ends: '{name}' is computed anew in every round "
                     f"({_shown(trip.columns[name])}), so there may be ever more rows.",
-                    remedy=f"Take '{name}' from a stream, bound it with a test, or keep all rows and allow max_rounds=.",
+                    remedy=f"Take '{name}' from a stream, bound it with a test, "
+                    "or keep all rows and allow max_rounds=.",
                 )
     if not keep.value:
         return "each row counts once, and its columns are carried or come from outside"
