@@ -26,6 +26,8 @@ FRAMES: dict[str, tuple[Frame, tuple[Any, ...]]] = {
     "session": (Session(3), ("session", 3, None)),
     "limited": (Session(4, 6), ("session", 4, 6)),
 }
+LINGER = {"tumbling": 5, "hopping": 6, "gaps": 5, "snapshot": 1, "session": 3, "limited": 6}
+"""How long past its end a row may be in an open window; count windows wait for more rows instead."""
 CLIPS = ("none", "left", "right", "full")
 STAMPS = ("aligned", "unchanged", "clipped", "point_at_end", "time_bound")
 
@@ -51,7 +53,16 @@ def case(module: str, frame: str, clip: str, stamp: str, spec: InputSpec = INTS,
             horizon=oracles.horizon(patterns[0]),
         )
 
-    return LawCase(f"{module}-{frame}-{clip}-{stamp}{more}", build=build, oracle=expected, inputs=(spec,))
+    waits = use.module.timed and clip in ("none", "left")
+    bounded = not waits and frame in LINGER
+    return LawCase(
+        f"{module}-{frame}-{clip}-{stamp}{more}",
+        build=build,
+        oracle=expected,
+        inputs=(spec,),
+        state_bound=(lambda live: 40 * live[0] + 8) if bounded else None,
+        linger=LINGER.get(frame, 0),
+    )
 
 
 def allowed(one: LawCase) -> bool:

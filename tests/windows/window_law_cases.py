@@ -52,6 +52,26 @@ def earliest(size: int, hop: int, offset: int) -> Any:
     return wanted
 
 
+LINGER = {"grid": 6, "gaps": 5, "snapshot": 1, "session": 3, "limited": 6}
+"""How long past its end a row may be in an open window; count windows wait for more rows instead."""
+
+
+def held(live: tuple[int, ...]) -> int:
+    """Some rows of state for each live row: itself, and the windows that it is in, sent ones included."""
+    return 24 * live[0] + 8
+
+
+def least(frame: str, stamp: str) -> Any:
+    """The least CTI that a window must give, whatever its rows are; None where they can hold it back."""
+    sizes = {"grid": (6, 4, 1), "gaps": (3, 5, 0)}
+    if frame == "limited":
+        return lambda ctis: ctis[0] if ctis[0] in (MIN_TIME, INFINITY) else ctis[0] - 6
+    if frame not in sizes:
+        return None
+    early, size = earliest(*sizes[frame]), sizes[frame][0] if stamp == "point_at_end" else 0
+    return lambda ctis: ctis[0] if ctis[0] in (MIN_TIME, INFINITY) else early(ctis) + size
+
+
 def hopping(
     name: str, spec: InputSpec, aggs: Any, size: int, hop: int, offset: int = 0, group: Any = ("id",)
 ) -> None:
@@ -67,6 +87,8 @@ def hopping(
             ),
             inputs=(spec,),
             liveness=earliest(size, hop, offset),
+            state_bound=held,
+            linger=size + hop,
         )
     )
 
@@ -75,6 +97,14 @@ hopping("overlapping", FLOATS, BASIC, 6, 2)
 hopping("uneven", INTS, BASIC, 5, 3, -1)
 hopping("gaps", FLOATS, BASIC, 2, 5, 1)
 hopping("panes", replace(FLOATS, lifetimes="points", insert_only=True), BASIC, 6, 2, 1)
+CASES[-1] = replace(
+    CASES[-1],
+    regressions=(
+        (("a", " LE RE | id v |\n 0 1 | 0 0.0 | +\n 5 6 | 2 -inf | +\n-- definite: id = 2 --"),
+         ("a", " LE RE | id v |\n 9 10 | null null | +\n 1 2 | 1 1.0 | +\n-- definite: time < 6 --"),
+         ("a", " LE RE | id v |\n 10 11 | null 0.1 | +\n-- definite: * --")),
+    ),
+)  # fmt: skip
 hopping("uneven-panes", replace(POINTS, insert_only=True), BASIC, 5, 3, -1)
 hopping("picks", INTS, PICKS, 6, 3)
 hopping("texts", NAMES, PICKS, 4, 4)
@@ -127,6 +157,9 @@ def built_in(
                 horizon=oracles.horizon(patterns[0]),
             ),
             inputs=(spec,),
+            liveness=least(frame, stamp),
+            state_bound=held if frame in LINGER else None,
+            linger=LINGER.get(frame, 0),
         )
     )
 
@@ -147,6 +180,9 @@ for each in ("grid", "snapshot", "start3", "end2", "session"):
     built_in(each, INTS, BASIC, stamp="point_at_end")
 for each in ("grid", "gaps", "snapshot"):
     built_in(each, INTS, BASIC, stamp="time_bound")
+for each, how in (("snapshot", "aligned"), ("snapshot", "time_bound"), ("grid", "time_bound")):
+    built_in(each, INTS, BASIC, stamp=how, name="-prompt")
+    CASES[-1] = replace(CASES[-1], liveness=lambda ctis: ctis[0], paces=("arrival",))
 
 
 def quantised(rows: Any, size: int, period: int, offset: int) -> Any:

@@ -127,8 +127,7 @@ class Floats:
 
     def regroup(self, keep: I64) -> None:
         self._limbs, self._base = self._limbs[keep], self._base[keep]
-        if len(self._odd):
-            self._odd = self._odd[keep]
+        self._odd = resized(self._odd, int(keep.max(initial=-1)) + 1, 0)[keep]
 
     def repane(self, keep: I64, new: I64) -> None:
         return None

@@ -33,7 +33,9 @@ def to_come(frame: Frame, c: I64) -> tuple[I64, I64]:
             start = ((t - frame.offset - frame.size) // frame.hop + 1) * frame.hop + frame.offset
             start, end = start, start + frame.size
         case Snapshot():
-            start, end = t, t
+            start, end = t, t + 1
+        case Count(by="end"):  # an event that starts at c ends later
+            start, end = t + 1, t + 2
         case _:
             start, end = t, t + 1
     return np.where(known, c, start), np.where(known, c, end)
@@ -55,6 +57,9 @@ def holds(frame: Frame, events: Events, groups: I64, c: I64, *, reads_ends: bool
         case Snapshot():
             _hold_snapshot(owner, le, re, open_, c, start, end, reads_ends)
         case Count():
+            if frame.by == "end":
+                start[owner[open_]] = np.minimum(start, c)[owner[open_]]
+                end[owner[open_]] = np.minimum(end, c + 1)[owner[open_]]
             point = le if frame.by == "start" else re
             _hold_count(frame, owner, point, le, open_ & (reads_ends and frame.by == "start"), c, start, end)
         case Session():
@@ -89,7 +94,7 @@ def _hold_snapshot(
     for time in (le, re):
         before = (time < c[owner]) & (c[owner] != INFINITY)
         np.maximum.at(border, owner[before], time[before])
-    start[spans] = border[spans]
+    start[spans], end[spans] = border[spans], c[spans]
 
 
 def _hold_count(

@@ -160,7 +160,7 @@ class Windows(Node):
         """The output CTI at an input CTI, as far as no group holds it back."""
         start, end = (int(t[0]) for t in to_come(self.frame, np.array([c])))
         if self.eager:
-            return c
+            return max(c, start)  # in a gap nothing changes before the next window
         return end if self.stamp == "point_at_end" else start
 
     @property
@@ -168,7 +168,7 @@ class Windows(Node):
         """Whether output CTIs keep step with input: only ends of rows may change past them."""
         if self.stamp == "time_bound":
             return True
-        return self.frame.kind == "snapshot" and not self.timed
+        return self.frame.kind == "snapshot" and not self.timed and self.stamp != "point_at_end"
 
     def keys(self, port: int) -> tuple[str, ...]:
         return self.group

@@ -356,7 +356,7 @@ class WindowsOperator(Operator):
             self.counters.held_by = ""
             return carried
         eager = self.node.eager and self.speculate == "arrival"
-        promised = bound if eager else int(carried.time_bound or 0)
+        promised = int(carried.time_bound or 0)
         if self.node.eager and not eager:
             ends = self.node.stamp == "point_at_end"
             promised = int(to_come(self.frame, np.array([bound]))[1 if ends else 0][0])
