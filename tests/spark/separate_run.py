@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 
 import spark_plans as given
+from window_plans import example_plans
 
 import caesura as cz
 from caesura import Stream, col
-from caesura.events import History
+from caesura.events import History, Page
 from caesura.runtime.running import run
 from caesura.spark import MemorySink, run_all, start
 
@@ -39,10 +40,13 @@ def flaky(folder: str) -> Stream:
 
 def main() -> None:
     folder = sys.argv[1]
-    streams = given.plans(Path(folder))
+    streams = {**given.plans(Path(folder)), **example_plans()}
     spark = cz.session("caesura-separate", master="local-cluster[2,1,1024]", buckets=3)
     results = run_all({name: stream.node for name, stream in streams.items()}, spark)
     same = {name: results[name].history == run(stream.node).history for name, stream in streams.items()}
+    for name, stream in streams.items():
+        came = {item.schema for item in results[name].items if isinstance(item, Page)}
+        same[f"schema of {name}"] = came == {stream.schema}
     same |= retried(folder, spark)
     Path(sys.argv[2]).write_text(json.dumps(same))
     spark.stop()

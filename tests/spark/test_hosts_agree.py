@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import spark_plans as given
+from window_plans import window_plans
 
 from caesura.events import History, violations
 from caesura.runtime.running import run
@@ -31,6 +32,19 @@ def test_a_batch_on_spark_says_what_the_embedded_engine_says(
     results = run_all({name: stream.node for name, stream in streams.items()}, spark)
     for name, stream in streams.items():
         wanted = run(stream.node).history
+        assert results[name].history == wanted, (name, results[name].history.difference(wanted))
+        assert violations(results[name].items) == []
+
+
+def test_windows_and_modules_on_spark_say_what_the_embedded_engine_says(
+    spark: Any, buckets: Any, folder: Path
+) -> None:
+    buckets(3)
+    streams = window_plans(folder)
+    results = run_all({name: stream.node for name, stream in streams.items()}, spark)
+    for name, stream in streams.items():
+        wanted = run(stream.node).history
+        assert len(wanted) > 0, name
         assert results[name].history == wanted, (name, results[name].history.difference(wanted))
         assert violations(results[name].items) == []
 
