@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import numpy as np
@@ -109,6 +111,24 @@ def test_a_registered_module_is_used_by_name() -> None:
         forget("registry-test")
     with pytest.raises(PlanError, match="there is no module 'registry-test'"):
         udm("registry-test")
+
+
+def test_a_package_offers_modules_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        EntryPoint("offered", f"{__name__}:_text", "caesura.udm"),
+        EntryPoint("lost", "no_such_package:thing", "caesura.udm"),
+        EntryPoint("wrong", f"{__name__}:prices", "caesura.udm"),
+    ]
+    monkeypatch.setattr(sys.modules[names.__module__], "entry_points", lambda group: points)
+    try:
+        assert {"offered", "lost"} <= set(names())
+        assert udm("offered") is _text
+    finally:
+        forget("offered")
+    with pytest.raises(PlanError, match="cannot be loaded from no_such_package:thing"):
+        udm("lost")
+    with pytest.raises(PlanError, match="is no module but function"):
+        udm("wrong")
 
 
 def _other() -> Any:

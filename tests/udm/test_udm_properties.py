@@ -10,9 +10,13 @@ import pytest
 
 import caesura as cz
 from caesura import col, uda, udo
+from caesura.events import History
 from caesura.ops.input import Input
+from caesura.plan import Properties
+from caesura.plan.explain import explain
 from caesura.plan.prune import push
-from caesura.testing import assert_history, run
+from caesura.runtime import Query
+from caesura.testing import assert_history, parse, run
 from caesura.udm import check_module
 
 READINGS = pa.schema([("id", pa.int64()), ("v", pa.int64())])
@@ -128,3 +132,20 @@ def test_the_checker_tries_what_filters_rely_on() -> None:
     text = str(check_module(made_up))
     assert "it is declared empty-preserving, but makes rows out of none" in text
     assert "a filter is declared to commute with it, but does not" in text
+
+
+def test_windows_of_a_monotone_module_are_let_alone_once_a_filter_behind_has_done_with_them() -> None:
+    ticks = Input(label="a", payload=READINGS, known=Properties(insert_only=True))
+    plan = cz.Stream(ticks).tumbling(100).agg(x=Most("v")).where(col("x") <= 5)
+    drawn = " LE RE | id v |\n" + "".join(f" {t} {t + 1} | 1 {t} | +\n" for t in range(20))
+    (page,) = parse(drawn, READINGS)
+    counts = {}
+    for name, nodes in (("plain", {"out": plan.node}), ("pushed", push({"out": plan.node}))):
+        query = Query(nodes)
+        for row in range(20):
+            query.feed("a", page.slice(row, 1))  # type: ignore[union-attr]
+            query.run()
+        counts[name] = [c.extra["adds"] for c in query.counters().values() if "adds" in c.extra]
+        assert len(History.of(query.take("out"), plan.schema)) == 0
+    assert counts == {"plain": [20], "pushed": [7]}
+    assert "windows past 5 are let alone" in explain(push({"out": plan.node})["out"])

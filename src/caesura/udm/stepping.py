@@ -22,10 +22,10 @@ ENTER, LEAVE, GIVE, RESET = 0, 1, 2, 3
 class Kept:
     """A state, and how many members are in it."""
 
-    __slots__ = ("size", "state")
+    __slots__ = ("past", "size", "state")
 
     def __init__(self, state: Any) -> None:
-        self.state, self.size = state, 0
+        self.state, self.size, self.past = state, 0, False
 
 
 class Steps(NamedTuple):
@@ -59,6 +59,8 @@ class Stepping:
                 entry = kept.get(start)
                 if entry is None:
                     entry = kept[start] = Kept(self._init())
+                if entry.past:  # nobody asks for it any more
+                    continue
                 told = Window(start, ends[place])
                 more = {step: {"window": told} if reads else {} for step, reads in self._told.items()}
                 for i in range(bounds[place], bounds[place + 1]):

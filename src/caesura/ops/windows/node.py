@@ -10,14 +10,15 @@ Laws: CTIs as in `liveness`; empty windows give nothing; neighbours with equal r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import attributes, col, has_call, reads_time, substitute
+from caesura.expr import attributes, col, has_call, pattern_of, reads_time, substitute
 from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
 from caesura.ops.timed import refuse_moving_ends
 from caesura.ops.where import Where, below, on_keys
@@ -43,6 +44,8 @@ class Windows(Node):
     apply: Use | None = None
     clip: Clip = "none"
     stamp: Stamp = "aligned"
+    past: Any = None
+    """A monotone result above this is of no use: a filter behind takes it away, and it will not come back."""
 
     partitioning = "key"
 
@@ -180,7 +183,20 @@ class Windows(Node):
 
     def behind(self, where: Node) -> Node | None:
         """Whole groups may always go first; rows, where the module says so and windows lie fast."""
-        return on_keys(where, self, self.group) or self._commuted(where)
+        return on_keys(where, self, self.group) or self._commuted(where) or self._bounded(where)
+
+    def _bounded(self, where: Node) -> Node | None:
+        """A filter that keeps small results of a monotone module lets windows that are past it alone."""
+        use = self.outputs[0][1] if len(self.outputs) == 1 and self.stepwise else None
+        if not isinstance(use, Use) or not use.module.traits.monotone or self.past is not None:
+            return None
+        if not isinstance(where, Where) or not self.inputs[0].properties.insert_only:
+            return None
+        known, name = pattern_of(where.predicate, self.schema), self.outputs[0][0]
+        if known is None or name not in known or not known[name].intervals:
+            return None
+        past = known[name].intervals[-1].hi
+        return None if past is None else replace(where, inputs=(replace(self, past=past),))
 
     def _commuted(self, where: Node) -> Node | None:
         use = self.apply
@@ -245,5 +261,6 @@ class Windows(Node):
         known = "; ".join(
             f"{use.module.name} is {use.module.traits}" for use in self.uses if str(use.module.traits)
         )
-        told = [f"{by}{frame + '; ' if frame else ''}{what}{how}", self.waits_for, known, self.form]
+        past = "" if self.past is None else f"windows past {self.past} are let alone"
+        told = [f"{by}{frame + '; ' if frame else ''}{what}{how}", self.waits_for, known, self.form, past]
         return "; ".join(part for part in told if part)

@@ -241,13 +241,19 @@ class Stepwise:
         """The rows of those windows that have members, and which windows they are."""
         names = self._names(touched.group)
         states = self._uses[0][0].states
-        there = [
-            start in states.get(name, ()) for name, start in zip(names, touched.start.tolist(), strict=True)
+        found = [
+            states.get(name, {}).get(start) for name, start in zip(names, touched.start.tolist(), strict=True)
         ]
+        there = [entry is not None and not entry.past for entry in found]
         kept = np.flatnonzero(np.array(there, np.bool_))
         names = [names[i] for i in kept.tolist()]
         members = self._units(touched.start[kept])
         results = [use.results(members, names) for use, _, _ in self._uses]
+        if self.node.past is not None:
+            for i, value in zip(kept.tolist(), results[0], strict=True):
+                entry = found[i]
+                if entry is not None and value is not None and value > self.node.past:
+                    entry.past, entry.state = True, None
         return kept, self.work.rows_of(members, results)
 
     def _units(self, start: I64) -> Members:
