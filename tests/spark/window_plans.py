@@ -49,7 +49,7 @@ def window_plans(folder: Path) -> dict[str, cz.Stream]:
 
 def example_plans() -> dict[str, cz.Stream]:
     """The paper's figures, over their drawn inputs."""
-    out: dict[str, cz.Stream] = {}
+    inputs: dict[str, cz.Stream] = {}
     for figure in figures.FIGURES:
         names = figure.schema.names
         history = History.of(parse(figure.drawn, figure.schema), figure.schema)
@@ -57,5 +57,5 @@ def example_plans() -> dict[str, cz.Stream]:
             {"from": le, "to": re, **dict(zip(names, payload, strict=True))}
             for le, re, _, payload in history.page.rows()
         ]
-        out[figure.title] = figure.query(cz.from_rows(rows, time="from", end="to"))
-    return out
+        inputs.setdefault(figure.drawn, cz.from_rows(rows, time="from", end="to"))
+    return {figure.title: figure.query(inputs[figure.drawn]) for figure in figures.FIGURES}
