@@ -20,7 +20,7 @@ from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.sums import Fields, present
+from caesura.ops.aggregate.sums import Fields, Stateless, present
 
 SIGN = np.uint64(1) << np.uint64(63)
 
@@ -63,7 +63,7 @@ def keep_extremes(at: I64, word: I64, sign: int, seen: I64, best: I64) -> None:
         seen[s] += 1
 
 
-class Grows:
+class Grows(Stateless):
     """The extreme of values that are never taken away: one word per slot."""
 
     def __init__(self, name: str, kind: str, t: pa.DataType) -> None:
@@ -87,15 +87,6 @@ class Grows:
     def value(self, slots: RowState, at: I64) -> pa.Array:
         seen = slots.get(f"{self.name}_seen")[at]
         return unranked(slots.get(f"{self.name}_best")[at], seen > 0, self.type)
-
-    def compact(self, keep: I64) -> None:
-        return None
-
-    def states(self) -> dict[str, RowState]:
-        return {}
-
-    def rebuild(self, slots: RowState) -> None:
-        return None
 
 
 @kernel

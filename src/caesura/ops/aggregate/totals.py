@@ -27,7 +27,7 @@ from caesura.ops.aggregate.extremes import Bag
 from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.aggregate.tumbling import aggregate_schema
+from caesura.ops.aggregate.tumbling import aggregate_schema, of_groups
 from caesura.ops.where import on_keys
 from caesura.plan import (
     FeedbackRule,
@@ -62,9 +62,7 @@ class Totals(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         """A pattern on the key passes; a bound on time says only that no group starts before it."""
-        if pattern.time_bound is None or any(a not in self.group for a in pattern.without_time().attributes):
-            return None
-        return pattern
+        return pattern if of_groups(pattern, self.group) else None
 
     def keys(self, port: int) -> tuple[str, ...]:
         return self.group

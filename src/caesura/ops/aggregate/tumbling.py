@@ -85,7 +85,7 @@ class Tumbling(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         bound = pattern.time_bound
-        if bound is None or any(a not in self.group for a in pattern.without_time().attributes):
+        if bound is None or not of_groups(pattern, self.group):
             return None
         return pattern if bound == INFINITY else pattern.replace("time", lt(self.earliest(bound)))
 
@@ -131,6 +131,11 @@ class Tumbling(Node):
         what = ", ".join(f"{name}={a}" for name, a in self.aggregates)
         hop = "" if self.every == self.size else f" every {shown(self.every, self.time)}"
         return f"{by}{shown(self.size, self.time)}{hop}; {what}"
+
+
+def of_groups(pattern: Pattern, group: tuple[str, ...]) -> bool:
+    """Whether a pattern speaks of whole groups, and of time."""
+    return pattern.time_bound is not None and set(pattern.without_time().attributes) <= set(group)
 
 
 def check_grid(size: int, hop: int) -> None:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.expr import attributes, col, has_call, pattern_of, reads_time, substitute
 from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
+from caesura.ops.aggregate.tumbling import of_groups
 from caesura.ops.timed import refuse_moving_ends
 from caesura.ops.where import Where, below, on_keys
 from caesura.ops.windows.frames import Count, Frame, Grid, Session
@@ -153,7 +154,7 @@ class Windows(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         bound = pattern.time_bound
-        if bound is None or any(a not in self.group for a in pattern.without_time().attributes):
+        if bound is None or not of_groups(pattern, self.group):
             return None
         if bound == INFINITY:
             return pattern
