@@ -111,10 +111,11 @@ class Side:
             fields["re"] = np.where(page.re_new[at] == KEPT, page.re[at], page.re_new[at])
         if self.by_value:
             fields["h1"], fields["h2"] = page.ids[0][at], page.ids[1][at]
+        whole = len(at) == len(page)
         for k in self.sources:
             label = page.tags.cols.get(k) if isinstance(page.tags, Labels) else None
-            fields[f"label{k}"] = np.zeros(len(at), np.int64) if label is None else label[at]
-        whole = len(at) == len(page)
+            some = np.zeros(len(at), np.int64) if label is None else label
+            fields[f"label{k}"] = some if whole or label is None else some[at]
         first = self.rows.append(fields, page.payload if whole else take_rows(page.payload, at))
         self.chains.add(key[at])
         return np.arange(first, first + len(at))
