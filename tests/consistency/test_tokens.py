@@ -104,8 +104,7 @@ def test_a_stopped_source_stops_synchronised_claims_and_is_named() -> None:
         query.feed("a", cz.cti(t))
     query.run()
     assert query.claims == []
-    assert query.claiming is not None
-    assert query.claiming.waiting() == "waits for 'b', which has promised nothing"
+    assert query.waiting() == "waits for 'b', which has promised nothing"
     query.feed("b", cz.cti(8))
     query.run()
     assert [c.time for c in query.claims] == [5]

@@ -301,6 +301,10 @@ class Query:
         """Puts a token into every source now, where tokens are aligned."""
         put_token(self._claiming())
 
+    def waiting(self) -> str:
+        """What the next claim waits for, in words; empty where nothing holds it up."""
+        return self._claiming().waiting()
+
     def saved(self) -> list[tuple[Claim, Chunks]]:
         """Snapshots that were completed since the last call, each landing on its claim."""
         found = saved_by(self._claiming())
