@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ from caesura.consistency.claim import Claim
 from caesura.errors import DataError
 
 FORMAT = 1
+OWN_NAME = re.compile(r"(?:claim|epoch)-(\d+)(?:-\d+)?")
+"""Files of a pipeline: of the claim, or of the epoch and the worker."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +180,11 @@ class Store:
                     file = self.path / view / written.file
                     named.add(file)
                     found += _flaw(file, written, manifest.claim)
-        highest = max((f.stat().st_mtime_ns for f in (self.path / "_claims").glob("*.json")), default=0)
+        last = -1 if chain.last is None else chain.last.claim.number
         for view in self.about["views"]:
             for file in sorted((self.path / view).glob("*.parquet")):
-                if file not in named and file.stat().st_mtime_ns <= highest:
+                own = OWN_NAME.fullmatch(file.stem)
+                if file not in named and (own is None or int(own[1]) <= last):
                     found.append(f"'{view}/{file.name}' is named by no claim: it was written by hand")
         return found
 
