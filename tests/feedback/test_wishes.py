@@ -85,6 +85,30 @@ def test_a_demand_goes_through_two_blocking_steps_from_the_top() -> None:
     assert rows(query, plan) == [(0, 10, 2)]
 
 
+def test_final_output_gives_on_demand_what_still_waits_and_corrects_it() -> None:
+    plan = stream(id="int").group_by("id").tumbling(10).agg(n=cz.count())
+    query = plan.query(output="final")
+    feed(query, " LE RE | id |\n 1 2 | 1 | +\n 2 3 | 2 | +")
+    query.demand(Pattern(id=1))
+    now = query.take("out")
+    assert [(p.partial, p.rows()[0][3]) for p in now if isinstance(p, Page)] == [(True, (1, 1))]
+    feed(query, " LE RE | id |\n 3 4 | 1 | +\n-- definite: * --")
+    items = [*now, *query.take("out")]
+    assert sorted(r[2] for r in History.of(items, plan.schema).rows()) == [(1, 2), (2, 1)]
+    assert query.counters()["output final"].state_rows == 0
+
+
+def test_a_row_that_was_shown_and_stays_is_not_given_again() -> None:
+    from feedback_streams import ANY
+
+    plan = stream(known=ANY, id="int")
+    query = plan.query(output="final")
+    feed(query, " LE RE | id |\n 1 9 | 1 | +\n 2 9 | 2 | +")
+    query.demand()
+    feed(query, " LE RE | id |\n 1 9->5 | 1 | -\n 2 9->2 | 2 | -\n-- definite: * --")
+    assert rows(query, plan) == [(1, 5, 1)]
+
+
 def test_a_deadline_demands_when_no_result_came_in_time() -> None:
     plan = stream(id="int").tumbling(100).agg(n=cz.count()).deadline(5)
     query = plan.query(speculate="watermark")

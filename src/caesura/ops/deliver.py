@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.item import Item
-from caesura.events.page import Page
+from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
@@ -75,6 +75,8 @@ class Hold(Operator):
             0, node.schema, names, by_value=not known.insert_only, preserved=False, nulls_match=True
         )
         self.edges = RowState({"row": np.int64})
+        self.shown = RowState({"row": np.int64})
+        """Rows that were given on demand, before they were final."""
         self._table = KeyTable()
         self._by_value = not known.insert_only
 
@@ -84,7 +86,9 @@ class Hold(Operator):
             self.side.insert(page, np.arange(len(page)), key)
         else:
             self.side.insert(page, np.flatnonzero(~page.retracts), key)
-            self._retract(page, key)
+            corrected = self._retract(page, key)
+            if self.node.mode == "final":
+                return [corrected] if len(corrected) else []
         return [page] if self.node.mode == "marked" else []
 
     def _key(self, page: Page) -> I64:
@@ -92,10 +96,42 @@ class Hold(Operator):
             return np.zeros(len(page), np.int64)
         return self._table.encode(*page.ids)[0]
 
-    def _retract(self, page: Page, key: I64) -> None:
-        """Changes rows by value. One that left as an edge stays, to send its end."""
+    def _retract(self, page: Page, key: I64) -> Page:
+        """Changes rows by value; gives the changes of rows that were shown on demand.
+
+        One that left as an edge stays, to send its end.
+        """
         assert page.retracts is not None
-        self.side.retract(page, np.flatnonzero(page.retracts), key)
+        rows = np.flatnonzero(page.retracts)
+        found = self.side.retract(page, rows, key)
+        if self.shown.live == 0:
+            return page.take(rows[:0])
+        named = self.shown.get("row")
+        told = np.isin(found, named[self.shown.alive])
+        gone = named[self.shown.alive & ~self.side.rows.alive[named]]
+        self.shown.kill(np.flatnonzero(self.shown.alive & np.isin(named, gone)))
+        return page.take(rows[told])
+
+    def demand(self, pattern: Pattern) -> Iterable[Item]:
+        """The rows that wait and match, now; what changes of them then follows."""
+        if self.node.mode == "marked":
+            return []
+        state = self.side.rows
+        live = np.flatnonzero(state.alive & ~self._among(self.edges) & ~self._among(self.shown))
+        payload = state.payload.take(live)
+        columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+        le, re = state.get("le")[live], state.get("re")[live]
+        some = np.flatnonzero(pattern.matches({**columns, "LE": le, "RE": re}))
+        if len(some) == 0:
+            return []
+        self.shown.append({"row": live[some]})
+        return [Page(le[some], re[some], take_rows(payload, some), partial=True)]
+
+    def _among(self, some: RowState) -> Mask:
+        """Which rows a list names."""
+        mask: Mask = np.zeros(self.side.rows.size, np.bool_)
+        mask[some.get("row")[some.alive]] = True
+        return mask
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
@@ -128,11 +164,13 @@ class Hold(Operator):
         )
         items: list[Item] = []
         marked = self.node.mode == "marked"
+        shown = self._among(self.shown)[live] if self.shown.live else np.zeros(len(live), np.bool_)
+        edge = edge | shown
         leave = live[final & ~edge] if marked else live[(final | started) & ~edge]
         if len(leave):
             page = Page(rows.get("le")[leave], rows.get("re")[leave], rows.payload.take(leave), None, marked)
             items.append(page)
-        ends = live[final & edge]
+        ends = live[final & edge & ~shown]
         if len(ends):
             items += self._ends(ends)
         if not marked:
@@ -156,8 +194,10 @@ class Hold(Operator):
         return [page]
 
     def _drop(self, rows: I64) -> None:
-        named: Mask = np.isin(self.edges.get("row"), rows) & self.edges.alive
-        self.edges.kill(np.flatnonzero(named))
+        for some in (self.edges, self.shown):
+            if some.live:
+                named: Mask = np.isin(some.get("row"), rows) & some.alive
+                some.kill(np.flatnonzero(named))
         self.side.rows.get("re")[rows] = GONE
         self.side.rows.kill(rows)
 
@@ -178,7 +218,7 @@ class Hold(Operator):
         return pattern.replace("time", lt(min(bound, earliest)))
 
     def states(self) -> dict[str, RowState]:
-        return {"rows": self.side.rows, "edges": self.edges}
+        return {"rows": self.side.rows, "edges": self.edges, "shown": self.shown}
 
     def rebuild(self) -> None:
         rows = self.side.rows
@@ -186,11 +226,13 @@ class Hold(Operator):
             keep = rows.compact()
             new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
             new[keep] = np.arange(len(keep))
-            row = self.edges.get("row")
-            row[self.edges.alive] = new[row[self.edges.alive]]
-            self.edges.touch(np.flatnonzero(self.edges.alive))
-        if self.edges.live < self.edges.size:
-            self.edges.compact()
+            for some in (self.edges, self.shown):
+                row = some.get("row")
+                row[some.alive] = new[row[some.alive]]
+                some.touch(np.flatnonzero(some.alive))
+        for some in (self.edges, self.shown):
+            if some.live < some.size:
+                some.compact()
         self._table = KeyTable()
         if self._by_value:
             self.side.link(self._table)

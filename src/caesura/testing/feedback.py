@@ -1,6 +1,6 @@
 """Law 6 on random streams: with feedback f the history lies between SR - subset(SR, f) and SR.
 
-Random patterns are assumed, and some withdrawn, at random moments; the streams that feed the plan may
+Random patterns are assumed, desired, demanded, and some withdrawn, at random moments; the streams that feed the plan may
 leave out a random part of what they are told they may. What is missing must be covered, nothing may be
 there that would not be there otherwise, and in the end no guard is left.
 """
@@ -33,7 +33,7 @@ from caesura.testing.laws import Trial, check_truth, draw_trial
 from caesura.testing.spec import DOMAINS, PunctuationKind
 from caesura.testing.strategies import KINDS
 
-Act: TypeAlias = tuple[Literal["assume", "withdraw", "restart"], Pattern | int]
+Act: TypeAlias = tuple[Literal["assume", "desire", "demand", "withdraw", "restart"], Pattern | int]
 TICKS = st.integers(-6, 24)
 
 
@@ -126,6 +126,10 @@ class Told:
             case ("assume", Pattern() as pattern):
                 spoken.append(query.assume(pattern).number)
                 self.said.append(pattern)
+            case ("desire", Pattern() as pattern):
+                query.desire(pattern)
+            case ("demand", Pattern() as pattern):
+                query.demand(pattern)
             case ("withdraw", int(which)) if spoken:
                 query.withdraw(spoken.pop(which % len(spoken)))
             case ("restart", _):
@@ -221,8 +225,11 @@ def draw_told(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKin
     say = st.tuples(st.just("assume"), patterns(trial.plan.schema))
     unsay = st.tuples(st.just("withdraw"), st.integers(0, 3))
     again = st.tuples(st.just("restart"), st.just(0))
+    wish = st.tuples(st.sampled_from(("desire", "demand")), patterns(trial.plan.schema))
     acts: dict[int, list[Act]] = {}
-    for at, act in data.draw(st.lists(st.tuples(places, st.one_of(say, say, say, unsay, again)), max_size=5)):
+    for at, act in data.draw(
+        st.lists(st.tuples(places, st.one_of(say, say, say, wish, unsay, again)), max_size=5)
+    ):
         acts.setdefault(at, []).append(act)  # type: ignore[arg-type]
     return Told(trial, acts, data.draw(st.none() | st.integers(0, 5)))
 
