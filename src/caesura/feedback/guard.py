@@ -68,10 +68,7 @@ def overtaken(promises: Promises, pattern: Pattern) -> bool:
 def drop_overtaken(held: Promises, promises: Promises) -> int:
     """Forgets the patterns that punctuation covers; gives how many."""
     gone = [p for p in held.others() if overtaken(promises, p)] if held.size else []
-    if gone:
-        kept = [p for p in held.others() if p not in gone]
-        fresh = Promises(kept)
-        held.__dict__.update({**fresh.__dict__, "cti": held.cti})
+    held.forget(gone)
     if MIN_TIME < held.cti <= promises.cti:
         held.cti = MIN_TIME
         return len(gone) + 1

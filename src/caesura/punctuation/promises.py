@@ -158,6 +158,12 @@ class Promises:
                 self._kept.discard(kept)
                 self._forget()
 
+    def forget(self, patterns: Iterable[Pattern]) -> None:
+        """Forget some of the patterns besides the cti."""
+        for kept in patterns:
+            self._kept.discard(kept)
+            self._forget()
+
     def copy(self) -> Promises:
         """Promises that grow on their own from here."""
         same = Promises()

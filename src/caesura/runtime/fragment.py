@@ -187,7 +187,7 @@ class Fragment:
             door.mount(message.pattern)
 
     def _note_unread(self, packets: list[Packet]) -> None:
-        """Before a withdrawal: rows that feedback kept from being read are lost up to the latest time."""
+        """Before a withdrawal: what was not read on account of feedback is lost, up to the latest time."""
         said = (m for p in packets if p.label.startswith((UP, SAY)) for m in p.items)
         if not any(isinstance(m, Punctuation) and m.noted(WITHDRAWN) for m in said):
             return

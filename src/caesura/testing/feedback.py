@@ -1,8 +1,8 @@
 """Law 6 on random streams: with feedback f the history lies between SR - subset(SR, f) and SR.
 
-Random patterns are assumed, desired, demanded, and some withdrawn, at random moments; the streams that feed the plan may
-leave out a random part of what they are told they may. What is missing must be covered, nothing may be
-there that would not be there otherwise, and in the end no guard is left.
+Random patterns are assumed, desired, demanded, and some withdrawn, at random moments; the streams that
+feed the plan may leave out a random part of what they are told they may. What is missing must be covered,
+nothing may be there that would not be there otherwise, and in the end no guard is left.
 """
 
 from __future__ import annotations
