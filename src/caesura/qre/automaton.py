@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from caesura.qre import ir
 from caesura.qre.checking import letters_of
-from caesura.qre.fragments import BEGIN, STORE, Assign, Builder, Fragment, Ring
+from caesura.qre.fragments import BEGIN, STORE, Assign, Builder, Fragment, Refold, Ring
 from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
 from caesura.qre.lowering import NotCompiled, Word, leaves
@@ -82,6 +82,7 @@ class Automaton:
     registers: dict[str, str] = field(default_factory=dict)
     """Kinds of registers by name."""
     need: dict[int, set[str]] = field(default_factory=dict)
+    refolds: list[Refold] = field(default_factory=list)
     inits: Assign = field(default_factory=dict)
     """What folds are before their first value, by slot, where that is known."""
 
@@ -114,7 +115,7 @@ def automaton(
     _trim(auto, fragment)
     _fold_constants(auto)
     _find_needs(auto)
-    auto.inits = builder.inits
+    auto.inits, auto.refolds = builder.inits, builder.refolds
     merge(auto)
     _determinise(auto, restarts)
     _allot(auto)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from caesura.kernels.hashing import I64
+from caesura.qre import ir
 from caesura.qre.automaton import Automaton, Move
-from caesura.qre.fragments import STORE
+from caesura.qre.fragments import STORE, Refold
 from caesura.qre.ir import Term
 from caesura.qre.lowering import flattened
 
@@ -52,6 +53,10 @@ OPS = (
     "push_i",
     "push_f",
     "make",
+    "ring_f",
+    "store_f",
+    "jump",
+    "leave",
 )
 CODE = {name: number for number, name in enumerate(OPS)}
 
@@ -91,6 +96,9 @@ class _Coder:
         self.out = max(sizes)
         self.first = self.out + 2 * self.outputs
         self.most = self.first
+        self.used = 0
+        self.locals: dict[str, int] = {}
+        self._names = [r.name for r in auto.rings]
 
     def _collect(self, term: Term) -> None:
         if term.op == "const":
@@ -107,6 +115,8 @@ class _Coder:
         """Where a term's value lies; emits what computes it."""
         if term.op == "const":
             return self.consts[term.kind][term.payload]
+        if term.op == "local":
+            return self.locals[term.payload]
         if term.op == "at":
             position, slot = term.payload
             return self.register(position, slot, term.kind)
@@ -117,8 +127,10 @@ class _Coder:
             args = [self.place(a, fresh) for a in term.args]
             if term.op in ("defer", "collect"):
                 return self._deferred(term, args, fresh)
-            fresh[term] = self.first + len(fresh)
-            self.most = max(self.most, fresh[term] + 1)
+            if term.op == "refold":
+                self._refolded(term, args, fresh)
+                return fresh[term]
+            fresh[term] = self._room()
             self.emit(_opcode(term), fresh[term], args, self._ring(term))
         return fresh[term]
 
@@ -126,27 +138,79 @@ class _Coder:
         """Writes down what is to be worked out later, and of what; a map is of nothing but its row."""
         for a, place in zip(term.args, args, strict=True):
             self.emit(f"push_{a.kind}", 0, [place])
-        fresh[term] = self.first + len(fresh)
-        self.most = max(self.most, fresh[term] + 1)
+        fresh[term] = self._room()
         number = term.payload if term.op == "defer" else -1 - term.payload
         self.emit("make", fresh[term], [number, len(args)])
         return fresh[term]
 
+    def _room(self) -> int:
+        """A place for a value that is worked out in this step."""
+        self.used += 1
+        self.most = max(self.most, self.first + self.used)
+        return self.first + self.used - 1
+
+    def _refolded(self, term: Term, args: list[int], fresh: dict[Term, int]) -> None:
+        """A loop over a window's values, oldest first, and once more for the one that has come."""
+        number, _ = term.payload
+        spec = self.auto.refolds[number]
+        head, held = term.args[:2]
+        size, zero = ir.const(spec.size), ir.const(0)
+        count = ir.select(ir.eq(held, size), ir.const(spec.size - 1), held)
+        first = ir.sub(head, count)
+        left, at = self._room(), self._room()
+        self.emit("copy_i", left, [self.place(count, fresh)])
+        self.emit(
+            "copy_i", at, [self.place(ir.select(ir.lt(first, zero), ir.add(first, size), first), fresh)]
+        )
+        for j, start in enumerate(spec.init):
+            known = Term("refold", start.kind, term.args, (number, j))
+            fresh[known] = self.locals[f"a{j}"] = self._room()
+            self.emit(f"copy_{start.kind}", fresh[known], [self.place(start, fresh)])
+        for j in range(len(args) - 2):
+            self.locals[f"x{j}"] = self._room()
+        top = len(self.code)
+        self.emit("leave", 0, [left])
+        for j, name in enumerate(n for pair in spec.rings for n in pair):
+            op = "ring_f" if term.args[2 + j].kind == "f" else "ring"
+            self.emit(op, self.locals[f"x{j}"], [at], self._names.index(name))
+        self._once(spec)
+        self.emit("add_i", at, [at, self.consts["i"][1]])
+        wrapped = Term("local", "i", payload="at")
+        self.locals["at"] = at
+        self.emit("copy_i", at, [self.place(ir.select(ir.eq(wrapped, size), zero, wrapped), {})])
+        self.emit("sub_i", left, [left, self.consts["i"][1]])
+        self.emit("jump", top, [])
+        op, _, a, b, c = self.code[top]
+        self.code[top] = (op, len(self.code), a, b, c)
+        for j, place in enumerate(args[2:]):
+            self.emit(f"copy_{term.args[2 + j].kind}", self.locals[f"x{j}"], [place])
+        self._once(spec)
+
+    def _once(self, spec: Refold) -> None:
+        """One value into the fold."""
+        fresh: dict[Term, int] = {}
+        places = [self.place(t, fresh) for t in spec.step]
+        kept = [self._room() for _ in places]
+        for into, place, t in zip(kept, places, spec.step, strict=True):
+            self.emit(f"copy_{t.kind}", into, [place])
+        for j, (place, t) in enumerate(zip(kept, spec.step, strict=True)):
+            self.emit(f"copy_{t.kind}", self.locals[f"a{j}"], [place])
+
     def _ring(self, term: Term) -> int:
-        names = [r.name for r in self.auto.rings]
-        return names.index(term.payload) if term.op in ("ring", "store") else 0
+        return self._names.index(term.payload) if term.op in ("ring", "store") else 0
 
     def emit(self, op: str, target: int, args: list[int], ring: int = 0) -> None:
         a, b, c = [*args, 0, 0, 0][:3]
-        if op == "ring":
+        if op in ("ring", "ring_f"):
             c = ring
-        if op == "store":
+        if op in ("store", "store_f"):
             a, c = args[0] & 0xFFFFFFFF, args[0] >> 32
         self.code.append((CODE[op], target, a, b, c))
 
     def step(self, moves: list[Move]) -> tuple[int, int]:
         """The instructions of several threads' moves and of the answer: compute everything, then write."""
         begin = len(self.code)
+        self.used = 0
         fresh: dict[Term, int] = {}
         writes: list[tuple[str, int, int]] = []
         for move in moves:
@@ -169,7 +233,8 @@ class _Coder:
         for slot, term in move.put.items():
             if slot.startswith(STORE):
                 head, x = (self.place(_at(a, move.source), fresh) for a in term.args)
-                writes.append(("store", head, x + (self._ring(term) << 32)))
+                op = "store_f" if term.kind == "f" else "store"
+                writes.append((op, head, x + (self._ring(term) << 32)))
         return writes
 
     def _answered(self, move: Move, fresh: dict[Term, int]) -> None:
@@ -198,6 +263,8 @@ def _opcode(term: Term) -> str:
 
 def _all_terms(auto: Automaton) -> list[Term]:
     terms = [t for some in auto.moves.values() for m in some for t in m.put.values()]
+    for spec in auto.refolds:
+        terms += [*spec.init, *spec.step, ir.const(spec.size), ir.const(spec.size - 1)]
     return terms + [
         t for some in auto.moves.values() for m in some for w in m.answer for t in (w.term, w.there)
     ]

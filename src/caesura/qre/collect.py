@@ -250,7 +250,7 @@ class CollectStage(Stage):
                 *columns,
                 t.code,
                 t.steps,
-                *(self.ri, self.rf, self.rings, self.si, self.sf),
+                *(self.ri, self.rf, self.rings, self.real, self.si, self.sf),
                 t.out_place,
                 self.rate,
                 self.active,

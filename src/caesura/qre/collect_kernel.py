@@ -80,6 +80,7 @@ def run_collect(
     ri: Array,
     rf: Array,
     rings: Array,
+    real: Array,
     si: Array,
     sf: Array,
     out_place: int,
@@ -142,7 +143,7 @@ def run_collect(
             fill(nci, ncf, si, sf, ri, rf, k)
             begin = steps[state, letter, 1]
             end = steps[state, letter, 2]
-            interpret(code, begin, end, si, sf, ri, rf, rings, k, none, none[0], nothing, none[1])
+            interpret(code, begin, end, si, sf, ri, rf, rings, real, k, none, none[0], nothing, none[1])
             ri[k, 0] = after
             if bring and k > 0 and steps[state, letter, 3] == 1:
                 n = meta[2]
@@ -188,6 +189,7 @@ def run_nested(
     ri: Array,
     rf: Array,
     rings: Array,
+    real: Array,
     si: Array,
     sf: Array,
     out_place: int,
@@ -247,7 +249,7 @@ def run_nested(
             fill(nci, ncf, si, sf, ri, rf, k)
             begin = steps[state, letter, 1]
             end = steps[state, letter, 2]
-            interpret(code, begin, end, si, sf, ri, rf, rings, k, none, none[0], nothing, none[1])
+            interpret(code, begin, end, si, sf, ri, rf, rings, real, k, none, none[0], nothing, none[1])
             ri[k, 0] = DEAD if after == void else after
             if bring and k > 0 and steps[state, letter, 3] == 1:
                 n = meta[2]

@@ -251,7 +251,7 @@ def padding(auto: Automaton, t: Tables) -> list[tuple[str, int, float | int]]:
 
 def generated_collect(auto: Automaton, t: Tables, letters: int, tumbling: bool) -> Generated | None:
     """The specialised kernels of a map-collect; None when their source would be too long."""
-    if sum(len(s.moves) for s in auto.states) > MOST_BRANCHES:
+    if auto.refolds or sum(len(s.moves) for s in auto.states) > MOST_BRANCHES:
         return None
 
     def source(direct: bool) -> Source:

@@ -393,9 +393,9 @@ class Generated:
 def generated(
     auto: Automaton, t: Tables, keyed: bool = True, only: Term | None = None, once: int = 0
 ) -> Generated | None:
-    """The specialised kernels of an automaton; None when their source would be too long."""
+    """The specialised kernels of an automaton; None when their source would be too long, or has loops."""
     branches = sum(len(s.moves) for s in auto.states)
-    if branches > MOST_BRANCHES:
+    if branches > MOST_BRANCHES or auto.refolds:
         return None
     return Generated(
         auto, always_there(auto), lambda direct: Source(auto, t, keyed, only, once, keyed and direct)

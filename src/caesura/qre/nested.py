@@ -99,7 +99,7 @@ class NestedMap(CollectStage):
                 t.steps,
                 self.restart,
                 self.void,
-                *(self.ri, self.rf, self.rings, self.si, self.sf),
+                *(self.ri, self.rf, self.rings, self.real, self.si, self.sf),
                 t.out_place,
                 self.active,
                 self.meta,

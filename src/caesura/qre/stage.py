@@ -33,6 +33,7 @@ HOT = 1_000_000
 Array = np.ndarray[Any, Any]
 NOTHING: I64 = np.zeros(0, np.int64)
 NO_LOG: I64 = np.zeros((2, 4), np.int64)
+NO_RINGS: Array = np.zeros((0, 0, 0), np.float64)
 NO_FLOATS: Array = np.zeros(0, np.float64)
 _ZEROS = np.zeros(CHUNK, np.int64)
 
@@ -304,6 +305,7 @@ class Stage:
             self.ri,
             self.rf,
             self.rings,
+            self.real,
             self.si,
             self.sf,
             t.out_place,
@@ -374,6 +376,11 @@ class Stage:
         if pa.types.is_date32(arrow):
             data = data.astype(np.int32)
         return from_words(np.ascontiguousarray(data), there, arrow)
+
+    @property
+    def real(self) -> Array:
+        """The rings' memory as doubles."""
+        return self.rings.view(np.float64) if self.rings.dtype == np.int64 else NO_RINGS
 
     @property
     def nbytes(self) -> int:

@@ -25,6 +25,7 @@ def interpret(
     ri: Array,
     rf: Array,
     rings: Array,
+    real: Array,
     k: int,
     log: Array,
     log_i: Array,
@@ -36,7 +37,8 @@ def interpret(
     What is worked out later is logged as (operation, row, first argument), its arguments apart; ``cursor``
     holds (logged, arguments, row, number of the first logged).
     """
-    for at in range(begin, end):
+    at = begin
+    while at < end:
         op = code[at, 0]
         to = code[at, 1]
         a = code[at, 2]
@@ -114,12 +116,19 @@ def interpret(
         elif op == 32:
             log_f[cursor[1]] = sf[a]
             cursor[1] += 1
-        else:
+        elif op == 33:
             log[cursor[0], 0] = a
             log[cursor[0], 1] = cursor[2]
             log[cursor[0], 2] = cursor[1] - b
             si[to] = cursor[3] + cursor[0]
             cursor[0] += 1
+        elif op == 34:
+            sf[to] = real[c, k, si[a]]
+        elif op == 35:
+            real[c, k, si[to]] = sf[a]
+        elif op == 36 or si[a] == 0:
+            at = to - 1
+        at += 1
 
 
 @kernel
@@ -145,6 +154,7 @@ def run_tables(
     ri: Array,
     rf: Array,
     rings: Array,
+    real: Array,
     si: Array,
     sf: Array,
     out_place: int,
@@ -194,7 +204,7 @@ def run_tables(
         begin = steps[state, letter, 1]
         end = steps[state, letter, 2]
         cursor[2] = i
-        interpret(code, begin, end, si, sf, ri, rf, rings, k, log, log_i, log_f, cursor)
+        interpret(code, begin, end, si, sf, ri, rf, rings, real, k, log, log_i, log_f, cursor)
         work[0] = max(work[0], end - begin)
         if steps[state, letter, 3] == 1:
             out_row[n] = i
