@@ -15,6 +15,7 @@ from caesura.qre import generation
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 
+
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generated sources run as plain Python here."""

@@ -180,8 +180,7 @@ class _Coder:
         self.emit("copy_i", at, [self.place(ir.select(ir.eq(wrapped, size), zero, wrapped), {})])
         self.emit("sub_i", left, [left, self.consts["i"][1]])
         self.emit("jump", top, [])
-        op, _, a, b, c = self.code[top]
-        self.code[top] = (op, len(self.code), a, b, c)
+        self.code[top] = (CODE["leave"], len(self.code), left, 0, 0)
         for j, place in enumerate(args[2:]):
             self.emit(f"copy_{term.args[2 + j].kind}", self.locals[f"x{j}"], [place])
         self._once(spec)

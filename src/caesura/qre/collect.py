@@ -14,10 +14,12 @@ import pyarrow as pa
 from caesura.events.columns import NO_MASK, ColumnStore, from_words, words
 from caesura.expr import Column
 from caesura.kernels.hashing import I64
+from caesura.qre.automaton import Automaton
 from caesura.qre.checking import letters_of
 from caesura.qre.collect_kernel import SHARED, run_collect
 from caesura.qre.collect_source import DONE, FULL, TAKEN, generated_collect, padding
 from caesura.qre.columns import PageColumns
+from caesura.qre.fragments import STORE
 from caesura.qre.generation import Generated
 from caesura.qre.items import TICK
 from caesura.qre.lowering import NotCompiled
@@ -31,6 +33,7 @@ from caesura.qre.stage import CHUNK, NO_FLOATS, NO_LOG, NOTHING, Array, Stage
 from caesura.qre.types import to_arrow
 
 MOST_RATES = 1000
+SHALLOW = 16
 ZERO: I64 = np.zeros(1, np.int64)
 
 
@@ -115,6 +118,20 @@ class CollectStage(Stage):
         self.ri[0, 0] = 0
         self.keys = KeySlots()
         self.tumbling = bool(self.rate[0, 0] >= 0 and self.rate[self.rate[0, 0], 1] == 2)
+        self._turning = _turning(self.auto, _mask(self.auto.alphabet, self.node))
+        if self._turning:
+            self.rings = self.rings[:, :, :SHALLOW].copy()
+
+    def _deepen(self, syncs: int) -> None:
+        """Rings that turn with synchronisation items are as deep as there have been such items."""
+        most = max((r.size for r in self.auto.rings), default=0)
+        deep = self.rings.shape[2]
+        needed = min(most, self.synced + syncs + 2)
+        if not self._turning or deep >= needed:
+            return
+        grown = np.zeros((*self.rings.shape[:2], min(most, max(needed, 2 * deep))), self.rings.dtype)
+        grown[:, :, :deep] = self.rings
+        self.rings = grown
 
     def _key_types(self) -> list[tuple[str, pa.DataType]]:
         from caesura.expr import type_of
@@ -139,6 +156,7 @@ class CollectStage(Stage):
         keys = [page.column(e) for _, e in self.by]
         at = np.flatnonzero(synced)
         self._refuse_null_keys(page, keys, synced, at)
+        self._deepen(len(at))
         special = self._specialised(batch.num_rows)
         if special is None:
             maps = self._slow_maps(keys, synced, self._letters(page, None), self.auto.inputs.arrays(page))
@@ -197,6 +215,7 @@ class CollectStage(Stage):
         one = self.auto.inputs.arrays(self.reader.page(tick, ZERO), read)
         arrays = self.auto.inputs.arrays(page, read)
         self.seen += batch.num_rows
+        self._deepen(len(places))
         maps = self._fast_maps(special, keys, Syncs(places, 0, 0, one), arrays)
         self._count(np.clip(places - 1, 0, max(0, batch.num_rows - 1)))
         return maps
@@ -394,6 +413,18 @@ def _mask(letters: Alphabet, node: MapCollect) -> int:
         if sync >> c & 1
     }
     return sum(1 << c for c, m in enumerate(letters.minterms) if m.truth in truths)
+
+
+def _turning(auto: Automaton, sync: int) -> bool:
+    """Whether the rings of windows go on at synchronisation items only."""
+    moves = [m for some in auto.moves.values() for m in some]
+    into: dict[int, int] = {}
+    for m in moves:
+        into[m.target] = into.get(m.target, 0) | m.mask
+    stores = [m for m in moves if any(s.startswith(STORE) for s in m.put)]
+    return bool(stores) and all(
+        not m.mask & ~sync or (m.source in into and not into[m.source] & ~sync) for m in stores
+    )
 
 
 def _rate(node: MapCollect, again: bool) -> I64:

@@ -314,11 +314,10 @@ class Builder:
         body.first = {q: {**zero, **first} for q, first in opening.items()}
         body.masks |= start.masks
         body.follow |= start.follow
-        for q, put in [*body.first.items(), *((q, put) for (_, q), put in body.follow.items())]:
-            put |= {
-                s: ir.substitute(t, lambda x, put=put: put.get(x.payload))
-                for s, t in stored.get(q, {}).items()
-            }
+        for q, put in body.first.items():
+            put |= _moved_into(put, stored.get(q, {}))
+        for (_, q), put in body.follow.items():
+            put |= _moved_into(put, stored.get(q, {}))
         body.last, body.empty = values, None
         return body
 
@@ -433,6 +432,11 @@ def _turned(head: Term, held: Term, size: int) -> tuple[Term, Term]:
     """Where a ring goes on, and how much it then holds."""
     onward = ir.select(ir.eq(head, ir.const(size - 1)), ir.const(0), ir.add(head, ir.const(1)))
     return onward, ir.select(ir.eq(held, ir.const(size)), ir.const(size), ir.add(held, ir.const(1)))
+
+
+def _moved_into(put: Assign, more: Assign) -> Assign:
+    """Assignments over the slots that a move is about to fill, made by the move itself."""
+    return {s: ir.substitute(t, lambda x: put.get(x.payload)) for s, t in more.items()}
 
 
 def _stores(rings: list[tuple[Ring, Ring]], scalars: list[Word], head: Term) -> Assign:

@@ -95,8 +95,7 @@ class Inputs:
         fields = [self.items.schema.field(n) for n in names if n in self.items.schema.names]
         if isinstance(expr, Column) or not all(_plain(f.type) for f in fields):
             return None
-        narrow = any(widened(f.type) != f.type for f in fields)
-        if narrow and not _comparing(expr):
+        if not _wide(expr, {f.name for f in fields if widened(f.type) != f.type}):
             return None
         try:
             got = term_of(wide(expr), {f.name: self.word(Column(f.name)) for f in fields})
@@ -135,13 +134,20 @@ def _plain(t: pa.DataType) -> bool:
     return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_boolean(t))
 
 
-def _comparing(expr: Expr) -> bool:
-    """Whether no arithmetic on narrow columns happens, which would wrap at their width."""
-    if isinstance(expr, Apply) and expr.name not in _NARROW_SAFE:
-        return False
-    return isinstance(expr, (Column, Constant, Apply, Case, Alias, Member)) and all(
-        _comparing(c) for c in children(expr)
-    )
+def _wide(expr: Expr, narrow: set[str]) -> bool:
+    """Whether narrow columns are compared only: arithmetic on them would wrap at their width."""
+    match expr:
+        case Column(name=name):
+            return name not in narrow
+        case Constant():
+            return True
+        case Apply(name=name) if name in _NARROW_SAFE:
+            return all(isinstance(c, Column) or _wide(c, narrow) for c in children(expr))
+        case Member():
+            return all(isinstance(c, Column) or _wide(c, narrow) for c in children(expr))
+        case Apply() | Case() | Alias():
+            return all(_wide(c, narrow) for c in children(expr))
+    return False
 
 
 def never_null(expr: Expr, items: Items) -> bool:

@@ -55,7 +55,10 @@ class NestedMap(CollectStage):
         page = self.reader.page(batch, le, re)
         synced = page.mask(self.node.sync)
         keys = [page.column(e) for _, e in self.by]
-        self._refuse_null_keys(page, keys, synced, np.flatnonzero(synced))
+        at = np.flatnonzero(synced)
+        self._refuse_null_keys(page, keys, synced, at)
+        self._deepen(len(at))
+        self.synced += len(at)
         letters, arrays = self._letters(page, None), self.auto.inputs.arrays(page)
         outs: list[tuple[Array, ...]] = []
         for lo in range(0, len(synced), CHUNK):
@@ -238,7 +241,7 @@ class NestedStage(Stage):
 
     def saved(self) -> dict[str, Any]:
         """What must survive a restart beside the registers."""
-        names = ("ri", "rf", "rings", "keys", "active", "meta", "key_store", "seen")
+        names = ("ri", "rf", "rings", "keys", "active", "meta", "key_store", "seen", "synced")
         inner = [{n: getattr(m, n) for n in names} | {"texts": m.auto.inputs.texts} for m in self.inner]
         return {"values": self.values, "inner": inner}
 

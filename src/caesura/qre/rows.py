@@ -14,6 +14,7 @@ import numpy as np
 from caesura.kernels.hashing import I64
 
 LEAST = 64
+MANY = 65_536
 SPARSE = 8
 """More rows than so many a key, and the keys are looked up in a table instead."""
 
@@ -29,7 +30,7 @@ def placed(keys: I64, size: int) -> I64 | None:
 def size_for(keys: I64) -> int | None:
     """A number of rows that keeps keys apart, with room; None if that is far more than there are keys."""
     size = LEAST
-    while size < 2 * len(keys):
+    while size < (2 if len(keys) < MANY else 1) * len(keys):
         size *= 2
     while size <= SPARSE * (len(keys) + 1024):
         if placed(keys, size) is not None:

@@ -106,7 +106,8 @@ class Stage:
         ri = np.zeros((size, 1 + len(t.registers_i)), np.int64)
         rf = np.zeros((size, len(t.registers_f)), np.float64)
         rings = self.auto.rings
-        shape = (len(rings), size if rings else 0, max((r.size for r in rings), default=0))
+        deep = self.rings.shape[2] if old else max((r.size for r in rings), default=0)
+        shape = (len(rings), size if rings else 0, deep)
         held = np.zeros(shape, np.uint8 if rings and all(r.bits for r in rings) else np.int64)
         if old:
             ri[:old], rf[:old] = self.ri, self.rf
