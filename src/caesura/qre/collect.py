@@ -194,8 +194,10 @@ class CollectStage(Stage):
 
     def takes_ticks(self, rows: int) -> bool:
         """Whether ticks need not be woven into the next page: the query's own kernel has them apart."""
-        by_tick = isinstance(self.node.sync, Column) and self.node.sync.name == TICK
-        return by_tick and self._specialised(rows) is not None
+        return self._by_tick() and self._specialised(rows) is not None
+
+    def _by_tick(self) -> bool:
+        return isinstance(self.node.sync, Column) and self.node.sync.name == TICK
 
     def collect_ticked(self, batch: pa.RecordBatch, le: I64, places: I64) -> Maps:
         """Feeds a page of events, with ticks before the rows at ``places``; maps are numbered by tick."""
@@ -287,7 +289,8 @@ class CollectStage(Stage):
             return None
         if self._special is None:
             letters = _mask(letters_of(self.node.body), self.node)
-            self._special = generated_collect(self.auto, self.tables, letters, self.tumbling)
+            options = {"tumbling": self.tumbling, "by_tick": self._by_tick()}
+            self._special = generated_collect(self.auto, self.tables, letters, **options)
         return self._special
 
     def _fast_maps(self, special: Generated, keys: list[pa.Array], syncs: Syncs, arrays: list[Array]) -> Maps:

@@ -6,9 +6,11 @@ is shared but the start, so keys need no copies of it: rows at rest hold what fo
 
 from __future__ import annotations
 
+from caesura.expr import Column
 from caesura.qre.automaton import Automaton, Move, State
 from caesura.qre.bytecode import Tables
 from caesura.qre.generation import HEAD, MOST_BRANCHES, Generated, Source, always_there
+from caesura.qre.items import TICK
 from caesura.qre.merging import does
 
 DONE, TAKEN, FULL = 0, 1, 2
@@ -66,9 +68,9 @@ class CollectSource(Source):
     them; ``gap`` says whether they take a row among the keyed items too.
     """
 
-    def __init__(self, auto: Automaton, t: Tables, letters: int, direct: bool) -> None:
+    def __init__(self, auto: Automaton, t: Tables, letters: int, by_tick: bool, direct: bool) -> None:
         super().__init__(auto, t, keyed=True, once=1, direct=direct)
-        self.letters = letters
+        self.letters, self.by_tick = letters, by_tick
         self.collecting = False
 
     def text(self) -> str:
@@ -106,6 +108,9 @@ class CollectSource(Source):
         self.w.depth -= 1
 
     def item(self, column: int) -> str:
+        what, expr = self.auto.inputs.specs[column]
+        if self.by_tick and isinstance(expr, Column) and expr.name == TICK:
+            return str(what == "there" or self.collecting)
         return f"d{column}[u]" if self.collecting else f"c{column}[i]"
 
     def _synchronise(self, letters: list[int]) -> None:
@@ -249,15 +254,17 @@ def padding(auto: Automaton, t: Tables) -> list[tuple[str, int, float | int]]:
     return out
 
 
-def generated_collect(auto: Automaton, t: Tables, letters: int, tumbling: bool) -> Generated | None:
+def generated_collect(
+    auto: Automaton, t: Tables, letters: int, *, tumbling: bool, by_tick: bool
+) -> Generated | None:
     """The specialised kernels of a map-collect; None when their source would be too long."""
     if auto.refolds or sum(len(s.moves) for s in auto.states) > MOST_BRANCHES:
         return None
 
     def source(direct: bool) -> Source:
         if direct and tumbling:
-            return TumblingSource(auto, t, letters, direct)
-        return CollectSource(auto, t, letters, direct)
+            return TumblingSource(auto, t, letters, by_tick, direct)
+        return CollectSource(auto, t, letters, by_tick, direct)
 
     return Generated(auto, always_there(auto), source)
 
