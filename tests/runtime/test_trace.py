@@ -67,6 +67,21 @@ def test_columns_that_no_source_has_are_refused() -> None:
         speeds().trace("segmnt = 1")
 
 
+def test_many_items_are_told_by_what_they_come_to() -> None:
+    rows = [{"ts": 0, "v": 100}, *({"ts": t, "v": 1} for t in range(1, 9))]
+    sums = cz.from_rows(rows, time="ts").tumbling(10).agg(s=cz.sum("v"))
+    assert str(sums.trace("v = 100")).splitlines()[-3:] == [
+        "  ... 13 more; in the end:",
+        "  0  10  | 8 | -",
+        "  0  10  | 108 | +",
+    ]
+
+
+def test_an_end_that_moves_is_a_row_that_goes_and_a_row_that_comes() -> None:
+    visits = cz.from_items(" LE RE | id |\n 1 9 | 7 | +\n 1 9->5 | 7 | -")
+    assert [(t.kind, t.start, t.end) for t in visits.trace("id = 7").steps[0].ends] == [("+", 1, 5)]
+
+
 readings = st.tuples(st.integers(0, 20), st.integers(0, 2), st.sampled_from((-1.0, 3.0)))
 
 
@@ -80,9 +95,8 @@ def test_the_last_step_differs_by_what_a_run_without_the_rows_lacks(
     lack = speeds(others).run().history.bag if others else Counter()
     step = speeds(named).trace(f"segment = {segment}").steps[-1]
     net: Counter[Any] = Counter()
-    for sign, some in ((1, step.caused), (-1, step.otherwise)):
-        for told in some:
-            net[told.start, told.end, told.payload] += sign if told.kind == "+" else -sign
+    for told in step.ends:
+        net[told.start, told.end, told.payload] += 1 if told.kind == "+" else -1
     expected = Counter(have)
     expected.subtract(lack)
     assert {k: n for k, n in net.items() if n} == {k: n for k, n in expected.items() if n}

@@ -14,11 +14,26 @@ from functools import wraps
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from caesura.errors import CaesuraError
 
+ORDER = ("new", "preview", "explain", "check", "run", "trace", "late", "state", "audit", "bench", "doctor")
+
+
+class Commands(TyperGroup):
+    """The commands in the order in which one meets them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        known = super().list_commands(ctx)
+        return sorted(known, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Caesura: streams with lifetimes and promises."
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    help="Caesura: streams with lifetimes and promises.",
 )
 
 LATE_ROWS = 3

@@ -33,6 +33,8 @@ from caesura.plan.cut import rebuilt
 from caesura.punctuation import Pattern
 from caesura.runtime.running import query_of
 
+SHOWN = 8
+"""So many items of a step are printed; of more, the first, and what they come to."""
 MOST = 10_000
 """So many rows of each source are read, unless more are asked for."""
 
@@ -53,6 +55,14 @@ class Told:
         """What it says, whoever caused it, in a form that can be counted."""
         return self.kind, self.start, self.end, self.new_end, repr(self.payload)
 
+    def rows(self) -> list[tuple[int, Told]]:
+        """What it does to the history: rows that come, and rows that go."""
+        row = replace(self, kind="+", new_end=None, by="")
+        if self.kind == "+":
+            return [(1, row)]
+        gone = [(-1, row)]
+        return gone if self.new_end == self.start else [*gone, (1, replace(row, end=self.new_end))]
+
     def to_json(self, names: list[str]) -> dict[str, Any]:
         times = {"kind": self.kind, "LE": self.start, "RE": self.end, "RE_new": self.new_end}
         return times | {"row": dict(zip(names, self.payload, strict=True)), "by": self.by}
@@ -72,8 +82,21 @@ class StepTrace:
     late: list[dict[str, Any]] = field(default_factory=list)
     """Rows that a source refused because of the chosen ones, or they themselves."""
 
+    @property
+    def ends(self) -> list[Told]:
+        """What it comes to: '+' for rows that are there because of them, '-' for rows that are not."""
+        net: Counter[tuple[Any, ...]] = Counter()
+        rows: dict[tuple[Any, ...], Told] = {}
+        for sign, some in ((1, self.caused), (-1, self.otherwise)):
+            for told in some:
+                for weight, row in told.rows():
+                    rows[row.said] = row
+                    net[row.said] += sign * weight
+        signed = [(n, rows[said]) for said, n in net.items() for _ in range(abs(n))]
+        return [replace(row, kind="+" if n > 0 else "-") for n, row in sorted(signed, key=lambda s: s[0])]
+
     def to_json(self) -> dict[str, Any]:
-        both = {"caused": self.caused, "otherwise": self.otherwise}
+        both = {"caused": self.caused, "otherwise": self.otherwise, "ends": self.ends}
         told = {name: [t.to_json(self.columns) for t in some] for name, some in both.items()}
         whole = {
             "step": self.step,
@@ -88,10 +111,15 @@ class StepTrace:
         does = f" ({self.does})" if self.does else ""
         yield f"step '{self.step}'{does}: {self.fate}"
         yield from (f"  refused: {row['reason']}, row {row['offset']}" for row in self.late)
-        yield from _drawn(self.caused)
-        if self.otherwise:
-            yield "  without the rows instead:"
-            yield from _drawn(self.otherwise)
+        if len(self.caused) <= SHOWN:
+            yield from _drawn(self.caused)
+            if self.otherwise:
+                yield "  without them instead:"
+                yield from _drawn(self.otherwise)
+            return
+        yield from _drawn(self.caused[: SHOWN // 2])
+        yield f"  ... {len(self.caused) - SHOWN // 2} more; in the end:"
+        yield from _drawn(self.ends)
 
 
 @dataclass(frozen=True)
@@ -305,4 +333,5 @@ def _drawn(some: list[Told]) -> Iterator[str]:
         row = " ".join("null" if v is None else str(v) for v in told.payload)
         new = "" if told.new_end is None or told.new_end == told.start else f"->{told.new_end}"
         end = "inf" if told.end is None else told.end
-        yield f"  {told.start}  {end}{new}  | {row} | {told.kind}   by {told.by}"
+        by = f"   by {told.by}" if told.by else ""
+        yield f"  {told.start}  {end}{new}  | {row} | {told.kind}{by}"
