@@ -68,6 +68,7 @@ def assert_says(request: pytest.FixtureRequest) -> Callable[..., cz.Result]:
 
 
 def _assert_late(result: cz.Result, wanted: int | None) -> None:
-    got = {source: table.num_rows for source, table in result.late.items() if table.num_rows}
+    events = {source: table["kind"].to_pylist() for source, table in result.late.items()}
+    got = {source: sum(kind != "punctuation" for kind in kinds) for source, kinds in events.items()}
     if wanted is not None and sum(got.values()) != wanted:
         raise AssertionError(f"wanted {wanted} late rows, got {sum(got.values())}: {got}")

@@ -18,7 +18,20 @@ from typer.core import TyperGroup
 
 from caesura.errors import CaesuraError
 
-ORDER = ("new", "preview", "explain", "check", "run", "trace", "feedback", "late", "state", "audit", "bench", "doctor")
+ORDER = (
+    "new",
+    "preview",
+    "explain",
+    "check",
+    "run",
+    "trace",
+    "feedback",
+    "late",
+    "state",
+    "audit",
+    "bench",
+    "doctor",
+)
 
 
 class Commands(TyperGroup):
