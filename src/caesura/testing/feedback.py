@@ -230,7 +230,7 @@ def draw_told(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKin
     for at, act in data.draw(
         st.lists(st.tuples(places, st.one_of(say, say, say, wish, unsay, again)), max_size=5)
     ):
-        acts.setdefault(at, []).append(act)  # type: ignore[arg-type]
+        acts.setdefault(at, []).append(act)
     return Told(trial, acts, data.draw(st.none() | st.integers(0, 5)))
 
 
