@@ -21,6 +21,7 @@ from caesura.fixpoint.node import Fixpoint
 from caesura.io import Source
 from caesura.ops.input import Input
 from caesura.plan import Node, Raw, walk
+from caesura.plan.cut import EVERYWHERE, cut
 from caesura.plan.loops import spread_of, whole_loops
 from caesura.punctuation import Pattern
 from caesura.runtime.cluster import Cluster
@@ -138,6 +139,16 @@ def test_every_hop_of_a_ring_crosses_and_all_of_it_is_reached() -> None:
     assert cluster._epochs > 12
     assert len(History.of(cluster.items["out"], loop.schema)) == 13
     assert sum(f.query.state_rows for stage in cluster.fragments for f in stage) == 0
+
+
+def test_a_loop_that_carries_a_column_stays_inside_the_buckets_of_it() -> None:
+    """Paths carry where they began: rows lie by that, and every bucket has a copy of the links."""
+    inputs = [scripted(n, s.schema, [], [0], [1], 3) for n, s in (("a", NODES), ("b", LINKS))]
+    stages = cut({"out": paths(inputs[0], inputs[1], "hybrid")}, 3)
+    assert {e.keys for e in stages.stages[-1].arrivals} == {("src",), EVERYWHERE}
+    assert not stages.backward
+    alone = cut({"out": reached(inputs[0], inputs[1], "hybrid")}, 3)  # nothing is carried: in one bucket
+    assert {e.keys for e in alone.stages[-1].arrivals} == {()}
 
 
 def test_a_loop_whose_join_is_not_on_its_own_columns_runs_in_one_bucket() -> None:

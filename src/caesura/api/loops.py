@@ -31,7 +31,7 @@ from caesura.ops.where import Where
 from caesura.plan import Node, here
 
 Kept = Keep | Literal["all", "distinct"]
-Buckets = Literal["one", "all"]
+Buckets = Literal["inside", "all"]
 WHICH = "\x00stream"
 
 
@@ -68,7 +68,7 @@ def fixpoint(
     progress: Progress = "hybrid",
     keep: Kept = "all",
     max_rounds: int | None = None,
-    buckets: Buckets = "one",
+    buckets: Buckets = "inside",
     name: str = "",
 ) -> Stream | dict[str, Stream]:
     """The seed, what ``step`` makes of it, what ``step`` makes of that, and so on, at every instant.
@@ -80,8 +80,9 @@ def fixpoint(
     end of the step), or ``cz.least(value, per=key)`` and ``cz.greatest``. A loop for which no reason is
     found why it ends is refused; ``max_rounds`` cuts it, and then a column 'cut' marks the rows that
     came after the last round. ``progress`` is 'hybrid', 'probing', 'high_water' or 'staged'. On Spark a
-    loop runs in one bucket, at the speed of memory; with ``buckets='all'`` its rows lie in all of them
-    where its joins allow that, and every round takes an epoch.
+    loop stays inside its buckets, by a column that goes around unchanged, or in one; with
+    ``buckets='all'`` its rows lie in all of them where its joins allow that, and every round takes an
+    epoch.
     """
     options: dict[str, Any] = {"progress": progress, "max_rounds": max_rounds, "name": name}
     options["across"] = buckets == "all"

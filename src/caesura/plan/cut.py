@@ -13,13 +13,15 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from caesura.plan.loops import on_loop, same_columns, spread_of, whole_loops
+from caesura.plan.loops import carried_by, on_loop, same_columns, spread_of, whole_loops
 from caesura.plan.node import Node, walk
 from caesura.plan.source import SourceNode
 from caesura.punctuation import Pattern
 
 LOOP = "loop:"
 """How the label of an edge begins by which a loop crosses buckets; the loop's name follows."""
+EVERYWHERE = ("*",)
+"""The spread of rows of which every bucket has a copy."""
 Spread = tuple[str, ...] | None
 """The columns whose hash says where a row lies; None when nothing is known, () for all in one place."""
 
@@ -50,6 +52,8 @@ class Exchange:
     def route(self) -> str:
         if self.keys is None:
             return "by the whole row"
+        if self.keys == EVERYWHERE:
+            return "a copy to every bucket"
         return f"by {', '.join(self.keys)}" if self.keys else "all to one bucket"
 
 
@@ -72,6 +76,8 @@ class Stages:
     outputs: Mapping[str, Node]
     sources: tuple[SourceNode, ...]
     """Those that are read as streams; the others are tables that stage 0 holds."""
+    copies: frozenset[tuple[str, int]] = frozenset()
+    """Inputs, by step and port, of which every bucket has a copy."""
 
     @property
     def backward(self) -> bool:
@@ -101,6 +107,8 @@ class _Cutter:
         self.why: dict[str, str] = {}
         self.crossing: dict[str, tuple[str, ...]] = {}
         """The columns by which the rows of a loop that crosses buckets lie, by the step that closes it."""
+        self.copies: set[tuple[str, int]] = set()
+        """Inputs, by step and port, of which every bucket has a copy."""
 
     def _static(self) -> set[str]:
         """Tables that only serve as the looked-up side of inner joins, with the row-wise steps on them."""
@@ -142,7 +150,7 @@ class _Cutter:
         sources = tuple(
             n for n in self.nodes if isinstance(n, SourceNode) and n.fingerprint not in self.static
         )
-        return Stages(tuple(stages), self.outputs, sources)
+        return Stages(tuple(stages), self.outputs, sources, frozenset(self.copies))
 
     def _place(self, node: Node) -> None:
         fp = node.fingerprint
@@ -179,15 +187,30 @@ class _Cutter:
         inner = mine | self.static
         outside = {c.fingerprint for n in members for c in n.inputs if c.fingerprint not in inner}
         there = [self.stage[fp] for fp in outside]
-        spread = spread_of(head, members, self.static) if head.crosses and self.buckets != 1 else None
+        several = self.buckets != 1
+        spread = spread_of(head, members, self.static) if head.crosses and several else None
+        carried = carried_by(head, members) if spread is None and several else None
         gathered = all(self.lies[fp] == () for fp in outside) and len(set(there)) == 1 and max(there) > 0
-        stage = max(there) if gathered and spread is None else max(there) + 1
+        stage = max(there) if gathered and spread is None and carried is None else max(there) + 1
         for node in members:
             self.stage[node.fingerprint] = stage
             self.lies[node.fingerprint] = () if spread is None else None
             self.why[node.fingerprint] = f"the loop of {head.step} runs in one bucket"
         if spread is not None:
             self._spread_loop(head, members, spread)
+        elif carried is not None:
+            self._carry_loop(head, members, carried)
+
+    def _carry_loop(self, head: Node, members: list[Node], column: str) -> None:
+        """Lays a loop by a column that goes around unchanged: it stays inside, with copies of the rest."""
+        mine = {n.fingerprint for n in members}
+        for node in members:
+            self.lies[node.fingerprint] = None
+            self.why[node.fingerprint] = f"the loop of {head.step} carries '{column}' unchanged"
+            for port, child in enumerate(node.inputs):
+                if node is not head and child.fingerprint not in mine:
+                    self.copies.add((node.fingerprint, port))
+        self.lies[head.fingerprint] = (column,)
 
     def _spread_loop(self, head: Node, members: list[Node], spread: tuple[str, ...]) -> None:
         """Lays a loop's rows by some of their columns; what a round derives crosses to where it lies."""
@@ -309,6 +332,8 @@ class _Cutter:
 
     def _route(self, node: Node, port: int) -> Spread:
         """How an input of a step is spread when it comes from another stage."""
+        if (node.fingerprint, port) in self.copies:
+            return EVERYWHERE
         if node.fingerprint not in self.places:
             lies = self.lies[node.fingerprint]
             return lies if lies is None or all(k in node.inputs[port].schema.names for k in lies) else None

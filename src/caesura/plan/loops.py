@@ -77,6 +77,51 @@ def same_columns(node: Node, port: int) -> dict[str, str]:
     return kept
 
 
+def carried_by(head: Node, members: list[Node]) -> str | None:
+    """A column that goes around a loop unchanged, and by which the loop can lie inside buckets.
+
+    Each bucket then has its own rows of the loop, and a copy of all other inputs. That is right where
+    every step works on rows of the loop one by one, or beside inputs from outside that bring forth no
+    rows of their own.
+    """
+    circle = on_loop(head.inputs[1], head.closes)
+    names = _named(head, members, circle)
+    if names is None:
+        return None
+    for node in members:
+        ports = circle.get(node.fingerprint, ())
+        if node is head or not ports or len(node.inputs) == 1:
+            continue
+        keeps = getattr(node, "preserved", None)
+        alone = len(ports) == 1 and keeps is not None and not keeps[1 - ports[0]]
+        every = len(ports) == len(node.inputs) and node.partitioning == "any"
+        if not alone and not every:
+            return None
+    own = set(head.keys(1) or head.inputs[0].schema.names)
+    back = names.get(head.inputs[1].fingerprint, {})
+    return next((c for c in head.inputs[0].schema.names if back.get(c) == c and c in own), None)
+
+
+def _named(
+    head: Node, members: list[Node], circle: dict[str, tuple[int, ...]]
+) -> dict[str, dict[str, str]] | None:
+    """What each column of a loop's rows is called behind each of its steps; None for loops within it."""
+    if any(n.closes and n is not head for n in members):
+        return None
+    names: dict[str, dict[str, str]] = {}
+    for node in members:
+        if node.opens == head.closes:
+            names[node.fingerprint] = {c: c for c in head.inputs[0].schema.names}
+        if node is head or node.fingerprint not in circle:
+            continue
+        ports = circle[node.fingerprint]
+        before = [names[node.inputs[p].fingerprint] for p in ports]
+        images = [same_columns(node, p) for p in ports]
+        kept = [{c: i[now] for c, now in b.items() if now in i} for b, i in zip(before, images, strict=True)]
+        names[node.fingerprint] = {c: now for c, now in kept[0].items() if all(k.get(c) == now for k in kept)}
+    return names
+
+
 def spread_of(head: Node, members: list[Node], static: set[str]) -> tuple[str, ...] | None:
     """Columns of a loop's rows by which all its steps can lie in buckets; None where there are none.
 
@@ -84,27 +129,22 @@ def spread_of(head: Node, members: list[Node], static: set[str]) -> tuple[str, .
     went around.
     """
     circle = on_loop(head.inputs[1], head.closes)
-    if any(n.closes and n is not head for n in members):
+    names = _named(head, members, circle)
+    if names is None:
         return None
     columns = list(head.inputs[0].schema.names)
     wanted = set(head.keys(1) or columns)
-    names: dict[str, dict[str, str]] = {}
+    met = False
     for node in members:
-        if node.opens == head.closes:
-            names[node.fingerprint] = {c: c for c in columns}
         if node is head or node.fingerprint not in circle:
             continue
         ports = circle[node.fingerprint]
         keyed = node.partitioning == "key" and not any(c.fingerprint in static for c in node.inputs)
         if (keyed and len(ports) != 1) or node.partitioning == "one":
             return None
-        before = [names[node.inputs[p].fingerprint] for p in ports]
+        met = met or node.partitioning == "key"
         if keyed:
-            here = {c for c, now in before[0].items() if now in node.keys(ports[0])}
-            wanted &= here
-        images = [same_columns(node, p) for p in ports]
-        kept = [{c: i[now] for c, now in b.items() if now in i} for b, i in zip(before, images, strict=True)]
-        names[node.fingerprint] = {c: now for c, now in kept[0].items() if all(k.get(c) == now for k in kept)}
+            before = names[node.inputs[ports[0]].fingerprint]
+            wanted &= {c for c, now in before.items() if now in node.keys(ports[0])}
     chosen = tuple(c for c in columns if c in wanted)
-    met = any(n.partitioning == "key" for n in members if n is not head)
     return chosen if chosen and met else None

@@ -17,7 +17,7 @@ from caesura.feedback.responder import STANDING, WITHDRAWN
 from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Counters, Node
-from caesura.plan.cut import LOOP, Exchange, Stages, rebuilt
+from caesura.plan.cut import EVERYWHERE, LOOP, Exchange, Stages, rebuilt
 from caesura.plan.feedback import could_go
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Punctuation
 from caesura.runtime.gate import Chunk, Gate
@@ -113,6 +113,8 @@ class Fragment:
         arrivals = [a for a in self.stage.arrivals if a.entry.fingerprint == child.fingerprint]
         if not arrivals:
             return child  # a table that every bucket holds
+        copied = (node.fingerprint, port) in self.stages.copies
+        arrivals = [a for a in arrivals if (a.keys == EVERYWHERE) == copied] or arrivals
         keyed = [a for a in arrivals if a.keys is not None and set(a.keys) <= set(node.keys(port))]
         return self._input(keyed[0] if keyed else arrivals[0])
 
@@ -239,7 +241,8 @@ class Fragment:
             if fed is not None:
                 self.query.feed(label, fed)
         late = gate.drain_late()
-        if late is not None and label in self._tellers:
+        copied = any(a.label == label and a.keys == EVERYWHERE for a in self.stage.arrivals)
+        if late is not None and label in self._tellers and (self.bucket == 0 or not copied):
             source, producer = self._sources[label], self._producers[label]
             yield late_packet(late, source, producer, f"{self.stage.number}:{self.bucket}")
 

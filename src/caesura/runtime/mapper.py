@@ -25,7 +25,7 @@ from caesura.ops.input import Input
 from caesura.ops.select import Select
 from caesura.ops.where import Where
 from caesura.plan import Node, Raw
-from caesura.plan.cut import Exchange, Stages, image, rebuilt
+from caesura.plan.cut import EVERYWHERE, Exchange, Stages, image, rebuilt
 from caesura.punctuation import MIN_TIME
 from caesura.runtime.gate import PRIOR, SYNC, Chunk, hidden, hide
 from caesura.runtime.packet import Packet
@@ -259,6 +259,8 @@ def route(page: Page, exchange: Exchange, buckets: int) -> list[Page | None]:
         return [page]
     if exchange.keys == ():
         return [page, *([None] * (buckets - 1))]
+    if exchange.keys == EVERYWHERE:
+        return [page] * buckets
     names = (
         [n for n in page.schema.names if n not in (SYNC, PRIOR)] if exchange.keys is None else exchange.keys
     )
