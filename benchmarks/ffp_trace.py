@@ -4,7 +4,7 @@ A trace is a list of marks in the order of system time; the unit of system time 
 
 >>> trace = [Mark(1, "event", 10), Mark(2, "definite", 10), Mark(3, "event", 14), Mark(4, "definite", 14)]
 >>> figures(trace).lag
-2.0
+4.0
 """
 
 from __future__ import annotations
