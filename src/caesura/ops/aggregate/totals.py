@@ -133,7 +133,9 @@ class TotalsOperator(Operator):
         self.slots.settle(touched)
         if self.watched:
             self._look_out(touched)
-        return [self._send(touched)] if self.speculate == "arrival" else []
+        if self.speculate == "watermark":  # only what was said on demand is corrected before its end
+            touched = touched[rows.get("sent")[touched] >= 0] if self.sent.rows.live else touched[:0]
+        return [self._send(touched)] if len(touched) else []
 
     def _look_out(self, touched: I64) -> None:
         """Notes the groups whose values have crossed a bound for good."""

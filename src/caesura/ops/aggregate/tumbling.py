@@ -325,6 +325,8 @@ class TumblingOperator(Operator):
 
     def _correct(self, touched: I64) -> list[Item]:
         """The change in what these slots say, if speculation is wanted."""
+        if self.speculate == "watermark" and len(touched) and self.sent.rows.live:
+            return self._corrected(touched[self.slots.rows.get("sent")[touched] >= 0])
         if self.speculate == "watermark" or len(touched) == 0:
             return []
         le = self._start(touched)
