@@ -25,7 +25,20 @@ from caesura.feedback.guard import Guard
 from caesura.kernels.hashing import Mask
 from caesura.plan import Properties
 from caesura.plan.feedback import Switches
-from caesura.punctuation import NOT_NULL, NULL, Pattern, Promises, Values, between, ge, le, lt, one_of, value
+from caesura.punctuation import (
+    NOT_NULL,
+    NULL,
+    Intent,
+    Pattern,
+    Promises,
+    Values,
+    between,
+    ge,
+    le,
+    lt,
+    one_of,
+    value,
+)
 from caesura.runtime import Query
 from caesura.testing.case import LABELS, LawCase
 from caesura.testing.host import OUT
@@ -143,7 +156,8 @@ class Told:
 
     def _hear(self, query: Query, sieves: list[Sieve]) -> None:
         for label, sieve in zip(LABELS, sieves, strict=False):
-            for message in query.heard(label):
+            assumed = [m for m in query.heard(label) if m.intent is Intent.ASSUMED]
+            for message in assumed:
                 if message.noted("withdrawn"):
                     sieve.told.remove(message.pattern)
                 else:
