@@ -22,7 +22,7 @@ from caesura.runtime.cluster import Cluster
 from caesura.runtime.mapper import route
 from caesura.testing.feedback import covers, patterns
 
-EXAMPLES = int(os.environ.get("CAESURA_BUCKET_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("CAESURA_BUCKET_EXAMPLES", "3"))
 SCHEMA = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("v", pa.int64())])
 Rows = list[tuple[int, int, int]]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from caesura.testing.case import LawCase, cases
 from caesura.testing.feedback import check_feedback_laws
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "4"))
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)

@@ -12,7 +12,7 @@ from udm_law_cases import CASES
 from caesura.testing.case import LawCase
 from caesura.testing.feedback import check_feedback_laws
 
-EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "3"))
+EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "1"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -12,7 +12,7 @@ from window_law_cases import CASES
 from caesura.testing.case import LawCase
 from caesura.testing.feedback import check_feedback_laws
 
-EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "2"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -183,7 +183,7 @@ class Query:
         messages = list(edge.up)
         edge.up.clear()
         responder = edge.target.responder if edge.target is not None else None
-        if messages and responder is not None:
+        if responder is not None and any(m.intent is Intent.ASSUMED for m in messages):
             responder.lost = INFINITY  # what others leave out on account of it cannot be known here
         return messages
 
