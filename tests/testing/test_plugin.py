@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest_plugins = ["pytester"]
+
+SOURCES = Path(__file__).parents[2] / "src"
+
+
+@pytest.fixture(autouse=True)
+def sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of their own find this tree."""
+    monkeypatch.setenv("PYTHONPATH", str(SOURCES))
+
 
 PASSES = '''
 import caesura as cz
@@ -59,17 +70,17 @@ def test_both_hosts(draw_stream, assert_says, spark, monkeypatch):
 '''
 
 
-def run(pytester: pytest.Pytester, text: str) -> pytest.RunResult:
-    pytester.makepyfile(text)
-    return pytester.runpytest_inprocess("-p", "caesura_pytest", "-q", "-p", "no:cacheprovider")
+def run(pytester: pytest.Pytester, **files: str) -> pytest.RunResult:
+    """In a process of its own, as users do: compiled libraries load once per process."""
+    pytester.makepyfile(**files)
+    return pytester.runpytest_subprocess("-p", "caesura_pytest", "-q", "-p", "no:cacheprovider")
 
 
-@pytest.mark.parametrize("text", [PASSES, LATE, SPARK], ids=["corrections", "late", "both hosts"])
-def test_drawn_streams_are_run_and_compared(pytester: pytest.Pytester, text: str) -> None:
-    run(pytester, text).assert_outcomes(passed=1)
+def test_drawn_streams_are_run_and_compared(pytester: pytest.Pytester) -> None:
+    run(pytester, test_corrections=PASSES, test_late=LATE, test_hosts=SPARK).assert_outcomes(passed=3)
 
 
 def test_a_difference_is_shown(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FAILS)
+    result = run(pytester, test_fails=FAILS)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*only wanted: (1, 2, (8,))*", "*only got: (1, 2, (7,))*"])

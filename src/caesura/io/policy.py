@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.plan import Duration, Node, ticks
+from caesura.plan import Duration, Node, here, ticks
 
 CLOCK = pa.timestamp("us")
 BEATS_PER_IDLE = 4  # how often the clock is read within the time that makes a lane idle
@@ -154,5 +154,5 @@ def _count(n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise PlanError(
             f"a CTI after each {n!r} events can never come.", remedy="Give a whole number from 1 on."
-        )
+        ).at("every", here())
     return n

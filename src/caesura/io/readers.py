@@ -125,7 +125,7 @@ def pandas_reader(frame: pd.DataFrame, *, batch_size: int = BATCH) -> TableReade
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
         raise DataError(
-            f"this frame cannot be read as columns of one type each: {error}",
+            f"this frame cannot be read as columns of one type each: {'; '.join(map(str, error.args))}.",
             remedy="Give every column one type, for example with astype.",
         ) from None
     return TableReader(table, batch_size=batch_size, source=frame)

@@ -11,6 +11,7 @@ from typing import Any
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, as_column, col, lit, name_of, rename, when
+from caesura.plan import here
 from caesura.qre.folds import Fold, custom
 from caesura.qre.items import Items
 from caesura.qre.operations import ACC, ExprOp, Operation, RecordOp, X, constant, operation
@@ -82,9 +83,9 @@ def _parts(
             raise PlanError(
                 f"the part '{name}' of {what} is {one!r}, which is no query.",
                 remedy="Make it one: atom(...), iter(...), match(...).",
-            )
+            ).at(what, here())
     if not every:
-        raise PlanError(f"{what} has no parts.", remedy="Give at least one query.")
+        raise PlanError(f"{what} has no parts.", remedy="Give at least one query.").at(what, here())
     return every, names
 
 
@@ -95,7 +96,7 @@ def _joined(op: Any, names: tuple[str, ...], what: str) -> Operation:
         raise PlanError(
             f"{what} of unnamed parts has no operation.",
             remedy="Name the parts to get a record of them, or give op=, as in op=col('_0') + col('_1').",
-        )
+        ).at(what, here())
     return RecordOp(tuple((n, ExprOp(col(n))) for n in names))
 
 
@@ -124,7 +125,7 @@ def iter_(body: Query, init: Any, op: Any = None) -> Query:
     if op is None:
         raise PlanError(
             "iter has a starting value but no step.", remedy="Give op=, or a fold such as qre.sum()."
-        )
+        ).at("iter", here())
     return _made(Iter(body=body, init=constant(init), op=operation(op)))
 
 
@@ -146,7 +147,8 @@ def iter1(body: Query, init: Any, op: Any = None) -> Query:
 def iter_n(body: Query, times: int, init: Any, op: Any = None) -> Query:
     """Exactly ``times`` times."""
     if times < 0:
-        raise PlanError(f"iter_n cannot run {times} times.", remedy="Give a count of 0 or more.")
+        error = PlanError(f"iter_n cannot run {times} times.", remedy="Give a count of 0 or more.")
+        raise error.at("iter_n", here())
     fold = init if isinstance(init, Fold) else custom(init, op)
     inner: Query = Value(op=fold.init, items=body.items)
     for _ in range(times):

@@ -15,6 +15,7 @@ from typing import Any
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, col, lit, when
+from caesura.plan import here
 from caesura.qre.operations import ACC, ExprOp, Operation, X, constant, operation
 
 __all__ = [
@@ -150,7 +151,8 @@ def linreg(x: str = "x", y: str = "y") -> Fold:
 def discounted(rate: float) -> Fold:
     """x0 + rate * x1 + rate**2 * x2 + ..."""
     if not 0 < rate <= 1:
-        raise PlanError(f"a discount of {rate} does not lie between 0 and 1.", remedy="Give one like 0.9.")
+        error = PlanError(f"a discount of {rate} does not lie between 0 and 1.", remedy="Give one like 0.9.")
+        raise error.at("discounted", here())
     w, s = ACC.field("w"), ACC.field("s")
     value = X.coalesce(0.0)
     both = {"w": A.field("w") * B.field("w"), "s": A.field("s") + A.field("w") * B.field("s")}

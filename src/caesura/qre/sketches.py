@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from caesura.errors import PlanError, StreamError
+from caesura.plan import here
 from caesura.qre.folds import Fold
 from caesura.qre.operations import Function
 from caesura.qre.types import FLOAT as FLOAT
@@ -122,7 +123,10 @@ class Quantile:
 def quantile(q: float, *, epsilon: float | None = None, nonnegative: bool = False) -> Fold:
     """The value of rank ceil(q n): exact, keeping all values, or within a factor 1 + epsilon."""
     if not 0 <= q <= 1:
-        raise PlanError(f"a quantile of {q} does not lie between 0 and 1.", remedy="The median is 0.5.")
+        error = PlanError(
+            f"a quantile of {q} does not lie between 0 and 1.", remedy="Give a share; the median is 0.5."
+        )
+        raise error.at("quantile", here())
     known = Quantile(q, None if epsilon is None else checked_epsilon(epsilon), nonnegative)
     name = f"quantile({q:g}" + ("" if epsilon is None else f", epsilon={epsilon:g}") + ")"
     answer: ValueType = Scalar(FLOAT.type) if epsilon is None else Approx(float(epsilon), nonnegative)

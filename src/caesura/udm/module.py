@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError, closest
 from caesura.expr import Expr, as_column
+from caesura.plan import here
 from caesura.udm.annotations import View
 
 Kind = Literal["uda", "udo"]
@@ -83,9 +84,8 @@ class Module:
             return self.target(*mapping, **params)
         for name in params:
             if name not in self.params:
-                raise PlanError(
-                    f"'{self.name}' has no parameter '{name}'.", remedy=closest(name, self.params)
-                )
+                error = PlanError(f"it has no parameter '{name}'.", remedy=closest(name, self.params))
+                raise error.at(self.name, here())
         return Use(self, tuple(as_column(m) for m in mapping), tuple(sorted(params.items())))
 
     def __repr__(self) -> str:
