@@ -51,6 +51,7 @@ def n2(events: int) -> Iterator[dict[str, Any]]:
             sink=folder / "out",
             checkpoint=folder / "cp",
             output="final",
+            allow_unbounded=True,
             trigger="available",
             files_per_epoch=2,
         )
