@@ -5,7 +5,7 @@
 >>> bank = pipeline(moves=moves, total=moves.totals(n=cz.sum("n")))
 >>> done = bank.run(claims=cz.tokens(every=1))
 >>> [(claim.prefix["read"].rows, len(done["moves"].at(claim))) for claim in done.claims]
-[(1, 1), (2, 2)]
+[(1, 1), (2, 2), (2, 2)]
 """
 
 from __future__ import annotations
