@@ -12,7 +12,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -92,6 +94,19 @@ if not TYPE_CHECKING:
 
     def __dir__() -> list[str]:
         return sorted(__all__)
+
+    class _Package(ModuleType):
+        """This package; entering the room 'fixpoint' must not hide the function of that name."""
+
+        @property
+        def fixpoint(self) -> Any:
+            return import_module("caesura.api").fixpoint
+
+        @fixpoint.setter
+        def fixpoint(self, room: ModuleType) -> None:
+            """Called when the room is first imported."""
+
+    sys.modules[__name__].__class__ = _Package
 
 
 __all__ = [

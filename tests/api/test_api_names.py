@@ -84,3 +84,10 @@ def test_names_that_cannot_be_are_refused(rename: dict[str, str]) -> None:
 def test_sources_with_other_names_are_other_sources() -> None:
     one, two = (cz.from_rows(ROWS, time="ts", rename={**NAMES, "LE": name}) for name in ("l", "m"))
     assert one.node.fingerprint != two.node.fingerprint
+
+
+def test_a_room_does_not_hide_the_function_of_its_name() -> None:
+    import caesura.fixpoint.node
+
+    assert caesura.fixpoint.__name__ == "fixpoint"
+    assert callable(cz.fixpoint)

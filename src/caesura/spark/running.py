@@ -284,6 +284,12 @@ def _explained(error: Exception, epoch: int) -> Exception:
 
 def ours(error: Exception) -> Exception:
     """The diagnostic that a worker raised, out of the JVM's trace; the trace stays as its cause."""
+    if "Python worker failed to connect back" in str(error):
+        return StreamError(
+            "Spark could not start Python in time.",
+            remedy="This happens when the machine is very busy: start again, nothing is lost. If it happens "
+            f"always, see `caesura doctor`{_log()}.",
+        )
     found = re.search(r"CAESURA<<(\w+)\|(.*?)>>", str(error), re.DOTALL)
     if found is None:
         return StreamError(
