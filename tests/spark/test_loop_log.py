@@ -64,7 +64,9 @@ def test_what_a_consumer_ignores_is_neither_made_nor_read(spark: Any, tmp_path: 
         partial.rename(tmp_path / "in" / f"{number}.parquet")
 
     def go(sink: MemorySink) -> SparkQuery:
-        points = cz.read.parquet(tmp_path / "in", time="ts", punctuate=cz.delay(0), name="points")
+        points = cz.read.parquet(
+            tmp_path / "in", time="ts", punctuate=cz.delay(9), batch_size=20, name="points"
+        )
         stream = points.group_by("id").tumbling(10).agg(n=cz.count())
         made: SparkQuery = stream.start(
             spark,
