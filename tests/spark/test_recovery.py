@@ -19,7 +19,7 @@ from killed_run import plan
 from caesura.runtime.running import run
 
 KILLS = int(os.environ.get("CAESURA_KILLS", "3"))
-FILES = 4 * KILLS + 4
+FILES = 2 * KILLS + 4
 
 
 def _start(folder: Path) -> subprocess.Popen[bytes]:
@@ -58,12 +58,12 @@ def test_a_run_killed_again_and_again_loses_nothing_and_repeats_nothing(tmp_path
     for kill in range(KILLS):
         before = _commits(tmp_path)
         process = _start(tmp_path)
-        _feed(tmp_path, table, range(2 + 4 * kill, 6 + 4 * kill))
+        _feed(tmp_path, table, range(2 + 2 * kill, 4 + 2 * kill))
         _wait_for_commit(tmp_path, process, before)
         time.sleep(0.13 * kill)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    _feed(tmp_path, table, range(2 + 4 * KILLS, FILES))
+    _feed(tmp_path, table, range(2 + 2 * KILLS, FILES))
     (tmp_path / "stop").touch()
     process = _start(tmp_path)
     assert process.wait(timeout=300) == 0, (tmp_path / "log").read_text()[-3000:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
@@ -78,6 +80,7 @@ def test_corrections_of_every_sort_are_drawn() -> None:
     has(lambda le, re, new, _: new == INFINITY)
 
 
+@pytest.mark.skipif(not os.environ.get("CAESURA_SEARCH"), reason="a long search, for make soak")
 def test_a_stream_shrinks_to_little_more_than_the_row_that_matters() -> None:
     spec = InputSpec({"id": "key", "v": "int"}, key="id")
     rows, items = find(
