@@ -6,18 +6,14 @@ source is kept in a cache folder, so that the machine code survives the process.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from caesura.kernels import interpreted
+from caesura.kernels.written import run_of
 from caesura.qre.automaton import Automaton, Move, State
 from caesura.qre.bytecode import Tables
 from caesura.qre.fragments import STORE
@@ -402,40 +398,15 @@ def generated(
     )
 
 
-_READY: dict[str, Any] = {}
+_READY: dict[tuple[str, bool], Any] = {}
 
 
 def compiled(source: str) -> Any:
-    """The function of a generated source, made once per process."""
-    if interpreted():
-        return _made(source)
-    if source not in _READY:
-        _READY[source] = _made(source)
-    return _READY[source]
-
-
-def _made(source: str) -> Any:
-    """Machine code kept on disk, or plain Python if kernels are off."""
-    if interpreted():
-        scope: dict[str, Any] = {}
-        exec(source, scope)
-        return scope["run"]
-    import numba
-
-    name = "qre_" + hashlib.sha256(source.encode()).hexdigest()[:20]
-    folder = Path(os.environ.get("CAESURA_CACHE", str(Path.home() / ".cache" / "caesura"))) / "kernels"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.py"
-    if not path.exists():
-        fresh = path.with_suffix(f".{os.getpid()}.tmp")
-        fresh.write_text(source)
-        fresh.replace(path)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(module.run)
+    """The function of a generated source, made once per process; plain Python if kernels are off."""
+    key = (source, not interpreted())
+    if key not in _READY:
+        _READY[key] = run_of("qre", source, machine=key[1])
+    return _READY[key]
 
 
 __all__ = ["Generated", "Source", "compiled", "generated"]

@@ -6,12 +6,7 @@ The source is kept in a cache folder, so that the machine code survives the proc
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import os
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +17,7 @@ from caesura.expr.rewrite import strip
 from caesura.fixpoint.automaton.arcs import Arc, Automaton, split
 from caesura.fixpoint.automaton.letters import firing, predicates
 from caesura.kernels import interpreted
+from caesura.kernels.written import run_of
 
 _FORMS = {
     "add": "({0} + {1})",
@@ -171,30 +167,5 @@ def made(text: str, *, machine: bool) -> Any:
     """The function of a source, as machine code or, its twin, as plain Python; once per process."""
     key = (text, machine and not interpreted())
     if key not in _READY:
-        _READY[key] = _compiled(text) if key[1] else _plain(text)
+        _READY[key] = run_of("automaton", text, machine=key[1])
     return _READY[key]
-
-
-def _plain(text: str) -> Any:
-    scope: dict[str, Any] = {}
-    exec(text, scope)
-    return scope["run"]
-
-
-def _compiled(text: str) -> Any:
-    import numba
-
-    name = "automaton_" + hashlib.sha256(text.encode()).hexdigest()[:20]
-    folder = Path(os.environ.get("CAESURA_CACHE", str(Path.home() / ".cache" / "caesura"))) / "kernels"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.py"
-    if not path.exists():
-        fresh = path.with_suffix(f".{os.getpid()}.tmp")
-        fresh.write_text(text)
-        fresh.replace(path)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(module.run)
