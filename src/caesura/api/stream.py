@@ -486,6 +486,7 @@ class Stream:
         trigger: str = "continuous",
         files_per_epoch: int | None = None,
         feedback: bool = False,
+        max_buckets: int | None = None,
         allow_unbounded: bool = False,
         lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
         few: Mapping[str, Iterable[str]] | None = None,
@@ -495,6 +496,7 @@ class Stream:
         ``sink`` is 'memory', 'console', a folder for Parquet files, or a sink of `caesura.spark`;
         ``trigger`` is 'continuous', 'available' (all there is now, then stop) or a time like '10 seconds'.
         With ``feedback`` the running query can be spoken to: ``query.assume(...)`` and its like.
+        A checkpoint can be spread over more partitions later, up to ``max_buckets``: `caesura rescale`.
         A plan whose state would grow without bound is refused, unless ``allow_unbounded``, which warns
         of what will grow; ``lifetimes`` and ``few`` say what `check` cannot see.
         """
@@ -514,6 +516,7 @@ class Stream:
             trigger=trigger,
             files_per_epoch=files_per_epoch,
             feedback=feedback,
+            max_buckets=max_buckets,
         )
 
     def run_batch(self, spark: SparkSession, *, output: Output = "changes") -> Result:

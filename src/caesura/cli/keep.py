@@ -100,3 +100,27 @@ def state(
         if op:
             for row in one.rows.slice(0, rows).to_pylist():
                 say("  " + " ".join(f"{name}={value}" for name, value in row.items()))
+
+
+@app.command()
+@told
+def rescale(
+    checkpoint: Annotated[str, typer.Argument(help="the folder that was checkpoint= of the query")],
+    buckets: Annotated[int, typer.Option(help="over how many buckets its state shall lie")],
+    as_json: AsJson = False,
+) -> None:
+    """Spreads the state of a stopped query over more or fewer buckets; it goes on where it stood.
+
+    Start it again with a session of the new number: cz.session(buckets=n).
+    """
+    from caesura.spark import session
+    from caesura.spark.rescale import rescale as move
+
+    if not Path(checkpoint).is_dir():
+        raise StreamError(f"there is no folder '{checkpoint}'.", remedy="Give the checkpoint of a query.")
+    with working("moving the state"):
+        had = move(session(), checkpoint, buckets)
+    if as_json:
+        say_json({"checkpoint": checkpoint, "had": had, "has": buckets})
+    else:
+        say(f"the state lay in {had} buckets and lies in {buckets}: start with cz.session(buckets={buckets}).")

@@ -24,32 +24,52 @@ NAME = "caesura.json"
 Kept = dict[str, Any]
 
 
-def keep_plan(checkpoint: Path, stages: Stages, buckets: int) -> Stages:
+def buckets_of(checkpoint: Path, partitions: int, most: int | None) -> int:
+    """How many buckets a query has: as many as its checkpoint says, or enough to spread further later."""
+    kept = kept_plan(checkpoint)
+    if kept is not None:
+        return int(kept["buckets"])
+    return max(partitions, most or 0)
+
+
+def kept_plan(checkpoint: Path) -> Kept | None:
+    """What a checkpoint belongs to, if it is one of ours."""
+    file = checkpoint / NAME
+    if not file.is_file():
+        return None
+    kept: Kept = json.loads(file.read_text())
+    return kept
+
+
+def keep_plan(checkpoint: Path, stages: Stages, buckets: int, partitions: int | None = None) -> Stages:
     """Writes what a new checkpoint belongs to, or holds the plan against it.
 
     Gives the stages with their sources in the order in which the checkpoint counts them.
     """
-    now = _described(stages, buckets)
-    file = checkpoint / NAME
-    if not file.exists():
-        _write(file, now)
+    spread = buckets if partitions is None else partitions
+    now = {**_described(stages, buckets), "partitions": spread}
+    then = kept_plan(checkpoint)
+    if then is None:
+        write_plan(checkpoint, now)
         return stages
-    then: Kept = json.loads(file.read_text())
-    if then["buckets"] != buckets:
+    if then["partitions"] != spread:
         raise StreamError(
-            f"the checkpoint was made with {then['buckets']} buckets; this session has {buckets}.",
-            remedy=f"Set spark.sql.shuffle.partitions to {then['buckets']}, or start with a new checkpoint.",
+            f"the checkpoint was made with {then['partitions']} buckets; this session has {spread}.",
+            remedy=f"Move it with `caesura rescale CHECKPOINT --buckets {spread}`, or use "
+            f"cz.session(buckets={then['partitions']}).",
         )
     _compare(then, now)
-    _write(file, {**now, "sources": then["sources"]})
+    write_plan(checkpoint, {**now, "sources": then["sources"]})
     order = {fingerprint: place for place, fingerprint in enumerate(then["sources"])}
     return dataclasses.replace(
         stages, sources=tuple(sorted(stages.sources, key=lambda s: order[s.fingerprint]))
     )
 
 
-def _write(file: Path, content: Kept) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+def write_plan(checkpoint: Path, content: Kept) -> None:
+    """Replaces, as a whole, what a checkpoint belongs to."""
+    file = checkpoint / NAME
+    checkpoint.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".tmp")
     partial.write_text(json.dumps(content, indent=1))
     partial.rename(file)

@@ -18,7 +18,7 @@ from caesura.punctuation import Intent
 from caesura.runtime.feedback import Spoken
 from caesura.runtime.running import Output, Result, delivered
 from caesura.runtime.status import Status
-from caesura.spark.checkpoint import keep_plan
+from caesura.spark.checkpoint import buckets_of, keep_plan
 from caesura.spark.frames import FrameReader
 from caesura.spark.host import make_job, packets
 from caesura.spark.session import check_session, spark_log
@@ -141,15 +141,20 @@ def start(
     trigger: Trigger = "continuous",
     files_per_epoch: int | None = None,
     feedback: bool = False,
+    max_buckets: int | None = None,
 ) -> SparkQuery:
-    """Starts a plan as one streaming query; with ``feedback`` its consumer can speak to it."""
-    buckets = check_session(spark)
+    """Starts a plan as one streaming query; with ``feedback`` its consumer can speak to it.
+
+    A new checkpoint can be spread over up to ``max_buckets`` later, see `rescale`.
+    """
+    partitions = check_session(spark)
     target = as_sink(sink)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     place = whole(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
+    buckets = buckets_of(Path(place), partitions, max_buckets)
     job = make_job(nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop", heard=feedback)
-    job = dataclasses.replace(job, stages=keep_plan(Path(place), job.stages, buckets))
+    job = dataclasses.replace(job, stages=keep_plan(Path(place), job.stages, buckets, partitions))
     return launch(job, nodes, spark, target, place, trigger=trigger, files_per_epoch=files_per_epoch)
 
 

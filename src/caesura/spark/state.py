@@ -6,7 +6,6 @@ rows (which are decoded), and notes such as its promises. `caesura.json` says wh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ import pyarrow as pa
 from caesura.errors import StreamError, closest
 from caesura.events.stored import is_run, stored_rows
 from caesura.spark.buckets import bucket_keys
-from caesura.spark.checkpoint import NAME
+from caesura.spark.checkpoint import NAME, kept_plan
 from caesura.spark.running import ours, whole
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Held:
 
 def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = None) -> list[Held]:
     """Every table that the steps hold as of the last epoch, or those of one step."""
-    kept = _kept(Path(checkpoint))
+    kept = plan_of(Path(checkpoint))
     stores = sorted(int(p.name) for p in (Path(checkpoint) / "state").glob("*") if p.name.isdigit())
     place = whole(checkpoint)
     keys = bucket_keys(kept["buckets"])
@@ -58,14 +57,14 @@ def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = N
     return sorted(held, key=lambda one: (one.stage, one.step, one.bucket, one.table))
 
 
-def _kept(checkpoint: Path) -> dict[str, Any]:
-    file = checkpoint / NAME
-    if not file.is_file():
+def plan_of(checkpoint: Path) -> dict[str, Any]:
+    """What a checkpoint belongs to; refuses a folder that is none."""
+    kept = kept_plan(checkpoint)
+    if kept is None:
         raise StreamError(
             f"'{checkpoint}' is no checkpoint of ours: it has no {NAME}.",
             remedy="Give the folder that was checkpoint= when the query was started.",
         )
-    kept: dict[str, Any] = json.loads(file.read_text())
     return kept
 
 

@@ -1,0 +1,58 @@
+"""A stopped query whose buckets are moved goes on exactly where it stood."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import spark_plans as given
+from killed_run import plan
+
+from caesura.errors import StreamError
+from caesura.runtime.running import run
+from caesura.spark.rescale import rescale
+
+
+def _feed(folder: Path, table: Any, numbers: range) -> None:
+    (folder / "in").mkdir(exist_ok=True)
+    for number in numbers:
+        file = folder / "in" / f"{number}.parquet"
+        pq.write_table(table.slice(number * 80, 80), file)
+        os.utime(file, (1_700_000_000 + number,) * 2)
+
+
+def _go_on(folder: Path, spark: Any, most: int | None = None) -> None:
+    out, place = folder / "out", folder / "checkpoint"
+    query = plan(folder).start(
+        spark, sink=out, checkpoint=place, output="final", trigger="available", max_buckets=most
+    )
+    query.wait()
+
+
+def test_moved_buckets_go_on_and_other_numbers_are_refused(spark: Any, buckets: Any, tmp_path: Path) -> None:
+    place, table = tmp_path / "checkpoint", given.readings(480, seed=7)
+    _feed(tmp_path, table, range(3))
+    buckets(2)
+    _go_on(tmp_path, spark, most=5)
+    _feed(tmp_path, table, range(3, 6))
+    buckets(3)
+    with pytest.raises(StreamError, match=r"2 buckets; this session has 3.*\n.*rescale CHECKPOINT --buckets 3"):
+        _go_on(tmp_path, spark)
+    with pytest.raises(StreamError, match="over 1 to 5 buckets, not 6"):
+        rescale(spark, place, 6)
+    assert rescale(spark, place, 3) == 2
+    assert rescale(spark, place, 3) == 3
+    _go_on(tmp_path, spark)
+
+    wanted = run(plan(tmp_path).node, output="final")
+    bounds = [i.pattern.time_bound for i in wanted.items if not hasattr(i, "le")]
+    bound = max(b for b in bounds if b is not None and b < 2**62)
+    got = [tuple(r.values()) for r in pq.read_table(tmp_path / "out" / "out").to_pylist() if r["LE"] < bound]
+    assert Counter(got) == Counter(
+        tuple(r.values()) for r in wanted.changes().to_pylist() if r["LE"] < bound
+    )
+    assert got
