@@ -102,6 +102,17 @@ MADE = {
     "mean": cz.avg("v"),
 }
 Build = Callable[[Stream, Stream], Stream]
+WHOLE = {
+    "n": cz.count(),
+    "some": cz.count(where=col("v") > 0),
+    "ids": cz.sum("id"),
+    "few": cz.sum("id", where=col("v") > 1),
+    "mean": cz.avg("id", where=col("v") > 0),
+    "least": cz.min("v"),
+    "most": cz.max("v"),
+}
+"""Aggregates that every bucket can have a share of."""
+
 PLANS: dict[str, Build] = {
     "a source alone": lambda a, b: a,
     "where and select": lambda a, b: a.where(col("v") > 0).select("id", w=col("v") + 1),
@@ -123,6 +134,10 @@ PLANS: dict[str, Build] = {
     "clip by all": lambda a, b: a.clip(b),
     "tumbling by key": lambda a, b: a.group_by("id").tumbling(5).agg(**MADE),
     "tumbling over all": lambda a, b: a.tumbling(7, offset=2).agg(**MADE),
+    "tumbling over all, combined": lambda a, b: a.tumbling(7, offset=2).agg(**WHOLE),
+    "hopping over all, combined": lambda a, b: a.hopping(10, every=4, offset=1).agg(**WHOLE),
+    "hopping with gaps over all, combined": lambda a, b: a.hopping(3, every=5).agg(**WHOLE),
+    "totals of all, combined": lambda a, b: a.totals(**WHOLE),
     "tumbling over a union": lambda a, b: a.select("id").union(b.select("id")).tumbling(5).agg(n=cz.count()),
     "window behind a window": lambda a, b: (
         a.group_by("id").tumbling(5).agg(n=cz.count()).tumbling(10).agg(k=cz.sum("n"))

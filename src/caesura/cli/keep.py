@@ -123,4 +123,6 @@ def rescale(
     if as_json:
         say_json({"checkpoint": checkpoint, "had": had, "has": buckets})
     else:
-        say(f"the state lay in {had} buckets and lies in {buckets}: start with cz.session(buckets={buckets}).")
+        say(
+            f"the state lay in {had} buckets and lies in {buckets}: start with cz.session(buckets={buckets})."
+        )

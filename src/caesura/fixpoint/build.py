@@ -16,8 +16,8 @@ from caesura.fixpoint.node import PROGRESS, Fixpoint, Keep, Progress, Recursive
 from caesura.fixpoint.termination import why_it_ends
 from caesura.ops.layers import Layers
 from caesura.plan import Node, Properties, both, here
-from caesura.plan.cut import rebuilt
 from caesura.plan.loops import on_loop
+from caesura.plan.node import rebuilt
 
 _open: list[Recursive] = []
 """The placeholders of the loops that are being built, outermost first."""

@@ -20,8 +20,8 @@ from caesura.ops.select import Select
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import TICKS, Node
-from caesura.plan.cut import rebuilt
 from caesura.plan.loops import on_loop
+from caesura.plan.node import rebuilt
 
 OTHER = RANK + "2"
 Visit = Callable[[Node], Node | None]

@@ -9,10 +9,10 @@ Law: a plan gives the same history for any number of buckets.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from caesura.plan.combine import combine
 from caesura.plan.loops import carried_by, on_loop, same_columns, spread_of, whole_loops
 from caesura.plan.node import Node, walk
 from caesura.plan.source import SourceNode
@@ -87,8 +87,8 @@ class Stages:
 
 
 def cut(outputs: Mapping[str, Node], buckets: int | None = None) -> Stages:
-    """The stages of a plan; in one bucket no loop has to cross."""
-    return _Cutter(dict(outputs), buckets).run()
+    """The stages of a plan; in one bucket no loop has to cross, and nothing is combined."""
+    return _Cutter(combine(outputs) if buckets != 1 else dict(outputs), buckets).run()
 
 
 class _Cutter:
@@ -360,8 +360,3 @@ def image(node: Node, port: int, name: str) -> str | None:
 def _met(node: Node, port: int) -> tuple[str, ...]:
     """The columns whose equal values a step brings together; none where all rows must meet."""
     return node.keys(port) if node.partitioning == "key" else ()
-
-
-def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """The same step on other inputs."""
-    return dataclasses.replace(node, inputs=inputs)

@@ -147,6 +147,10 @@ class Node:
         """This step over an input that a filter of its output has passed; None where that is not the same."""
         return None
 
+    def combined(self) -> Node | None:
+        """The same output from a part in every bucket and a part over those; None where there is none."""
+        return None
+
     def looks_up(self, port: int) -> bool:
         """Whether the input on this port may be a table that every bucket holds."""
         return False
@@ -215,3 +219,8 @@ def _walk(root: Node, seen: set[str]) -> Iterator[Node]:
             continue
         stack.append((node, True))
         stack.extend((child, False) for child in reversed(node.inputs))
+
+
+def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """The same step on other inputs."""
+    return dataclasses.replace(node, inputs=inputs)

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from caesura.plan.cut import rebuilt
-from caesura.plan.node import Node, walk
+from caesura.plan.node import Node, rebuilt, walk
 
 
 def prune(outputs: Mapping[str, Node]) -> dict[str, Node]:

@@ -17,8 +17,9 @@ from caesura.feedback.responder import STANDING, WITHDRAWN
 from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Counters, Node
-from caesura.plan.cut import EVERYWHERE, LOOP, Exchange, Stages, rebuilt
+from caesura.plan.cut import EVERYWHERE, LOOP, Exchange, Stages
 from caesura.plan.feedback import could_go
+from caesura.plan.node import rebuilt
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Punctuation
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.graph import mergeable

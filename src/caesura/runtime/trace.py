@@ -29,7 +29,7 @@ from caesura.events.draw import parse_punctuation
 from caesura.io.late import lifetimes
 from caesura.io.source import Reader, Source
 from caesura.plan import Node, Raw, walk
-from caesura.plan.cut import rebuilt
+from caesura.plan.node import rebuilt
 from caesura.punctuation import Pattern
 from caesura.runtime.running import query_of
 

@@ -50,9 +50,19 @@ class Totals(Node):
 
     group: tuple[str, ...] = ()
     aggregates: tuple[tuple[str, Aggregate], ...]
+    scattered: bool = False
+    """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
 
     kind = "totals"
-    partitioning = "key"
+
+    @property
+    def partitioning(self) -> str:  # type: ignore[override]
+        return "any" if self.scattered else "key"
+
+    def combined(self) -> Node | None:
+        from caesura.ops.aggregate.combine import combined
+
+        return combined(self)
 
     def output_schema(self) -> pa.Schema:
         return aggregate_schema(self, self.group, self.aggregates)
@@ -89,7 +99,7 @@ class Totals(Node):
         return TotalsOperator(self)
 
     def describe(self) -> str:
-        by = f"by {', '.join(self.group)}; " if self.group else ""
+        by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")
         return by + ", ".join(f"{name}={a}" for name, a in self.aggregates)
 
 

@@ -64,8 +64,8 @@ class Tumbling(Node):
     """From one start to the next; None lays windows end to end."""
     offset: int = 0
     aggregates: tuple[tuple[str, Aggregate], ...]
-
-    partitioning = "key"
+    scattered: bool = False
+    """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -75,6 +75,15 @@ class Tumbling(Node):
     def every(self) -> int:
         """From one start to the next."""
         return self.size if self.hop is None else self.hop
+
+    @property
+    def partitioning(self) -> str:  # type: ignore[override]
+        return "any" if self.scattered else "key"
+
+    def combined(self) -> Node | None:
+        from caesura.ops.aggregate.combine import combined
+
+        return combined(self)
 
     def output_schema(self) -> pa.Schema:
         check_grid(self.size, self.every)
@@ -127,7 +136,7 @@ class Tumbling(Node):
         return TumblingOperator(self)
 
     def describe(self) -> str:
-        by = f"by {', '.join(self.group)}; " if self.group else ""
+        by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")
         what = ", ".join(f"{name}={a}" for name, a in self.aggregates)
         hop = "" if self.every == self.size else f" every {shown(self.every, self.time)}"
         return f"{by}{shown(self.size, self.time)}{hop}; {what}"
