@@ -12,7 +12,8 @@ import caesura as cz
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    made = cz.session("caesura-tests", master="local[2]", buckets=2)
+    fast = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # short runs are mostly class loading
+    made = cz.session("caesura-tests", master="local[2]", buckets=2, **fast)
     yield made
     made.stop()
 

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import spark_plans as given
-from killed_run import plan
+from killed_run import outputs
 
 from caesura.runtime.running import run
 
@@ -44,11 +45,21 @@ def _feed(folder: Path, table: Any, numbers: range) -> None:
 
 
 def _wait_for_commit(folder: Path, process: subprocess.Popen[bytes], before: int) -> None:
+    _until(lambda: _commits(folder) > before, folder, process)
+
+
+def _until(there: Callable[[], bool], folder: Path, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 150
-    while _commits(folder) <= before:
+    while not there():
         assert process.poll() is None, (folder / "log").read_text()[-3000:]
         assert time.monotonic() < deadline, (folder / "log").read_text()[-3000:]
-        time.sleep(0.05)
+        time.sleep(0.005)
+
+
+def _half_done(folder: Path) -> bool:
+    """Whether an epoch has sent something back and is not committed."""
+    sent = [int(f.name.split("-")[0]) for f in (folder / "checkpoint" / "loop").glob("*.arrow")]
+    return bool(sent) and not (folder / "checkpoint" / "commits" / str(max(sent))).exists()
 
 
 def test_a_run_killed_again_and_again_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
@@ -60,18 +71,22 @@ def test_a_run_killed_again_and_again_loses_nothing_and_repeats_nothing(tmp_path
         process = _start(tmp_path)
         _feed(tmp_path, table, range(2 + 2 * kill, 4 + 2 * kill))
         _wait_for_commit(tmp_path, process, before)
-        time.sleep(0.13 * kill)
+        if kill % 2:
+            time.sleep(0.13 * (kill % 7))
+        else:  # between the loop log and the commit
+            _until(lambda: _half_done(tmp_path), tmp_path, process)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     _feed(tmp_path, table, range(2 + 2 * KILLS, FILES))
     (tmp_path / "stop").touch()
     process = _start(tmp_path)
     assert process.wait(timeout=300) == 0, (tmp_path / "log").read_text()[-3000:]
-    wanted = run(plan(tmp_path).node, output="final")
-    bound = _last_bound(wanted)
-    got = pq.read_table(tmp_path / "out" / "out").to_pylist()
-    assert _bag(got, bound) == _bag(wanted.changes().to_pylist(), bound)
-    _check_commits(tmp_path)
+    for name, node in outputs(tmp_path).items():
+        wanted = run(node, output="final")
+        bound = _last_bound(wanted)
+        got = pq.read_table(tmp_path / "out" / name).to_pylist()
+        assert _bag(got, bound) == _bag(wanted.changes().to_pylist(), bound), name
+        _check_commits(tmp_path, name)
 
 
 def _last_bound(result: Any) -> int:
@@ -84,10 +99,10 @@ def _bag(rows: list[dict[str, Any]], bound: int) -> Counter[tuple[object, ...]]:
     return Counter(tuple(r.values()) for r in rows if r["LE"] < bound)
 
 
-def _check_commits(folder: Path) -> None:
+def _check_commits(folder: Path, output: str) -> None:
     """Each file of the output belongs to exactly one committed epoch."""
     named: Counter[str] = Counter()
     for commit in (folder / "out" / "_commits").glob("*.json"):
-        named.update(f["file"] for f in json.loads(commit.read_text())["files"] if f["output"] == "out")
-    assert set(named) == {f.name for f in (folder / "out" / "out").glob("*.parquet")}
+        named.update(f["file"] for f in json.loads(commit.read_text())["files"] if f["output"] == output)
+    assert set(named) == {f.name for f in (folder / "out" / output).glob("*.parquet")}
     assert set(named.values()) == {1}

@@ -40,7 +40,7 @@ def test_moved_buckets_go_on_and_other_numbers_are_refused(spark: Any, buckets: 
     _go_on(tmp_path, spark, most=5)
     _feed(tmp_path, table, range(3, 6))
     buckets(3)
-    with pytest.raises(StreamError, match=r"2 buckets; this session has 3.*\n.*rescale CHECKPOINT --buckets 3"):
+    with pytest.raises(StreamError, match="2 buckets; this session has 3"):
         _go_on(tmp_path, spark)
     with pytest.raises(StreamError, match="over 1 to 5 buckets, not 6"):
         rescale(spark, place, 6)
@@ -52,7 +52,5 @@ def test_moved_buckets_go_on_and_other_numbers_are_refused(spark: Any, buckets: 
     bounds = [i.pattern.time_bound for i in wanted.items if not hasattr(i, "le")]
     bound = max(b for b in bounds if b is not None and b < 2**62)
     got = [tuple(r.values()) for r in pq.read_table(tmp_path / "out" / "out").to_pylist() if r["LE"] < bound]
-    assert Counter(got) == Counter(
-        tuple(r.values()) for r in wanted.changes().to_pylist() if r["LE"] < bound
-    )
+    assert Counter(got) == Counter(tuple(r.values()) for r in wanted.changes().to_pylist() if r["LE"] < bound)
     assert got
