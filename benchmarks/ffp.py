@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument(
-        "--only", default="", help="comma-separated cases: w, disorder, rate, lulls, graph, memory"
+        "--only", default="", help="comma-separated cases: w, disorder, rate, lulls, graph, memory, spark"
     )
     parser.add_argument("--plots", type=Path, help="a folder for the paper's figures as HTML")
     options = parser.parse_args(arguments)
@@ -55,6 +55,7 @@ def main(arguments: list[str]) -> None:
         "lulls": lulls,
         "graph": graph,
         "memory": memory,
+        "spark": on_spark,
     }
     for name in options.only.split(",") if options.only else list(cases):
         gc.collect()
@@ -392,3 +393,11 @@ def memory(report: Report, quick: bool) -> None:
         if at % (count // 10) == 0:
             held.append(query.state_rows)
     report.add("sliding window of edges", count / (time.process_time() - began), rows_held=held)
+
+
+def on_spark(report: Report, quick: bool) -> None:
+    """Rounds a second across buckets on Spark, and how many stay inside."""
+    from benchmarks.ffp_spark import rounds
+
+    for row in rounds(10 if quick else 30):
+        report.add(row.pop("case"), **row)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from caesura.punctuation import INFINITY, MIN_TIME
-from caesura.runtime.status import Status
+from caesura.runtime.status import Status, StepStatus
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCK_FROM = 10**14
@@ -62,9 +62,15 @@ def _steps(status: Status) -> Table:
             f"{step.state_bytes:,}",
             moment(step.promised),
             span(status.lag(name), status.latest),
-            step.held_by,
+            _said(step),
         )
     return table
+
+
+def _said(step: StepStatus) -> str:
+    """What holds a step, and what only it counts."""
+    counted = ", ".join(f"{name} {value:,}" for name, value in step.extra.items() if value)
+    return "; ".join(part for part in (step.held_by, counted) if part)
 
 
 def moment(ticks: int) -> str:

@@ -324,6 +324,7 @@ class Fragment:
                 "state_bytes": counted.state_bytes,
                 "promised": MIN_TIME if told is None else told,
                 "held_by": counted.held_by,
+                "extra": dict(counted.extra),
             }
         telling = [label for label in self.gates if label in self._tellers]
         sources = {self._sources[label].step: self.gates[label].report() for label in telling}

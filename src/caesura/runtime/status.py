@@ -37,6 +37,8 @@ class StepStatus:
     promised: int = MIN_TIME
     """The time up to which its output is definite."""
     held_by: str = ""
+    extra: Mapping[str, int] = field(default_factory=dict)
+    """What only some steps count: the rounds, guesses, lag and longest silence of a loop, and their like."""
 
     def plus(self, other: StepStatus) -> StepStatus:
         return StepStatus(
@@ -47,7 +49,16 @@ class StepStatus:
             self.state_bytes + other.state_bytes,
             min(self.promised, other.promised),
             self.held_by or other.held_by,
+            {
+                name: _together(name, self.extra.get(name, 0), other.extra.get(name, 0))
+                for name in {**self.extra, **other.extra}
+            },
         )
+
+
+def _together(name: str, mine: int, theirs: int) -> int:
+    """What two buckets count: distances are the greatest, all else adds up."""
+    return max(mine, theirs) if name in ("lag", "silence") else mine + theirs
 
 
 @dataclass(frozen=True)
