@@ -1,5 +1,6 @@
 """The Spark host: the only room that imports pyspark."""
 
+from caesura.spark.delta import DeltaSink
 from caesura.spark.running import SparkQuery, run_all, run_batch, start, to_spark
 from caesura.spark.session import session
 from caesura.spark.sinks import CallbackSink, ConsoleSink, MemorySink, ParquetSink
@@ -7,6 +8,7 @@ from caesura.spark.sinks import CallbackSink, ConsoleSink, MemorySink, ParquetSi
 __all__ = [
     "CallbackSink",
     "ConsoleSink",
+    "DeltaSink",
     "MemorySink",
     "ParquetSink",
     "SparkQuery",

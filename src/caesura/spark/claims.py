@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caesura.consistency import Claim, Level, Prefix
-from caesura.consistency.store import Manifest, Store, Written, put
+from caesura.consistency.store import Manifest, Store, Written
 from caesura.errors import DataError, PlanError
 from caesura.fixpoint.node import Fixpoint
 from caesura.io.files import FileReader
@@ -25,7 +25,7 @@ from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.pipelines import pickled, source_labels
 from caesura.spark.running import SparkQuery, Trigger, start
-from caesura.spark.sinks import ParquetSink
+from caesura.spark.sinks import ParquetSink, query_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +47,7 @@ class ClaimedSink(ParquetSink):
         self.store.open(schemas, about, pickled(self.nodes))
 
     def write(self, epoch: int, packets: DataFrame) -> None:
-        self._same_query()
+        self._own(query_of(packets))
         chain = self.store.chain()
         if any(m.claim.number == epoch for m in chain.manifests):
             packets.filter("stage = 0").select(
@@ -72,19 +72,6 @@ class ClaimedSink(ParquetSink):
     def _written(self, one: Mapping[str, Any]) -> Written:
         data = (self.store.path / one["output"] / one["file"]).read_bytes()
         return Written(one["file"], one["rows"], len(data), hashlib.sha256(data).hexdigest())
-
-    def _same_query(self) -> None:
-        """A folder goes with one checkpoint: epochs of another are not these."""
-        query = json.loads((Path(self.checkpoint) / "metadata").read_text())["id"]
-        file = self.store.path / "_pipeline" / "query.json"
-        if not file.exists():
-            put(file, json.dumps({"query": query}).encode())
-            return
-        if json.loads(file.read_text())["query"] != query:
-            raise DataError(
-                f"'{self.path}' was written from another checkpoint than '{self.checkpoint}'.",
-                remedy="Go on with that checkpoint, or write into a new folder.",
-            )
 
     def _prefix(
         self, epoch: int, last: Manifest | None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from caesura.errors import StreamError
 from caesura.events import Item, Page, draw
 from caesura.io.sink import rows_table
 from caesura.plan import Node
@@ -108,6 +109,8 @@ class ParquetSink:
 
     path: str
     board: Board = field(default_factory=Board)
+    late_epochs: int = 10_000
+    """For how many epochs late rows are kept beside the output."""
 
     def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
         self._tables = {name: (node.schema, node.time) for name, node in outputs.items()}
@@ -116,7 +119,12 @@ class ParquetSink:
             (folder / name).mkdir(parents=True, exist_ok=True)
 
     def write(self, epoch: int, packets: DataFrame) -> None:
-        path, tables = self.path, self._tables
+        self._own(query_of(packets))
+        self._put(epoch, packets, self._tables)
+
+    def _put(self, epoch: int, packets: DataFrame, tables: dict[str, Any]) -> None:
+        """Writes the given outputs of an epoch, late rows too, and commits."""
+        path = self.path
 
         def save(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             from pyspark import TaskContext
@@ -133,6 +141,34 @@ class ParquetSink:
             self.board.spare(told)
         files = [{"output": r.output, "file": r.file, "rows": r.rows} for r in done if r.output not in TOLD]
         _commit(Path(self.path) / "_commits" / f"{epoch:06d}.json", {"epoch": epoch, "files": files})
+        self._forget_late(epoch - self.late_epochs)
+
+    def _own(self, query: str) -> None:
+        """A folder goes with one checkpoint: another query's epochs would replace those that are there."""
+        file = Path(self.path) / "_commits" / "query"
+        if not query:
+            return
+        if not file.exists():
+            file.write_text(query)
+        elif file.read_text() != query:
+            raise StreamError(
+                f"'{self.path}' was written from another checkpoint, and this query's epochs would replace "
+                "what is there.",
+                remedy="Go on with that checkpoint, or write into a new folder.",
+            )
+
+    def _forget_late(self, last: int) -> None:
+        """Removes the late rows of epochs up to one."""
+        if last < 0:
+            return
+        for file in (Path(self.path) / "_late").glob("*.parquet"):
+            if int(file.stem.rpartition("-epoch-")[2].partition("-")[0]) <= last:
+                file.unlink(missing_ok=True)
+
+
+def query_of(packets: DataFrame) -> str:
+    """The id of the streaming query whose epoch this is; none for a batch."""
+    return packets.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
 
 
 TOLD = (COUNTS, UNREAD)
@@ -156,7 +192,7 @@ def _save(
             if label == LATE:
                 rows = [i.payload for i in some if isinstance(i, Page)]
                 late.setdefault(header["source"], []).extend(rows)
-            else:
+            elif label.removeprefix(OUT) in tables:
                 items.setdefault(label.removeprefix(OUT), []).extend(some)
     name = f"epoch-{epoch:06d}-{part}.parquet"
     for output, came in items.items():

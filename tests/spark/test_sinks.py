@@ -1,0 +1,45 @@
+"""Sinks take every epoch once, whatever runs again, and belong to one checkpoint."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+import spark_plans as given
+
+import caesura as cz
+from caesura.errors import StreamError
+from caesura.runtime.running import run
+from caesura.spark import DeltaSink
+
+
+class Twice(DeltaSink):
+    """Is given every epoch twice, as after a kill between its commit and Spark's."""
+
+    def write(self, epoch: int, packets: Any) -> None:
+        kept = packets.persist()
+        super().write(epoch, kept)
+        super().write(epoch, kept)
+        kept.unpersist()
+
+
+def test_a_delta_table_has_every_epoch_once_and_goes_with_one_checkpoint(spark: Any, tmp_path: Path) -> None:
+    given.write(given.readings(), tmp_path / "readings", [130, 170])
+    points = cz.read.parquet(tmp_path / "readings", time="ts", punctuate=cz.delay(4), name="readings")
+    stream = points.group_by("seg").tumbling(10).agg(n=cz.count())
+    out, options = tmp_path / "out", {"trigger": "available", "files_per_epoch": 1, "output": "final"}
+    stream.start(spark, sink=Twice(str(out)), checkpoint=tmp_path / "cp", **options).wait()
+
+    wanted = run(stream.node, output="final")
+    bound = max(b for i in wanted.items if not hasattr(i, "le") and (b := i.pattern.time_bound or 0) < 2**62)
+    table = deltalake.DeltaTable(str(out / "out"))
+    rows = [tuple(r.values()) for r in table.to_pyarrow_table().to_pylist()]
+    assert Counter(r for r in rows if r[1] < bound) == Counter(
+        tuple(r.values()) for r in wanted.changes().to_pylist() if r["LE"] < bound
+    )
+    assert table.version() == 3  # one for each of three epochs, after its making
+    with pytest.raises(StreamError, match="written from another checkpoint"):
+        stream.start(spark, sink=out, checkpoint=tmp_path / "other", **options).wait()
