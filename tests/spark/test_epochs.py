@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import caesura as cz
 from caesura import col
 from caesura.console import panel
 from caesura.events import History
+from caesura.runtime.running import run
 from caesura.runtime.status import COUNTS
 from caesura.spark import MemorySink, start
 
@@ -87,3 +89,49 @@ def test_files_that_appear_out_of_name_order_are_read_once(spark: Any, tmp_path:
         history = History.of(sink.items("out"), stream.schema)
         seen += [row[2][0] for row in history.rows()]
     assert seen == [0, 1, 2, 3]
+
+
+class Distances(MemorySink):
+    """Notes after every epoch how far each source has come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latest: list[dict[str, int]] = []
+
+    def write(self, epoch: int, packets: Any) -> None:
+        super().write(epoch, packets)
+        self.latest.append({name: s.latest for name, s in self.board.status().sources.items()})
+
+
+def test_a_backfill_is_not_read_further_ahead_than_told(spark: Any, tmp_path: Path) -> None:
+    for name, step in (("fast", 100), ("slow", 20)):
+        (tmp_path / name).mkdir()
+        for number in range(6):
+            times = [step * number + n for n in range(0, step, step // 10)]
+            table = pa.table({"ts": times, "id": [n % 3 for n in range(10)], name: times})
+            file = tmp_path / name / f"{number}.parquet"
+            pq.write_table(table, file)
+            os.utime(file, (1_700_000_000 + number,) * 2)
+    fast, slow = (
+        cz.read.parquet(tmp_path / name, time="ts", punctuate=cz.delay(0), name=name).set_duration(30)
+        for name in ("fast", "slow")
+    )
+    stream = fast.join(slow, on="id")
+    sink = Distances()
+    query = stream.start(
+        spark, sink=sink, checkpoint=tmp_path / "cp", trigger="available", files_per_epoch=1, ahead=100
+    )
+    query.wait()
+    while_both = [seen for seen in sink.latest if seen["slow"] < 110]
+    assert len(while_both) >= 3
+    assert (
+        max(seen["fast"] - seen["slow"] for seen in while_both) <= 200
+    )  # the bound, and the file it falls in
+    reads = [seen["fast"] for seen in sink.latest]
+    assert reads[-1] == 590
+    assert max(b - a for a, b in pairwise(reads)) <= 100  # one file at a time
+    wanted = run(stream.node).history
+    bound = max(i.pattern.time_bound or 0 for i in sink.items("out") if not hasattr(i, "le"))
+    got = History.of(sink.items("out"), stream.node.schema)
+    assert [r for r in got.rows() if r[0] < bound] == [r for r in wanted.rows() if r[0] < bound]
+    assert not list((tmp_path / "cp" / "loop").glob("*.partial"))

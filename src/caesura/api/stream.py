@@ -487,6 +487,7 @@ class Stream:
         files_per_epoch: int | None = None,
         feedback: bool = False,
         max_buckets: int | None = None,
+        ahead: Duration | None = None,
         allow_unbounded: bool = False,
         lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
         few: Mapping[str, Iterable[str]] | None = None,
@@ -497,6 +498,7 @@ class Stream:
         ``trigger`` is 'continuous', 'available' (all there is now, then stop) or a time like '10 seconds'.
         With ``feedback`` the running query can be spoken to: ``query.assume(...)`` and its like.
         A checkpoint can be spread over more partitions later, up to ``max_buckets``: `caesura rescale`.
+        No folder of files is read further ``ahead`` of the slowest source, in event time, like '10m'.
         A plan whose state would grow without bound is refused, unless ``allow_unbounded``, which warns
         of what will grow; ``lifetimes`` and ``few`` say what `check` cannot see.
         """
@@ -517,6 +519,7 @@ class Stream:
             files_per_epoch=files_per_epoch,
             feedback=feedback,
             max_buckets=max_buckets,
+            ahead=ahead,
         )
 
     def run_batch(self, spark: SparkSession, *, output: Output = "changes") -> Result:

@@ -24,10 +24,12 @@ import pyarrow as pa
 
 from caesura.errors import DataError, PlanError, closest
 from caesura.events.types import plain_type
+from caesura.io.clock import to_ticks
 from caesura.io.pruning import Pruning
 from caesura.io.readers import BATCH, in_lane
 from caesura.io.row_groups import Groups
 from caesura.plan import Raw
+from caesura.punctuation import INFINITY
 
 CSV_BLOCK = 8 << 20
 
@@ -173,6 +175,20 @@ class FileReader:
     @property
     def suffixes(self) -> tuple[str, ...]:
         return self.format.endings
+
+    def earliest(self, uri: str, time: str) -> int | None:
+        """The first time in a file, by its statistics or else in its first rows; None if it has none."""
+        file = Path(unquote(urlparse(uri).path))
+        if self.format.name == "Parquet":
+            opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
+            spans = [opened.spans(run, time).get(time) for run in opened.runs(self.batch_size)]
+            opened.close()
+            if spans and all(span is not None and span.least is not None for span in spans):
+                return min(int(span.least) for span in spans if span is not None)
+        first = next(self._batches(file), None)
+        if first is None or first.num_rows == 0:
+            return None
+        return int(to_ticks(first.column(time), INFINITY).min())
 
     def read_file(self, uri: str, pruning: Pruning | None = None) -> Iterator[Raw]:
         """The rows of one file, offsets counted from its own first row, without those not to be read."""

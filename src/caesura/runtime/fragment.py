@@ -331,6 +331,10 @@ class Fragment:
         origin = f"{self.stage.number}:{self.bucket}"
         return Packet(0, COUNTS, 0, origin, 0, {"steps": steps, "sources": sources})
 
+    def reached(self) -> dict[str, int]:
+        """How far the sources that enter here have come, by fingerprint."""
+        return {self._sources[label].fingerprint: gate.bound for label, gate in self.gates.items()}
+
     def snapshot(self) -> Chunks:
         """The chunks of state that changed since the last snapshot."""
         chunks: Chunks = {f"query/{name}": data for name, data in self.query.snapshot().items()}

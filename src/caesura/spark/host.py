@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from caesura.errors import PlanError
 from caesura.io.files import FileReader
@@ -14,7 +15,9 @@ from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
+from caesura.runtime.packet import decode
 from caesura.spark import worker
+from caesura.spark.admission import HELD, admitted, held, limit
 from caesura.spark.frames import FrameReader
 from caesura.spark.session import check_session
 from caesura.spark.worker import PACKETS, Job, Store
@@ -36,10 +39,11 @@ def make_job(
     name: str = "",
     loop: str = "",
     heard: bool = False,
+    ahead: int | None = None,
 ) -> Job:
     """A plan, cut for a number of buckets; ``loop`` is where its loop log lies, if it needs one.
 
-    It does where anything goes backwards, or where its consumer will be ``heard``.
+    It does where anything goes backwards, its consumer will be ``heard``, or files wait for slower sources.
     """
     _ship_modules(outputs)
     stages = cut(prune(outputs), buckets)
@@ -48,8 +52,9 @@ def make_job(
             "something in this plan goes back to an earlier stage, and there is no place for it to wait.",
             remedy="Use start(spark, checkpoint=...), or give to_spark(spark, loop_log=...) a folder.",
         )
-    log = loop if stages.backward or heard else ""
-    return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes, log)
+    ahead = ahead if len(stages.sources) > 1 else None
+    log = loop if stages.backward or heard or ahead is not None else ""
+    return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes, log, ahead)
 
 
 def _ship_modules(outputs: Mapping[str, Node]) -> None:
@@ -66,7 +71,7 @@ def packets(spark: SparkSession, job: Job, *, streaming: bool, files_per_epoch: 
     frames = [_source(spark, job, _checked(s), streaming, files_per_epoch) for s in job.stages.sources]
     frame = frames[0]
     if job.loop:
-        frames.append(_returning(spark, job.loop))
+        frames.append(_returning(spark, job, files_per_epoch))
     for more in frames[1:]:
         frame = frame.unionAll(more)
     for stage in job.stages.stages[1:]:
@@ -74,12 +79,28 @@ def packets(spark: SparkSession, job: Job, *, streaming: bool, files_per_epoch: 
     return frame
 
 
-def _returning(spark: SparkSession, place: str) -> DataFrame:
-    """What the query's own last stage sent back in earlier epochs."""
+def _returning(spark: SparkSession, job: Job, most: int | None) -> DataFrame:
+    """What the query's own last stage sent back in earlier epochs.
+
+    Files that waited are looked at again, and so many of a source are read.
+    """
     from caesura.spark.loopsource import LoopSource
 
     spark.dataSource.register(LoopSource)
-    return spark.readStream.format(LoopSource.name()).option("path", place).load()
+    frame = spark.readStream.format(LoopSource.name()).option("path", job.loop).load()
+    if job.ahead is None:
+        return frame
+
+    def resume(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            waited = pc.equal(batch.column("label"), HELD)
+            yield batch.filter(pc.invert(waited))
+            files = [decode(data)[0] for data in batch.filter(waited).column("data").to_pylist()]
+            for source in sorted({file["source"] for file in files}):
+                paths = sorted(file["path"] for file in files if file["source"] == source)
+                yield from _read_files(job, source, paths, most)
+
+    return frame.mapInArrow(resume, PACKETS)
 
 
 def _checked(node: Node) -> Source:
@@ -118,19 +139,31 @@ def _files(
     fingerprint, suffix = source.fingerprint, reader.suffixes
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        chunks = worker.mapper(job, fingerprint).source.reader
-        assert isinstance(chunks, FileReader)
-        with worker.telling(job.source(fingerprint)):
-            pruning = worker.pruning(job, job.source(fingerprint))
-            for batch in batches:
-                for path in sorted(batch.column(0).to_pylist()):
-                    if path.endswith(suffix):
-                        for number, raw in enumerate(chunks.read_file(path, pruning)):
-                            yield worker.packets_of(job, fingerprint, raw, (path, number))
-            if pruning is not None and pruning.rows:
-                yield worker.unread_report(job, fingerprint, pruning)
+        paths = (path for batch in batches for path in sorted(batch.column(0).to_pylist()))
+        yield from _read_files(job, fingerprint, (path for path in paths if path.endswith(suffix)))
 
     return listing.mapInArrow(read, PACKETS)
+
+
+def _read_files(
+    job: Job, fingerprint: str, paths: Iterable[str], files: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The packets of files; of those that lie too far ahead, or are too many, only that they wait."""
+    source = job.source(fingerprint)
+    chunks = worker.mapper(job, fingerprint).source.reader
+    assert isinstance(chunks, FileReader)
+    with worker.telling(source):
+        pruning, most = worker.pruning(job, source), limit(job, fingerprint)
+        done = 0
+        for path in paths:
+            if done == files or not admitted(chunks, path, source.shape.time, most):
+                yield worker.as_batch([held(fingerprint, path)], job.keys)
+                continue
+            done += 1
+            for number, raw in enumerate(chunks.read_file(path, pruning)):
+                yield worker.packets_of(job, fingerprint, raw, (path, number))
+        if pruning is not None and pruning.rows:
+            yield worker.unread_report(job, fingerprint, pruning)
 
 
 def _memory(spark: SparkSession, job: Job, source: Source) -> DataFrame:

@@ -68,6 +68,12 @@ class LoopLog:
         with self._files.open_input_stream(path) as file:
             return bytes(file.read()).decode()
 
+    def remove(self, name: str) -> None:
+        """Takes away the text under a name, if there is one."""
+        path = f"{self._path}/{name}"
+        if self._files.get_file_info(path).type != pafs.FileType.NotFound:
+            self._files.delete_file(path)
+
     def own(self, query: str) -> None:
         """Takes the log for a query; one that another query has written to is refused."""
         owner = self.noted(OWNER)

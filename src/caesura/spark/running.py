@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from caesura import errors
 from caesura.errors import CaesuraError, StreamError
 from caesura.plan import Node
+from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
 from caesura.runtime.feedback import Spoken
 from caesura.runtime.running import Output, Result, delivered
@@ -142,10 +143,12 @@ def start(
     files_per_epoch: int | None = None,
     feedback: bool = False,
     max_buckets: int | None = None,
+    ahead: Duration | None = None,
 ) -> SparkQuery:
     """Starts a plan as one streaming query; with ``feedback`` its consumer can speak to it.
 
-    A new checkpoint can be spread over up to ``max_buckets`` later, see `rescale`.
+    A new checkpoint can be spread over up to ``max_buckets`` later, see `rescale`. No folder of files is
+    read further ``ahead`` of the slowest source, in event time.
     """
     partitions = check_session(spark)
     target = as_sink(sink)
@@ -153,7 +156,10 @@ def start(
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     place = whole(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
     buckets = buckets_of(Path(place), partitions, max_buckets)
-    job = make_job(nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop", heard=feedback)
+    most = None if ahead is None else ticks(ahead, next(iter(nodes.values())).time, "bound on reading ahead")
+    job = make_job(
+        nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop", heard=feedback, ahead=most
+    )
     job = dataclasses.replace(job, stages=keep_plan(Path(place), job.stages, buckets, partitions))
     return launch(job, nodes, spark, target, place, trigger=trigger, files_per_epoch=files_per_epoch)
 

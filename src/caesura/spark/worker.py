@@ -28,6 +28,7 @@ from caesura.runtime.mapper import Mapper
 from caesura.runtime.packet import Packet
 from caesura.runtime.status import UNREAD
 from caesura.runtime.unread import Ignored, unread
+from caesura.spark.admission import note_progress
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.looplog import LoopLog
 
@@ -61,6 +62,8 @@ class Job:
     """Whether the input of an epoch is all there ever is."""
     loop: str = ""
     """Where the loop log lies, if the plan has anything that goes backwards."""
+    ahead: int | None = None
+    """How far a source may be read ahead of the slowest, in ticks; None for any distance."""
 
     @cached_property
     def keys(self) -> list[int]:
@@ -164,6 +167,8 @@ def _step(job: Job, stage: int, bucket: int, packets: list[Packet], store: Store
     out = [*fragment.step(packets, closes=job.closes), fragment.report()]
     if job.loop:
         _tell_ignored(job, stage, bucket, fragment)
+    if job.ahead is not None and bucket == 0:
+        note_progress(job, stage, fragment)
     stamp = uuid.uuid4().hex
     store.write(fragment.snapshot(), stamp)
     _LIVE[job.name, stage, bucket] = (stamp, fragment)
