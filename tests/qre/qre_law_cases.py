@@ -136,7 +136,8 @@ def case(
             oracle=oracle,
             inputs=(spec,),
             liveness=slowest,
-            state_bound=None if spec.key else lambda live: live[0],
+            state_bound=None if spec.key else lambda live: (2 if "ticks_every" in options else 1) * live[0],
+            linger=options.get("ticks_every", 0),
         )
     )
 
@@ -169,6 +170,7 @@ register(
         ),
         inputs=(SPEC,),
         liveness=slowest,
-        state_bound=lambda live: live[0],
+        state_bound=lambda live: 2 * live[0],
+        linger=5,
     )
 )

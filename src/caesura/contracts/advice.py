@@ -63,6 +63,7 @@ def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
     answers = minimal_punctuation(analysis, given, most=2)[:4]
     for answer in answers or shrunk_punctuation(analysis, given):
         yield Remedy(_punctuate(analysis, answer))
+    yield from _few(analysis, given, steps)
     yield from _lifetimes(analysis, given, steps)
     yield from _windows(analysis, given, steps)
     for plan, text in orders(analysis.root):
@@ -156,10 +157,30 @@ def _ending(step: Step, held: Step, port: int) -> str:
     return f"let the events of {held.title} before {step.title} end: {', or '.join(ways)}"
 
 
+def _few(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
+    """Columns with a bounded set of values, where state is kept once for each value."""
+    wanted = {
+        name
+        for step in steps
+        for unmet in step.derived.unmet
+        if unmet.hold.until == "forever"
+        for name in unmet.hold.one_per or ()
+    }
+    more: dict[str, list[str]] = {}
+    for node in analysis.sources:
+        own = sorted(wanted & set(node.schema.names))
+        if own:
+            more[analysis.names[node.fingerprint]] = own
+    if more and is_safe(analysis.run(replace(given, few={**given.few, **more}))):
+        words = " and ".join(f"'{n}'" for n in sorted({n for names in more.values() for n in names}))
+        yield Remedy(f"if {words} has few different values, say so with few={more}")
+
+
 def _windows(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
     """Windows instead of groups over all time."""
     for step in steps:
-        if not any(u.hold.until == "forever" and not u.hold.endless for u in step.derived.unmet):
+        over_all_time = any(u.hold.until == "forever" and not u.hold.endless for u in step.derived.unmet)
+        if not over_all_time or not hasattr(step.node, "aggregates"):
             continue
         trial = replace(given, windowed=given.windowed | {step.node.fingerprint})
         if is_safe(analysis.run(trial)):

@@ -42,6 +42,8 @@ class Finding:
     def _reason(self) -> str:
         assert self.unmet is not None
         need, hold = self.unmet.need, self.unmet.hold
+        if hold.why:
+            return hold.why
         columns = ", ".join(f"'{name}'" for name in need.columns)
         place = "its input" if len(self.step.inputs) == 1 else f"its {('left', 'right')[need.port % 2]} input"
         if need.port == OWN:

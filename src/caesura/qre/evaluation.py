@@ -25,7 +25,9 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.page import empty_page
-from caesura.kernels.hashing import I64
+from caesura.expr import Column
+from caesura.kernels.hashing import I64, Mask
+from caesura.punctuation import Pattern
 from caesura.qre.collect import CollectStage, Maps, core
 from caesura.qre.combinators import Twin
 from caesura.qre.deferral import has_maps
@@ -292,6 +294,39 @@ class Evaluator:
             return self.first.nbytes + self.second.nbytes
         return self.stage.nbytes if self.stage is not None else len(self.save())
 
+    def close(self, pattern: Pattern) -> None:
+        """Lets go of the keys of a partition that a promise on their columns covers.
+
+        All items of such keys must have been read.
+        """
+        if self.first is not None:
+            self.first.close(pattern)
+            return
+        assert isinstance(self.query, Partition)
+        names = key_columns(self.query)
+
+        def covered(columns: list[pa.Array]) -> Mask:
+            return pattern.matches({n: c for n, c in zip(names, columns, strict=True) if n is not None})
+
+        if isinstance(self.stage, Stage):
+            self.stage.close(covered)
+        elif self.twin is not None:
+            self.twin.states = {k: s for k, s in self.twin.states.items() if not _covers(pattern, names, k)}
+
+    @property
+    def held(self) -> int:
+        """How many keys, texts and values are kept besides a fixed number of registers."""
+        if self.first is not None and self.second is not None:
+            return self.first.held + self.second.held
+        if isinstance(self.stage, SketchStage):
+            kept = self.stage.memory
+            return self.stage.pieces.held + (kept.get("size", 0) if isinstance(kept, dict) else 0)
+        if isinstance(self.stage, Stage):
+            return self.stage.held + self.stage.auto.inputs.texts.keys.count
+        assert self.twin is not None
+        keyed = isinstance(self.query, Partition)
+        return len(self.twin.states) if keyed else _entries(list(self.twin.states.values()))
+
     @property
     def keys(self) -> int:
         """How many keys hold state."""
@@ -339,7 +374,7 @@ class Evaluator:
 
 _SAVED = (
     *("ri", "rf", "rings", "keys", "rows", "sparse", "left", "seen"),
-    *("active", "meta", "key_store", "synced", "states", "memory"),
+    *("active", "meta", "key_store", "synced", "states", "memory", "types", "named"),
 )
 
 
@@ -352,6 +387,23 @@ def _state(held: Any) -> dict[str, Any]:
     if isinstance(held, Stage):
         state["texts"] = held.auto.inputs.texts
     return state
+
+
+def key_columns(query: Partition) -> list[str | None]:
+    """Per part of a partition's key the column that it is; None for what is computed."""
+    return [e.name if isinstance(e, Column) else None for _, e in query.by]
+
+
+def _covers(pattern: Pattern, names: list[str | None], key: Any) -> bool:
+    parts = key if len(names) > 1 else (key,)
+    return pattern.matches_row({n: v for n, v in zip(names, parts, strict=True) if n is not None})
+
+
+def _entries(state: Any) -> int:
+    """How many entries the maps inside a state of the twin have."""
+    if isinstance(state, dict):
+        return len(state) + sum(map(_entries, state.values()))
+    return sum(map(_entries, state)) if isinstance(state, (tuple, list)) else 0
 
 
 def _many(count: int, what: str) -> str:

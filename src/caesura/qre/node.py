@@ -20,10 +20,22 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Column
-from caesura.plan import OUTPUT_ONLY, Duration, FeedbackRule, Node, Operator, Properties, here, shown, ticks
+from caesura.plan import (
+    OUTPUT_ONLY,
+    Duration,
+    FeedbackRule,
+    Holding,
+    Node,
+    Operator,
+    Properties,
+    here,
+    shown,
+    ticks,
+)
 from caesura.punctuation import Pattern
 from caesura.qre.collect import anew_at_every_tick, core
 from caesura.qre.evaluation import Evaluator
+from caesura.qre.held import holdings, partitioned
 from caesura.qre.inference import value_type
 from caesura.qre.items import TICK, Items
 from caesura.qre.items import items as plain_items
@@ -66,6 +78,19 @@ class Over(Node):
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Any item may belong to any match: feedback stops here."""
         return OUTPUT_ONLY
+
+    def holds(self) -> tuple[Holding, ...]:
+        return holdings(self.query, self.every, self.lives)
+
+    def closes_keys(self, pattern: Pattern) -> bool:
+        """Whether a promise speaks of whole keys of a partition, for all time."""
+        names = set(pattern.attributes)
+        return bool(names) and names <= set(partitioned(self.query))
+
+    def of_keys(self, pattern: Pattern) -> Pattern:
+        """A promise on keys, by the names that they have in the output."""
+        named = partitioned(self.query)
+        return Pattern.of({named[column]: values for column, values in pattern.items()})
 
     def operator(self) -> Operator:
         from caesura.qre.operator import QueryOperator

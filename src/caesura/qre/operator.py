@@ -45,6 +45,8 @@ class QueryOperator(Operator):
         self.evaluator = Evaluator(node.query, kernel=node.kernel)
         self.weaver = Weaver(node.every) if node.every is not None else None
         self.notes = Departures(node.query, self.source, node.time)
+        self._closed: list[Pattern] = []
+        """Promises on keys, of which items wait that are not read yet."""
         self._changed = False
 
     # Events in.
@@ -87,9 +89,27 @@ class QueryOperator(Operator):
         self.counters.sweeps += 1
         bound = self.promises[0].cti
         items = self._advance(bound)
+        if self.node.closes_keys(pattern):
+            self._closed.append(pattern)
+        if self._closed:
+            self._closed = [p for p in self._closed if not self._let_go(p)]
         if bound == INFINITY:
             self._end()
         return [*items, *definite(self.node.carry(port, pattern))]
+
+    def _let_go(self, closed: Pattern) -> bool:
+        """Forgets keys of which nothing comes any more; not while items of theirs wait."""
+        live = np.flatnonzero(self.waiting.alive)
+        waits = [self.waiting.payload.take(live), *(page.payload for page in self.fresh)]
+        if any(closed.matches(batch).any() for batch in waits):
+            return False
+        self.evaluator.close(closed)
+        open_ = np.flatnonzero(self.open.alive)
+        if len(open_):
+            said = self.node.of_keys(closed)
+            self.open.kill(open_[said.matches(self.open.payload.take(open_))])
+        self._changed = True
+        return True
 
     def _advance(self, bound: int) -> list[Item]:
         """Reads the events before the bound, run by run, with the ticks that fall due."""
@@ -246,10 +266,11 @@ class QueryOperator(Operator):
 
     def meta(self) -> dict[str, Any]:
         ticks = None if self.weaver is None else (self.weaver.next, self.weaver.end)
-        return {**super().meta(), "ticks": ticks}
+        return {**super().meta(), "ticks": ticks, "closed": [p.to_json() for p in self._closed]}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
+        self._closed = [Pattern.from_json(p) for p in meta["closed"]]
         if self.weaver is not None:
             self.weaver.next, self.weaver.end = meta["ticks"]
 
@@ -271,6 +292,7 @@ class QueryOperator(Operator):
     def measure(self) -> Counters:
         counters = super().measure()
         counters.state_rows += sum(len(p) for p in self.fresh) - self.notes.table.rows.live
+        counters.state_rows += self.evaluator.held
         counters.state_bytes += sum(p.nbytes for p in self.fresh)
         counters.state_bytes += self.evaluator.nbytes
         return counters

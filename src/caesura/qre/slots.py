@@ -133,12 +133,16 @@ class KeySlots:
 
     def encode(self, columns: Sequence[pa.Array], rows: int) -> I64:
         """The row number of each item's key."""
+        return self.numbered(columns, rows)[0]
+
+    def numbered(self, columns: Sequence[pa.Array], rows: int) -> tuple[I64, I64]:
+        """The row number of each item's key, and the rows of keys that are new and no whole numbers."""
         whole = len(columns) == 1 and pa.types.is_integer(columns[0].type)
         if whole and self._table is None:
             self._ints = self._ints or IntKeys()
-            return self._ints.encode(words(columns[0]))
+            return self._ints.encode(words(columns[0])), np.zeros(0, np.int64)
         self._table = self._table or KeyTable()
-        return self._table.encode(*identity(columns, rows))[0]
+        return self._table.encode(*identity(columns, rows))
 
     def encode_some(self, columns: Sequence[pa.Array], skip: Mask) -> tuple[I64, pa.RecordBatch | None]:
         """The row number of each item's key, -1 where skipped; and the keys that are new, in order."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import NO_MASK, from_words, words
+from caesura.events.columns import NO_MASK, ColumnStore, from_words, words
 from caesura.expr import Expr
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.automaton import Automaton, automaton
@@ -44,6 +44,17 @@ class Answers:
 
     rows: I64
     values: pa.Array
+
+
+def unpacked(keys: I64, types: list[pa.DataType]) -> list[pa.Array]:
+    """Whole-number keys as the columns that they came from.
+
+    >>> [c.to_pylist() for c in unpacked(np.array([8589934591]), [pa.int32(), pa.int32()])]
+    [[1], [-1]]
+    """
+    halves = [keys] if len(types) == 1 else list(keys.view("<i4").reshape(-1, 2).T[::-1])
+    own = [h.astype(t.to_pandas_dtype()) for h, t in zip(halves, types, strict=True)]
+    return [from_words(o, NO_MASK, t) for o, t in zip(own, types, strict=True)]
 
 
 def packed(keys: list[pa.Array]) -> list[pa.Array]:
@@ -86,6 +97,10 @@ class Stage:
         letters = self.auto.alphabet
         self.refinement = Refinement([m.truth for m in letters.minterms], len(letters.exprs))
         self.keys = KeySlots()
+        self.types: list[pa.DataType] = []
+        """The types of the keys' columns, once there is a page."""
+        self.named: ColumnStore | None = None
+        """The keys by number, where they are no whole numbers."""
         self.kernel = kernel
         self.seen = 0
         self._open = 0
@@ -137,6 +152,7 @@ class Stage:
         keys = [page.column(e) for _, e in self.by]
         seen = self._seen(page)
         self._refuse_null_keys(page, keys, seen)
+        self.types = [key.type for key in keys]
         keys = packed(keys)
         special = self._specialised(rows)
         self.gone = NOTHING
@@ -296,9 +312,31 @@ class Stage:
     def _slots(self, keys: list[pa.Array], lo: int, hi: int) -> I64:
         if not self.by:
             return _ZEROS[: hi - lo] if hi - lo <= CHUNK else NOTHING
-        slots = self.keys.encode([k.slice(lo, hi - lo) for k in keys], hi - lo)
+        some = [k.slice(lo, hi - lo) for k in keys]
+        slots, fresh = self.keys.numbered(some, hi - lo)
+        if len(fresh):
+            self._store([k.take(pa.array(fresh)) for k in some])
         self._reserve(self.keys.count)
         return slots
+
+    def _store(self, fresh: list[pa.Array]) -> None:
+        batch = pa.RecordBatch.from_arrays(fresh, names=[str(i) for i in range(len(fresh))])
+        if self.named is None:
+            self.named = ColumnStore(batch.schema)
+        self.named.append(batch)
+
+    def close(self, covered: Callable[[list[pa.Array]], Mask]) -> None:
+        """Lets go of the keys that a promise covers: no item of theirs comes any more."""
+        open_ = self._open_rows()
+        if len(open_):
+            self.ri[open_[covered(self._keys_of(open_))], 0] = self.free
+
+    def _keys_of(self, rows: I64) -> list[pa.Array]:
+        if self.rows is not None:
+            return unpacked(self.rows[rows], self.types)
+        if self.named is not None:
+            return list(self.named.take(rows).columns)
+        return unpacked(self.keys.whole()[rows], self.types)
 
     def _interpreted(
         self, slots: I64, letters: I64, arrays: list[Array], lo: int, hi: int
@@ -362,6 +400,8 @@ class Stage:
         if 2 * len(open_) > count:
             return
         self.keys.keep(open_)
+        if self.named is not None:
+            self.named.compact(open_)
         self._moved(open_, np.arange(len(open_)), min(len(self.ri), 4 * len(open_) + 1024))
 
     def _answers(self, outs: list[tuple[I64, Array, Array]]) -> Answers:
@@ -404,7 +444,9 @@ class Stage:
     def nbytes(self) -> int:
         """Bytes of state: registers, rings and keys."""
         rows = 0 if self.rows is None else self.rows.nbytes
-        return int(self.ri.nbytes + self.rf.nbytes + self.rings.nbytes + self.keys.nbytes + rows)
+        rows += 0 if self.named is None else self.named.nbytes
+        texts = self.auto.inputs.texts.nbytes
+        return int(self.ri.nbytes + self.rf.nbytes + self.rings.nbytes + self.keys.nbytes + rows + texts)
 
     @property
     def held(self) -> int:
