@@ -23,8 +23,13 @@ from caesura.testing.case import LABELS, LawCase, cases
 from caesura.testing.oracles.rows import Rows, same
 from caesura.testing.spec import DOMAINS, InputSpec, plain_rows
 
-sys.path.append(str(Path(__file__).parents[1] / "laws"))
-import law_cases  # noqa: F401  (registers every operator's case)
+for room in ("laws", "windows", "udm", "qre", "fixpoint"):
+    sys.path.append(str(Path(__file__).parents[1] / room))
+import fixpoint_law_cases  # noqa: E402
+import law_cases  # noqa: E402, F401  (registers every operator's case)
+import qre_law_cases  # noqa: E402
+import udm_law_cases  # noqa: E402
+import window_law_cases  # noqa: E402
 
 END = 64
 """No event of a test stream starts or ends later, unless it never ends."""
@@ -59,7 +64,14 @@ PART_OF_A_KEY = (
         inputs=(PAIRED,),
     ),
 )
-CASES = (*cases(), *PART_OF_A_KEY)
+CASES = (
+    *cases(),
+    *PART_OF_A_KEY,
+    *window_law_cases.CASES,
+    *udm_law_cases.CASES,
+    *qre_law_cases.CASES,
+    *fixpoint_law_cases.CASES,
+)
 
 
 def pool(spec: InputSpec) -> list[Template]:

@@ -14,10 +14,11 @@ from caesura.ops.where import Where
 from caesura.punctuation import INFINITY, Pattern
 from caesura.qre.oracle import UNDEFINED, denote
 from caesura.qre.query import Query
-from caesura.testing.case import LawCase, register
+from caesura.testing.case import LawCase
 from caesura.testing.oracles.rows import Row, Rows
 from caesura.testing.spec import InputSpec
 
+CASES: list[LawCase] = []
 SPEC = InputSpec({"id": "key", "n": "int"}, max_rows=7)
 KEYED = InputSpec({"id": "key", "n": "int"}, key="id", max_rows=7)
 ITEMS = qre.items(SPEC.schema)
@@ -129,7 +130,7 @@ def case(
     name: str, query: Query, oracle: Callable[..., Rows], spec: InputSpec = SPEC, **options: Any
 ) -> None:
     """Punctuation on a key frees nothing: the order of the word runs across keys."""
-    register(
+    CASES.append(
         LawCase(
             f"qre {name}",
             build=lambda a: qre.over(a, query, **options),
@@ -159,7 +160,7 @@ case(
     lambda a, patterns, **_: answers(woven(ordered(a), 5, patterns[0]), PER_TICK, plain),
     ticks_every=5,
 )
-register(
+CASES.append(
     LawCase(
         "qre map per tick, by key",
         build=lambda a: qre.over(

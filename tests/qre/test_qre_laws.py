@@ -5,21 +5,16 @@ from __future__ import annotations
 import os
 
 import pytest
-import qre_law_cases  # noqa: F401  (registers the cases)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from qre_law_cases import CASES
 
-from caesura.testing.case import LawCase, cases
+from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws
 from caesura.testing.spec import PunctuationKind
 
 EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
-TRIALS = [
-    pytest.param(c, k, id=f"{c}-{'+'.join(k)}")
-    for c in cases()
-    if c.name.startswith("qre ")
-    for k in c.kinds()
-]
+TRIALS = [pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in CASES for k in c.kinds()]
 
 
 @pytest.mark.parametrize(("case", "kinds"), TRIALS)

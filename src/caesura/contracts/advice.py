@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from caesura.contracts.analysis import Analysis, Assumptions, Step, declared, is_source
-from caesura.contracts.orders import orders
+from caesura.contracts.orders import orders, rebuilt
 from caesura.contracts.rules import attributes
 from caesura.contracts.scheme import Scheme
 from caesura.contracts.template import Template
@@ -66,6 +66,7 @@ def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
     yield from _few(analysis, given, steps)
     yield from _lifetimes(analysis, given, steps)
     yield from _windows(analysis, given, steps)
+    yield from _progress(analysis, given, steps)
     for plan, text in orders(analysis.root):
         if is_safe(Analysis(plan).run(given)):
             yield Remedy(f"join in another order: {text}")
@@ -187,3 +188,12 @@ def _windows(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
             yield Remedy(
                 f"take windows in {step.title}: tumbling(...).agg(...) instead of {step.node.kind}(...)"
             )
+
+
+def _progress(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
+    """Another way for a loop to know how far it has come."""
+    for step in steps:
+        if getattr(step.node, "progress", None) == "high_water":
+            other = replace(step.node, progress="hybrid")  # type: ignore[call-arg]
+            if is_safe(Analysis(rebuilt(analysis.root, step.node, other)).run(given)):
+                yield Remedy(f"take progress='hybrid' in {step.title}")

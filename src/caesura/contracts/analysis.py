@@ -82,8 +82,16 @@ def source_names(sources: Iterable[Node]) -> dict[str, str]:
 
 
 def is_source(node: Node) -> bool:
-    """Whether a step reads or is fed."""
-    return isinstance(node, SourceNode) or not node.inputs
+    """Whether a step reads or is fed; what goes around a loop does neither."""
+    return isinstance(node, SourceNode) or (not node.inputs and not node.opens)
+
+
+@dataclass(frozen=True)
+class Around:
+    """What is known of the rows that go around a loop."""
+
+    timely: bool = True
+    ends: Ends = "finite"
 
 
 class Analysis:
@@ -122,11 +130,33 @@ class Analysis:
     def run(self, given: Assumptions) -> tuple[Step, ...]:
         """Every step under some assumptions, inputs first."""
         self._check_names(given)
+        loops = {node.closes: Around() for node in self.nodes if node.closes}
+        while True:
+            steps = self._pass(given, loops)
+            found = {step.node.closes: _around(step) for step in steps if step.node.closes}
+            if found == loops:
+                return steps
+            loops = {loop: _weaker(loops[loop], found[loop]) for loop in loops}
+
+    def _pass(self, given: Assumptions, loops: Mapping[str, Around]) -> tuple[Step, ...]:
+        """Every step, if what goes around loops is as given.
+
+        That is what each loop makes of it again, or weaker is tried: rows of a loop come from its seed by
+        finitely many rounds, so what the seed has and a round keeps holds for all of them.
+        """
         steps: list[Step] = []
         for number, node in enumerate(self.nodes):
             before = [steps[self._place[child.fingerprint]] for child in node.inputs]
-            steps.append(self._step(number, node, before, given))
+            if node.opens:
+                steps.append(self._returning(number, node, loops[node.opens]))
+            else:
+                steps.append(self._step(number, node, before, given))
         return tuple(steps)
+
+    def _returning(self, number: int, node: Node, around: Around) -> Step:
+        scheme = Scheme.of(Template.of(attributes(node.schema), {TIME: "+"})) if around.timely else NONE
+        derived = derive(self.rules[number], [], own=scheme)
+        return Step(number, node, (), self.rules[number], derived, around.ends, node.properties, frozenset())
 
     def _step(self, number: int, node: Node, before: list[Step], given: Assumptions) -> Step:
         rule = self._tried(number, given)
@@ -191,6 +221,16 @@ class Analysis:
                 raise ContractError(f"the plan has no source '{name}'.", remedy=closest(name, known))
 
 
+def _around(step: Step) -> Around:
+    """What a loop gives back of what it was given."""
+    timely = any(not template.payload for template in step.scheme)
+    return Around(timely, "finite" if step.ends != "never" else "never")
+
+
+def _weaker(a: Around, b: Around) -> Around:
+    return Around(a.timely and b.timely, "never" if "never" in (a.ends, b.ends) else "finite")
+
+
 def may_come(steps: tuple[Step, ...]) -> Scheme:
     """The forms of punctuation that may leave a plan besides those it promises.
 
@@ -198,7 +238,7 @@ def may_come(steps: tuple[Step, ...]) -> Scheme:
     """
     forms: list[Scheme] = []
     for step in steps:
-        if step.origin is not None:
+        if step.origin is not None or not step.inputs:
             forms.append(step.scheme)
             continue
         share = step.rule.stray or step.rule.share

@@ -108,6 +108,12 @@ def _check(steps: tuple[Step, ...], paces: Mapping[str, Pace]) -> None:
         raise ContractError(
             f"an unsafe plan has no bounds. {growth}", remedy="Make it safe first: see check."
         )
+    loop = next((step for step in steps if step.node.closes), None)
+    if loop is not None:
+        raise ContractError(
+            f"how many rows follow from a seed is not known, so the loop {loop.title} has no bounds.",
+            remedy="Ask for the bounds of the plan in front of it, or behind it.",
+        )
     names = [step.source for step in steps if step.origin]
     for name in paces:
         if name not in names:

@@ -26,7 +26,7 @@ def orders(root: Node) -> Iterator[tuple[Node, str]]:
         return
     for other in _trees(top, frozenset(range(len(leaves))), leaves):
         if other.fingerprint != top.fingerprint:
-            yield _rebuilt(root, top, other), _text(other, leaves, source_names(leaves))
+            yield rebuilt(root, top, other), _text(other, leaves, source_names(leaves))
 
 
 def natural(node: Node) -> bool:
@@ -68,10 +68,11 @@ def _trees(pattern: Node, some: frozenset[int], leaves: list[Node]) -> Iterator[
                         yield replace(pattern, inputs=(a, b), on=tuple((k, k) for k in keys))  # type: ignore[call-arg]
 
 
-def _rebuilt(node: Node, old: Node, new: Node) -> Node:
+def rebuilt(node: Node, old: Node, new: Node) -> Node:
+    """The plan with one step put in place of another."""
     if node is old:
         return new
-    inputs = tuple(_rebuilt(child, old, new) for child in node.inputs)
+    inputs = tuple(rebuilt(child, old, new) for child in node.inputs)
     same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
     return node if same else replace(node, inputs=inputs)
 

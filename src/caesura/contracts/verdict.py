@@ -179,4 +179,5 @@ def _behind(steps: tuple[Step, ...], step: Step) -> list[Step]:
         if one.number not in seen:
             seen[one.number] = one
             todo.extend(steps[i] for i in one.inputs)
+            todo.extend(s for s in steps if one.node.opens and s.node.closes == one.node.opens)
     return [seen[i] for i in sorted(seen)]

@@ -154,10 +154,15 @@ class Fixpoint(Node):
         return None if pattern.time_bound is None or pattern.without_time().attributes else pattern
 
     def holds(self) -> tuple[Holding, ...]:
-        if self.keep is None:
-            return ()
-        needs = (Need(0, ()), Need(1, ()))
-        return tuple(Holding(what, port, needs, each=3) for port, what in ((0, "seeds"), (1, "derivations")))
+        held = []
+        if self.progress == "high_water":
+            why = "with progress='high_water' a loop knows its time only up to the latest row in it"
+            unheard = Holding("promises on time", 0, (Need(0, ()),), "forever", holds_back=True, why=why)
+            held.append(unheard)
+        if self.keep is not None:
+            needs = (Need(0, ()), Need(1, ()))
+            held += [Holding(w, port, needs, each=3) for port, w in ((0, "seeds"), (1, "derivations"))]
+        return tuple(held)
 
     def keys(self, port: int) -> tuple[str, ...]:
         """A loop that keeps one row per key must see equal keys together."""
