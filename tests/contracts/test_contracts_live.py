@@ -10,10 +10,12 @@ from caesura.contracts import ANY_SCHEME, Rule, Scheme, check, register
 from caesura.contracts.live import watch_sources
 from caesura.contracts.rules import rule_of
 from caesura.errors import PlanError, StreamError
+from caesura.events import Page
 from caesura.ops.input import Input
 from caesura.ops.layers import Layers
 from caesura.plan import Holding, Need
 from caesura.runtime import Query
+from caesura.runtime.cluster import Cluster
 
 ROWS = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("punct", pa.string())])
 
@@ -22,6 +24,41 @@ def source(*rows: tuple[int, int | None, str | None]):
     """Rows with punctuation between them."""
     table = pa.Table.from_pylist([dict(zip(ROWS.names, row, strict=True)) for row in rows], ROWS)
     return cz.from_arrow(table, time="ts", punctuate=cz.in_data("punct", closes=False)).node
+
+
+def declaring(gives: str, *rows: tuple[int, int | None, str | None]) -> cz.Stream:
+    """The same, with the forms of the punctuation declared."""
+    table = pa.Table.from_pylist([dict(zip(ROWS.names, row, strict=True)) for row in rows], ROWS)
+    return cz.from_arrow(table, time="ts", punctuate=cz.in_data("punct", gives=gives, closes=False))
+
+
+BROKEN = ((1, 7, None), (0, None, "id = 7"), (0, None, "time < 2"), (3, 8, None))
+
+
+def test_punctuation_that_a_source_did_not_declare_is_told_in_the_late_table_and_not_taken():
+    got = declaring("{[[id:#]]}", *BROKEN).run()
+    assert [str(item.pattern) for item in got.items if not isinstance(item, Page)] == ["id = 7"]
+    (told,) = got.late["read"].to_pylist()
+    assert told["reason"] == "punctuation 'time < 2': the source declares {[[time:-, id:#]]} only"
+    assert told["offset"] == 2
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_what_packets_carry_is_held_to_the_same_declaration(buckets):
+    cluster = Cluster({"out": declaring("{[[id:#]]}", *BROKEN).node}, buckets=buckets)
+    cluster.run()
+    reasons = [row["reason"] for some in cluster.late.values() for batch in some for row in batch.to_pylist()]
+    assert reasons == ["punctuation 'time < 2': the source declares {[[time:-, id:#]]} only"]
+
+
+def test_a_plan_over_declared_punctuation_is_checked_without_being_told_more():
+    stream = declaring("{[[id:#]]}", *BROKEN).group_by("id").totals(n=cz.count())
+    verdict = stream.check()
+    assert verdict.safe and str(verdict.output) == "{[[time:-, id:#, n:-]]}"
+    both = cz.delay(5) & cz.in_data("punct", gives="{[[id:#]]}")
+    table = pa.Table.from_pylist([], ROWS)
+    steps = cz.from_arrow(table, time="ts", punctuate=both).check().steps
+    assert str(steps[0].scheme) == "{[[time:+, id:-]], [[time:-, id:#]]}"
 
 
 def watched(node, scheme: str):

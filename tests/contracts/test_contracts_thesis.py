@@ -7,9 +7,9 @@ import pytest
 from caesura.contracts import ANY_SCHEME, FORMS, NONE, Contract, Scheme, Template, covered, derive, mounted
 from caesura.contracts.derive import realizable
 from caesura.contracts.forms import GCF1, GCF2, GCF3, GCF4, GCF5, GCF6, GCF7, GCF8, GCF9
-from caesura.contracts.template import template_of
 from caesura.contracts.thesis import count, join, project, select, window
 from caesura.punctuation import Pattern, Promises, le
+from caesura.punctuation.template import template_of
 
 A, AB, ABC, BC, BCD = ["a"], ["a", "b"], ["a", "b", "c"], ["b", "c"], ["b", "c", "d"]
 LINEAR, HASH = "[[a:+,b:-,c:-]]", "[[a:-,b:#,c:-]]"

@@ -434,7 +434,10 @@ class Stream:
         """
         from caesura.contracts import check
 
-        return check(delivered(self.node, output), schemes=schemes, lifetimes=lifetimes, few=few)
+        try:
+            return check(delivered(self.node, output), schemes=schemes, lifetimes=lifetimes, few=few)
+        except CaesuraError as error:
+            raise error.at("check", here()) from None
 
     def run(
         self,

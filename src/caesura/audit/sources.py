@@ -88,7 +88,7 @@ def _events(
     source: Source, raw: Raw, lag: int | None, tops: dict[int, int], said: list[Pattern]
 ) -> list[Event]:
     """The events of a batch that are on time; tells lanes and promises on."""
-    marks = find_marks(raw, source.policy.column, source.schema)
+    marks = find_marks(raw, source.policy.column, source.schema, source.scheme)
     shaped = source.shape.cut(marks.batch, source.schema)
     columns = {n: c.to_pylist() for n, c in zip(source.schema.names, shaped.payload.columns, strict=True)}
     news = [None] * len(shaped.le) if shaped.re_new is None else shaped.re_new.tolist()

@@ -14,11 +14,11 @@ from caesura.contracts.forms import FORMS, GeneralForm
 from caesura.contracts.live import watch_sources
 from caesura.contracts.offering import Offering
 from caesura.contracts.rules import Rule, register, rule_of
-from caesura.contracts.scheme import Scheme
-from caesura.contracts.template import ContractError, Template, template_of
 from caesura.contracts.verdict import Finding, Remedy, Verdict
 from caesura.contracts.watch import Watch, obeys
 from caesura.contracts.witness import witness
+from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.template import ContractError, Template, template_of
 
 __all__ = [
     "ANY_SCHEME",

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from caesura.contracts.contract import Contract, match, mounted
-from caesura.contracts.scheme import NONE, Scheme
-from caesura.contracts.template import ContractError
 from caesura.errors import closest
+from caesura.punctuation.scheme import NONE, Scheme
+from caesura.punctuation.template import ContractError
 
 Feedback = Literal["stops", "required"]
 Domains = dict[str, frozenset[int]]

@@ -9,11 +9,11 @@ from itertools import combinations
 from caesura.contracts.analysis import Analysis, Assumptions, Step, declared, is_source
 from caesura.contracts.orders import orders, rebuilt
 from caesura.contracts.rules import attributes
-from caesura.contracts.scheme import Scheme
-from caesura.contracts.template import Template
 from caesura.contracts.verdict import Remedy
 from caesura.plan import Node
 from caesura.punctuation import TIME
+from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.template import Template
 
 Addition = tuple[str, Template]
 MOST_CANDIDATES = 16
@@ -121,7 +121,7 @@ def _punctuate(analysis: Analysis, answer: frozenset[Addition]) -> str:
             how = (
                 ", with punctuate=delay(...)"
                 if timely
-                else f", with punctuate=in_data(...): {template.brief}"
+                else f", with punctuate=in_data(..., gives='{{{template.brief}}}')"
             )
         parts.append(f"let '{name}' also give punctuation on {words}{how}")
     return "; and ".join(parts)

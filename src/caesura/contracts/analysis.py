@@ -11,15 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-import pyarrow as pa
-
 from caesura.contracts.derive import Derived, Ends, derive, leaving
 from caesura.contracts.rules import Rule, attributes, rule_of
-from caesura.contracts.scheme import NONE, Scheme
-from caesura.contracts.template import ContractError, Mark, Template
 from caesura.errors import closest
 from caesura.plan import Node, Properties, SourceNode, walk
 from caesura.punctuation import TIME
+from caesura.punctuation.scheme import NONE, Scheme, check_scheme
+from caesura.punctuation.template import ContractError, Template
 
 Lifetime = int | Literal["finite"]
 Origin = Literal["declared", "given", "assumed", "ends", "unsaid", "nothing", "imported"]
@@ -270,40 +268,15 @@ def declared(node: Node) -> tuple[Scheme, Origin]:
     return NONE, "nothing"
 
 
-def check_scheme(scheme: Scheme, schema: pa.Schema, name: str) -> None:
-    """Refuses a scheme that names unknown columns, or that no punctuation can satisfy."""
-    if scheme.kind == "any":
-        raise ContractError(
-            f"the source '{name}' declares 'any', which promises nothing.", remedy="Name its templates."
-        )
-    for template in scheme:
-        for column, mark in template.marked.items():
-            if column != TIME and column not in schema.names:
-                raise ContractError(
-                    f"the scheme of '{name}' marks '{column}', which is not there.",
-                    remedy=closest(column, [TIME, *schema.names]),
-                )
-            if column != TIME:
-                _check_mark(column, mark, schema.field(column).type, name)
-
-
-def _check_mark(column: str, mark: Mark, type_: pa.DataType, name: str) -> None:
-    if pa.types.is_nested(type_):
-        raise ContractError(
-            f"the scheme of '{name}' marks '{column}', but no punctuation speaks of columns of type {type_}.",
-            remedy="Select a field of it into a column of its own, and mark that.",
-        )
-    if mark == "+" and pa.types.is_boolean(type_):
-        raise ContractError(
-            f"the scheme of '{name}' promises progress on '{column}', but a column of type {type_} "
-            "cannot move on without end.",
-            remedy=f"Write {column}:# for punctuation on its values.",
-        )
-
-
 def _check_agreement(node: Node, name: str, scheme: Scheme) -> None:
     """Refuses a scheme that contradicts what the source's policy does."""
     says = getattr(node, "declares", None)
+    own = getattr(node, "scheme", None)
+    if own is not None and scheme != own:
+        raise ContractError(
+            f"the source '{name}' is given {scheme}, but it declares {own} where it is read.",
+            remedy="Say it in one place: in_data(..., gives=...).",
+        )
     if says is None or "*" in says:
         return
     strange = [t for t in scheme if t.payload]

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 
 from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step, longest
 from caesura.contracts.derive import frees
-from caesura.contracts.scheme import Scheme
-from caesura.contracts.template import ContractError, Template
 from caesura.contracts.verdict import found
 from caesura.errors import closest
 from caesura.plan import OWN, Holding, Node
+from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.template import ContractError, Template
 
 Count = Callable[[int], int]
 """At most so many events start within a stretch of so many ticks."""

@@ -27,10 +27,10 @@ from caesura.contracts.accordance import Link, consistent, flows
 from caesura.contracts.advice import minimal_punctuation, remedies
 from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
 from caesura.contracts.contract import Contract
-from caesura.contracts.scheme import Scheme
-from caesura.contracts.template import ContractError, Template
 from caesura.contracts.verdict import Verdict, found
 from caesura.plan import Node
+from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.template import ContractError, Template
 
 
 def check(
@@ -125,7 +125,7 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
         elif step.origin == "unsaid":
             yield (
                 f"'{name}' may find any punctuation in its data. "
-                f"Say which with schemes={{'{name}': '{{[[...]]}}'}}."
+                "Say which with in_data(..., gives='{[[...]]}')."
             )
         values = sorted({n for t in step.scheme for n in t.payload if t[n] == "#"}) if step.origin else []
         if values and not unsafe:

@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from caesura.contracts.scheme import ANY_SCHEME, NONE, Scheme
-from caesura.contracts.template import ContractError, Template
+from caesura.punctuation.scheme import ANY_SCHEME, NONE, Scheme
+from caesura.punctuation.template import ContractError, Template
 
 __all__ = ["ANY_SCHEME", "NONE", "Contract", "covered", "match", "mounted"]
 

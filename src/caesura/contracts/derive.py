@@ -15,10 +15,10 @@ from typing import Literal
 
 from caesura.contracts.contract import Contract
 from caesura.contracts.rules import Rule
-from caesura.contracts.scheme import NONE, Scheme, minimal
-from caesura.contracts.template import Template
 from caesura.plan import OWN, Holding, Need
 from caesura.punctuation import TIME
+from caesura.punctuation.scheme import NONE, Scheme, minimal
+from caesura.punctuation.template import Template
 
 Ends = Literal["bounded", "finite", "never"]
 """What is known of lifetimes: a longest one, that each ends, or nothing."""

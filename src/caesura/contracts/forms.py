@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from caesura.contracts.contract import Contract
-from caesura.contracts.scheme import Scheme
-from caesura.contracts.template import ContractError, Template
+from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.template import ContractError, Template
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 from caesura.contracts.derive import Derived, Ends, derive
 from caesura.contracts.rules import Rule, rule_of
-from caesura.contracts.scheme import Scheme
-from caesura.contracts.template import Template
 from caesura.plan import Node
+from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.template import Template
 
 
 @dataclass(frozen=True)

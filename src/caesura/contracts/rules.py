@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from caesura.contracts.samples import sample_value
-from caesura.contracts.scheme import NONE, Scheme
-from caesura.contracts.template import Template, template_of
 from caesura.errors import PlanError
 from caesura.plan import Holding, Node
 from caesura.punctuation import NULL, TIME, Pattern, Values, lt, value
+from caesura.punctuation.scheme import NONE, Scheme
+from caesura.punctuation.template import Template, template_of
 
 Names = tuple[str, ...]
 Share = Callable[[int, Template], Template | None]

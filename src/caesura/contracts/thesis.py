@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from caesura.contracts.rules import Rule
-from caesura.contracts.template import Template
 from caesura.plan import Holding, Need
+from caesura.punctuation.template import Template
 
 
 def select(names: Iterable[str]) -> Rule:

@@ -9,10 +9,10 @@ from typing import Literal
 from caesura.contracts.analysis import Step
 from caesura.contracts.contract import Contract
 from caesura.contracts.derive import Unmet
-from caesura.contracts.scheme import Scheme
 from caesura.errors import PlanError
 from caesura.plan import OWN
 from caesura.punctuation import TIME
+from caesura.punctuation.scheme import Scheme
 
 MOST_SHOWN = 12
 FindingKind = Literal["state", "result", "unsaid"]

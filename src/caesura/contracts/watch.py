@@ -4,7 +4,7 @@ Condition 1: every punctuation conforms to a template (or says less than one tha
 every event is covered, for each template, by a punctuation of its form (or one that says more). The end
 of input, the punctuation on everything, covers all that came before it.
 
->>> from caesura.contracts.scheme import Scheme
+>>> from caesura.punctuation.scheme import Scheme
 >>> from caesura.events import parse
 >>> watch = Watch(Scheme.parse("{[[time:+, id:-]], [[time:-, id:#]]}"))
 >>> watch.see(parse(" LE RE | id |\\n 1 2 | 7 | +\\n-- 5 --\\n-- definite: id = 8 --"))
@@ -21,12 +21,12 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from caesura.contracts.scheme import NONE, Scheme
-from caesura.contracts.template import ContractError, Template, pieces, template_of
 from caesura.errors import StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.punctuation import TIME, Intent, Pattern
+from caesura.punctuation.scheme import NONE, Scheme
+from caesura.punctuation.template import ContractError, Template, pieces, template_of
 
 Reading = Literal["exact", "implied"]
 """The thesis' letter, or also what says less (condition 1) and more (condition 2) than a template."""

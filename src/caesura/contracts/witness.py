@@ -29,11 +29,11 @@ import pyarrow as pa
 
 from caesura.contracts.analysis import Step, longest
 from caesura.contracts.samples import sample_value
-from caesura.contracts.template import Template
 from caesura.contracts.verdict import Verdict
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.punctuation import INFINITY, TIME, Pattern, Punctuation, le, lt, one_of
+from caesura.punctuation.template import Template
 
 RECENT = 12
 """For so many ticks a value goes on being named where time is promised value by value."""

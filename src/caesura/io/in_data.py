@@ -21,6 +21,7 @@ from caesura.events.columns import validity
 from caesura.kernels.hashing import I64
 from caesura.plan import Raw
 from caesura.punctuation import Intent, Pattern
+from caesura.punctuation.scheme import Scheme
 
 
 class Marks(NamedTuple):
@@ -33,28 +34,35 @@ class Marks(NamedTuple):
     """(reason, row) of texts that are no definite punctuation."""
 
 
-def find_marks(raw: Raw, column: str | None, schema: pa.Schema) -> Marks:
-    """Tells the punctuation of a batch from its events."""
+def find_marks(raw: Raw, column: str | None, schema: pa.Schema, given: Scheme | None = None) -> Marks:
+    """Tells the punctuation of a batch from its events; what a source does not declare is told, not taken."""
     rows = raw.batch.num_rows
-    patterns = sorted(raw.punctuations, key=lambda mark: mark[0])
+    marks: list[tuple[int, Pattern | str]] = list(raw.punctuations)
     offsets = np.arange(raw.offset, raw.offset + rows)
-    if column is None or raw.batch.column(column).null_count == rows:
-        return Marks(raw.batch, offsets, patterns, [])
-    texts = raw.batch.column(column)
-    valid = validity(texts)
-    at = np.flatnonzero(valid) if len(valid) else np.arange(rows)
-    unreadable: list[tuple[str, int]] = []
-    for place, text in zip(at.tolist(), texts.take(pa.array(at)).to_pylist(), strict=True):
-        read = _read(text, schema)
-        if isinstance(read, Pattern):
-            patterns.append((place, read))
-        else:
-            unreadable.append((read, place))
-    patterns.sort(key=lambda mark: mark[0])
-    events = np.setdiff1d(np.arange(rows), at, assume_unique=True)
-    before = np.searchsorted(events, [place for place, _ in patterns])
-    moved = [(int(n), pattern) for n, (_, pattern) in zip(before, patterns, strict=True)]
-    return Marks(take_rows(raw.batch, events), offsets[events], moved, unreadable)
+    batch, events = raw.batch, np.arange(rows)
+    if column is not None and raw.batch.column(column).null_count < rows:
+        texts = raw.batch.column(column)
+        valid = validity(texts)
+        at = np.flatnonzero(valid) if len(valid) else np.arange(rows)
+        read = [_read(text, schema) for text in texts.take(pa.array(at)).to_pylist()]
+        marks += zip(at.tolist(), read, strict=True)
+        events = np.setdiff1d(events, at, assume_unique=True)
+        batch = take_rows(raw.batch, events)
+    if not marks:
+        return Marks(batch, offsets[events], [], [])
+    told = [(place, _declared(mark, given)) for place, mark in sorted(marks, key=lambda mark: mark[0])]
+    taken = [(place, mark) for place, mark in told if isinstance(mark, Pattern)]
+    before = np.searchsorted(events, [place for place, _ in taken])
+    patterns = [(int(n), pattern) for n, (_, pattern) in zip(before, taken, strict=True)]
+    unreadable = [(mark, place) for place, mark in told if isinstance(mark, str)]
+    return Marks(batch, offsets[events], patterns, unreadable)
+
+
+def _declared(mark: Pattern | str, given: Scheme | None) -> Pattern | str:
+    """The punctuation, or why it is not taken."""
+    if isinstance(mark, str) or given is None or given.admits(mark):
+        return mark
+    return f"punctuation '{mark}': the source declares {given} only"
 
 
 _MOMENT = re.compile(r"(\btime\s*(?:<=|>=|<|>|=)\s*)'?(\d{4}-\d\d-\d\d[^,']*)'?")

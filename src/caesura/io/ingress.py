@@ -37,6 +37,7 @@ from caesura.io.shape import REASONS, Shape, Shaped
 from caesura.kernels.hashing import I64, Mask
 from caesura.plan import Counters, Ingress, Raw
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Promises, Punctuation, cti
+from caesura.punctuation.scheme import Scheme
 
 Lateness = Literal["reject", "adjust"]
 UNMATCHED = "retract matches no event"
@@ -55,6 +56,8 @@ class Rules:
     limit: int = LIMIT
     punctuates: bool = False
     """Whether promises on more than time may be found in the input."""
+    scheme: Scheme | None = None
+    """The forms of punctuation that the source declares; None where it does not say."""
 
 
 class SourceIngress(Ingress):
@@ -92,7 +95,7 @@ class SourceIngress(Ingress):
         if raw.top is not None:
             self.lanes.advance(lane, raw.top)
             self.since += raw.skipped
-        marks = find_marks(raw, self.rules.policy.column, self.rules.schema)
+        marks = find_marks(raw, self.rules.policy.column, self.rules.schema, self.rules.scheme)
         for reason, position in marks.unreadable:
             self._note(reason, lane, raw.offset + position)
         shaped = self.rules.shape.cut(marks.batch, self.rules.schema)

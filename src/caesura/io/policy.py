@@ -39,6 +39,8 @@ class Policy:
     """A lane silent for so long of clock time no longer holds the CTI back."""
     column: str | None = None
     """A column whose non-null texts are punctuation; such rows are no events."""
+    scheme: str | None = None
+    """The forms of the punctuation in the column, such as ``{[[id:#]]}``; None where any may come."""
     node: Node | None = None
     """A step whose CTIs become ours."""
     closes: bool = True
@@ -62,8 +64,12 @@ class Policy:
         """The attributes that punctuation comes on while input lasts: 'time', 'any' or 'nothing'."""
         if self.column is not None:
             return "any"
-        timely = self.lag is not None or self.clock_lag is not None or self.node is not None
-        return "time" if timely else "nothing"
+        return "time" if self.timely else "nothing"
+
+    @property
+    def timely(self) -> bool:
+        """Whether time is promised, whatever the data says."""
+        return self.lag is not None or self.clock_lag is not None or self.node is not None
 
     @property
     def key(self) -> str:
@@ -94,7 +100,7 @@ class Policy:
         if self.clock_lag is not None:
             ways.append(f"time: {self.clock_lag} behind the clock, read every {self.beat}")
         if self.column is not None:
-            ways.append(f"any: where '{self.column}' says so")
+            ways.append(f"{self.scheme or 'any'}: where '{self.column}' says so")
         if self.node is not None:
             ways.append(f"time: when '{self.node.step}' gives it")
         if self.closes:
@@ -140,9 +146,13 @@ def at_end(*, closes: bool = True) -> Policy:
     return Policy(closes=closes)
 
 
-def in_data(column: str = "punct", *, closes: bool = True) -> Policy:
-    """Punctuation found in the data: rows whose column holds a text such as ``time < 20, id = 4``."""
-    return Policy(column=column, closes=closes)
+def in_data(column: str = "punct", *, gives: str | None = None, closes: bool = True) -> Policy:
+    """Punctuation found in the data: rows whose column holds a text such as ``time < 20, id = 4``.
+
+    ``gives`` declares its forms, such as ``"{[[time:+]], [[id:#]]}"``: then `check` knows what comes, and
+    punctuation of another form is not taken, but told in the late table.
+    """
+    return Policy(column=column, scheme=gives, closes=closes)
 
 
 def imported(node: Node, *, closes: bool = True) -> Policy:

@@ -26,6 +26,8 @@ from caesura.io.pruning import Pruning
 from caesura.io.shape import Shape
 from caesura.plan import OUTPUT_ONLY, OWN, FeedbackRule, Holding, Need, Properties, Raw, SourceNode
 from caesura.punctuation import Pattern
+from caesura.punctuation.scheme import Scheme, check_scheme
+from caesura.punctuation.template import Template
 
 
 @runtime_checkable
@@ -88,7 +90,9 @@ class Source(SourceNode):
         self._check_column(raw)
         consumed = {*self.shape.columns, self.policy.column}
         payload = [f.with_name(self.shape.named(f.name)) for f in raw if f.name not in consumed]
-        return plain_schema(pa.schema(payload))
+        made = plain_schema(pa.schema(payload))
+        object.__setattr__(self, "_scheme", self._declared(made))
+        return made
 
     def _check_column(self, raw: pa.Schema) -> None:
         column = self.policy.column
@@ -133,6 +137,22 @@ class Source(SourceNode):
         if self.policy.gives == "any" or self.reader.punctuates:
             return ("*",)
         return ("time",) if self.policy.gives == "time" else ()
+
+    @property
+    def scheme(self) -> Scheme | None:
+        """The forms of punctuation that the data is declared to hold, and time if the policy gives it."""
+        return self._scheme  # type: ignore[attr-defined, no-any-return]
+
+    def _declared(self, payload: pa.Schema) -> Scheme | None:
+        if self.policy.scheme is None:
+            return None
+        names = ("time", *payload.names)
+        own = Scheme.parse(self.policy.scheme, names)
+        check_scheme(own, payload, self.step)
+        timely = (
+            self.policy.lag is not None or self.policy.clock_lag is not None or self.policy.node is not None
+        )
+        return Scheme.of(*own, Template.of(names, {"time": "+"})) if timely else own
 
     def narrowed(self, wanted: set[str]) -> Source:
         """The same source, read without the columns that nobody wants."""
@@ -184,6 +204,7 @@ class Source(SourceNode):
             self.reader.lanes,
             self.limit,
             any_promise,
+            self.scheme,
         )
         return SourceIngress(rules)
 

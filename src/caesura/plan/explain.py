@@ -40,6 +40,9 @@ def told(given: Given) -> str:
 
 def carried(node: Node, inputs: list[Given]) -> Given:
     """Which kinds of punctuation leave a step, asked of its own rule with sample patterns."""
+    scheme = getattr(node, "scheme", None)
+    if scheme is not None:
+        return frozenset(tuple(sorted(template.marked)) for template in scheme if template.marked)
     declared = getattr(node, "declares", None)
     if declared is not None:
         return frozenset((name,) for name in declared)

@@ -76,7 +76,7 @@ class Mapper:
 
     def map(self, raw: Raw, order: tuple[Any, ...], *, closes: bool = False) -> Iterator[Packet]:
         """The packets that a chunk of raw rows makes: rows for some buckets, tidings for all."""
-        marks = find_marks(raw, self.source.policy.column, self.source.schema)
+        marks = find_marks(raw, self.source.policy.column, self.source.schema, self.source.scheme)
         for reason, position in marks.unreadable:
             self._flawed.note(reason, lane=raw.lane, offset=raw.offset + position)
         shaped = self.source.shape.cut(marks.batch, self.source.schema)

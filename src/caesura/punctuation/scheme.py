@@ -16,8 +16,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from caesura.contracts.template import ContractError, Template
-from caesura.punctuation import TIME
+import pyarrow as pa
+
+from caesura.errors import closest
+from caesura.punctuation import TIME, Pattern
+from caesura.punctuation.template import ContractError, Mark, Template, pieces, template_of
 
 Kind = Literal["some", "any", "none"]
 _WORDS: dict[str, Kind] = {"any": "any", "↻": "any", "◯": "any", "none": "none", "∅": "none", "{}": "none"}
@@ -78,6 +81,21 @@ class Scheme:
         """What a stream with this scheme promises, for messages."""
         return " and ".join(t.in_words for t in self) if self.kind == "some" else "no punctuation"
 
+    def admits(self, pattern: Pattern) -> bool:
+        """Whether a punctuation has the form of a template, or says less than one; its end always may.
+
+        >>> given = Scheme.parse("{[[time:-, id:#]]}")
+        >>> [given.admits(p) for p in (Pattern(id=7), Pattern.before(5), Pattern())]
+        [True, False, True]
+        """
+        if not pattern.attributes or self.kind == "any":
+            return True
+        for piece in pieces(pattern):
+            form = template_of(piece, next(iter(self)).names) if self.templates else None
+            if form is None or not any(t.implies(form) for t in self.templates):
+                return False
+        return True
+
     def least(self) -> Scheme:
         """Without the templates that another one says already.
 
@@ -103,6 +121,37 @@ def minimal(templates: Iterable[Template]) -> list[Template]:
         if not any(other.implies(template) for other in kept):
             kept.append(template)
     return kept
+
+
+def check_scheme(scheme: Scheme, schema: pa.Schema, name: str) -> None:
+    """Refuses a scheme that names unknown columns, or that no punctuation can satisfy."""
+    if scheme.kind == "any":
+        raise ContractError(
+            f"the source '{name}' declares 'any', which promises nothing.", remedy="Name its templates."
+        )
+    for template in scheme:
+        for column, mark in template.marked.items():
+            if column != TIME and column not in schema.names:
+                raise ContractError(
+                    f"the scheme of '{name}' marks '{column}', which is not there.",
+                    remedy=closest(column, [TIME, *schema.names]),
+                )
+            if column != TIME:
+                _check_mark(column, mark, schema.field(column).type, name)
+
+
+def _check_mark(column: str, mark: Mark, type_: pa.DataType, name: str) -> None:
+    if pa.types.is_nested(type_):
+        raise ContractError(
+            f"the scheme of '{name}' marks '{column}', but no punctuation speaks of columns of type {type_}.",
+            remedy="Select a field of it into a column of its own, and mark that.",
+        )
+    if mark == "+" and pa.types.is_boolean(type_):
+        raise ContractError(
+            f"the scheme of '{name}' promises progress on '{column}', but a column of type {type_} "
+            "cannot move on without end.",
+            remedy=f"Write {column}:# for punctuation on its values.",
+        )
 
 
 def _order(template: Template) -> tuple[int, tuple[tuple[bool, str, str], ...]]:
