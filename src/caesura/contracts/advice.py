@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
-from caesura.contracts.analysis import Analysis, Assumptions, Step, declared, is_source
+from caesura.contracts.analysis import (
+    Analysis,
+    Assumptions,
+    Step,
+    declared,
+    is_source,
+    lacks_nothing,
+    lasting_guards,
+)
 from caesura.contracts.orders import orders, rebuilt
 from caesura.contracts.rules import attributes
 from caesura.contracts.verdict import Remedy
@@ -22,7 +31,7 @@ MOST_KEYS = 3
 
 def is_safe(steps: Sequence[Step]) -> bool:
     """Whether no step lacks anything."""
-    return not any(step.derived.unmet or step.rule.unsaid for step in steps)
+    return lacks_nothing(steps)
 
 
 def minimal_punctuation(analysis: Analysis, given: Assumptions, most: int = 3) -> list[frozenset[Addition]]:
@@ -66,7 +75,7 @@ def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
     yield from _few(analysis, given, steps)
     yield from _lifetimes(analysis, given, steps)
     yield from _windows(analysis, given, steps)
-    yield from _progress(analysis, given, steps)
+    yield from _other_options(analysis, given, steps)
     for plan, text in orders(analysis.root):
         if is_safe(Analysis(plan).run(given)):
             yield Remedy(f"join in another order: {text}")
@@ -75,9 +84,9 @@ def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
 
 def _candidates(analysis: Analysis, given: Assumptions) -> Iterator[Addition]:
     """Templates that a source does not give yet, on time and on columns that some step waits for."""
-    wanted = {
-        name for step in analysis.run(given) for unmet in step.derived.unmet for name in unmet.need.columns
-    }
+    steps = analysis.run(given)
+    wanted = {name for step in steps for unmet in step.derived.unmet for name in unmet.need.columns}
+    wanted |= {name for step in steps for _, form in lasting_guards(steps, step) for name in form.payload}
     total = sum(len(node.schema.names) for node in analysis.sources)
     count = 0
     for node in analysis.sources:
@@ -190,10 +199,24 @@ def _windows(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
             )
 
 
-def _progress(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
-    """Another way for a loop to know how far it has come."""
+OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
+    ("fixpoint", "progress", "hybrid", "take progress='hybrid' in {}"),
+    (
+        "impute",
+        "budget",
+        None,
+        "take no budget in {}, or a pace(...) behind it, which strikes what is too late",
+    ),
+)
+"""Another setting of a kind of step: its option, the value to try, and how to say it."""
+
+
+def _other_options(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
+    """Steps with another setting."""
     for step in steps:
-        if getattr(step.node, "progress", None) == "high_water":
-            other = replace(step.node, progress="hybrid")  # type: ignore[call-arg]
+        for kind, option, value, text in OPTIONS:
+            if step.node.kind != kind or getattr(step.node, option) == value:
+                continue
+            other: Node = replace(step.node, **{option: value})
             if is_safe(Analysis(rebuilt(analysis.root, step.node, other)).run(given)):
-                yield Remedy(f"take progress='hybrid' in {step.title}")
+                yield Remedy(text.format(step.title))

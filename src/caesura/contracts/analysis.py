@@ -6,13 +6,15 @@ steps' own rules, so that nothing has to be chosen and shared sub-plans are exac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from caesura.contracts.contract import covered
 from caesura.contracts.derive import Derived, Ends, derive, leaving
-from caesura.contracts.rules import Rule, attributes, rule_of
+from caesura.contracts.rules import Rule, attributes, is_registered, rule_of
+from caesura.contracts.talk import OUTPUT, Answers, conversation, form_of, tells
 from caesura.errors import closest
 from caesura.plan import Node, Properties, SourceNode, walk
 from caesura.punctuation import TIME
@@ -53,6 +55,8 @@ class Step:
     origin: Origin | None = None
     source: str = ""
     """What a source is called."""
+    answers: Answers = field(default_factory=Answers)
+    """What the step does about feedback in this plan."""
 
     @property
     def scheme(self) -> Scheme:
@@ -113,8 +117,24 @@ class Analysis:
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """The steps' rules; shares are remembered."""
-        return tuple(self._remembering(i, rule_of(node)) for i, node in enumerate(self.nodes))
+        """The steps' rules, with what they are told and tell in this plan; shares are remembered."""
+        made = [self._remembering(i, rule_of(node)) for i, node in enumerate(self.nodes)]
+        for i, (node, answers) in enumerate(zip(self.nodes, self.talk, strict=True)):
+            if answers.sent and not is_registered(node):
+                made[i] = replace(made[i], feedback_out=tells(node, answers.sent))
+        return tuple(made)
+
+    @cached_property
+    def talk(self) -> list[Answers]:
+        """What each step hears of its consumers, does about it, and says itself."""
+        return conversation(self.nodes)
+
+    def _struck(self, number: int) -> dict[int, Scheme]:
+        node, struck = self.nodes[number], self.talk[number].struck
+        return {
+            port: Scheme.of(*(form_of(p, attributes(node.inputs[port].schema)) for p in some))
+            for port, some in struck.items()
+        }
 
     def _remembering(self, number: int, rule: Rule) -> Rule:
         def share(port: int, template: Template) -> Template | None:
@@ -149,7 +169,7 @@ class Analysis:
                 steps.append(self._returning(number, node, loops[node.opens]))
             else:
                 steps.append(self._step(number, node, before, given))
-        return tuple(steps)
+        return tuple(replace(step, answers=a) for step, a in zip(steps, self.talk, strict=True))
 
     def _returning(self, number: int, node: Node, around: Around) -> Step:
         scheme = Scheme.of(Template.of(attributes(node.schema), {TIME: "+"})) if around.timely else NONE
@@ -172,7 +192,8 @@ class Analysis:
             return Step(number, node, inputs, rule, derived, lives, known, few, origin, name)
         known = node.derive(*(step.properties for step in before))
         few = self._few(number, before)
-        derived = derive(rule, schemes, [step.ends for step in before], few=_first(before))
+        lives_before = [step.ends for step in before]
+        derived = derive(rule, schemes, lives_before, few=_first(before), struck=self._struck(number))
         lives = _ends(node, before, known) if node.fingerprint not in given.ending else "bounded"
         return Step(number, node, inputs, rule, derived, lives, known, few)
 
@@ -217,6 +238,26 @@ class Analysis:
         for name in {*given.schemes, *given.lifetimes, *given.few}:
             if name not in known:
                 raise ContractError(f"the plan has no source '{name}'.", remedy=closest(name, known))
+
+
+def lasting_guards(steps: Sequence[Step], step: Step) -> Iterator[tuple[int, Template]]:
+    """The guards of a step that go up, pile up value by value, and never go: where, and their forms.
+
+    One that only moves on is a single bound, and one that stands is there until it is withdrawn.
+    """
+    for guard in step.answers.guards:
+        inside = guard.port != OUTPUT
+        edge = steps[step.inputs[guard.port]] if inside else step
+        form = form_of(guard.pattern, attributes(edge.node.schema))
+        piles = any(mark == "#" for mark in form.marked.values())
+        if guard.mounted and not guard.standing and piles and not covered(form, [edge.scheme]):
+            yield guard.port, form
+
+
+def lacks_nothing(steps: Sequence[Step]) -> bool:
+    """Whether every step gives all guarantees."""
+    plain = not any(step.derived.unmet or step.rule.unsaid for step in steps)
+    return plain and not any(any(lasting_guards(steps, step)) for step in steps)
 
 
 def _around(step: Step) -> Around:

@@ -23,11 +23,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 
-from caesura.contracts.accordance import Link, consistent, flows
+from caesura.contracts.accordance import Link, consistent
 from caesura.contracts.advice import minimal_punctuation, remedies
 from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
 from caesura.contracts.contract import Contract
 from caesura.contracts.verdict import Verdict, found
+from caesura.feedback.responder import MOST
 from caesura.plan import Node
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import ContractError, Template
@@ -135,9 +136,24 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
             )
         if step.origin == "ends" and not unsafe:
             yield f"'{name}' is a table: it ends, and its rows stay at most as long as they live."
-    for link in _links(steps):
-        if not flows(_chosen(steps), link):
-            sender, stops = steps[int(link.target)], steps[int(link.source)]
-            yield f"Feedback from step {sender.title} stops at step {stops.title}, which does not take it."
+    yield from _feedback_notes(steps)
     if steps[-1].scheme.kind == "none" and not unsafe:
         yield "No punctuation leaves the plan, so no row of its output is ever marked final."
+
+
+def _feedback_notes(steps: tuple[Step, ...]) -> Iterable[str]:
+    for step in steps:
+        senders = [s for s in steps if step.number in s.inputs]
+        if step.answers.stops:
+            names = " and ".join(s.title for s in senders)
+            why = (
+                "no punctuation would remove its guards"
+                if step.rule.feedback_in.kind == "any"
+                else "it takes none"
+            )
+            yield f"Feedback from step {names} stops at step {step.title}: {why}."
+        if step.node.says() and any(said.standing for said in step.node.says()):
+            yield (
+                f"What step {step.title} asks to leave out stays so until it is taken back; at most {MOST} "
+                "patterns are kept."
+            )

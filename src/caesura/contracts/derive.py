@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
@@ -53,13 +53,16 @@ def derive(
     ends: Sequence[Ends] = (),
     own: Scheme = NONE,
     few: frozenset[str] = frozenset(),
+    struck: Mapping[int, Scheme] = {},
 ) -> Derived:
     """What an operator offers when its inputs obey these schemes; `own` is what a source gives.
 
-    `few` are columns of the first input with a bounded set of values; `ends` what is known of lifetimes.
+    `few` are columns of the first input with a bounded set of values; `ends` what is known of lifetimes;
+    `struck` are the forms of feedback by which rows of an input are let go.
     """
     lifetimes: list[Ends] = list(ends) or ["never" for _ in schemes]
-    unmet = tuple(lack for hold in rule.holds for lack in _lacks(hold, schemes, lifetimes, own, few))
+    holds = [hold for hold in rule.holds if not (hold.struck and _struck(struck.get(hold.rows_of, NONE)))]
+    unmet = tuple(lack for hold in holds for lack in _lacks(hold, schemes, lifetimes, own, few))
     out = own if not rule.inputs or own != NONE else Scheme.of(*leaving(rule, schemes))
     if any(u.hold.holds_back for u in unmet):
         out = Scheme.of(*(t for t in out if t[TIME] == "-"))
@@ -71,6 +74,11 @@ def derive(
         drops=tuple(_dropped(rule, schemes)),
     )
     return Derived(contract, unmet)
+
+
+def _struck(told: Scheme) -> bool:
+    """Whether feedback reaches every row in time: it moves on with time."""
+    return any(set(template.marked) == {TIME} for template in told)
 
 
 def leaving(rule: Rule, schemes: Sequence[Scheme]) -> list[Template]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from caesura.contracts.samples import sample_value
+from caesura.contracts.talk import own_words, takes
 from caesura.errors import PlanError
 from caesura.plan import Holding, Node
 from caesura.punctuation import NULL, TIME, Pattern, Values, lt, value
@@ -61,6 +62,11 @@ def register(kind: type[Node], rule: Callable[[Node], Rule]) -> None:
     _rules[kind] = rule
 
 
+def is_registered(node: Node) -> bool:
+    """Whether a step's kind says its own rule."""
+    return any(kind in _rules for kind in type(node).__mro__)
+
+
 def rule_of(node: Node) -> Rule:
     """The rule of a step: its registered one, or the one that `carry` and `holds` give."""
     for kind in type(node).__mro__:
@@ -76,6 +82,8 @@ def rule_of(node: Node) -> Rule:
         also=None if closed is None else lambda port, template: asked(node, closed, port, template),
         stray=lambda port, template: carried(node, port, template, nulls=False),
         unsaid=holds is None,
+        feedback_in=takes(node),
+        feedback_out=own_words(node),
     )
 
 

@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from caesura.contracts.analysis import Step
+from caesura.contracts.analysis import Step, lasting_guards
 from caesura.contracts.contract import Contract
 from caesura.contracts.derive import Unmet
+from caesura.contracts.talk import OUTPUT
 from caesura.errors import PlanError
 from caesura.plan import OWN
 from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.template import Template
 
 MOST_SHOWN = 12
-FindingKind = Literal["state", "result", "unsaid"]
+FindingKind = Literal["state", "result", "guard", "unsaid"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,18 @@ class Finding:
     unmet: Unmet | None
     given: str
     """What the lacking input gives instead, in words."""
+    guard: tuple[int, Template] | None = None
+    """Where feedback puts up guards that never go, and their form."""
 
     def __str__(self) -> str:
+        if self.guard is not None:
+            port, form = self.guard
+            place = "its output" if port == OUTPUT else _place(self.step, port)
+            named = " or ".join(f"'{name}'" for name in form.marked)
+            return (
+                f"step {self.step.title}: guards of the form {form.brief} at {place} never go, because "
+                f"{place} promises nothing on {named} alone. {self.given}"
+            )
         if self.unmet is None:
             return f"step {self.step.title} does not say what it keeps, so nothing can be promised."
         hold = self.unmet.hold
@@ -45,9 +57,7 @@ class Finding:
         if hold.why:
             return hold.why
         columns = ", ".join(f"'{name}'" for name in need.columns)
-        place = "its input" if len(self.step.inputs) == 1 else f"its {('left', 'right')[need.port % 2]} input"
-        if need.port == OWN:
-            place = "it"
+        place = "it" if need.port == OWN else _place(self.step, need.port)
         match self.unmet.lack:
             case "no punctuation":
                 wanted = TIME if hold.until != "forever" else ""
@@ -59,6 +69,10 @@ class Finding:
                 return (
                     f"events may never end, and {place} promises nothing on {columns or 'all of it'} for good"
                 )
+
+
+def _place(step: Step, port: int) -> str:
+    return "its input" if len(step.inputs) == 1 else f"its {('left', 'right')[port % 2]} input"
 
 
 @dataclass(frozen=True)
@@ -123,6 +137,9 @@ class Verdict:
             head = f"r{step.number} := {step.node.kind}" + (f" {inputs}" if inputs else "")
             yield head + (f": {told}" if told else "")
             yield f"      {step.scheme} | {held(step)}"
+            for port, told in enumerate(step.rule.feedback_out):
+                if told.kind == "some":
+                    yield f"      tells r{step.inputs[port]} what will be ignored: {told}"
 
     def refuse(self) -> None:
         """Raises for an unsafe plan, with what grows and what helps."""
@@ -155,12 +172,14 @@ def found(steps: tuple[Step, ...]) -> Iterator[Finding]:
             yield Finding("unsaid", step, None, "")
         for unmet in step.derived.unmet:
             kind: FindingKind = "result" if unmet.hold.holds_back else "state"
-            yield Finding(kind, step, unmet, _given(steps, step, unmet))
+            yield Finding(kind, step, unmet, _given(steps, step, unmet.need.port))
+        for port, form in lasting_guards(steps, step):
+            yield Finding("guard", step, None, _given(steps, step, port), (port, form))
 
 
-def _given(steps: tuple[Step, ...], step: Step, unmet: Unmet) -> str:
+def _given(steps: tuple[Step, ...], step: Step, port: int) -> str:
     """What the sources behind the lacking input promise."""
-    start = step if unmet.need.port == OWN else steps[step.inputs[unmet.need.port]]
+    start = step if port < 0 else steps[step.inputs[port]]
     sources = [s for s in _behind(steps, start) if s.origin is not None]
     return " ".join(f"'{s.source}' promises {_promised(s)}." for s in sources)
 

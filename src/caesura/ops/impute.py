@@ -14,7 +14,7 @@ Law: with feedback or without, each row is filled with the same value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -116,8 +116,12 @@ class Impute(Node):
         return (FeedbackRule(told.ports, "rows", "input", purges=True),)
 
     def holds(self) -> tuple[Holding, ...]:
-        need = Need(0, tuple(self.schema.names))
-        return (Holding("rows that wait to be filled", 0, (need,), until="forever", holds_back=True),)
+        """Without a budget nothing waits; with one, rows are freed by being filled, or struck by feedback."""
+        if self.budget is None:
+            return ()
+        why = f"more of them may come with an item than its budget of {self.budget} fills"
+        hold = Holding("rows that wait to be filled", 0, (Need(0, ()),), until="forever", why=why)
+        return (replace(hold, holds_back=True, struck=True),)
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         if isinstance(self.by, Archive):

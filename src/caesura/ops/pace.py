@@ -26,7 +26,7 @@ from caesura.events.rows import RowState
 from caesura.feedback.bag import Bag
 from caesura.feedback.responder import assumed
 from caesura.ops.union import Merge, Union
-from caesura.plan import Holding, Need, Operator, shown
+from caesura.plan import Holding, Need, Operator, Said, shown
 from caesura.punctuation import MIN_TIME, Intent, Pattern, Punctuation, lt
 
 KEEP = 10_000
@@ -56,6 +56,15 @@ class Pace(Union):
         return tuple(
             Holding("rows that were too late", port, (Need(port, names),)) for port in range(len(self.inputs))
         )
+
+    def says(self) -> tuple[Said, ...]:
+        if self.tells == "nobody":
+            return ()
+        return tuple(Said(port, self.too_late(0)) for port in range(len(self.inputs)))
+
+    def too_late(self, bound: int) -> Pattern:
+        """What the inputs are told."""
+        return Pattern(LE=lt(bound))
 
     def operator(self) -> Operator:
         return Pacing(self)
@@ -116,11 +125,11 @@ class Pacing(Merge):
 
     def _tell(self) -> None:
         """Tells the inputs how far behind is too late, when that has moved."""
-        if self.node.tells == "nobody" or self.bound <= self._told:
+        if self.bound <= self._told:
             return
         self._told = self.bound
-        message = assumed(Pattern(LE=lt(self.bound)))
-        self.up += [(port, message) for port in range(len(self.bags))]
+        message = assumed(self.node.too_late(self.bound))
+        self.up += [(said.port, message) for said in self.node.says()]
 
     def _progress(self) -> list[Item]:
         """On inserts alone the bound is a promise: nothing before it leaves any more."""

@@ -24,12 +24,14 @@ from caesura.plan import (
     Node,
     Operator,
     Properties,
+    Said,
     Translation,
     definite,
     row_rule,
     shown,
 )
 from caesura.plan.feedback import check_feedback
+from caesura.plan.samples import sample
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, one_of, value
 
 Wish = Literal["assumed", "desired", "demanded"]
@@ -77,6 +79,13 @@ class Instrument(Speaks):
         for name in self.columns:
             self.column(name)
         return super().output_schema()
+
+    def says(self) -> tuple[Said, ...]:
+        if self.tells == "nobody":
+            return ()
+        if self.pattern is not None:
+            return (Said(0, self.pattern),)
+        return (Said(0, sample(self.schema, self.columns).replace("LE", value(0))),)
 
     def operator(self) -> Operator:
         return Instrumented(self)
@@ -164,6 +173,11 @@ class FeedbackFrom(Speaks):
         told = Translation.of(self.schema.names, self.inputs[0].properties)
         return (FeedbackRule((told, None)),)
 
+    def says(self) -> tuple[Said, ...]:
+        if "assumed" not in (self.intent, self.leaving):
+            return ()
+        return (Said(0, sample(self.schema, self.on), standing=True),)
+
     def operator(self) -> Operator:
         return Relaying(self)
 
@@ -235,6 +249,10 @@ class Deadline(Speaks):
     def feedback(self) -> tuple[FeedbackRule, ...]:
         return (FeedbackRule((Translation.of(self.schema.names, self.inputs[0].properties), None)),)
 
+    def says(self) -> tuple[Said, ...]:
+        """Of the source only the time is read."""
+        return (Said(1, Pattern()),)
+
     def operator(self) -> Operator:
         return Waiting(self)
 
@@ -249,7 +267,7 @@ class Waiting(Operator):
         super().__init__(2)
         self.node = node
         self._since = MIN_TIME
-        self.up.append((1, assumed(Pattern())))  # of the source only the time is read
+        self.up += [(said.port, assumed(said.pattern)) for said in node.says()]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if port == 1:

@@ -1,7 +1,7 @@
 """Plans: frozen nodes that check themselves, their properties, and what they print as."""
 
 from caesura.plan.duration import Duration, shown, ticks
-from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, Translation, row_rule
+from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, Said, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
 from caesura.plan.operator import Counters, GivenUp, Operator, Up, aligned, definite
@@ -24,6 +24,7 @@ __all__ = [
     "Operator",
     "Properties",
     "Raw",
+    "Said",
     "SourceNode",
     "Translation",
     "Up",

@@ -129,6 +129,16 @@ class FeedbackRule:
 
 
 @dataclass(frozen=True)
+class Said:
+    """One form of assumed feedback that a step sends by itself, shown by a sample."""
+
+    port: int
+    pattern: Pattern
+    standing: bool = False
+    """Whether it counts until it is withdrawn."""
+
+
+@dataclass(frozen=True)
 class Switches:
     """What a step may do about feedback: act on it, and tell the steps above."""
 

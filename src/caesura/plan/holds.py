@@ -44,6 +44,8 @@ class Holding:
     """Columns such that, of events that never end, at most the last one per value stays; None for no such."""
     each: int = 1
     """How many rows of state one event may make."""
+    struck: bool = False
+    """Whether feedback that covers it frees it as well."""
     why: str = ""
     """Why no punctuation short of the end frees it, in users' words; empty where some does."""
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.events.types import check_schema
-from caesura.plan.feedback import FeedbackRule, Switches
+from caesura.plan.feedback import FeedbackRule, Said, Switches
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
 from caesura.plan.place import here
@@ -126,6 +126,10 @@ class Node:
     def feedback(self) -> tuple[FeedbackRule, ...] | None:
         """How the step answers feedback, the best way first; None where it takes none."""
         return None
+
+    def says(self) -> tuple[Said, ...]:
+        """The forms of assumed feedback that the step sends by itself."""
+        return ()
 
     def keys(self, port: int) -> tuple[str, ...]:
         """The input columns whose equal values must meet in one place; empty when any place will do."""

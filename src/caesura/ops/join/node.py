@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, attributes, reads_time, type_of
-from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Said, Translation
 from caesura.plan.lifetimes import Inside, Whole
-from caesura.punctuation import Image, Pattern, SchemaMapping
+from caesura.punctuation import INFINITY, MIN_TIME, Image, Pattern, SchemaMapping, ge, le, lt
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 HOWS: tuple[How, ...] = ("inner", "left", "right", "full", "semi", "anti")
@@ -183,6 +183,22 @@ class Join(Node):
             Translation(mapping, Whole(1), props) for mapping, props in zip(keys, known, strict=True)
         )
         return FeedbackRule(ports, "groups", purges=True), own
+
+    def says(self) -> tuple[Said, ...]:
+        if not self.thrifty:
+            return ()
+        found = [(port, self.gap(port, MIN_TIME, 0)) for port in (0, 1)]
+        return tuple(Said(port, pattern) for port, pattern in found if pattern is not None)
+
+    def gap(self, port: int, begin: int, settled: int) -> Pattern | None:
+        """The rows of an input on a stretch where the other has none; None where ends may change."""
+        known = self.inputs[port].properties
+        if settled == INFINITY or not known.fixed_ends:
+            return None
+        within = {"LE": lt(settled)} if known.points else {"RE": le(settled)}
+        if begin > MIN_TIME:
+            within["LE"] = ge(begin).intersect(within["LE"]) if "LE" in within else ge(begin)
+        return Pattern(**within)
 
     def keys(self, port: int) -> tuple[str, ...]:
         return tuple(pair[port] for pair in self.on)

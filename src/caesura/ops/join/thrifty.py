@@ -19,7 +19,7 @@ from caesura.feedback.responder import assumed
 from caesura.kernels.hashing import I64
 from caesura.ops.join.node import Join
 from caesura.ops.join.physical import JoinOperator
-from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, ge, le, lt, one_of
+from caesura.punctuation import MIN_TIME, Intent, Pattern, Punctuation, one_of
 
 MANY = 100
 """More keys than this are not asked for by name."""
@@ -85,11 +85,6 @@ class SeekingJoin(JoinOperator):
         if begin >= settled:
             return
         self._said[port] = settled
-        other = self.node.inputs[1 - port].properties
-        if settled == INFINITY or not other.fixed_ends:
-            return
-        ending = {"LE": lt(settled)} if other.points else {"RE": le(settled)}
-        if begin > MIN_TIME:
-            low = ge(begin)
-            ending["LE"] = low.intersect(ending["LE"]) if "LE" in ending else low
-        self.up.append((1 - port, assumed(Pattern(**ending))))
+        told = self.node.gap(1 - port, begin, settled)
+        if told is not None:
+            self.up.append((1 - port, assumed(told)))

@@ -1,0 +1,172 @@
+"""Feedback in a plan before it runs: who says what to whom, which guards go up, and where it stops.
+
+Read from the rules that answer feedback at run time (`Node.feedback`, `Node.says`), consumers first. A
+pattern's form keeps what punctuation could ever cover: `time` up to a bound, values, or up to a value.
+
+>>> from caesura.punctuation import ge, lt
+>>> print(form_of(Pattern(LE=lt(9), id=4, speed=ge(50)), ["time", "id", "speed"]))
+[[time:+, id:#, speed:-]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from caesura.plan import FeedbackRule, Node, Said
+from caesura.plan.explain import Given, carried
+from caesura.plan.feedback import as_definite, could_go
+from caesura.punctuation import TIME, Pattern, Values
+from caesura.punctuation.scheme import ANY_SCHEME, NONE, Scheme
+from caesura.punctuation.template import Template
+
+OUTPUT = -1
+"""The port of guards at a step's output."""
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A guard that a step puts up when feedback of some form comes."""
+
+    port: int
+    pattern: Pattern
+    standing: bool
+    mounted: bool
+    """Whether it goes up at all: one that no punctuation of the plan can remove does not."""
+
+
+@dataclass
+class Answers:
+    """What one step hears, does and says."""
+
+    heard: list[Said] = field(default_factory=list)
+    guards: list[Guarded] = field(default_factory=list)
+    struck: dict[int, list[Pattern]] = field(default_factory=dict)
+    """Per input, the rows that are let go at once."""
+    sent: dict[int, list[Said]] = field(default_factory=dict)
+    stops: bool = False
+    """Whether what came had no effect here, nor went on."""
+
+
+def conversation(nodes: Sequence[Node]) -> list[Answers]:
+    """Every step's answers, if each says all that it may; the last step's consumer says nothing."""
+    place = {node.fingerprint: i for i, node in enumerate(nodes)}
+    kinds: list[Given] = []
+    for node in nodes:
+        kinds.append(carried(node, [kinds[place[child.fingerprint]] for child in node.inputs]))
+    ears: list[list[tuple[int, int]]] = [[] for _ in nodes]
+    for i, node in enumerate(nodes):
+        for port, child in enumerate(node.inputs):
+            ears[place[child.fingerprint]].append((i, port))
+    answers = [Answers() for _ in nodes]
+    for i in reversed(range(len(nodes))):
+        told = [answers[consumer].sent.get(port, []) for consumer, port in ears[i]]
+        own = [*(kinds[place[child.fingerprint]] for child in nodes[i].inputs), kinds[i]]
+        answers[i] = _answers(nodes[i], _agreed(told) if i < len(nodes) - 1 else [], own)
+    return answers
+
+
+def _agreed(told: Sequence[Sequence[Said]]) -> list[Said]:
+    """What all consumers assume together."""
+    found = []
+    for some in product(*told) if told else ():
+        pattern = some[0].pattern
+        for other in some[1:]:
+            pattern = pattern.intersect(other.pattern)
+        if not pattern.is_empty:
+            found.append(Said(0, pattern, any(said.standing for said in some)))
+    return found
+
+
+def _answers(node: Node, heard: list[Said], kinds: Sequence[Given]) -> Answers:
+    answers = Answers(heard)
+    for said in node.says():
+        answers.sent.setdefault(said.port, []).append(said)
+    rules = node.feedback()
+    for said in heard if rules is not None else ():
+        _answer(answers, node, rules or (), said, kinds)
+    acted = any(guard.mounted for guard in answers.guards) or any(answers.struck.values())
+    passed = len(node.says()) < sum(map(len, answers.sent.values()))
+    answers.stops = bool(heard) and not acted and not passed
+    return answers
+
+
+def _answer(
+    answers: Answers, node: Node, rules: Iterable[FeedbackRule], said: Said, kinds: Sequence[Given]
+) -> None:
+    """What the first rule that fits does, as at run time."""
+
+    def guard(port: int, pattern: Pattern) -> None:
+        if node.switches.exploit and not pattern.is_empty:
+            mounted = said.standing or could_go(pattern, kinds[port])
+            answers.guards.append(Guarded(port, pattern, said.standing, mounted))
+
+    for rule in rules:
+        told = rule.up(said.pattern)
+        if told is None:
+            continue
+        if (
+            rule.means == "groups"
+            or (rule.means == "rows" and rule.guard == "output")
+            or (rule.means == "sides" and not rule.purges)
+        ):
+            guard(OUTPUT, said.pattern)
+        for port, pattern in enumerate(told):
+            if pattern is None or pattern.is_empty:
+                continue
+            if rule.means != "rows" or rule.guard == "input":
+                guard(port, pattern)
+            if rule.purges and rule.means != "groups" and node.switches.exploit:
+                answers.struck.setdefault(port, []).append(pattern)
+            if node.switches.propagate:
+                answers.sent.setdefault(port, []).append(Said(port, pattern, said.standing))
+        return
+    guard(OUTPUT, said.pattern)
+
+
+def _at_output(rule: FeedbackRule) -> bool:
+    """Whether a rule keeps covered rows back at the output, besides what it does above."""
+    match rule.means:
+        case "rows":
+            return rule.guard == "output"
+        case "sides":
+            return not rule.purges
+    return True
+
+
+def form_of(pattern: Pattern, names: Iterable[str]) -> Template:
+    """The form of what a feedback pattern matches, or more."""
+    known = tuple(names)
+    told = {name: _mark(name, values) for name, values in as_definite(pattern).items()}
+    return Template.of(known, {name: mark for name, mark in told.items() if name in known})
+
+
+def _mark(name: str, values: Values) -> str:
+    parts = values.intervals
+    bounded = not parts or parts[-1].hi is not None
+    if name != TIME and all(part.is_point for part in parts):
+        return "#"
+    return "+" if bounded else "-"
+
+
+def takes(node: Node) -> Scheme:
+    """The feedback that a step takes: any, of which it acts on what is covered; or none."""
+    return NONE if node.feedback() is None else ANY_SCHEME
+
+
+def tells(node: Node, sent: Mapping[int, Sequence[Said]]) -> tuple[Scheme, ...]:
+    """The forms of feedback sent to each input."""
+    found = []
+    for port, child in enumerate(node.inputs):
+        names = (TIME, *child.schema.names)
+        found.append(Scheme.of(*{form_of(said.pattern, names) for said in sent.get(port, ())}))
+    return tuple(found)
+
+
+def own_words(node: Node) -> tuple[Scheme, ...]:
+    """The forms of feedback that a step sends to each input by itself."""
+    sent: dict[int, list[Said]] = {}
+    for said in node.says():
+        sent.setdefault(said.port, []).append(said)
+    return tells(node, sent)
