@@ -10,10 +10,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+
 from caesura.contracts import Scheme, Template, Verdict, Watch
 from caesura.contracts.analysis import may_come
 from caesura.events import Item, Page
+from caesura.expr import col
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
+from caesura.ops.impute import Impute
 from caesura.ops.join import Join
 from caesura.plan import Node
 from caesura.punctuation import INFINITY, NULL, TIME, Intent, Pattern, Punctuation, Values, lt, value
@@ -64,9 +68,38 @@ PART_OF_A_KEY = (
         inputs=(PAIRED,),
     ),
 )
+POINTS = InputSpec({"id": "key", "s": "name", "n": "int"}, lifetimes="points", insert_only=True, max_rows=5)
+OTHER_POINTS = InputSpec({"id": "key", "m": "key"}, lifetimes="points", insert_only=True, max_rows=5)
+
+
+def sevens(batch: pa.RecordBatch) -> list[int]:
+    return [7] * batch.num_rows
+
+
+def filled(rows: Rows) -> Rows:
+    return [(le, re, {**p, "n": 7 if p["n"] is None else p["n"]}) for le, re, p in rows]
+
+
+SPEAKING = tuple(
+    LawCase(
+        f"join, {way}",
+        build=lambda a, b, way=way: Join(inputs=(a, b), on=(("id", "id"),), **{way: True}),
+        oracle=lambda a, b, **_: oracles.join(a, b, on=[("id", "id")], how="inner"),
+        inputs=(POINTS, OTHER_POINTS),
+    )
+    for way in ("thrifty", "impatient")
+)
+FILLING = LawCase(
+    "impute",
+    build=lambda a: Impute(inputs=(a,), value="n", by=sevens, missing=col("n").is_null()),
+    oracle=lambda a, **_: filled(a),
+    inputs=(POINTS,),
+)
 CASES = (
     *cases(),
     *PART_OF_A_KEY,
+    *SPEAKING,
+    FILLING,
     *window_law_cases.CASES,
     *udm_law_cases.CASES,
     *qre_law_cases.CASES,
@@ -158,14 +191,16 @@ def restricted(rows: Rows, pattern: Pattern) -> Counter[Any]:
 
 
 def drive(node: Node, fed: Sequence[tuple[str, Item]], speculate: Any) -> tuple[list[Item], dict[str, int]]:
-    """What comes out of a plan, and what its steps hold in the end."""
+    """What comes out of a plan, and what its steps hold in the end, rows and guards."""
     query = Query({"out": node}, speculate=speculate)
     out: list[Item] = []
     for label, item in fed:
         query.feed(label, item)
         query.run()
         out += query.take("out")
-    return out, {label: counters.state_rows for label, counters in query.counters().items()}
+    held = {label: counters.state_rows for label, counters in query.counters().items()}
+    cells = [cell for cell in query.graph.cells if cell.responder is not None]
+    return out, held | {f"guards of {cell.label}": cell.responder.state for cell in cells}
 
 
 def guarantees(case: LawCase, verdict: Verdict, fed: list[tuple[int, Item]], pace: Any) -> None:

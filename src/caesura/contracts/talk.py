@@ -71,10 +71,10 @@ def _agreed(told: Sequence[Sequence[Said]]) -> list[Said]:
     """What all consumers assume together."""
     found = []
     for some in product(*told) if told else ():
-        pattern = some[0].pattern
+        pattern: Pattern | None = some[0].pattern
         for other in some[1:]:
-            pattern = pattern.intersect(other.pattern)
-        if not pattern.is_empty:
+            pattern = None if pattern is None else pattern.intersect(other.pattern)
+        if pattern is not None and not pattern.is_empty:
             found.append(Said(0, pattern, any(said.standing for said in some)))
     return found
 

@@ -137,9 +137,9 @@ class Verdict:
             head = f"r{step.number} := {step.node.kind}" + (f" {inputs}" if inputs else "")
             yield head + (f": {told}" if told else "")
             yield f"      {step.scheme} | {held(step)}"
-            for port, told in enumerate(step.rule.feedback_out):
-                if told.kind == "some":
-                    yield f"      tells r{step.inputs[port]} what will be ignored: {told}"
+            for port, sent in enumerate(step.rule.feedback_out):
+                if sent.kind == "some":
+                    yield f"      tells r{step.inputs[port]} what will be ignored: {sent}"
 
     def refuse(self) -> None:
         """Raises for an unsafe plan, with what grows and what helps."""
