@@ -104,9 +104,8 @@ def changes(seed: int, rows: int = 45) -> Stream:
     types = {"v": pa.float64(), "s": pa.string(), "kind": pa.string()}
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in out[0]])
     late: Any = rng.choice(["reject", "adjust"])
-    return cz.from_rows(
-        out, schema, time="from", end="to", kind="kind", new_end="now", punctuate=cz.delay(9), late=late
-    )
+    names = {"time": "from", "end": "to", "kind": "kind", "new_end": "now"}
+    return cz.from_rows(out, schema, batch_size=20, punctuate=cz.delay(9), late=late, **names)
 
 
 def points(seed: int) -> Stream:

@@ -325,6 +325,7 @@ class SourceIngress(Ingress):
     def states(self) -> Mapping[str, RowState]:
         states = {"late": self.table.rows}
         if self.matcher is not None:
+            self.matcher.gather(self.bound)
             states |= {"live": self.matcher.live, "held": self.matcher.held}
         return states
 

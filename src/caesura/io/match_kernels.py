@@ -1,12 +1,12 @@
 """The loops that pair each retract with the event version it names.
 
-A version is (payload, LE, RE) under a 128-bit key. Retracts are few, so most versions are only looked at
-once, by `pick_wanted`: does a retract at hand, or a waiting one, name it? The few that one does name are
-gathered into a small table, on which `match_events` goes through inserts and retracts in their order. An
-insert brings a version, a retract takes one away and brings the next; a retract that finds none waits,
-and is released right behind the row that brings its version.
+A version is (payload, LE, RE) under a 128-bit key. Retracts are few, so most versions are never hashed:
+`scan_run` asks of each only whether a retract at hand, or a waiting one, names its lifetime. The few that
+one may name are gathered into a small table, on which `match_events` goes through inserts and retracts in
+their order. An insert brings a version, a retract takes one away and brings the next; a retract that finds
+none waits, and is released right behind the row that brings its version.
 
-All tables are int64 matrices with the key in the first two columns; an index slot holds 31 bits of the key
+Tables are int64 matrices with the key in the first two columns; an index slot holds 31 bits of the key
 as a tag and 32 bits of row number. Equal keys lie behind each other in the order they came.
 
 >>> table = np.array([[5, 6, 1, 0]])
@@ -24,35 +24,99 @@ import numpy.typing as npt
 from caesura.events.page import KEPT
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, M1, M3, M4, U64, Mask, scramble
+from caesura.punctuation import INFINITY, MIN_TIME
 
 FREE = -1
 LOW = 0xFFFFFFFF
 TAG = 0x7FFFFFFF
-BITS = 1 << 18
+BITS = 1 << 17
+"""One per possible start of a named version, in fast memory: it tells most rows that none names them."""
+SIX = np.uint64(6)
+LAST_SIX = np.uint64(63)
+ONE = np.uint64(1)
+START_BITS = np.uint64(64 - 17)
 
 K1, K2 = 0, 1
 COUNT, BEGIN = 2, 3
 """Columns of a version: how many there are, and where they start if they were adjusted."""
-SYNC, NEW, BRINGS, WAITS, START = 2, 3, 4, 5, 6
-"""Columns of a retract: sync time, new end, the version it brings, whether it waits, its event's start."""
-ROW, WHAT, CTI = 0, 1, 2
-"""Columns of an event: its row, the version it brings (a retract j as -1 - j), the bound before it."""
+SYNC, NEW, WAITS, START = 2, 3, 4, 5
+"""Columns of a retract: sync time, new end, whether it waits, its event's start."""
 
 Matrix = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 
 
 @kernel
-def version_keys(h1: U64, h2: U64, le: I64, re: I64, re_new: I64, k1: I64, k2: I64, ends: I64) -> None:
-    """The key of the version each row brings: its payload's identity with a start and an end.
-
-    A retract brings the version that ends at its new end; an empty ``re_new`` means inserts only.
-    """
+def version_keys(h1: U64, h2: U64, le: I64, end: I64, k1: I64, k2: I64) -> None:
+    """The key of each version: its payload's identity with a start and an end."""
     for i in range(len(le)):
-        end = re[i] if len(re_new) == 0 or re_new[i] == KEPT else re_new[i]
-        ends[i] = end
-        k1[i] = np.int64(scramble(h1[i] + np.uint64(le[i]) * M3 + np.uint64(end) * M1))
-        k2[i] = np.int64(scramble((h2[i] ^ np.uint64(le[i])) * M4 + np.uint64(end) * M3))
+        k1[i] = np.int64(scramble(h1[i] + np.uint64(le[i]) * M3 + np.uint64(end[i]) * M1))
+        k2[i] = np.int64(scramble((h2[i] ^ np.uint64(le[i])) * M4 + np.uint64(end[i]) * M3))
+
+
+@kernel
+def open_run(le: I64, re: I64, re_new: I64, counts: I32, span: I64) -> None:
+    """Counts one version for each insert; gives the first and the last start, and the last end, in ``span``.
+
+    An empty ``re_new`` means inserts only.
+    """
+    low = INFINITY
+    high = MIN_TIME
+    last = MIN_TIME
+    for i in range(len(le)):
+        if len(re_new) > 0 and re_new[i] != KEPT:
+            counts[i] = 0
+            continue
+        counts[i] = 1
+        low = min(low, le[i])
+        high = max(high, le[i])
+        last = max(last, re[i])
+    span[0] = low
+    span[1] = high
+    span[2] = last
+
+
+@kernel
+def mark_starts(le: I64, bits: U64) -> None:
+    """Sets the bit of each start."""
+    for i in range(len(le)):
+        bit = np.uint64(le[i]) * M3 >> START_BITS
+        bits[bit >> SIX] |= ONE << (bit & LAST_SIX)
+
+
+@kernel
+def place_lifetimes(slots: I64, le: I64, re: I64) -> None:
+    """Puts the numbers of lifetimes into an index, equal ones once: many may name the same."""
+    mask = len(slots) - 1
+    for row in range(len(le)):
+        at = np.int64(np.uint64(le[row]) * M3 + np.uint64(re[row]) * M1 >> np.uint64(20)) & mask
+        while slots[at] != FREE:
+            if le[slots[at]] == le[row] and re[slots[at]] == re[row]:
+                break
+            at = (at + 1) & mask
+        if slots[at] == FREE:
+            slots[at] = row
+
+
+@kernel
+def scan_run(
+    bits: U64, slots: I64, named_le: I64, named_re: I64, le: I64, re: I64, counts: I32, picked: I64
+) -> int:
+    """The rows that are there and whose lifetime some retract names; gives how many there are."""
+    mask = len(slots) - 1
+    count = 0
+    for i in range(len(le)):
+        bit = np.uint64(le[i]) * M3 >> START_BITS
+        if bits[bit >> SIX] >> (bit & LAST_SIX) & ONE == 0 or counts[i] == 0:
+            continue
+        at = np.int64(np.uint64(le[i]) * M3 + np.uint64(re[i]) * M1 >> np.uint64(20)) & mask
+        while slots[at] != FREE:
+            if named_le[slots[at]] == le[i] and named_re[slots[at]] == re[i]:
+                picked[count] = i
+                count += 1
+                break
+            at = (at + 1) & mask
+    return count
 
 
 @kernel
@@ -81,32 +145,18 @@ def place_distinct(slots: I64, table: Matrix) -> None:
 
 
 @kernel
-def pick_wanted(slots: I64, table: Matrix, k1: I64, k2: I64, first: int, sure: I64, picked: I64) -> int:
-    """The numbers from ``first`` on that the table names, and the ``sure`` ones; gives how many.
-
-    Nearly all are named by none: a bit per possible name, in fast memory, tells most of them.
-    """
+def pick_wanted(slots: I64, table: Matrix, k1: I64, k2: I64, counts: I32, picked: I64) -> int:
+    """The rows that are there and that the table names by their key; gives how many there are."""
     mask = len(slots) - 1
     count = 0
-    next_sure = 0
-    named = np.zeros(BITS >> 6, np.uint64)
-    for row in range(len(table)):
-        bit = table[row, K2] >> 24 & (BITS - 1)
-        named[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
-    for number in range(first, len(k2)):
-        if next_sure < len(sure) and sure[next_sure] == number:
-            next_sure += 1
-            picked[count] = number
-            count += 1
+    for row in range(len(k2)):
+        if counts[row] == 0:
             continue
-        bit = k2[number] >> 24 & (BITS - 1)
-        if named[bit >> 6] >> np.uint64(bit & 63) & np.uint64(1) == 0:
-            continue
-        at = k2[number] & mask
+        at = k2[row] & mask
         while slots[at] != FREE:
-            same = slots[at] >> 32 == (k1[number] >> 33 & TAG)
-            if same and table[slots[at] & LOW, K2] == k2[number]:
-                picked[count] = number
+            same = slots[at] >> 32 == (k1[row] >> 33 & TAG)
+            if same and table[slots[at] & LOW, K2] == k2[row]:
+                picked[count] = row
                 count += 1
                 break
             at = (at + 1) & mask
@@ -203,7 +253,7 @@ def bring(slots: I64, versions: Matrix, row: int, count: int) -> None:
 
 
 @kernel
-def pair(slots: I64, versions: Matrix, retracts: Matrix, row: int) -> int:
+def pair(slots: I64, versions: Matrix, retracts: Matrix, row: int, brings: int) -> int:
     """Pairs a retract with its version; gives the version it brings, -1 for none, -2 if it finds none."""
     found = find_version(slots, versions, retracts[row, K1], retracts[row, K2])
     if found < 0:
@@ -212,51 +262,58 @@ def pair(slots: I64, versions: Matrix, retracts: Matrix, row: int) -> int:
     retracts[row, START] = max(retracts[row, START], versions[found, BEGIN])
     if retracts[row, NEW] <= retracts[row, START]:
         return -1
-    brought = retracts[row, BRINGS]
-    versions[brought, BEGIN] = versions[found, BEGIN]
-    bring(slots, versions, brought, 1)
-    return brought  # type: ignore[no-any-return]
+    versions[brings, BEGIN] = versions[found, BEGIN]
+    bring(slots, versions, brings, 1)
+    return brings
 
 
 @kernel
 def match_events(
-    events: Matrix,
+    inserts: I64,
+    changes: I64,
+    cti: I64,
     versions: Matrix,
-    present: int,
     retracts: Matrix,
-    waiting: int,
     freed: Matrix,
     slots: I64,
     waits: I64,
 ) -> int:
-    """Goes through events in order; ``freed`` receives (row, retract released behind it); gives how many.
+    """Goes through a page's rows in order; ``freed`` gets (row, retract released behind it); gives how many.
 
-    The first ``present`` versions are there already, and the first ``waiting`` retracts wait already.
+    ``inserts`` and ``changes`` are rows of the page, ascending; ``cti`` is the bound before each row. The
+    versions are those that are there already, those of the inserts, and those that the retracts would
+    bring; the retracts are those that wait already, and those of the changes.
     """
-    for version in range(present):
-        bring(slots, versions, version, versions[version, COUNT])
-    for retract in range(waiting):
-        place(waits, retracts, retract)
+    known = len(versions) - len(retracts)
+    version = known - len(inserts)
+    retract = len(retracts) - len(changes)
+    for old in range(version):
+        bring(slots, versions, old, versions[old, COUNT])
+    for old in range(retract):
+        place(waits, retracts, old)
     count = 0
-    for e in range(len(events)):
-        version = events[e, WHAT]
-        if version >= 0:
-            bring(slots, versions, version, 1)
+    i = 0
+    j = 0
+    while i < len(inserts) or j < len(changes):
+        if j == len(changes) or (i < len(inserts) and inserts[i] < changes[j]):
+            row = inserts[i]
+            brought = version + i
+            bring(slots, versions, brought, 1)
+            i += 1
         else:
-            retract = -1 - version
-            version = pair(slots, versions, retracts, retract)
-            if version == -2:
-                retracts[retract, WAITS] = 1
-                place(waits, retracts, retract)
-        while version >= 0:
-            found = find_waiting(
-                waits, retracts, versions[version, K1], versions[version, K2], events[e, CTI]
-            )
+            row = changes[j]
+            brought = pair(slots, versions, retracts, retract + j, known + retract + j)
+            if brought == -2:
+                retracts[retract + j, WAITS] = 1
+                place(waits, retracts, retract + j)
+            j += 1
+        while brought >= 0:
+            found = find_waiting(waits, retracts, versions[brought, K1], versions[brought, K2], cti[row])
             if found < 0:
                 break
             retracts[found, WAITS] = 0
-            freed[count, 0] = events[e, ROW]
+            freed[count, 0] = row
             freed[count, 1] = found
             count += 1
-            version = pair(slots, versions, retracts, found)
+            brought = pair(slots, versions, retracts, found, known + found)
     return count

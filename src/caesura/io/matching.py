@@ -20,14 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from caesura.events import KEPT, Page, concat, take_rows
+from caesura.events import KEPT, Page, concat, identity, take_rows
 from caesura.events.columns import empty_rows
 from caesura.events.rows import RowState
 from caesura.io.match_kernels import (
     BEGIN,
-    BRINGS,
     COUNT,
-    FREE,
     K1,
     K2,
     NEW,
@@ -38,12 +36,9 @@ from caesura.io.match_kernels import (
     index_versions,
     look_up,
     match_events,
-    pick_wanted,
-    place_distinct,
-    version_keys,
 )
-from caesura.io.row_kernels import frozen
-from caesura.kernels.hashing import I64, U64
+from caesura.io.runs import NOTHING, Run, Wants, keys_of, new_index
+from caesura.kernels.hashing import I64
 from caesura.punctuation import INFINITY, MIN_TIME, Promises
 
 SLACK = 32_768  # versions that may be stale before the first purge
@@ -51,7 +46,6 @@ TAIL = 8  # times the rows of a page: versions looked through for a page with re
 KEY = {"k1": np.int64, "k2": np.int64}
 VERSION = {**KEY, "re": np.int64, "count": np.int32}
 RETRACT = dict.fromkeys(("k1", "k2", "n1", "n2", "sync", "le", "re", "new", "lane", "offset"), np.int64)
-NOTHING = np.zeros(0, np.int64)
 
 
 class Origin(NamedTuple):
@@ -70,13 +64,17 @@ class GivenUp(NamedTuple):
 
 
 class Matcher:
-    """The live versions of all events, and the retracts that wait for one."""
+    """The live versions of all events, and the retracts that wait for one.
+
+    The versions of recent pages are runs; those that live on are hashed and indexed one day, as ``live``.
+    """
 
     def __init__(self, schema: pa.Schema, *, with_payload: bool = False, adjusts: bool = False) -> None:
         self.schema = schema
         begin = {"begin": np.int64} if adjusts else {}
         self.live = RowState({**VERSION, **begin}, schema if with_payload else None, reuses=True)
         self.held = RowState(RETRACT, schema)
+        self.runs: list[Run] = []
         self.adjusts = adjusts
         self._slots = new_index(0)
         self._indexed = 0
@@ -92,36 +90,28 @@ class Matcher:
         """
         retract = page.retracts
         self._paged = max(len(page), self._paged // 2)
-        base = self._add_versions(page, starts)
+        self.runs.append(Run(page, starts, adjusts=self.adjusts))
         if retract is None and self.held.live == 0:
             return _started(page, starts) if self.adjusts else page
         rows = NOTHING if retract is None else np.flatnonzero(retract)
-        return _Match(self, page, starts, base, rows).run(cti, origin)
+        return _Match(self, page, starts, rows).run(cti, origin)
 
-    def _add_versions(self, page: Page, starts: I64) -> int:
-        k1, k2, ends = _keys(page.ids, page.le, page.re, page.re_new)
-        counts = np.ones(len(page), np.int32)
-        fields: dict[str, Any] = {"k1": k1, "k2": k2, "re": ends, "count": counts, "begin": starts}
-        return self.live.append(fields, page.payload)
-
-    def named_by(self, retracts: Matrix, sure: I64) -> I64:
-        """The numbers of the versions that some retracts name, and these, ascending."""
-        wants = new_index(4 * len(retracts))  # sparse, for nearly all versions must miss it
-        place_distinct(wants, retracts)
+    def indexed(self, retracts: Matrix) -> I64:
+        """The numbers of the indexed versions that some retracts name, ascending."""
+        if self.live.live == 0:
+            return NOTHING
+        self._index()
         k1, k2 = self.live.get("k1"), self.live.get("k2")
-        picked = np.empty(len(k1) - self._indexed, np.int64)
-        loose = picked[: pick_wanted(wants, retracts, k1, k2, self._indexed, sure, picked)]
-        loose = loose[self.live.alive[loose]]
         found = -1
         room = 2 * len(retracts) + 16
         while found < 0:
             picked = np.empty(room, np.int64)
             found = look_up(self._slots, k1, k2, self.live.alive, retracts, picked)
             room *= 4
-        return np.concatenate([np.unique(picked[:found]), loose])  # loose ones have higher numbers
+        return np.unique(picked[:found])
 
     def settle(self, numbers: I64, counts: I64, begin: I64) -> None:
-        """Writes back what became of versions."""
+        """Writes back what became of indexed versions."""
         here = counts > 0
         self.live.get("count")[numbers] = counts
         if self.adjusts:
@@ -162,11 +152,32 @@ class Matcher:
 
         Versions that live on are indexed at last, so that they are not looked through for ever.
         """
+        self.runs = [run for run in self.runs if not run.over(cti)]
+        over = sum(map(len, self.runs)) - TAIL * self._paged - SLACK
+        while self.runs and over > 0:
+            over -= len(self.runs[0])
+            self._move(self.runs.pop(0), cti)
+        if now:
+            self.gather(cti)
         if self.live.size >= self._ripe or (now and self.live.size):
             self._forget(cti, promises)
             self._ripe = 2 * self.live.live + SLACK
-        if self.live.size - self._indexed > TAIL * self._paged + SLACK:
-            self._index()
+
+    def gather(self, cti: int) -> None:
+        """Moves all runs to the versions that a snapshot saves."""
+        runs, self.runs = self.runs, []
+        for run in runs:
+            self._move(run, cti)
+
+    def _move(self, run: Run, cti: int) -> None:
+        rows = run.alive(cti)
+        if len(rows) == 0:
+            return
+        k1, k2 = run.keys(rows)
+        fields: dict[str, Any] = {"k1": k1, "k2": k2, "re": run.re[rows], "count": run.counts[rows]}
+        if self.adjusts:
+            fields["begin"] = run.begin[rows]
+        self.live.append(fields, run.take(rows) if self.live.payload.columns else None)
 
     def _forget(self, cti: int, promises: Promises | None) -> None:
         bound: int | I64 = cti
@@ -182,10 +193,12 @@ class Matcher:
 
     def _index(self) -> None:
         """Indexes the versions that are not indexed yet; equal ones become one."""
-        if self._indexed == 0 or 2 * self.live.size > len(self._slots):
-            self._slots = new_index(self.live.size)
-            self._indexed = 0
         state = self.live
+        if self._indexed == state.size:
+            return
+        if self._indexed == 0 or 2 * state.size > len(self._slots):
+            self._slots = new_index(state.size)
+            self._indexed = 0
         gone = np.empty(state.size - self._indexed, np.int64)
         begin = state.get("begin") if self.adjusts else NOTHING
         k1, k2, counts = (state.get(n) for n in ("k1", "k2", "count"))
@@ -206,86 +219,112 @@ class Matcher:
 class _Match:
     """A page with retracts, or while retracts wait: the few versions and retracts that matter, as tables."""
 
-    def __init__(self, matcher: Matcher, page: Page, starts: I64, base: int, rows: I64) -> None:
-        self.matcher, self.page, self.starts = matcher, page, starts
-        self.base, self.rows = base, rows
+    def __init__(self, matcher: Matcher, page: Page, starts: I64, rows: I64) -> None:
+        self.matcher, self.page, self.starts, self.rows = matcher, page, starts, rows
         self.old = np.flatnonzero(matcher.held.alive)
-        self.retracts = self._retracts()
-        self.numbers = matcher.named_by(self.retracts, base + rows)
+        self.payload = take_rows(page.payload, rows)
+        """Of the retracts at hand."""
+        self.retracts, self.brought, wants = self._retracts()
+        self.numbers = matcher.indexed(self.retracts)
+        self.picked = [(run, rows) for run in matcher.runs if len(rows := run.named_by(wants))]
         self.versions = self._versions()
 
-    def _retracts(self) -> Matrix:
-        """Those that wait, then those at hand."""
-        table = np.zeros((len(self.old) + len(self.rows), 7), np.int64)
-        old, new = table[: len(self.old)], table[len(self.old) :]
+    def _retracts(self) -> tuple[Matrix, Matrix, Wants]:
+        """Those that wait, then those at hand; the keys of the versions that they bring; what they name."""
+        page, rows, held = self.page, self.rows, self.matcher.held.get
+        le, re = page.le[rows], page.re[rows]
+        new = NOTHING if page.re_new is None else page.re_new[rows]
+        ids = identity(self.payload.columns, len(rows))
+        parts: list[tuple[str, I64]] = [("sync", np.minimum(re, new)), ("new", new), ("le", le), ("re", re)]
+        parts += zip(("k1", "k2", "n1", "n2"), (*keys_of(ids, le, re), *keys_of(ids, le, new)), strict=True)
+        waiting = len(self.old)
+        joined = {n: np.concatenate([held(n)[self.old], v]) if waiting else v for n, v in parts}
+        table = np.zeros((waiting + len(rows), 6), np.int64)
         for place, name in ((K1, "k1"), (K2, "k2"), (SYNC, "sync"), (NEW, "new"), (START, "le")):
-            old[:, place] = self.matcher.held.get(name)[self.old]
-        old[:, WAITS] = 1
-        page, rows = self.page, self.rows
-        if page.re_new is not None:
-            ids = page.ids[0][rows], page.ids[1][rows]
-            le, re, ends = page.le[rows], page.re[rows], page.re_new[rows]
-            new[:, K1], new[:, K2], _ = _keys(ids, le, re, None)
-            new[:, SYNC], new[:, NEW], new[:, START] = np.minimum(re, ends), ends, le
-        return table
+            table[:, place] = joined[name]
+        table[:waiting, WAITS] = 1
+        return (
+            table,
+            np.column_stack([joined["n1"], joined["n2"]]),
+            Wants(table, joined["le"], joined["re"]),
+        )
 
     def _versions(self) -> Matrix:
-        """Those that are named or brought at hand, by number; then what waiting retracts would bring."""
+        """The indexed ones, those of runs with the page's own at last, then what retracts would bring."""
         state, numbers = self.matcher.live, self.numbers
-        table = np.full((len(numbers) + len(self.old), 4), MIN_TIME, np.int64)
-        table[:, COUNT] = 0
-        known, brought = table[: len(numbers)], table[len(numbers) :]
-        known[:, K1], known[:, K2] = state.get("k1")[numbers], state.get("k2")[numbers]
-        known[:, COUNT] = np.where(numbers < self.base, state.get("count")[numbers], 0)
-        if self.matcher.adjusts:
-            known[:, BEGIN] = state.get("begin")[numbers]
-        held = self.matcher.held.get
-        brought[:, K1], brought[:, K2] = held("n1")[self.old], held("n2")[self.old]
-        self.retracts[: len(self.old), BRINGS] = len(numbers) + np.arange(len(self.old))
-        self.retracts[len(self.old) :, BRINGS] = np.searchsorted(numbers, self.base + self.rows)
+        count = len(numbers) + sum(len(rows) for _, rows in self.picked)
+        table = np.full((count + len(self.retracts), 4), MIN_TIME, np.int64)
+        table[count:, : K2 + 1] = self.brought
+        table[count:, COUNT] = 0
+        at = len(numbers)
+        if at:
+            table[:at, K1], table[:at, K2] = state.get("k1")[numbers], state.get("k2")[numbers]
+            table[:at, COUNT] = state.get("count")[numbers]
+            if self.matcher.adjusts:
+                table[:at, BEGIN] = state.get("begin")[numbers]
+        for run, rows in self.picked:
+            part = table[at : at + len(rows)]
+            part[:, K1], part[:, K2] = run.keys(rows)
+            part[:, COUNT] = run.counts[rows]
+            if self.matcher.adjusts:
+                part[:, BEGIN] = run.begin[rows]
+            at += len(rows)
         return table
 
     def run(self, cti: I64, origin: Origin) -> Page | None:
         """Matches, and tells the matcher what became of it."""
-        waiting, present = len(self.old), int(np.searchsorted(self.numbers, self.base))
-        row = self.numbers[present:] - self.base
-        what = np.arange(present, len(self.numbers))
-        if len(self.rows):
-            place = np.searchsorted(row, self.rows)
-            what[place] = -1 - waiting - np.arange(len(self.rows))
-        events = np.column_stack([row, what, cti[row]])
+        inserts = NOTHING
+        if self.picked and self.picked[-1][0] is self.matcher.runs[-1]:
+            inserts = self.picked[-1][1]
         freed = np.empty((len(self.retracts), 2), np.int64)
         slots, waits = new_index(len(self.versions)), new_index(len(self.retracts))
-        count = match_events(events, self.versions, present, self.retracts, waiting, freed, slots, waits)
+        count = match_events(inserts, self.rows, cti, self.versions, self.retracts, freed, slots, waits)
         result = self._leaving(freed[:count])
-        known, brought = self.versions[: len(self.numbers)], self.versions[len(self.numbers) :]
-        self._bring(np.flatnonzero(brought[:, COUNT]), brought)
-        self.matcher.settle(self.numbers, known[:, COUNT], known[:, BEGIN])
+        self._settle()
         self._hold(origin)
-        self.matcher.release(self.old[self.retracts[:waiting, WAITS] == 0])
+        self.matcher.release(self.old[self.retracts[: len(self.old), WAITS] == 0])
         return result
 
-    def _bring(self, some: I64, brought: Matrix) -> None:
-        """Adds the versions that released retracts brought."""
+    def _settle(self) -> None:
+        """Writes back what became of versions, and adds those that retracts brought."""
+        at = len(self.numbers)
+        if at:
+            self.matcher.settle(self.numbers, self.versions[:at, COUNT], self.versions[:at, BEGIN])
+        for run, rows in self.picked:
+            part = self.versions[at : at + len(rows)]
+            run.counts[rows] = part[:, COUNT]
+            if self.matcher.adjusts:
+                run.begin[rows] = part[:, BEGIN]
+            at += len(rows)
+        some = np.flatnonzero(self.versions[at:, COUNT])
         if len(some) == 0:
             return
-        held, numbers = self.matcher.held, self.old[some]
-        fields = {"k1": brought[some, K1], "k2": brought[some, K2], "re": held.get("new")[numbers]}
-        fields |= {"count": brought[some, COUNT], "begin": brought[some, BEGIN]}
-        payload = held.payload.take(numbers) if len(self.matcher.schema) else empty_rows(len(numbers))
-        self.matcher.live.append(fields, payload)
+        brought = self.versions[at:][some]
+        fields = {"k1": brought[:, K1], "k2": brought[:, K2], "re": self.retracts[some, NEW]}
+        fields |= {"count": brought[:, COUNT], "begin": brought[:, BEGIN]}
+        self.matcher.live.append(fields, self._payload(some) if self.matcher.live.payload.columns else None)
+
+    def _payload(self, retracts: I64) -> pa.RecordBatch:
+        """The payload of some retracts, ascending."""
+        waiting = len(self.old)
+        split = int(np.searchsorted(retracts, waiting))
+        mine = take_rows(self.payload, retracts[split:] - waiting)
+        if split == 0:
+            return mine
+        return pa.concat_batches([self.matcher.held.payload.take(self.old[retracts[:split]]), mine])
 
     def _hold(self, origin: Origin) -> None:
         """Keeps the retracts at hand that found no version."""
-        mine = np.flatnonzero(self.retracts[len(self.old) :, WAITS])
+        waiting = len(self.old)
+        mine = np.flatnonzero(self.retracts[waiting:, WAITS])
         if len(mine) == 0:
             return
-        table, rows, page = self.retracts[len(self.old) :][mine], self.rows[mine], self.page
+        table, rows, page = self.retracts[waiting:][mine], self.rows[mine], self.page
         fields = {"k1": table[:, K1], "k2": table[:, K2], "sync": table[:, SYNC], "new": table[:, NEW]}
-        fields["n1"], fields["n2"] = (self.matcher.live.get(k)[self.base + rows] for k in ("k1", "k2"))
+        fields["n1"], fields["n2"] = self.brought[waiting:][mine].T
         fields |= {"le": page.le[rows], "re": page.re[rows], "offset": origin.offsets[rows]}
         fields["lane"] = np.full(len(rows), origin.lane)
-        self.matcher.held.append(fields, take_rows(page.payload, rows))
+        self.matcher.held.append(fields, take_rows(self.payload, mine))
 
     def _leaving(self, freed: Matrix) -> Page | None:
         """The page with its starts, without the retracts that wait, and with those released."""
@@ -318,22 +357,6 @@ class _Match:
 
 def _least(times: Any) -> int:
     return int(np.min(times)) if len(times) else INFINITY
-
-
-def new_index(count: int) -> I64:
-    """An index with room for so many rows."""
-    size = 256
-    while size < 4 * count:
-        size *= 2
-    return np.full(size, FREE, np.int64)
-
-
-def _keys(ids: tuple[U64, U64], le: I64, re: I64, re_new: I64 | None) -> tuple[I64, I64, I64]:
-    """The keys of the versions that rows bring, and their ends."""
-    k1, k2, ends = (np.empty(len(le), np.int64) for _ in range(3))
-    news = frozen(NOTHING if re_new is None else re_new)
-    version_keys(ids[0], ids[1], frozen(le), frozen(re), news, k1, k2, ends)
-    return k1, k2, ends
 
 
 def _started(page: Page, le: I64) -> Page:

@@ -1,0 +1,128 @@
+"""The versions that pages brought, as they came: nothing is hashed until a retract may name it.
+
+A run keeps the columns of its page, so adding one copies nothing, and forgetting one is letting go of it.
+A retract names an event by start, end and payload; a run is looked through for the lifetime first, and
+only rows that have it are hashed. Where that would be many rows, the run is hashed whole, once.
+
+>>> page = Page.of(pa.record_batch({"p": ["P1", "P2"]}), le=[1, 3], re=[9, 9])
+>>> run = Run(page, page.le, adjusts=False)
+>>> wants = Wants(np.array([[5, 6, 9, 3, 0, 3]]), np.array([3]), np.array([9]))
+>>> run.named_by(wants).tolist()
+[1]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events import Page, identity, take_rows
+from caesura.io.match_kernels import (
+    BITS,
+    FREE,
+    Matrix,
+    mark_starts,
+    open_run,
+    pick_wanted,
+    place_distinct,
+    place_lifetimes,
+    scan_run,
+    version_keys,
+)
+from caesura.io.row_kernels import frozen
+from caesura.kernels.hashing import I64, U64
+from caesura.punctuation import INFINITY
+
+DENSE = 4
+"""A run is hashed whole when one row in so many may be named at once."""
+NOTHING = np.zeros(0, np.int64)
+
+
+class Wants:
+    """What some retracts name: lifetimes at first, keys where those tell too little."""
+
+    def __init__(self, retracts: Matrix, le: I64, re: I64) -> None:
+        self.retracts, self.le, self.re = retracts, le, re
+        self.low, self.high = int(le.min(initial=INFINITY)), int(le.max(initial=-INFINITY))
+        self.bits = np.zeros(BITS >> 6, np.uint64)
+        mark_starts(le, self.bits)
+        self.lifetimes = new_index(len(le))
+        place_lifetimes(self.lifetimes, le, re)
+        self._keys: I64 | None = None
+
+    @property
+    def keys(self) -> I64:
+        """An index of the keys, made when it is first needed."""
+        if self._keys is None:
+            self._keys = new_index(len(self.retracts))
+            place_distinct(self._keys, self.retracts)
+        return self._keys
+
+
+class Run:
+    """One page's inserts that a retract may still name."""
+
+    def __init__(self, page: Page, starts: I64, *, adjusts: bool) -> None:
+        self.le, self.re, self.payload = frozen(page.le), frozen(page.re), page.payload
+        self.begin = starts.copy() if adjusts else NOTHING
+        """Where the events start that were moved to the bound, and the others."""
+        self.counts = np.empty(len(page), np.int32)
+        """How many of each there are: none once it is taken away, more if another became equal to it."""
+        span = np.empty(3, np.int64)
+        news = NOTHING if page.re_new is None else page.re_new
+        open_run(self.le, self.re, frozen(news), self.counts, span)
+        self.low, self.high, self.last = (int(at) for at in span)
+        self._keys: tuple[I64, I64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.le)
+
+    def over(self, cti: int) -> bool:
+        """Whether no retract can name any of it."""
+        return self.last < cti or cti == INFINITY
+
+    def alive(self, cti: int) -> I64:
+        """The rows that a retract may still name."""
+        if cti == INFINITY:
+            return NOTHING
+        return np.flatnonzero((self.counts > 0) & (self.re >= cti))
+
+    def named_by(self, wants: Wants) -> I64:
+        """The rows that some retracts may name, ascending."""
+        if wants.high < self.low or wants.low > self.high:
+            return NOTHING
+        picked = np.empty(len(self), np.int64)
+        if self._keys is None:
+            lifetimes = wants.bits, wants.lifetimes, wants.le, wants.re
+            found = scan_run(*lifetimes, self.le, self.re, self.counts, picked)
+            if DENSE * found <= len(self):
+                return picked[:found]
+            self._keys = self.keys(np.arange(len(self)))
+        k1, k2 = self._keys
+        return picked[: pick_wanted(wants.keys, wants.retracts, k1, k2, self.counts, picked)]
+
+    def keys(self, rows: I64) -> tuple[I64, I64]:
+        """The keys of these rows."""
+        if self._keys is not None:
+            return self._keys[0][rows], self._keys[1][rows]
+        ids = identity(take_rows(self.payload, rows).columns, len(rows))
+        return keys_of(ids, self.le[rows], self.re[rows])
+
+    def take(self, rows: I64) -> pa.RecordBatch:
+        """The payload of these rows."""
+        return take_rows(self.payload, rows)
+
+
+def keys_of(ids: tuple[U64, U64], le: I64, re: I64) -> tuple[I64, I64]:
+    """The keys of versions with these payloads, starts and ends."""
+    k1, k2 = np.empty(len(le), np.int64), np.empty(len(le), np.int64)
+    version_keys(ids[0], ids[1], le, re, k1, k2)
+    return k1, k2
+
+
+def new_index(count: int) -> I64:
+    """An index with room for so many rows."""
+    size = 256
+    while size < 4 * count:
+        size *= 2
+    return np.full(size, FREE, np.int64)
