@@ -168,13 +168,19 @@ def gather_bytes(starts: I64, sizes: I64, heap: U8, rows: I64, offsets: I64, out
 
 def byte_parts(values: pa.Array) -> tuple[I64, U8]:
     """A string or binary column's offsets (64-bit) and data."""
+    offsets, data = raw_parts(values)
+    return offsets.astype(np.int64), data
+
+
+def raw_parts(values: pa.Array) -> tuple[np.ndarray[Any, Any], U8]:
+    """A string or binary column's offsets, as wide as they lie there, and data."""
     kind = np.int64 if str(values.type).startswith("large_") else np.int32
     _, offs, data = values.buffers()
     if offs is None or len(values) == 0:
-        return np.zeros(len(values) + 1, np.int64), np.zeros(0, np.uint8)
+        return np.zeros(len(values) + 1, kind), np.zeros(0, np.uint8)
     offsets = np.frombuffer(offs, kind, len(values) + 1, values.offset * np.dtype(kind).itemsize)
     body = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return offsets.astype(np.int64), body
+    return offsets, body
 
 
 class BytesColumn:

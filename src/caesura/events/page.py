@@ -18,8 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import empty_rows
+from caesura.events.columns import NO_MASK, empty_rows, from_words, words
 from caesura.events.identity import identity
+from caesura.events.types import is_words
 from caesura.kernels.hashing import I64, U64, Mask
 from caesura.punctuation import MIN_TIME
 
@@ -131,7 +132,16 @@ def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
     """The named rows of a batch, also of one without columns."""
     if batch.num_columns == 0:
         return empty_rows(len(rows))
-    return batch.take(pa.array(rows))
+    wanted: pa.Array | None = None
+    columns = []
+    for column in batch.columns:
+        if is_words(column.type) and column.null_count == 0:
+            columns.append(from_words(words(column).take(rows), NO_MASK, column.type))
+            continue
+        if wanted is None:
+            wanted = pa.array(rows)
+        columns.append(column.take(wanted))
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def empty_page(schema: pa.Schema) -> Page:

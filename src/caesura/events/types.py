@@ -9,6 +9,8 @@ Take its elements apart before the stream, or cast it to a string.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 
@@ -41,6 +43,16 @@ def word_type(t: pa.DataType) -> np.dtype[np.generic] | None:
     if pa.types.is_decimal128(t):
         return np.dtype("V16")
     return None
+
+
+@cache
+def is_words(t: pa.DataType) -> bool:
+    """Whether a column's memory is one number per row, as NumPy has it.
+
+    >>> is_words(pa.timestamp("us")), is_words(pa.bool_()), is_words(pa.string())
+    (True, False, False)
+    """
+    return word_type(t) is not None and not pa.types.is_boolean(t) and not pa.types.is_decimal(t)
 
 
 def supported(t: pa.DataType) -> bool:

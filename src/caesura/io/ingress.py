@@ -15,8 +15,9 @@ into batches shows neither there nor in the history.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
@@ -41,6 +42,7 @@ from caesura.punctuation.scheme import Scheme
 
 Lateness = Literal["reject", "adjust"]
 UNMATCHED = "retract matches no event"
+Limits = Callable[[I64 | None], I64]
 
 
 @dataclass(frozen=True)
@@ -154,11 +156,10 @@ class SourceIngress(Ingress):
         if len(shaped.le) == 0:
             return
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
-        matching = self.matcher is not None and (page.re_new is not None or self.matcher.held.live > 0)
-        late = self.lanes.late(lane, page, shaped.advance, max(lane.said, self.bound))
+        late = self.lanes.late(lane, page, shaped.advance, max(lane.said, self.bound), shaped.span)
         bounds = self.lanes.bounds(lane, shaped.advance) if late else NOTHING
-        limits = self._limits(lane, shaped.advance) if matching else NOTHING
-        self.lanes.advance(lane, int(shaped.advance.max()))
+        limits = None if self.matcher is None else self._limits(lane, shaped.advance)
+        self.lanes.advance(lane, int(shaped.advance.max()) if shaped.span is None else shaped.span[1])
         starts, rows = None, None
         if late or self.lanes.promises(lane):
             kept = self._on_time(lane, page, bounds, offsets)
@@ -166,22 +167,26 @@ class SourceIngress(Ingress):
                 return
             page, starts, rows = kept
         self.since += len(page)
+        self.entered = offsets if rows is None else offsets[rows]
         entered: Page | None = _moved(page, starts)
-        if self.matcher is not None:
-            if rows is not None:
-                limits, offsets = limits[rows] if matching else limits, offsets[rows]
-            origin = Origin(lane.number, offsets)
-            entered = self.matcher.match(page, page.le if starts is None else starts, limits, origin)
-        self.entered = offsets if rows is None or self.matcher is not None else offsets[rows]
+        if self.matcher is not None and limits is not None:
+            origin = Origin(lane.number, self.entered)
+            given = page.le if starts is None else starts
+            entered = self.matcher.match(page, given, partial(limits, rows), origin)
         if entered is not None:
             yield entered
 
-    def _limits(self, lane: Lane, times: I64) -> I64:
-        """How far the stream has come before each row."""
+    def _limits(self, lane: Lane, times: I64) -> Limits:
+        """How far the stream has come before each row, or some rows, for who asks."""
         others = self.lanes.others(lane)
-        return self.lanes.bounds(
-            lane, times, max(self.bound, min(lane.said, others)), max(self.bound, others)
-        )
+        low, high = max(self.bound, min(lane.said, others)), max(self.bound, others)
+        now = replace(lane)
+
+        def limits(rows: I64 | None) -> I64:
+            bounds = self.lanes.bounds(now, times, low, high)
+            return bounds if rows is None else bounds[rows]
+
+        return limits
 
     def _refuse_flawed(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
         assert shaped.flaw is not None

@@ -79,8 +79,15 @@ class Lanes:
         lane_bounds(frozen(times), lane.top, -1 if self.lag is None else self.lag, low, high, out)
         return out
 
-    def late(self, lane: Lane, page: Page, times: I64, floor: int) -> int:
-        """How many rows of a page are below the floor or the lag's bound."""
+    def late(
+        self, lane: Lane, page: Page, times: I64, floor: int, span: tuple[int, int] | None = None
+    ) -> int:
+        """How many rows of a page are below the floor or the lag's bound.
+
+        ``span`` is a time that no sync time is before, and the latest of ``times``, where they are known.
+        """
+        if span is not None and span[0] >= max(floor, behind(max(lane.top, span[1]), self.lag)):
+            return 0
         ends = frozen(NOTHING if page.re_new is None else page.re_new)
         lag = -1 if self.lag is None else self.lag
         return count_late(frozen(page.le), frozen(page.re), ends, frozen(times), lane.top, lag, floor)

@@ -6,11 +6,11 @@ one may name are gathered into a small table, on which `match_events` goes throu
 their order. An insert brings a version, a retract takes one away and brings the next; a retract that finds
 none waits, and is released right behind the row that brings its version.
 
-Tables are int64 matrices with the key in the first two columns; an index slot holds 31 bits of the key
-as a tag and 32 bits of row number. Equal keys lie behind each other in the order they came.
+Tables are int64 matrices with the key in the first two columns; an index slot holds a row number. Equal
+keys lie behind each other in the order they came.
 
 >>> table = np.array([[5, 6, 1, 0]])
->>> slots = np.full(8, FREE, np.int64)
+>>> slots = np.full(8, FREE, np.int32)
 >>> place(slots, table, 0)
 >>> int(find_version(slots, table, 5, 6)), int(find_version(slots, table, 5, 7))
 (0, -1)
@@ -27,8 +27,6 @@ from caesura.kernels.hashing import I64, M1, M3, M4, U64, Mask, scramble
 from caesura.punctuation import INFINITY, MIN_TIME
 
 FREE = -1
-LOW = 0xFFFFFFFF
-TAG = 0x7FFFFFFF
 BITS = 1 << 17
 """One per possible start of a named version, in fast memory: it tells most rows that none names them."""
 SIX = np.uint64(6)
@@ -55,17 +53,24 @@ def version_keys(h1: U64, h2: U64, le: I64, end: I64, k1: I64, k2: I64) -> None:
 
 
 @kernel
-def open_run(le: I64, re: I64, re_new: I64, counts: I32, span: I64) -> None:
+def open_run(le: I64, re: I64, re_new: I64, counts: I32, span: I64, rows: I64, retracts: Matrix) -> int:
     """Counts one version for each insert; gives the first and the last start, and the last end, in ``span``.
 
-    An empty ``re_new`` means inserts only.
+    Retracts are told apart: their rows, starts, ends and new ends; gives how many there are. An empty
+    ``re_new`` means inserts only.
     """
+    found = 0
     low = INFINITY
     high = MIN_TIME
     last = MIN_TIME
     for i in range(len(le)):
         if len(re_new) > 0 and re_new[i] != KEPT:
             counts[i] = 0
+            rows[found] = i
+            retracts[0, found] = le[i]
+            retracts[1, found] = re[i]
+            retracts[2, found] = re_new[i]
+            found += 1
             continue
         counts[i] = 1
         low = min(low, le[i])
@@ -74,6 +79,7 @@ def open_run(le: I64, re: I64, re_new: I64, counts: I32, span: I64) -> None:
     span[0] = low
     span[1] = high
     span[2] = last
+    return found
 
 
 @kernel
@@ -85,7 +91,7 @@ def mark_starts(le: I64, bits: U64) -> None:
 
 
 @kernel
-def place_lifetimes(slots: I64, le: I64, re: I64) -> None:
+def place_lifetimes(slots: I32, le: I64, re: I64) -> None:
     """Puts the numbers of lifetimes into an index, equal ones once: many may name the same."""
     mask = len(slots) - 1
     for row in range(len(le)):
@@ -100,14 +106,22 @@ def place_lifetimes(slots: I64, le: I64, re: I64) -> None:
 
 @kernel
 def scan_run(
-    bits: U64, slots: I64, named_le: I64, named_re: I64, le: I64, re: I64, counts: I32, picked: I64
+    bits: U64, slots: I32, named_le: I64, named_re: I64, le: I64, re: I64, counts: I32, picked: I64
 ) -> int:
-    """The rows that are there and whose lifetime some retract names; gives how many there are."""
-    mask = len(slots) - 1
-    count = 0
+    """The rows that are there and whose lifetime some retract names; gives how many there are.
+
+    ``picked`` has room for one more. Most rows end at the bits, without a branch to guess.
+    """
+    some = np.int64(0)
     for i in range(len(le)):
         bit = np.uint64(le[i]) * M3 >> START_BITS
-        if bits[bit >> SIX] >> (bit & LAST_SIX) & ONE == 0 or counts[i] == 0:
+        picked[some] = i
+        some += np.int64(bits[bit >> SIX] >> (bit & LAST_SIX) & ONE)
+    mask = len(slots) - 1
+    count = 0
+    for j in range(some):
+        i = picked[j]
+        if counts[i] == 0:
             continue
         at = np.int64(np.uint64(le[i]) * M3 + np.uint64(re[i]) * M1 >> np.uint64(20)) & mask
         while slots[at] != FREE:
@@ -120,32 +134,32 @@ def scan_run(
 
 
 @kernel
-def place(slots: I64, table: Matrix, row: int) -> None:
+def place(slots: I32, table: Matrix, row: int) -> None:
     """Puts a row of a table into an index, behind others with the same key."""
     mask = len(slots) - 1
     at = table[row, K2] & mask
     while slots[at] != FREE:
         at = (at + 1) & mask
-    slots[at] = ((table[row, K1] >> 33 & TAG) << 32) | row
+    slots[at] = row
 
 
 @kernel
-def place_distinct(slots: I64, table: Matrix) -> None:
+def place_distinct(slots: I32, table: Matrix) -> None:
     """Puts the rows of a table into an index, equal keys once: many may name the same version."""
     mask = len(slots) - 1
     for row in range(len(table)):
-        tag = table[row, K1] >> 33 & TAG
         at = table[row, K2] & mask
         while slots[at] != FREE:
-            if slots[at] >> 32 == tag and table[slots[at] & LOW, K2] == table[row, K2]:
+            other = slots[at]
+            if table[other, K2] == table[row, K2] and table[other, K1] == table[row, K1]:
                 break
             at = (at + 1) & mask
         if slots[at] == FREE:
-            slots[at] = (tag << 32) | row
+            slots[at] = row
 
 
 @kernel
-def pick_wanted(slots: I64, table: Matrix, k1: I64, k2: I64, counts: I32, picked: I64) -> int:
+def pick_wanted(slots: I32, table: Matrix, k1: I64, k2: I64, counts: I32, picked: I64) -> int:
     """The rows that are there and that the table names by their key; gives how many there are."""
     mask = len(slots) - 1
     count = 0
@@ -154,8 +168,7 @@ def pick_wanted(slots: I64, table: Matrix, k1: I64, k2: I64, counts: I32, picked
             continue
         at = k2[row] & mask
         while slots[at] != FREE:
-            same = slots[at] >> 32 == (k1[row] >> 33 & TAG)
-            if same and table[slots[at] & LOW, K2] == k2[row]:
+            if table[slots[at], K2] == k2[row] and table[slots[at], K1] == k1[row]:
                 picked[count] = row
                 count += 1
                 break
@@ -164,14 +177,14 @@ def pick_wanted(slots: I64, table: Matrix, k1: I64, k2: I64, counts: I32, picked
 
 
 @kernel
-def look_up(slots: I64, k1: I64, k2: I64, alive: Mask, table: Matrix, picked: I64) -> int:
+def look_up(slots: I32, k1: I64, k2: I64, alive: Mask, table: Matrix, picked: I64) -> int:
     """The numbers of the indexed versions that the table names; gives how many there are."""
     mask = len(slots) - 1
     count = 0
     for row in range(len(table)):
         at = table[row, K2] & mask
         while slots[at] != FREE:
-            number = slots[at] & LOW
+            number = slots[at]
             if alive[number] and k2[number] == table[row, K2] and k1[number] == table[row, K1]:
                 if count == len(picked):
                     return -1
@@ -183,7 +196,7 @@ def look_up(slots: I64, k1: I64, k2: I64, alive: Mask, table: Matrix, picked: I6
 
 @kernel
 def index_versions(
-    slots: I64, k1: I64, k2: I64, counts: I32, begin: I64, alive: Mask, first: int, gone: I64
+    slots: I32, k1: I64, k2: I64, counts: I32, begin: I64, alive: Mask, first: int, gone: I64
 ) -> int:
     """Indexes the versions from ``first`` on; one that equals another adds to its count, and goes."""
     mask = len(slots) - 1
@@ -193,7 +206,7 @@ def index_versions(
             continue
         at = k2[number] & mask
         while slots[at] != FREE:
-            other = slots[at] & LOW
+            other = slots[at]
             same = alive[other] and k2[other] == k2[number] and k1[other] == k1[number]
             if same and (len(begin) == 0 or begin[other] == begin[number]):
                 counts[other] += counts[number]
@@ -202,18 +215,18 @@ def index_versions(
                 break
             at = (at + 1) & mask
         if slots[at] == FREE:
-            slots[at] = ((k1[number] >> 33 & TAG) << 32) | number
+            slots[at] = number
     return dead
 
 
 @kernel
-def find_version(slots: I64, versions: Matrix, a: int, b: int) -> int:
+def find_version(slots: I32, versions: Matrix, a: int, b: int) -> int:
     """The version with this key that is there, or -1; of several the one that starts first."""
     mask = len(slots) - 1
     at = b & mask
     best = -1
     while slots[at] != FREE:
-        row = slots[at] & LOW
+        row = slots[at]
         there = versions[row, K2] == b and versions[row, K1] == a and versions[row, COUNT] > 0
         if there and (best < 0 or versions[row, BEGIN] < versions[best, BEGIN]):
             best = row
@@ -222,12 +235,12 @@ def find_version(slots: I64, versions: Matrix, a: int, b: int) -> int:
 
 
 @kernel
-def find_waiting(slots: I64, retracts: Matrix, a: int, b: int, cti: int) -> int:
+def find_waiting(slots: I32, retracts: Matrix, a: int, b: int, cti: int) -> int:
     """The first waiting retract that names this version and may still come, or -1."""
     mask = len(slots) - 1
     at = b & mask
     while slots[at] != FREE:
-        row = slots[at] & LOW
+        row = slots[at]
         same = retracts[row, K2] == b and retracts[row, K1] == a
         if same and retracts[row, WAITS] == 1 and retracts[row, SYNC] >= cti:
             return row  # type: ignore[no-any-return]
@@ -236,12 +249,12 @@ def find_waiting(slots: I64, retracts: Matrix, a: int, b: int, cti: int) -> int:
 
 
 @kernel
-def bring(slots: I64, versions: Matrix, row: int, count: int) -> None:
+def bring(slots: I32, versions: Matrix, row: int, count: int) -> None:
     """Makes a version present: as more of an equal one with the same start, or on its own."""
     mask = len(slots) - 1
     at = versions[row, K2] & mask
     while slots[at] != FREE:
-        other = slots[at] & LOW
+        other = slots[at]
         same = versions[other, K2] == versions[row, K2] and versions[other, K1] == versions[row, K1]
         if same and versions[other, BEGIN] == versions[row, BEGIN]:
             versions[row, COUNT] = 0
@@ -253,7 +266,7 @@ def bring(slots: I64, versions: Matrix, row: int, count: int) -> None:
 
 
 @kernel
-def pair(slots: I64, versions: Matrix, retracts: Matrix, row: int, brings: int) -> int:
+def pair(slots: I32, versions: Matrix, retracts: Matrix, row: int, brings: int) -> int:
     """Pairs a retract with its version; gives the version it brings, -1 for none, -2 if it finds none."""
     found = find_version(slots, versions, retracts[row, K1], retracts[row, K2])
     if found < 0:
@@ -275,14 +288,15 @@ def match_events(
     versions: Matrix,
     retracts: Matrix,
     freed: Matrix,
-    slots: I64,
-    waits: I64,
+    slots: I32,
+    waits: I32,
 ) -> int:
     """Goes through a page's rows in order; ``freed`` gets (row, retract released behind it); gives how many.
 
-    ``inserts`` and ``changes`` are rows of the page, ascending; ``cti`` is the bound before each row. The
-    versions are those that are there already, those of the inserts, and those that the retracts would
-    bring; the retracts are those that wait already, and those of the changes.
+    ``inserts`` and ``changes`` are rows of the page, ascending; ``cti`` is the bound before each row, or
+    empty: then -1 is given as soon as a bound matters, because a retract waits. The versions are those that
+    are there already, those of the inserts, and those that the retracts would bring; the retracts are those
+    that wait already, and those of the changes.
     """
     known = len(versions) - len(retracts)
     version = known - len(inserts)
@@ -291,6 +305,7 @@ def match_events(
         bring(slots, versions, old, versions[old, COUNT])
     for old in range(retract):
         place(waits, retracts, old)
+    waiting = retract
     count = 0
     i = 0
     j = 0
@@ -306,12 +321,16 @@ def match_events(
             if brought == -2:
                 retracts[retract + j, WAITS] = 1
                 place(waits, retracts, retract + j)
+                waiting += 1
+                if len(cti) == 0:
+                    return -1
             j += 1
-        while brought >= 0:
+        while brought >= 0 and waiting > 0:
             found = find_waiting(waits, retracts, versions[brought, K1], versions[brought, K2], cti[row])
             if found < 0:
                 break
             retracts[found, WAITS] = 0
+            waiting -= 1
             freed[count, 0] = row
             freed[count, 1] = found
             count += 1

@@ -6,15 +6,16 @@ more: the CTI is past its end. A retract is given up once the CTI is past its sy
 >>> matcher = Matcher(pa.schema([("p", pa.string())]))
 >>> early = Page.of(pa.record_batch({"p": ["P1"]}), le=[1], re=[INFINITY], re_new=[5])
 >>> at = Origin(0, np.array([0]))
->>> matcher.match(early, early.le, np.array([MIN_TIME]), at)
+>>> matcher.match(early, early.le, lambda: np.array([MIN_TIME]), at)
 >>> insert = Page.of(pa.record_batch({"p": ["P1"]}), le=[1], re=[INFINITY])
->>> matcher.match(insert, insert.le, np.array([MIN_TIME]), at).rows() == [
+>>> matcher.match(insert, insert.le, lambda: np.array([MIN_TIME]), at).rows() == [
 ...     (1, INFINITY, None, ("P1",)), (1, INFINITY, 5, ("P1",))]
 True
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,20 +82,27 @@ class Matcher:
         self._ripe = SLACK
         self._soonest = INFINITY
         self._paged = 0
+        self._disorder = False
+        """Whether retracts wait, or some had to lately."""
 
-    def match(self, page: Page, starts: I64, cti: I64, origin: Origin) -> Page | None:
+    def match(self, page: Page, starts: I64, cti: Callable[[], I64], origin: Origin) -> Page | None:
         """What may leave of these rows, in order: the page itself where all may; None for nothing.
 
-        ``page`` has the starts that sources gave, ``starts`` those that events get, ``cti`` the stream's
-        bound before each row.
+        ``page`` has the starts that sources gave, ``starts`` those that events get, ``cti`` gives the
+        stream's bound before each row; it is asked only while retracts come before their inserts.
         """
-        retract = page.retracts
         self._paged = max(len(page), self._paged // 2)
-        self.runs.append(Run(page, starts, adjusts=self.adjusts))
-        if retract is None and self.held.live == 0:
+        run = Run(page, starts, adjusts=self.adjusts)
+        self.runs.append(run)
+        if len(run.retracts) == 0 and self.held.live == 0:
             return _started(page, starts) if self.adjusts else page
-        rows = NOTHING if retract is None else np.flatnonzero(retract)
-        return _Match(self, page, starts, rows).run(cti, origin)
+        if not self._disorder:
+            result = _Match(self, page, starts, run)
+            if result.run(NOTHING):
+                return result.finish(origin)
+        result = _Match(self, page, starts, run)
+        result.run(cti())
+        return result.finish(origin)
 
     def indexed(self, retracts: Matrix) -> I64:
         """The numbers of the indexed versions that some retracts name, ascending."""
@@ -127,6 +135,7 @@ class Matcher:
             if self.held.live == 0 or self.held.wasteful:
                 self.held.compact()
         self._soonest = _least(self.held.get("sync")[self.held.alive])
+        self._disorder = self.held.live > 0 or len(gone) > 0
 
     def give_up(self, cti: int, promises: Promises | None = None) -> GivenUp | None:
         """Takes out the waiting retracts that a CTI, or other promises, will not let come any more."""
@@ -213,16 +222,23 @@ class Matcher:
         self._slots = new_index(0)
         self._indexed = 0
         self._soonest = _least(self.held.get("sync")[self.held.alive])
+        self._disorder = self.held.live > 0
         self._ripe = 2 * self.live.live + SLACK
 
 
 class _Match:
     """A page with retracts, or while retracts wait: the few versions and retracts that matter, as tables."""
 
-    def __init__(self, matcher: Matcher, page: Page, starts: I64, rows: I64) -> None:
-        self.matcher, self.page, self.starts, self.rows = matcher, page, starts, rows
+    def __init__(self, matcher: Matcher, page: Page, starts: I64, run: Run) -> None:
+        self.matcher, self.page, self.starts, self.rows, self.named = (
+            matcher,
+            page,
+            starts,
+            run.retracts,
+            run.named,
+        )
         self.old = np.flatnonzero(matcher.held.alive)
-        self.payload = take_rows(page.payload, rows)
+        self.payload = take_rows(page.payload, self.rows)
         """Of the retracts at hand."""
         self.retracts, self.brought, wants = self._retracts()
         self.numbers = matcher.indexed(self.retracts)
@@ -231,9 +247,8 @@ class _Match:
 
     def _retracts(self) -> tuple[Matrix, Matrix, Wants]:
         """Those that wait, then those at hand; the keys of the versions that they bring; what they name."""
-        page, rows, held = self.page, self.rows, self.matcher.held.get
-        le, re = page.le[rows], page.re[rows]
-        new = NOTHING if page.re_new is None else page.re_new[rows]
+        rows, held = self.rows, self.matcher.held.get
+        le, re, new = self.named
         ids = identity(self.payload.columns, len(rows))
         parts: list[tuple[str, I64]] = [("sync", np.minimum(re, new)), ("new", new), ("le", le), ("re", re)]
         parts += zip(("k1", "k2", "n1", "n2"), (*keys_of(ids, le, re), *keys_of(ids, le, new)), strict=True)
@@ -271,15 +286,20 @@ class _Match:
             at += len(rows)
         return table
 
-    def run(self, cti: I64, origin: Origin) -> Page | None:
-        """Matches, and tells the matcher what became of it."""
+    def run(self, cti: I64) -> bool:
+        """Matches; False if that cannot be done without knowing the bounds."""
         inserts = NOTHING
         if self.picked and self.picked[-1][0] is self.matcher.runs[-1]:
             inserts = self.picked[-1][1]
         freed = np.empty((len(self.retracts), 2), np.int64)
         slots, waits = new_index(len(self.versions)), new_index(len(self.retracts))
         count = match_events(inserts, self.rows, cti, self.versions, self.retracts, freed, slots, waits)
-        result = self._leaving(freed[:count])
+        self.freed = freed[: max(count, 0)]
+        return count >= 0
+
+    def finish(self, origin: Origin) -> Page | None:
+        """Tells the matcher what became of it all; gives what leaves."""
+        result = self._leaving(self.freed)
         self._settle()
         self._hold(origin)
         self.matcher.release(self.old[self.retracts[: len(self.old), WAITS] == 0])
@@ -319,10 +339,10 @@ class _Match:
         mine = np.flatnonzero(self.retracts[waiting:, WAITS])
         if len(mine) == 0:
             return
-        table, rows, page = self.retracts[waiting:][mine], self.rows[mine], self.page
+        table, rows, named = self.retracts[waiting:][mine], self.rows[mine], self.named[:, mine]
         fields = {"k1": table[:, K1], "k2": table[:, K2], "sync": table[:, SYNC], "new": table[:, NEW]}
         fields["n1"], fields["n2"] = self.brought[waiting:][mine].T
-        fields |= {"le": page.le[rows], "re": page.re[rows], "offset": origin.offsets[rows]}
+        fields |= {"le": named[0], "re": named[1], "offset": origin.offsets[rows]}
         fields["lane"] = np.full(len(rows), origin.lane)
         self.matcher.held.append(fields, take_rows(self.payload, mine))
 

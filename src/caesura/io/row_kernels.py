@@ -32,21 +32,35 @@ def frozen(values: Any) -> Any:
     return view
 
 
-def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[I64, U8, I64, I8]:
-    """Which word begins with each byte (-1: none), the words' bytes, where each ends, and its code."""
+def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[I64, U8, I64, I8, I8]:
+    """Which word begins with each byte (-1: none), the words' bytes, where each ends, and its code.
+
+    At last the code of each byte as a word of its own.
+    """
     words = [word.encode() for word in (*inserts, *retracts)]
     first = np.full(256, -1, np.int64)
     first[[word[0] for word in words]] = np.arange(len(words))
     ends = np.cumsum([0, *(len(word) for word in words)])
     codes = np.array([INSERT] * len(inserts) + [RETRACT] * len(retracts), np.int8)
-    return first, np.frombuffer(b"".join(words), np.uint8), ends, codes
+    letters = np.full(256, UNKNOWN, np.int8)
+    for word, code in zip(words, codes, strict=True):
+        if len(word) == 1:
+            letters[word[0]] = code
+    return first, np.frombuffer(b"".join(words), np.uint8), ends, codes, letters
 
 
 @kernel
 def kind_codes(
-    offsets: I64, data: U8, valid: Mask, first: I64, words: U8, ends: I64, codes: I8, out: I8
+    offsets: I64, data: U8, valid: Mask, first: I64, words: U8, ends: I64, codes: I8, letters: I8, out: I8
 ) -> None:
     """The code of each text; UNKNOWN for null and for words that are not there."""
+    longer = len(valid)
+    for i in range(len(out)):
+        longer += offsets[i + 1] - offsets[i] != 1
+    if longer == 0:
+        for i in range(len(out)):
+            out[i] = letters[data[offsets[0] + i]]
+        return
     for i in range(len(out)):
         out[i] = UNKNOWN
         size = offsets[i + 1] - offsets[i]

@@ -4,7 +4,7 @@ A run keeps the columns of its page, so adding one copies nothing, and forgettin
 A retract names an event by start, end and payload; a run is looked through for the lifetime first, and
 only rows that have it are hashed. Where that would be many rows, the run is hashed whole, once.
 
->>> page = Page.of(pa.record_batch({"p": ["P1", "P2"]}), le=[1, 3], re=[9, 9])
+>>> page = Page.of(pa.record_batch({"p": ["P1", "P2", "P3", "P4"]}), le=[1, 3, 5, 5], re=[9, 9, 8, 9])
 >>> run = Run(page, page.le, adjusts=False)
 >>> wants = Wants(np.array([[5, 6, 9, 3, 0, 3]]), np.array([3]), np.array([9]))
 >>> run.named_by(wants).tolist()
@@ -16,10 +16,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from caesura.events import Page, identity, take_rows
+from caesura.events import Page, take_rows
+from caesura.events.identity import identity_at
 from caesura.io.match_kernels import (
     BITS,
     FREE,
+    I32,
     Matrix,
     mark_starts,
     open_run,
@@ -48,10 +50,10 @@ class Wants:
         mark_starts(le, self.bits)
         self.lifetimes = new_index(len(le))
         place_lifetimes(self.lifetimes, le, re)
-        self._keys: I64 | None = None
+        self._keys: I32 | None = None
 
     @property
-    def keys(self) -> I64:
+    def keys(self) -> I32:
         """An index of the keys, made when it is first needed."""
         if self._keys is None:
             self._keys = new_index(len(self.retracts))
@@ -63,14 +65,20 @@ class Run:
     """One page's inserts that a retract may still name."""
 
     def __init__(self, page: Page, starts: I64, *, adjusts: bool) -> None:
+        count = len(page)
         self.le, self.re, self.payload = frozen(page.le), frozen(page.re), page.payload
         self.begin = starts.copy() if adjusts else NOTHING
         """Where the events start that were moved to the bound, and the others."""
-        self.counts = np.empty(len(page), np.int32)
+        self.counts = np.empty(count, np.int32)
         """How many of each there are: none once it is taken away, more if another became equal to it."""
         span = np.empty(3, np.int64)
         news = NOTHING if page.re_new is None else page.re_new
-        open_run(self.le, self.re, frozen(news), self.counts, span)
+        rows, retracts = np.empty(len(news), np.int64), np.empty((3, len(news)), np.int64)
+        found = open_run(self.le, self.re, frozen(news), self.counts, span, rows, retracts)
+        self.retracts = rows[:found].copy()
+        """The rows of the page that are no versions of the run."""
+        self.named = retracts[:, :found].copy()
+        """The starts, ends and new ends of the retracts."""
         self.low, self.high, self.last = (int(at) for at in span)
         self._keys: tuple[I64, I64] | None = None
 
@@ -91,7 +99,7 @@ class Run:
         """The rows that some retracts may name, ascending."""
         if wants.high < self.low or wants.low > self.high:
             return NOTHING
-        picked = np.empty(len(self), np.int64)
+        picked = np.empty(len(self) + 1, np.int64)
         if self._keys is None:
             lifetimes = wants.bits, wants.lifetimes, wants.le, wants.re
             found = scan_run(*lifetimes, self.le, self.re, self.counts, picked)
@@ -105,7 +113,7 @@ class Run:
         """The keys of these rows."""
         if self._keys is not None:
             return self._keys[0][rows], self._keys[1][rows]
-        ids = identity(take_rows(self.payload, rows).columns, len(rows))
+        ids = identity_at(self.payload.columns, rows)
         return keys_of(ids, self.le[rows], self.re[rows])
 
     def take(self, rows: I64) -> pa.RecordBatch:
@@ -120,9 +128,9 @@ def keys_of(ids: tuple[U64, U64], le: I64, re: I64) -> tuple[I64, I64]:
     return k1, k2
 
 
-def new_index(count: int) -> I64:
+def new_index(count: int) -> I32:
     """An index with room for so many rows."""
     size = 256
     while size < 4 * count:
         size *= 2
-    return np.full(size, FREE, np.int64)
+    return np.full(size, FREE, np.int32)

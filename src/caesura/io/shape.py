@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError, closest
-from caesura.events.columns import byte_parts, empty_rows, validity
+from caesura.events.columns import empty_rows, raw_parts, validity
 from caesura.events.types import plain_type
 from caesura.io.clock import check_time, stream_time, to_ticks
 from caesura.io.row_kernels import (
@@ -63,6 +63,8 @@ class Shaped(NamedTuple):
     flaw: np.ndarray[tuple[int], np.dtype[np.int8]] | None
     advance: I64
     """How far each row says that time has come."""
+    span: tuple[int, int] | None = None
+    """A time that no row's sync time is before, and the latest that one tells of, where they are known."""
 
     def reasons(self, rows: I64) -> list[str]:
         """Why these rows make no event."""
@@ -204,7 +206,9 @@ class Shape:
         # An end edge happens at its end, so that is how far it says time has come.
         advance = np.where(codes == RETRACT, end, le) if edge else le
         changes = re_new if (codes == RETRACT).any() else None
-        return Shaped(le, re, changes, payload, flaw if bad else None, advance)
+        if bad or len(le) == 0:
+            return Shaped(le, re, changes, payload, flaw if bad else None, advance)
+        return Shaped(le, re, changes, payload, None, advance, (int(le.min()), int(advance.max())))
 
 
 _SPELLED = {form: spelled(STARTS[form], ENDS[form]) for form in STARTS}
@@ -219,7 +223,7 @@ def _codes(column: pa.Array, form: str) -> I8:
         return codes
     if column.type not in (pa.string(), pa.large_string()):
         column = column.cast(pa.string())
-    offsets, data = byte_parts(column)
+    offsets, data = raw_parts(column)
     out = np.empty(len(column), np.int8)
     kind_codes(offsets, frozen(data), validity(column), *_SPELLED[form], out)
     return out
@@ -227,8 +231,10 @@ def _codes(column: pa.Array, form: str) -> I8:
 
 def _points(le: I64, payload: pa.RecordBatch) -> Shaped:
     """Points; the first tick stands for none, and the last cannot end."""
-    sound = len(le) and le.min() > MIN_TIME and le.max() < INFINITY
-    flaw = None if sound else _flaws(len(le), (NO_TIME, (le == MIN_TIME) | (le == INFINITY)))
+    span = (int(le.min()), int(le.max())) if len(le) else (MIN_TIME, MIN_TIME)
+    if span[0] > MIN_TIME and span[1] < INFINITY:
+        return Shaped(le, le + 1, None, payload, None, le, span)
+    flaw = _flaws(len(le), (NO_TIME, (le == MIN_TIME) | (le == INFINITY)))
     return Shaped(le, le + 1, None, payload, flaw, le)
 
 

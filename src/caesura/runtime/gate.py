@@ -154,7 +154,7 @@ class Gate(SourceIngress):
         least = np.minimum(np.maximum(bounds, lane.said), self.lanes.others(lane))
         limits = np.maximum(least, self.bound)
         origin = Origin(lane.number, np.full(len(page), -1, np.int64))
-        entered = self.matcher.match(page, page.le if starts is None else starts, limits, origin)
+        entered = self.matcher.match(page, page.le if starts is None else starts, lambda: limits, origin)
         if entered is not None:
             yield entered
 
