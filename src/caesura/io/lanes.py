@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from caesura.events import Page
-from caesura.io.row_kernels import count_late, frozen, lane_bounds
-from caesura.kernels.hashing import I64, Mask
+from caesura.io.row_kernels import count_late, lane_bounds
+from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern, Promises
 
 NOTHING = np.zeros(0, np.int64)

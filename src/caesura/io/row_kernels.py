@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -23,13 +21,6 @@ I8 = npt.NDArray[np.int8]
 INSERT, RETRACT, UNKNOWN = 0, 1, 2
 SOUND, NO_TIME, NO_KIND, EMPTY, BACKWARDS, SAME, NO_END = 0, 1, 2, 3, 4, 5, 6
 KEPT = MIN_TIME
-
-
-def frozen(values: Any) -> Any:
-    """The array, read-only: Arrow's memory is, and a kernel is compiled once per kind of array."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
 
 
 def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[I64, U8, I64, I8, I8]:

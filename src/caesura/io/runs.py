@@ -31,8 +31,7 @@ from caesura.io.match_kernels import (
     scan_run,
     version_keys,
 )
-from caesura.io.row_kernels import frozen
-from caesura.kernels.hashing import I64, U64
+from caesura.kernels.hashing import I64, U64, frozen
 from caesura.punctuation import INFINITY
 
 DENSE = 4

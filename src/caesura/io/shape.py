@@ -31,11 +31,10 @@ from caesura.io.row_kernels import (
     RETRACT,
     UNKNOWN,
     find_flaws,
-    frozen,
     kind_codes,
     spelled,
 )
-from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.punctuation import INFINITY, MIN_TIME
 
 Form = Literal["point", "interval", "edge", "full"]

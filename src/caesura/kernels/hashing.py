@@ -12,6 +12,8 @@ True
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -30,6 +32,13 @@ NULL_WORD = np.uint64(0x6E756C6C6E756C6C)
 S33 = np.uint64(33)
 S29 = np.uint64(29)
 S32 = np.uint64(32)
+
+
+def frozen(values: Any) -> Any:
+    """The array, read-only: Arrow's memory is, and a kernel is compiled once per kind of array."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 @kernel

@@ -78,6 +78,24 @@ def probe(
 
 
 @kernel
+def look_up(
+    key: I64, le: I64, re: I64, re_new: I64, head: I64, follow: I64, o_le: I64, o_re: I64, out_other: I64
+) -> bool:
+    """Whether each row meets one row of the other side, all its life long; ``out_other`` says which.
+
+    Then the pairs live as the page's rows do. Stops at the first row that does not.
+    """
+    for i in range(len(key)):
+        link = head[key[i]] if key[i] >= 0 else -1
+        if link < 0 or follow[link] >= 0 or o_le[link] > le[i] or o_re[link] < re[i]:
+            return False
+        if len(re_new) > 0 and re_new[i] > o_re[link]:
+            return False
+        out_other[i] = link
+    return True
+
+
+@kernel
 def retract_rows(
     at: I64,
     key: I64,

@@ -114,17 +114,29 @@ class JoinOperator(Operator):
     def _meet(self, port: int, page: Page, key: I64) -> Page:
         """The pairs that a page makes with the other side, as changes."""
         other = self.sides[1 - port]
+        link = other.look_up(key, page) if page.tags is None else None
+        if link is not None:
+            both = self._paired(port, page.payload, link)
+            return self._tested(Page(page.le, page.re, both, page.re_new))
         row, link, le, re, new = other.probe(key, page)
         whole = len(row) == len(page) and (len(row) == 0 or bool((row[1:] > row[:-1]).all()))
         mine = page.payload if whole else take_rows(page.payload, row)
-        theirs = other.rows.payload.take(link)
-        left, right = (mine, theirs) if port == 0 else (theirs, mine)
-        met = Page.of(self._pair(left, right), le=le, re=re, re_new=new if page.re_new is not None else None)
+        both = self._paired(port, mine, link)
+        met = Page.of(both, le=le, re=re, re_new=new if page.re_new is not None else None)
         if isinstance(page.tags, Labels):
             met = replace(met, tags=page.tags.met(row, other.labels(link)))
-        if self._test is not None and len(met):
-            met = met.filter(self._test(met.payload))
-        return met
+        return self._tested(met)
+
+    def _tested(self, met: Page) -> Page:
+        return met if self._test is None or len(met) == 0 else met.filter(self._test(met.payload))
+
+    def _paired(self, port: int, mine: pa.RecordBatch, link: I64) -> pa.RecordBatch:
+        """Rows of one side beside the rows of the other that they meet."""
+        store = self.sides[1 - port].rows.payload
+        if port == 1:
+            return self._pair(store.take(link), mine)
+        theirs = [store.columns[i].take(link) for i in self._right_kept]
+        return pa.RecordBatch.from_arrays([*mine.columns, *theirs], schema=self.node.pair_schema)
 
     def _pair(self, left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
         columns = [*left.columns, *(right.column(i) for i in self._right_kept)]

@@ -19,11 +19,12 @@ from caesura.events.labels import Labels
 from caesura.events.page import KEPT, Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
-from caesura.kernels.hashing import I64, U64
+from caesura.kernels.hashing import I64, U64, frozen
 from caesura.kernels.keys import KeyTable
-from caesura.ops.join.kernel import FRESH, GONE, probe, retract_rows
+from caesura.ops.join.kernel import FRESH, GONE, look_up, probe, retract_rows
 
 NO_NEW: I64 = np.zeros(0, np.int64)
+PAUSE = 15
 SIDE_SALT = (np.uint64(0x5BD1E995), np.uint64(0x1B873593))
 
 
@@ -54,6 +55,8 @@ class Side:
         self.sent = RowState({"row": np.int64, "le": np.int64, "re": np.int64})
         self.chains = Chains()
         self.sent_chains = Chains()
+        self._failed = 0
+        """For so many pages it is not tried whether this side is a table to look things up in."""
 
     def heed(self, sources: tuple[int, ...]) -> None:
         """Keeps the labels of rows too, for these sources."""
@@ -74,6 +77,21 @@ class Side:
             valid = np.logical_and.reduce([validity(column) for column in nulls])
             h1[~valid] ^= SIDE_SALT[self.number]
         return h1, h2
+
+    def look_up(self, key: I64, page: Page) -> I64 | None:
+        """The row here that each row of the other side's page meets all its life; None if one does not."""
+        if self._failed:
+            self._failed -= 1
+            return None
+        self.chains.reach(int(key.max(initial=-1)) + 1)
+        news = NO_NEW if page.re_new is None else page.re_new
+        found = np.empty(len(page), np.int64)
+        links = self.chains.head, self.chains.follow
+        own = self.rows.get("le"), self.rows.get("re")
+        if look_up(key, frozen(page.le), frozen(page.re), frozen(news), *links, *own, found):
+            return found
+        self._failed = PAUSE
+        return None
 
     def probe(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64, I64]:
         """Meets a page of the other side with the rows here: (page row, row here, LE, RE, RE_new)."""
