@@ -18,9 +18,11 @@ import pyarrow as pa
 
 from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, U8, Mask
+from caesura.kernels.hashing import I64, U8, Mask, frozen
 
 NO_MASK: Mask = np.zeros(0, np.bool_)
+FEW = 256
+"""So many rows are taken by NumPy."""
 
 
 class Grown:
@@ -103,6 +105,23 @@ def _bitmap(valid: Mask) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
+@kernel
+def gather(values: np.ndarray[Any, Any], rows: I64, out: np.ndarray[Any, Any]) -> None:
+    """The named values one behind the other."""
+    for i in range(len(rows)):
+        out[i] = values[rows[i]]
+
+
+def taken(values: np.ndarray[Any, Any], rows: I64) -> np.ndarray[Any, Any]:
+    """The named values; much faster than NumPy where they do not lie in fast memory."""
+    if len(rows) < FEW or values.dtype.kind == "V":
+        return values.take(rows)
+    out = np.empty(len(rows), values.dtype)
+    width = f"i{values.dtype.itemsize}"
+    gather(frozen(values.view(width)), frozen(rows), out.view(width))
+    return out
+
+
 class _Valid:
     """The null flags of a growing column; costs nothing until the first null."""
 
@@ -142,7 +161,7 @@ class FixedColumn:
         self.data.extend(words(values))
 
     def take(self, rows: I64) -> pa.Array:
-        return from_words(self.data.data.take(rows), self.valid.take(rows), self.type)
+        return from_words(taken(self.data.view, rows), self.valid.take(rows), self.type)
 
     def compact(self, keep: I64) -> None:
         self.data.replace(self.data.view[keep])

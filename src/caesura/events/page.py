@@ -18,14 +18,43 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import NO_MASK, empty_rows, from_words, words
+from caesura.events.columns import NO_MASK, empty_rows, from_words, taken, words
 from caesura.events.identity import identity
 from caesura.events.types import is_words
-from caesura.kernels.hashing import I64, U64, Mask
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, U64, Mask, frozen
 from caesura.punctuation import MIN_TIME
 
 KEPT = MIN_TIME
 """What ``re_new`` holds for an insert: no change of its end."""
+NO_ENDS: I64 = np.zeros(0, np.int64)
+
+
+@kernel
+def pick_lifetimes(
+    mask: Mask, le: I64, re: I64, re_new: I64, rows: I64, o_le: I64, o_re: I64, o_new: I64
+) -> tuple[int, int]:
+    """The rows where the mask is true, with their lifetimes; gives how many, and how many are retracts.
+
+    All rows are written, the others over and over, so that there is no branch to guess.
+    """
+    count = 0
+    retracts = 0
+    if len(re_new) == 0:
+        for i in range(len(mask)):
+            rows[count] = i
+            o_le[count] = le[i]
+            o_re[count] = re[i]
+            count += mask[i]
+        return count, retracts
+    for i in range(len(mask)):
+        rows[count] = i
+        o_le[count] = le[i]
+        o_re[count] = re[i]
+        o_new[count] = re_new[i]
+        count += mask[i]
+        retracts += mask[i] and re_new[i] != KEPT
+    return count, retracts
 
 
 class Tags(Protocol):
@@ -103,8 +132,20 @@ class Page:
 
     def filter(self, mask: Mask) -> Page:
         """The rows where mask is true; the page itself when all are."""
-        rows = np.flatnonzero(mask)
-        return self if len(rows) == len(self) else self.take(rows)
+        count = len(self)
+        news = NO_ENDS if self.re_new is None else self.re_new
+        rows, le, re = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+        ends = np.empty(len(news), np.int64)
+        picked, retracts = pick_lifetimes(
+            mask, frozen(self.le), frozen(self.re), frozen(news), rows, le, re, ends
+        )
+        if picked == count:
+            return self
+        rows = rows[:picked]
+        tags = None if self.tags is None else self.tags.take(rows)
+        payload = take_rows(self.payload, rows)
+        new = ends[:picked] if retracts else None
+        return Page(le[:picked], re[:picked], payload, new, tags=tags, partial=self.partial)
 
     def slice(self, start: int, length: int) -> Page:
         end = start + length
@@ -136,7 +177,7 @@ def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
     columns = []
     for column in batch.columns:
         if is_words(column.type) and column.null_count == 0:
-            columns.append(from_words(words(column).take(rows), NO_MASK, column.type))
+            columns.append(from_words(taken(words(column), rows), NO_MASK, column.type))
             continue
         if wanted is None:
             wanted = pa.array(rows)

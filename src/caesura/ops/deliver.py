@@ -79,8 +79,23 @@ class Hold(Operator):
         """Rows that were given on demand, before they were final."""
         self._table = KeyTable()
         self._by_value = not known.insert_only
+        self.fresh: list[Page] = []
+        """Pages that came since the last punctuation; most are final at the next, and are never filed."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
+        if self.node.mode == "final" and page.re_new is None and page.tags is None:
+            self.fresh += [page] if len(page) else []
+            return []
+        self._file()
+        return self._taken(page)
+
+    def _file(self) -> None:
+        """Puts the pages that came lately among the rows that wait."""
+        fresh, self.fresh = self.fresh, []
+        for page in fresh:
+            self._taken(page)
+
+    def _taken(self, page: Page) -> list[Item]:
         key = self._key(page)
         if page.retracts is None:
             self.side.insert(page, np.arange(len(page)), key)
@@ -116,6 +131,7 @@ class Hold(Operator):
         """The rows that wait and match, now; what changes of them then follows."""
         if self.node.mode == "marked":
             return []
+        self._file()
         state = self.side.rows
         live = np.flatnonzero(state.alive & ~self._among(self.edges) & ~self._among(self.shown))
         payload = state.payload.take(live)
@@ -135,14 +151,32 @@ class Hold(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
+        final = self._final()
+        self._file()
         rows = self.side.rows
+        if rows.size == 0:
+            return [*final, *definite(self.node.carry(0, pattern))]
         live = np.flatnonzero(rows.alive)
         bound = self._bound(live)
-        items = self._release(live, bound)
+        items = [*self._release(live, bound), *final]
         out = self._held_back(pattern)
         if rows.wasteful:
             self.rebuild()
         return [*items, *definite(out)]
+
+    def _final(self) -> list[Item]:
+        """Takes out the pages that came lately and are final, whole."""
+        held = self.promises[0]
+        if held.size or not self.fresh:
+            return []
+        cti = held.cti
+        final: list[Page] = []
+        rest: list[Page] = []
+        for page in self.fresh:
+            ended = self._fixed or cti == INFINITY or int(page.re.max()) < cti
+            (final if ended and int(page.le.max()) < cti else rest).append(page)
+        self.fresh = rest
+        return [Page(page.le, page.re, page.payload) for page in final]
 
     def _bound(self, live: I64) -> I64:
         held = self.promises[0]
@@ -218,6 +252,7 @@ class Hold(Operator):
         return pattern.replace("time", lt(min(bound, earliest)))
 
     def states(self) -> dict[str, RowState]:
+        self._file()
         return {"rows": self.side.rows, "edges": self.edges, "shown": self.shown}
 
     def rebuild(self) -> None:

@@ -434,4 +434,4 @@ class Graph:
             return False
         if self.aligns and edge.waits:
             return False
-        return not any(other.items for other in edge.behind)
+        return not edge.behind or not any(other.items for other in edge.behind)

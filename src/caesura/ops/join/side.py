@@ -80,8 +80,8 @@ class Side:
 
     def look_up(self, key: I64, page: Page) -> I64 | None:
         """The row here that each row of the other side's page meets all its life; None if one does not."""
-        if self._failed:
-            self._failed -= 1
+        if self._failed or self.rows.live == 0:
+            self._failed = max(0, self._failed - 1)
             return None
         self.chains.reach(int(key.max(initial=-1)) + 1)
         news = NO_NEW if page.re_new is None else page.re_new
