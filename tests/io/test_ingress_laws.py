@@ -11,6 +11,7 @@ from io_streams import Placed, delay, feed, garbled, late_rows, lawful, obvious,
 import caesura.io.match_kernels as match_kernels
 import caesura.io.matching as matching
 import caesura.io.row_kernels as row_kernels
+import caesura.io.runs as runs
 import caesura.kernels.hashing as hashing
 from caesura.events import History, violations
 from caesura.kernels import Kernel
@@ -20,12 +21,14 @@ lags = st.sampled_from([0, 2, 6])
 modes = st.sampled_from(["reject", "adjust"])
 
 
-@pytest.fixture(params=["plenty of room", "cramped"], autouse=True)
+@pytest.fixture(params=["plenty of room", "cramped", "row by row"], autouse=True)
 def room(request, monkeypatch):
-    """The matcher with its own limits, and so cramped that it purges and indexes all the time."""
+    """The matcher with its own limits; so cramped that it purges and indexes all the time; never in bulk."""
     if request.param == "cramped":
         monkeypatch.setattr(matching, "SLACK", 2)
         monkeypatch.setattr(matching, "TAIL", 3)
+    if request.param == "row by row":
+        monkeypatch.setattr(runs, "DENSE", 0)
 
 
 def outcome(node, rows, at, lanes=1):

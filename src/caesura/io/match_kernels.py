@@ -34,6 +34,9 @@ LAST_SIX = np.uint64(63)
 ONE = np.uint64(1)
 START_BITS = np.uint64(64 - 17)
 
+MOST_TRIES = 16
+"""So many retracts of the same lifetime are looked at for a version; `match_events` finds the rest."""
+
 K1, K2 = 0, 1
 COUNT, BEGIN = 2, 3
 """Columns of a version: how many there are, and where they start if they were adjusted."""
@@ -91,26 +94,38 @@ def mark_starts(le: I64, bits: U64) -> None:
 
 
 @kernel
-def place_lifetimes(slots: I32, le: I64, re: I64) -> None:
-    """Puts the numbers of lifetimes into an index, equal ones once: many may name the same."""
+def place_lifetimes(slots: I32, le: I64, re: I64, follow: I64) -> None:
+    """Puts the numbers of lifetimes into an index, equal ones once; ``follow`` leads from one to the next."""
     mask = len(slots) - 1
     for row in range(len(le)):
         at = np.int64(np.uint64(le[row]) * M3 + np.uint64(re[row]) * M1 >> np.uint64(20)) & mask
         while slots[at] != FREE:
-            if le[slots[at]] == le[row] and re[slots[at]] == re[row]:
+            first = slots[at]
+            if le[first] == le[row] and re[first] == re[row]:
+                follow[row] = follow[first]
+                follow[first] = row
                 break
             at = (at + 1) & mask
         if slots[at] == FREE:
             slots[at] = row
+            follow[row] = -1
 
 
 @kernel
 def scan_run(
-    bits: U64, slots: I32, named_le: I64, named_re: I64, le: I64, re: I64, counts: I32, picked: I64
+    bits: U64,
+    slots: I32,
+    named_le: I64,
+    named_re: I64,
+    le: I64,
+    re: I64,
+    counts: I32,
+    picked: I64,
+    whom: I64,
 ) -> int:
-    """The rows that are there and whose lifetime some retract names; gives how many there are.
+    """The rows that are there and whose lifetime some retract names, and which; gives how many there are.
 
-    ``picked`` has room for one more. Most rows end at the bits, without a branch to guess.
+    Most rows end at the bits, without a branch to guess.
     """
     some = np.int64(0)
     for i in range(len(le)):
@@ -127,9 +142,43 @@ def scan_run(
         while slots[at] != FREE:
             if named_le[slots[at]] == le[i] and named_re[slots[at]] == re[i]:
                 picked[count] = i
+                whom[count] = slots[at]
                 count += 1
                 break
             at = (at + 1) & mask
+    return count
+
+
+@kernel
+def pair_up(
+    picked: I64,
+    whom: I64,
+    c1: I64,
+    c2: I64,
+    k1: I64,
+    k2: I64,
+    follow: I64,
+    rows: I64,
+    done: Mask,
+    used: I64,
+) -> int:
+    """Gives each retract an equal version that came before it, as far as these go; gives how many got one.
+
+    ``rows`` are those of the retracts, where the versions are of their own page; else it is empty.
+    """
+    count = 0
+    for c in range(len(picked)):
+        w = whom[c]
+        tries = 0
+        while w >= 0 and tries < MOST_TRIES:
+            same = not done[w] and k2[w] == c2[c] and k1[w] == c1[c]
+            if same and (len(rows) == 0 or picked[c] < rows[w]):
+                done[w] = True
+                used[count] = picked[c]
+                count += 1
+                break
+            w = follow[w]
+            tries += 1
     return count
 
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from caesura.events import KEPT, Page, concat, identity, take_rows
 from caesura.events.columns import empty_rows
+from caesura.events.identity import identity_at
 from caesura.events.rows import RowState
 from caesura.io.match_kernels import (
     BEGIN,
@@ -37,6 +38,7 @@ from caesura.io.match_kernels import (
     index_versions,
     look_up,
     match_events,
+    pair_up,
 )
 from caesura.io.runs import NOTHING, Run, Wants, keys_of, new_index
 from caesura.kernels.hashing import I64
@@ -96,6 +98,8 @@ class Matcher:
         self.runs.append(run)
         if len(run.retracts) == 0 and self.held.live == 0:
             return _started(page, starts) if self.adjusts else page
+        if not self.adjusts and self.held.live == 0 and self._paired(page, run):
+            return page
         if not self._disorder:
             result = _Match(self, page, starts, run)
             if result.run(NOTHING):
@@ -103,6 +107,42 @@ class Matcher:
         result = _Match(self, page, starts, run)
         result.run(cti())
         return result.finish(origin)
+
+    def _paired(self, page: Page, run: Run) -> bool:
+        """Whether each retract of a page found an equal version that came before it, in the latest runs.
+
+        Then they are paired. Of equal versions it does not matter which one goes.
+        """
+        le, re, new = run.named
+        ids = identity_at(page.payload.columns, run.retracts)
+        k1, k2 = keys_of(ids, le, re)
+        wants = Wants(le, re, lambda: np.column_stack([k1, k2]))
+        done = np.zeros(len(le), np.bool_)
+        left = len(le)
+        gone: list[tuple[Run, I64]] = []
+        for some in reversed(self.runs):
+            found = some.scan(wants)
+            if found is None:
+                return False
+            if len(found[0]):
+                used = np.empty(len(found[0]), np.int64)
+                rows = run.retracts if some is run else NOTHING
+                count = pair_up(*found, *some.keys(found[0]), k1, k2, wants.follow, rows, done, used)
+                gone.append((some, used[:count]))
+                left -= count
+            if left == 0:
+                break
+        if left:
+            return False
+        for some, used in gone:
+            some.counts[used] -= 1
+        brought = np.flatnonzero(new > le)
+        if len(brought):
+            n1, n2 = keys_of((ids[0][brought], ids[1][brought]), le[brought], new[brought])
+            fields = {"k1": n1, "k2": n2, "re": new[brought], "count": np.ones(len(brought), np.int32)}
+            payload = take_rows(page.payload, run.retracts[brought]) if self.live.payload.columns else None
+            self.live.append(fields, payload)
+        return True
 
     def indexed(self, retracts: Matrix) -> I64:
         """The numbers of the indexed versions that some retracts name, ascending."""
@@ -261,7 +301,7 @@ class _Match:
         return (
             table,
             np.column_stack([joined["n1"], joined["n2"]]),
-            Wants(table, joined["le"], joined["re"]),
+            Wants(joined["le"], joined["re"], lambda: table),
         )
 
     def _versions(self) -> Matrix:

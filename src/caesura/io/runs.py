@@ -6,12 +6,15 @@ only rows that have it are hashed. Where that would be many rows, the run is has
 
 >>> page = Page.of(pa.record_batch({"p": ["P1", "P2", "P3", "P4"]}), le=[1, 3, 5, 5], re=[9, 9, 8, 9])
 >>> run = Run(page, page.le, adjusts=False)
->>> wants = Wants(np.array([[5, 6, 9, 3, 0, 3]]), np.array([3]), np.array([9]))
+>>> wants = Wants(np.array([3]), np.array([9]), lambda: np.array([[5, 6]]))
 >>> run.named_by(wants).tolist()
 [1]
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -42,22 +45,22 @@ NOTHING = np.zeros(0, np.int64)
 class Wants:
     """What some retracts name: lifetimes at first, keys where those tell too little."""
 
-    def __init__(self, retracts: Matrix, le: I64, re: I64) -> None:
-        self.retracts, self.le, self.re = retracts, le, re
+    def __init__(self, le: I64, re: I64, table: Callable[[], Matrix]) -> None:
+        self.le, self.re, self._table = le, re, table
         self.low, self.high = int(le.min(initial=INFINITY)), int(le.max(initial=-INFINITY))
         self.bits = np.zeros(BITS >> 6, np.uint64)
         mark_starts(le, self.bits)
         self.lifetimes = new_index(len(le))
-        place_lifetimes(self.lifetimes, le, re)
-        self._keys: I32 | None = None
+        self.follow = np.empty(len(le), np.int64)
+        place_lifetimes(self.lifetimes, le, re, self.follow)
 
-    @property
-    def keys(self) -> I32:
+    @cached_property
+    def keys(self) -> tuple[I32, Matrix]:
         """An index of the keys, made when it is first needed."""
-        if self._keys is None:
-            self._keys = new_index(len(self.retracts))
-            place_distinct(self._keys, self.retracts)
-        return self._keys
+        table = self._table()
+        slots = new_index(len(table))
+        place_distinct(slots, table)
+        return slots, table
 
 
 class Run:
@@ -96,17 +99,24 @@ class Run:
 
     def named_by(self, wants: Wants) -> I64:
         """The rows that some retracts may name, ascending."""
-        if wants.high < self.low or wants.low > self.high:
-            return NOTHING
-        picked = np.empty(len(self) + 1, np.int64)
+        some = self.scan(wants)
+        if some is not None:
+            return some[0]
         if self._keys is None:
-            lifetimes = wants.bits, wants.lifetimes, wants.le, wants.re
-            found = scan_run(*lifetimes, self.le, self.re, self.counts, picked)
-            if DENSE * found <= len(self):
-                return picked[:found]
             self._keys = self.keys(np.arange(len(self)))
-        k1, k2 = self._keys
-        return picked[: pick_wanted(wants.keys, wants.retracts, k1, k2, self.counts, picked)]
+        picked = np.empty(len(self), np.int64)
+        return picked[: pick_wanted(*wants.keys, *self._keys, self.counts, picked)]
+
+    def scan(self, wants: Wants) -> tuple[I64, I64] | None:
+        """The rows whose lifetimes are named, and by whom; None where they are too many to hash singly."""
+        if wants.high < self.low or wants.low > self.high:
+            return NOTHING, NOTHING
+        if self._keys is not None:
+            return None
+        picked, whom = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
+        lifetimes = wants.bits, wants.lifetimes, wants.le, wants.re
+        found = scan_run(*lifetimes, self.le, self.re, self.counts, picked, whom)
+        return (picked[:found], whom[:found]) if DENSE * found <= len(self) else None
 
     def keys(self, rows: I64) -> tuple[I64, I64]:
         """The keys of these rows."""

@@ -20,7 +20,7 @@ from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.ops.join.kernel import GONE, pieces
 from caesura.ops.join.node import Join
-from caesura.ops.join.side import Side
+from caesura.ops.join.side import NO_NEW, Side
 from caesura.plan import GivenUp, Operator, aligned
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern
 
@@ -145,6 +145,8 @@ class JoinOperator(Operator):
     def _keep(self, port: int, page: Page, key: I64, store: Any) -> I64:
         """Brings a page into its side's rows; gives the numbers of rows that came or changed."""
         mine = self.sides[port]
+        if mine.rows.size == 0 and not store.any():
+            return NO_NEW
         if page.retracts is None:
             return mine.insert(page, np.flatnonzero(store), key)
         came = mine.insert(page, np.flatnonzero(store & ~page.retracts), key)
