@@ -1,5 +1,7 @@
 """Errors that say the step, the user's own line, what was got, what was wanted, what to write.
 
+A diagnostic names the line of the step that it is about; without one, the line that called us.
+
 >>> print(PlanError("a window of 0 ticks can hold no event.", remedy="Give a positive size."))
 a window of 0 ticks can hold no event.
 Give a positive size.
@@ -11,7 +13,30 @@ Did you mean 'speed'?
 from __future__ import annotations
 
 import difflib
+import sys
+import sysconfig
 from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+
+_OURS = str(Path(__file__).resolve().parent)
+_COMMANDS = str(Path(_OURS) / "cli")
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def here() -> str:
+    """``file.py:31`` of the nearest caller outside this package and installed ones; a command has no line."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_COMMANDS):
+            return ""
+        if file.endswith(".py") and not file.startswith((_OURS, *_LIBRARIES)):
+            return f"{Path(file).name}:{frame.f_lineno}"
+        if file.startswith("<") and not file.startswith(("<string>", "<frozen")):
+            return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
 
 
 class CaesuraError(Exception):
@@ -22,23 +47,30 @@ class CaesuraError(Exception):
         self.remedy = remedy
         self.step = step
         self.place = place
+        self.called = "" if place else _line()
         super().__init__(problem)
 
     def __str__(self) -> str:
         where = f"step '{self.step}'" if self.step else ""
-        if self.place:
-            where = f"{where} ({self.place})" if where else self.place
+        if place := self.place or self.called:
+            where = f"{where} ({place})" if where else place
         head = f"{where}: {self.problem}" if where else self.problem
         return f"{head}\n{self.remedy}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.problem, self.remedy, self.step, self.place)
+        return _rebuild, (type(self), self.problem, self.remedy, self.step, self.place or self.called)
 
     def at(self, step: str, place: str) -> CaesuraError:
         """The same diagnostic, naming a step and a line unless it names them already."""
         self.step = self.step or step
         self.place = self.place or place
         return self
+
+
+def _line() -> str:
+    """The line in a file that called us; Python's own prompt needs none."""
+    line = here()
+    return "" if line.startswith("<") else line
 
 
 def _rebuild(kind: type[CaesuraError], problem: str, remedy: str, step: str, place: str) -> CaesuraError:

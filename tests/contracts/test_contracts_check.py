@@ -303,8 +303,8 @@ def test_what_makes_no_sense_about_a_source_is_refused_with_a_remedy(given, said
     ("stream", "scheme", "said"),
     [
         (readings(), "{[[id:#]]}", "its policy gives time only"),
-        (readings(), "none", "its policy gives time"),
-        (readings(punctuate=cz.at_end()), "{[[time:+]]}", "its policy gives nothing"),
+        (readings(), "none", "gives time, but its scheme"),
+        (readings(punctuate=cz.at_end()), "{[[time:+]]}", "gives no time, but its scheme"),
     ],
 )
 def test_a_scheme_that_contradicts_a_source_s_policy_is_refused(stream, scheme, said):

@@ -5,67 +5,90 @@
 
 from __future__ import annotations
 
+import ast
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from golden_scripts import ALL, Golden, Site, noting_sites, said, write
 
-import caesura as cz
-from caesura.errors import CaesuraError
+import caesura.errors
 
-GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
-LINE = "----\n"
-AT_ONCE = ("and_between_predicates", "unknown_type_in_cast", "values_that_are_columns")
-"""Raised by the expression itself, before there is a step: Python shows the line."""
+PACKAGE = Path(caesura.errors.__file__).parent
 
 
-def late(stream: cz.Stream) -> str:
-    """The rows that a source refuses, with the reason, and what the others say."""
-    result = stream.run()
-    shown = ("reason", "offset", "kind", "LE", "RE", "RE_new")
-    rows = [{n: row[n] for n in shown} for table in result.late.values() for row in table.to_pylist()]
-    told = [" | ".join(f"{name} {value}" for name, value in row.items()) for row in rows]
-    return "\n".join([*told, str(result)])
+@dataclass
+class Played:
+    """All scripts, run once: what each says, and where diagnostics were made."""
+
+    said: dict[Golden, str]
+    sites: set[Site]
 
 
-def file(name: str, content: str | bytes) -> None:
-    path = Path(name)
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-
-
-def said(script: str, here: Path) -> str:
-    """What a script called flow.py says: its diagnostic, or what it shows."""
-    names = {"cz": cz, "col": cz.col, "late": late, "file": file, "folder": os.mkdir, "shown": None}
-    try:
-        exec(compile(script, "flow.py", "exec"), names)
-        text = str(names["shown"])
-    except CaesuraError as error:
-        text = f"{type(error).__name__}: {error}"
-    lines = (line.rstrip() for line in text.replace(str(here), "<here>").splitlines())
-    return "\n".join(lines) + "\n"
-
-
-@pytest.mark.parametrize("golden", GOLDEN, ids=lambda g: g.stem)
-def test_the_diagnostic_is_the_one_that_was_read_and_approved(
-    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script, wanted = golden.read_text().split(LINE)
-    monkeypatch.chdir(tmp_path)
-    got = said(script, tmp_path)
+@pytest.fixture(scope="module")
+def played() -> Played:
+    with noting_sites() as sites:
+        result = Played({golden: said(golden) for golden in ALL}, sites)
     if os.environ.get("CAESURA_GOLDEN") == "write":
-        golden.write_text(script + LINE + got)
+        for room in {golden.room for golden in ALL}:
+            write(room, result.said)
+    return result
+
+
+@pytest.mark.parametrize("golden", ALL, ids=str)
+def test_the_diagnostic_is_the_one_that_was_read_and_approved(golden: Golden, played: Played) -> None:
+    assert played.said[golden] == golden.wanted
+
+
+@pytest.mark.parametrize("golden", ALL, ids=str)
+def test_every_diagnostic_names_the_place_and_says_what_to_do(golden: Golden) -> None:
+    first, _, rest = golden.wanted.rstrip().partition("\n")
+    assert "Traceback" not in golden.wanted
+    if first.startswith("exit code"):
+        problem, _, remedy = rest.partition("\n")
+    elif "Error: " in first:
+        problem, remedy = first, rest
+        assert "flow.py:" in problem
     else:
-        assert got == wanted
-
-
-@pytest.mark.parametrize("golden", GOLDEN, ids=lambda g: g.stem)
-def test_every_diagnostic_names_the_place_and_says_what_to_do(golden: Path) -> None:
-    _, text = golden.read_text().split(LINE)
-    if "Error: " not in text.splitlines()[0]:
         return  # rows, told by the late table
-    problem, remedy = text.rstrip().split("\n", 1)
-    assert "flow.py:" in problem or golden.stem in AT_ONCE
     assert problem.endswith(".") or (problem.endswith(":") and remedy.startswith("  "))
-    assert remedy.endswith(".")
-    assert "Traceback" not in text
+    assert remedy.endswith((".", ")"))
+
+
+def test_no_two_scripts_have_one_name() -> None:
+    names = [golden.name for golden in ALL]
+    assert len(names) == len(set(names))
+
+
+def test_every_diagnostic_there_is_has_a_golden_text(played: Played) -> None:
+    missing = [site for site in made() if not any((site.file, n) in played.sites for n in site.lines)]
+    assert not missing, "\n".join(["no script of tests/errors/golden makes these:", *map(str, missing)])
+
+
+@dataclass(frozen=True)
+class Made:
+    """A place in the code that makes a diagnostic."""
+
+    file: str
+    lines: range
+
+    def __str__(self) -> str:
+        return f"  {Path(self.file).relative_to(PACKAGE)}:{self.lines[0]}"
+
+
+def made() -> Iterator[Made]:
+    """Every call of a class of diagnostics in the package."""
+    kinds = {kind.__name__ for kind in _kinds(caesura.errors.CaesuraError)}
+    texts = {file: file.read_text() for file in sorted(PACKAGE.rglob("*.py"))}
+    for file in (file for file, text in texts.items() if "Error(" in text):
+        for call in ast.walk(ast.parse(texts[file])):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in kinds:
+                yield Made(str(file), range(call.lineno, (call.end_lineno or call.lineno) + 1))
+
+
+def _kinds(kind: type) -> Iterator[type]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _kinds(below)

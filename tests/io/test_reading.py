@@ -104,7 +104,7 @@ def test_punctuation_between_rows_keeps_its_place_across_batches():
     [
         ([], "there is no row to infer a schema from"),
         ([{"t": 1, "id": "a"}, {"t": 2, "id": 3}], "one type per column"),
-        ([7], "row 0 is a int"),
+        ([7], "row 0 is 7, which names no columns"),
     ],
 )
 def test_rows_that_make_no_schema_are_refused(rows, message):

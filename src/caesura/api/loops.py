@@ -132,7 +132,8 @@ def _several(
     name = options["name"] or "fixpoint"
     if isinstance(options["keep"], Keep) and options["keep"].value:
         error = PlanError(
-            "a loop of several streams cannot keep the best rows of one.", remedy="Use a loop of its own."
+            "a loop of several streams cannot keep the best rows of one.",
+            remedy="Give that stream a loop of its own.",
         )
         raise error.at(name, here())
     shape = _shape(seeds, name)
@@ -175,7 +176,7 @@ def _tagged(streams: list[Stream], keys: list[str], seeds: dict[str, Stream], sh
             if field.name not in stream.columns:
                 raise PlanError(
                     f"'{key}' comes back without its column '{field.name}'.",
-                    remedy=closest(field.name, stream.columns),
+                    remedy=f"Let the step give it. {closest(field.name, stream.columns)}",
                 )
         pairs = [(f.name, col(f.name) if f.name in wanted.names else lit(None, f.type)) for f in shape]
         tag = (WHICH, lit(number, pa.int32()))

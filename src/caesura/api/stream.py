@@ -103,7 +103,7 @@ class Stream:
 
     def select(self, *columns: str | Expr, name: str = "", **computed: Any) -> Stream:
         """Keeps, renames and computes columns: ``select("id", kmh=col("mph") * 1.6)``."""
-        pairs = [(_output_name(c), as_column(c)) for c in columns]
+        pairs = [(name_of(as_column(c)), as_column(c)) for c in columns]
         pairs += [(output, as_expr(expr)) for output, expr in computed.items()]
         return Stream(Select(inputs=(self.node,), columns=tuple(pairs), name=name))
 
@@ -559,17 +559,6 @@ class Stream:
             return self.preview(rows).plot(by=by, value=value)
         except CaesuraError as error:
             raise error.at("plot", here()) from None
-
-
-def _output_name(column: str | Expr) -> str:
-    name = column if isinstance(column, str) else name_of(column)
-    if name is None:
-        error = PlanError(
-            f"the column '{column}' has no name.",
-            remedy="Name it: select(total=...), or use .alias('total').",
-        )
-        raise error.at("select", here())
-    return name
 
 
 def _pairs(on: On) -> tuple[tuple[str, str], ...]:

@@ -31,7 +31,10 @@ def evaluate(outputs: Mapping[str, Node], given: Callable[[SourceNode], Rows]) -
     known: dict[str, Rows] = {}
     for node in walk(*outputs.values()):
         inputs = [known[child.fingerprint] for child in node.inputs]
-        known[node.fingerprint] = given(node) if isinstance(node, SourceNode) else _step(node, inputs)
+        try:
+            known[node.fingerprint] = given(node) if isinstance(node, SourceNode) else _step(node, inputs)
+        except NotAuditedError as error:
+            raise error.at(node.step, node.place) from None
     return {name: known[node.fingerprint] for name, node in outputs.items()}
 
 
@@ -56,26 +59,24 @@ def _step(node: Node, inputs: list[Rows]) -> Rows:
         case Chop() if not _endless(rows):
             return oracles.chop(rows, node.period)
         case Totals():
-            ready, aggs = _aggregates(node, node.aggregates, rows)
+            ready, aggs = _aggregates(node.aggregates, rows)
             return oracles.totals(ready, node.group, aggs)
         case Tumbling() if not _endless(rows):
-            ready, aggs = _aggregates(node, node.aggregates, rows)
+            ready, aggs = _aggregates(node.aggregates, rows)
             return oracles.tumbling(ready, node.group, node.size, node.offset, aggs, hop=node.hop)
         case Windows() if not _endless(rows) and not node.uses:
             return _windowed(node, rows)
-    why = "over events that never end" if _endless(rows) else f"'{node.kind}'"
+    why = " over events that never end" if _endless(rows) else ""
     raise NotAuditedError(
-        f"the audit cannot recompute {why}.",
+        f"the audit cannot recompute '{node.kind}'{why}.",
         remedy="Audit the views in front of it, or compare this one by hand.",
-        step=node.step,
-        place=node.place,
     )
 
 
 def _windowed(node: Windows, rows: Rows) -> Rows:
     """Built-in aggregates over snapshots, counts, sessions and grids."""
     wanted = [(name, a) for name, a in node.outputs if isinstance(a, Aggregate)]
-    ready, aggs = _aggregates(node, wanted, rows)
+    ready, aggs = _aggregates(wanted, rows)
     frame: tuple[Any, ...]
     match node.frame:
         case Grid(size, hop, offset):
@@ -110,9 +111,7 @@ def _join(node: Join, left: Rows, right: Rows) -> Rows:
     if node.residual is not None and node.how != "inner":
         raise NotAuditedError(
             f"the audit cannot recompute a {node.how} join with a further predicate.",
-            remedy="Audit the views in front of it.",
-            step=node.step,
-            place=node.place,
+            remedy="Audit the views in front of it, or compare this one by hand.",
         )
     names = node.schema.names
 
@@ -156,7 +155,7 @@ def _moved(node: Lifetime, rows: Rows) -> Rows:
 
 
 def _aggregates(
-    node: Node, wanted: Sequence[tuple[str, Aggregate]], rows: Rows
+    wanted: Sequence[tuple[str, Aggregate]], rows: Rows
 ) -> tuple[Rows, dict[str, tuple[str, str | None]]]:
     """Rows with a column per aggregated expression, and the aggregates over those."""
     aggs: dict[str, tuple[str, str | None]] = {}
@@ -165,9 +164,7 @@ def _aggregates(
         if aggregate.kind not in EXACT:
             raise NotAuditedError(
                 f"the audit cannot recompute the aggregate '{aggregate}'.",
-                remedy="Audit the views in front of it.",
-                step=node.step,
-                place=node.place,
+                remedy="Audit the views in front of it, or compare this one by hand.",
             )
         column = None if aggregate.value is None else f"\x00{place}"
         if column is not None and aggregate.value is not None:

@@ -32,8 +32,6 @@ def rows_of(source: Source, prefix: Prefix, files: Sequence[str] | None = None) 
         raise NotAuditedError(
             f"'{source.step}' judges lateness by more than its own rows.",
             remedy="Audit a pipeline whose sources give delay(...), in_data(...) of one lane, or nothing.",
-            step=source.step,
-            place=source.place,
         )
     lag = policy.lags(source.time)[0]
     events: list[Event] = []
@@ -48,8 +46,6 @@ def rows_of(source: Source, prefix: Prefix, files: Sequence[str] | None = None) 
         raise NotAuditedError(
             f"the rows behind {prefix.log} of '{source.step}' cannot be read again from here.",
             remedy="Audit a pipeline over files, or compare the views by hand.",
-            step=source.step,
-            place=source.place,
         )
     for raw in source.read({}):
         end = prefix.offsets.get(raw.lane, 0)

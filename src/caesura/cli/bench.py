@@ -32,6 +32,6 @@ def bench(
         )
     if name not in known:
         problem = f"there is no benchmark '{name}'." if name else "no benchmark is named."
-        raise PlanError(problem, remedy=closest(name, known))
+        raise PlanError(problem, remedy=f"Name one. {closest(name, known)}")
     command = [sys.executable, "-m", "benchmarks", name, *(["--json"] if as_json else [])]
     raise typer.Exit(subprocess.run(command, check=False, cwd=home).returncode)

@@ -33,10 +33,13 @@ def _load(target: str, kind: type[T], word: str) -> T:
     public = {key: value for key, value in found.items() if not key.startswith("_")}
     if name:
         raise PlanError(f"'{file}' has no {word} '{name}'.", remedy=closest(name, public))
-    if len(public) != 1:
-        listing = ", ".join(sorted(public)) or "none"
-        remedy = f"Name one: {file}:NAME." if public else f"Let the file keep a {word} in a variable."
-        raise PlanError(f"'{file}' has {len(public)} {word}s: {listing}.", remedy=remedy)
+    if not public:
+        raise PlanError(f"'{file}' has no {word}.", remedy=f"Let the file keep a {word} in a variable.")
+    if len(public) > 1:
+        listing = ", ".join(sorted(public))
+        raise PlanError(
+            f"'{file}' has {len(public)} {word}s: {listing}.", remedy=f"Name one, as in {file}:{min(public)}."
+        )
     return next(iter(public.values()))
 
 

@@ -22,7 +22,7 @@ def new(name: Annotated[str, typer.Argument(help="the folder to make")], as_json
     """Makes a small project: a pipeline, a generator of its data, a test, and some data to begin with."""
     folder = Path(name)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise PlanError(f"'{name}' is there already.", remedy="Choose another name, or take it away first.")
+        raise PlanError(f"'{name}' is there already.", remedy="Choose another name, or remove it first.")
     if not re.fullmatch(r"[\w.-]+", folder.name):
         raise PlanError(f"'{folder.name}' is no good name.", remedy="Use letters, digits, '-' and '_'.")
     folder.mkdir(parents=True, exist_ok=True)

@@ -329,9 +329,9 @@ def _check_agreement(node: Node, name: str, scheme: Scheme) -> None:
         )
     timely = any(TIME in t.marked for t in scheme)
     if timely != (TIME in says):
-        has, lacks = ("time", "none") if TIME in says else ("nothing", "time")
+        has, lacks = ("time", "leaves it out") if TIME in says else ("no time", "promises it")
         raise ContractError(
-            f"the source '{name}' is given {scheme}, which says {lacks} of time, but its policy gives {has}.",
+            f"the policy of '{name}' gives {has}, but its scheme {scheme} {lacks}.",
             remedy="Let the scheme and punctuate= say the same.",
         )
 

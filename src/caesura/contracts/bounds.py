@@ -106,7 +106,7 @@ def _check(steps: tuple[Step, ...], paces: Mapping[str, Pace]) -> None:
     growth = " ".join(str(finding) for finding in found(steps))
     if growth:
         raise ContractError(
-            f"an unsafe plan has no bounds. {growth}", remedy="Make it safe first: see check."
+            f"an unsafe plan has no bounds. {growth}", remedy="Make it safe first: .check() says how."
         )
     loop = next((step for step in steps if step.node.closes), None)
     if loop is not None:

@@ -90,7 +90,9 @@ def _bound(
     if isinstance(side, Scheme):
         return Scheme.of(*(_spread(template, groups) for template in side))
     if side.name not in schemes:
-        raise ContractError(f"the scheme {side.name} is not bound.", remedy=f"Give {side.name}.")
+        raise ContractError(
+            f"the scheme {side.name} is not bound.", remedy=f"Give it: bind({{'{side.name}': scheme}})."
+        )
     if side.keeps is None:
         return schemes[side.name]
     kept = groups.get(side.keeps, ())

@@ -146,11 +146,12 @@ class Verdict:
         if self.safe:
             return
         helps = "; or ".join(str(r) for r in self.remedies[:3]) or "Punctuate a source on what it lacks"
-        first = self.findings[0]
+        first = self.findings[0].step
         raise PlanError(
-            f"the plan is unsafe. {self.growth}",
+            f"the plan is unsafe: {self.growth.removeprefix(f'step {first.title}').lstrip(' :')}",
             remedy=f"{helps[0].upper()}{helps[1:]}. Or start it with allow_unbounded=True.",
-            place="" if first.step.node.place in str(first) else first.step.node.place,
+            step=first.node.step,
+            place=first.node.place,
         )
 
     def _repr_html_(self) -> str:

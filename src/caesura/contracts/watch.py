@@ -50,7 +50,9 @@ class Watch:
 
     def __post_init__(self) -> None:
         if self.scheme.kind == "any":
-            raise ContractError("no stream can obey 'any'.", remedy="Name the templates it gives.")
+            raise ContractError(
+                "no stream can obey 'any'.", remedy="Name the templates that it gives, as in {[[time:+]]}."
+            )
         self.open = {template: [] for template in self.scheme}
 
     def append(self, item: Item) -> None:

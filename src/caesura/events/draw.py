@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
 
-from caesura.errors import DataError
+from caesura.errors import DataError, closest
 from caesura.events.item import Item
 from caesura.events.page import KEPT, Page
 from caesura.punctuation import (
@@ -83,7 +83,17 @@ def _line(line: str, columns: int) -> _Drawn | Punctuation:
         raise DataError(f"cannot read the drawn line {line!r}.", remedy="A row is ' LE RE | values | +'.")
     left, right = parts[0].split(), _cells(parts[1])
     sign = parts[2].split()[0] if len(parts) > 2 and parts[2].split() else "+"
-    if len(left) != 2 or len(right) != columns:
+    if len(left) != 2:
+        raise DataError(
+            f"the drawn line {line!r} begins with {len(left)} times; wanted LE and RE.",
+            remedy="A row is ' LE RE | values | +', a retract ' LE RE->new | values | -'.",
+        )
+    if sign not in ("+", "-"):
+        raise DataError(
+            f"the drawn line {line!r} is marked '{sign}'.",
+            remedy="Mark an insert with + and a retract with -.",
+        )
+    if len(right) != columns:
         raise DataError(
             f"the drawn line {line!r} has {len(right)} values; the header names {columns}.",
             remedy="Write null for a missing value, and quote strings that hold blanks.",
@@ -104,14 +114,26 @@ def _cells(text: str) -> list[str]:
 
 
 def _time(text: str) -> int:
-    return INFINITY if text in ("inf", "∞") else int(text)
+    if text in ("inf", "∞"):
+        return INFINITY
+    if not _reads(int, text):
+        raise DataError(
+            f"'{text}' is no time in a drawn stream.", remedy="Write whole numbers of ticks, or inf."
+        )
+    return int(text)
+
+
+def _type(name: str) -> pa.DataType:
+    if name not in TYPES:
+        raise DataError(f"a drawn column cannot be '{name}'.", remedy=closest(name, TYPES))
+    return TYPES[name]
 
 
 def _infer(names: Sequence[str], rows: list[_Drawn]) -> pa.Schema:
     fields = []
     for place, name in enumerate(names):
         plain, _, kind = name.partition(":")
-        fields.append(pa.field(plain, TYPES[kind] if kind else _guess([row[3][place] for row in rows])))
+        fields.append(pa.field(plain, _type(kind) if kind else _guess([row[3][place] for row in rows])))
     return pa.schema(fields)
 
 
@@ -179,11 +201,19 @@ def parse_punctuation(text: str) -> Punctuation:
     """
     if re.fullmatch(r"-?\d+|inf|∞", text):
         return cti(_time(text))
-    intent, colon, rest = text.partition(":")
+    said, colon, rest = text.partition(":")
     if not colon:
-        intent, rest = "definite", text
+        said, rest = "definite", text
+    intent = _intent(said.strip())
     conditions = [c for c in re.split(r",(?![^{\[(]*[}\])])", rest.strip()) if c.strip() not in ("", "*")]
-    return Punctuation(Pattern.of(dict(_condition(c.strip()) for c in conditions)), Intent(intent.strip()))
+    return Punctuation(Pattern.of(dict(_condition(c.strip()) for c in conditions)), intent)
+
+
+def _intent(text: str) -> Intent:
+    known = [intent.value for intent in Intent]
+    if text not in known:
+        raise DataError(f"there is no {text} punctuation.", remedy=closest(text, known))
+    return Intent(text)
 
 
 _COMPARE: dict[str, Callable[[Any], Values]] = {
@@ -199,30 +229,31 @@ _COMPARE: dict[str, Callable[[Any], Values]] = {
 def _condition(text: str) -> tuple[str, Values]:
     """One attribute and its values, in the words that a pattern prints as."""
     found = re.fullmatch(r"(\w+)\s*(is\s+|in\s+|(?=[<>=!]))(.+)", text)
-    if not found:
+    name, how, what = found.groups() if found else ("", "", "")
+    if how.startswith("is") and what in ("null", "not null"):
+        return name, NULL if what == "null" else NOT_NULL
+    parts = [] if how.startswith("is") else [_values(part.strip()) for part in what.split(" or ")]
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
         raise DataError(
             f"cannot read the condition {text!r}.",
-            remedy="Write conditions like 'id < 4', 'id in {1, 3}' or 'id in [1..5)'.",
+            remedy="Write conditions like 'id < 4', 'id in {1, 3}', 'id in [1..5)' or 'id is null'.",
         )
-    name, how, what = found.groups()
-    if how.startswith("is"):
-        return name, NULL if what == "null" else NOT_NULL
-    first, *others = (_values(part.strip()) for part in what.split(" or "))
-    for more in others:
-        first = first.union(more)
-    return name, first
+    return name, reduce(Values.union, known)
 
 
-def _values(text: str) -> Values:
-    """A part of a condition: ``null``, ``{1, 3}``, ``[1..5)``, ``>= 4``, or one value."""
+def _values(text: str) -> Values | None:
+    """A part of a condition: ``null``, ``{1, 3}``, ``[1..5)``, ``>= 4``, or one value; None if it is none."""
+    if not text:
+        return None
     if text == "null":
         return NULL
     if text.startswith("{"):
         return one_of([_literal(v) for v in text.strip("{}").split(",")])
     if text[0] in "[(" and ".." in text:
-        low, high = text[1:-1].split("..")
-        closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}[text[0] + text[-1]]
-        return between(_literal(low), _literal(high), closed=closed)  # type: ignore[arg-type]
+        ends = re.fullmatch(r"[\[(](.+?)\.\.(.+)[\])]", text)
+        closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}.get(text[0] + text[-1])
+        return ends and between(_literal(ends[1]), _literal(ends[2]), closed=closed)  # type: ignore[arg-type]
     found = re.fullmatch(r"(<=|>=|!=|<|>|=)\s*(.+)", text)
     return value(_literal(text)) if found is None else _COMPARE[found[1]](_literal(found[2]))
 

@@ -167,10 +167,7 @@ def _converted(step: Step, target: pa.DataType) -> Step:
     if step.type == target:
         return step
     convert = cast_kernel(step.type, target)
-    if convert is None:
-        raise ExprError(
-            f"no conversion from {describe(step.type)} to {describe(target)}.", remedy="Write a .cast(...)."
-        )
+    assert convert is not None, f"planned without a conversion from {step.type} to {target}"
     if step.constant is not None:
         return _constant_step(convert(repeat(step.constant, 1))[0])
     run = step.run

@@ -23,7 +23,7 @@ import pyarrow as pa
 from caesura.errors import ExprError
 from caesura.expr.code import code_key
 from caesura.expr.durations import Duration, micros
-from caesura.expr.types import as_type, type_of_value
+from caesura.expr.types import as_type, describe, type_of_value
 
 
 class Expr:
@@ -464,7 +464,7 @@ def lit(value: object, type: pa.DataType | str | None = None) -> Expr:
         pa.scalar(value, wanted)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as wrong:
         raise ExprError(
-            f"{value!r} is no {wanted}: {wrong}", remedy="Give a value of that type, or no type."
+            f"{value!r} is no {describe(wanted)}.", remedy="Give a value of that type, or leave the type out."
         ) from wrong
     return Constant(value, wanted)
 

@@ -73,9 +73,7 @@ def plan_node(expr: Expr, types: Types) -> Plan:
             return rules_logic.case_plan(expr, types)
         case Call():
             return call_plan(expr, types)
-    raise ExprError(
-        f"'{expr}' is no expression.", remedy="Build expressions from col, lit and their methods."
-    )
+    raise AssertionError(expr)
 
 
 def _cast_plan(expr: Cast, types: Types) -> Plan:

@@ -94,7 +94,7 @@ class StreamReader:
             yield from in_lane(self.stream, offsets.get(0, 0), self.batch_size)
         except pa.ArrowException as error:
             raise DataError(
-                f"the Arrow stream broke off: {error}", remedy="Look at what produces the stream."
+                f"the Arrow stream broke off: {error}.", remedy="Look at what produces the stream."
             ) from None
 
     def describe(self) -> str:

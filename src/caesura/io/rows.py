@@ -128,17 +128,22 @@ def _schema_of(rows: list[dict[str, Any]]) -> pa.Schema:
 
 
 def _misfit(rows: list[dict[str, Any]], schema: pa.Schema, offset: int) -> DataError:
+    """Names the first value that does not fit; there is one."""
+    place, field, error = next(_misfits(rows, schema))
+    return DataError(
+        f"row {offset + place}: column '{field.name}' is {field.type}, "
+        f"but the value is {rows[place].get(field.name)!r} ({error}).",
+        remedy="Give schema= with a type that all values fit, or mend the row.",
+    )
+
+
+def _misfits(rows: list[dict[str, Any]], schema: pa.Schema) -> Iterator[tuple[int, pa.Field, Exception]]:
     for place, row in enumerate(rows):
         for field in schema:
             try:
                 pa.array([row.get(field.name)], field.type)
             except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-                return DataError(
-                    f"row {offset + place}: column '{field.name}' is {field.type}, "
-                    f"but the value is {row.get(field.name)!r} ({error}).",
-                    remedy="Give schema= with a type that all values fit, or mend the row.",
-                )
-    return DataError(f"rows from {offset} on do not fit the schema.", remedy="Give schema=.")
+                yield place, field, error
 
 
 def _named(row: Any, schema: pa.Schema | None, number: int) -> dict[str, Any]:
@@ -151,7 +156,7 @@ def _named(row: Any, schema: pa.Schema | None, number: int) -> dict[str, Any]:
         named = _from_tuple(row, schema, number)
     else:
         raise DataError(
-            f"row {number} is a {type(row).__name__}: {row!r}.",
+            f"row {number} is {row!r}, which names no columns.",
             remedy="Rows are dicts, tuples, dataclasses, or punctuation between them.",
         )
     if schema is not None and not named.keys() <= set(schema.names):

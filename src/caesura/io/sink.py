@@ -90,7 +90,7 @@ class FileSink:
             self._writer = WRITERS[ending](self._part, row_schema(schema, time))
         except (OSError, pa.ArrowException) as error:
             raise DataError(
-                f"'{self.path}' cannot be written: {error}", remedy="Give a folder that exists and is yours."
+                f"'{self.path}' cannot be written: {error}.", remedy="Give a folder that exists and is yours."
             ) from None
 
     def write(self, items: Iterable[Item]) -> None:

@@ -99,7 +99,7 @@ class Impute(Node):
         if not self.inputs[0].properties.insert_only:
             raise PlanError(
                 "impute works on rows that stay; this stream corrects its rows.",
-                remedy="Impute right behind the source, or behind output='final'.",
+                remedy="Impute right behind the source, before the steps that correct.",
             )
         return self.inputs[0].schema
 

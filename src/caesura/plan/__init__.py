@@ -1,11 +1,11 @@
 """Plans: frozen nodes that check themselves, their properties, and what they print as."""
 
+from caesura.errors import here
 from caesura.plan.duration import Duration, shown, ticks
 from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, Said, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
 from caesura.plan.operator import Counters, GivenUp, Operator, Up, aligned, definite
-from caesura.plan.place import here
 from caesura.plan.properties import Properties, both
 from caesura.plan.source import Ingress, Raw, SourceNode
 

@@ -16,12 +16,11 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from caesura.errors import CaesuraError, PlanError, closest
+from caesura.errors import CaesuraError, PlanError, closest, here
 from caesura.events.types import check_schema
 from caesura.plan.feedback import FeedbackRule, Said, Switches
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
-from caesura.plan.place import here
 from caesura.plan.properties import Properties
 from caesura.punctuation import Pattern
 

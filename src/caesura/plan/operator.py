@@ -103,8 +103,8 @@ class Operator:
                 return [inner[0].outer(port, punctuation)]
             return ring.guess(port, punctuation, self.promises)
         raise StreamError(
-            f"a {punctuation.intent.value} punctuation came to a step that cannot take it.",
-            remedy="Take the step off the loop, or the token away.",
+            f"the punctuation '{punctuation}' came to a step that no loop or claim put it on the way to.",
+            remedy="Feed definite punctuation only; loops and claims make the other kinds themselves.",
         )
 
     def heed(self, sources: Sequence[tuple[int, ...]]) -> None:

@@ -127,7 +127,8 @@ def check_scheme(scheme: Scheme, schema: pa.Schema, name: str) -> None:
     """Refuses a scheme that names unknown columns, or that no punctuation can satisfy."""
     if scheme.kind == "any":
         raise ContractError(
-            f"the source '{name}' declares 'any', which promises nothing.", remedy="Name its templates."
+            f"the source '{name}' declares 'any', which promises nothing.",
+            remedy="Name its templates, as in {[[time:+]]}.",
         )
     for template in scheme:
         for column, mark in template.marked.items():

@@ -52,6 +52,12 @@ def part(number: int) -> Expr:
 
 def _made(query: Query) -> Query:
     """The node, checked now if the items are known."""
+    wrong = [part for part in query.children() if not isinstance(part, Query)]
+    if wrong:
+        what = type(query).__name__.lower()
+        raise PlanError(
+            f"{wrong[0]!r} is no query.", remedy="Make it one: atom(...), iter(...), match(...)."
+        ).at(what, here())
     known = next((c.items for c in query.children() if c.items is not None), query.items)
     if known is None:
         return query
@@ -229,9 +235,7 @@ def _matching(r: Regex, items: Items | None) -> Query:
             return Iter(body=_matching(body, items), init=UNIT_OP, op=UNIT_OP, items=items)
         case Empty():
             return Value(op=UNIT_OP, items=items)
-    raise PlanError(
-        f"{r!r} is no regex.", remedy="Build one from predicates with seq, any_of, star and plus."
-    )
+    raise AssertionError(r)
 
 
 def _after(skipped: Regex, last: Query) -> Query:

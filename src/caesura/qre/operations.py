@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -167,12 +168,10 @@ def constant(given: Any) -> Operation:
     """A starting value: a plain value, or a dict of them."""
     if isinstance(given, Mapping):
         return RecordOp(tuple((str(n), constant(v)) for n, v in given.items()))
-    if given == ():
+    if isinstance(given, tuple) and not given:
         return RecordOp(())
-    if isinstance(given, (bool, int, float, str)) or given is None:
+    if isinstance(given, (bool, int, float, str, Decimal, Constant)) or given is None:
         return ExprOp(lit(given))
-    if isinstance(given, Constant):
-        return ExprOp(given)
     return Function(_Always(given), Opaque(type(given).__name__))
 
 

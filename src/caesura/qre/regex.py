@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from caesura.errors import PlanError
 from caesura.expr import Expr, lit
 
 
@@ -112,7 +113,13 @@ def letter(predicate: Expr) -> Letter:
 
 def as_regex(given: Any) -> Regex:
     """A regex as it is; an expression as one letter."""
-    return given if isinstance(given, Regex) else Letter(given)
+    if isinstance(given, Regex):
+        return given
+    if not isinstance(given, Expr):
+        raise PlanError(
+            f"{given!r} is no regex.", remedy="Build one from predicates with seq, any_of, star and plus."
+        )
+    return Letter(given)
 
 
 def seq(*parts: Any) -> Regex:

@@ -183,12 +183,10 @@ def elements(t: ValueType, verb: str) -> dict[str, ValueType]:
 
 
 def _element(t: ValueType) -> ValueType:
-    match t:
-        case MapOf(key=key, value=value):
-            return Record((("key", key), ("value", value)))
-        case RelOf(element=element):
-            return element
-    raise PlanError(f"{t} is no relation.", remedy="Only maps and relations have elements.")
+    if isinstance(t, MapOf):
+        return Record((("key", t.key), ("value", t.value)))
+    assert isinstance(t, RelOf)
+    return t.element
 
 
 def _map(t: ValueType, verb: str) -> MapOf:

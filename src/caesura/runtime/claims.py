@@ -58,7 +58,7 @@ def _cell(edge: Edge) -> Cell:
 
 def _tokens(claiming: Claiming) -> TokenClaims:
     if not isinstance(claiming, TokenClaims):
-        raise StreamError("this query has no tokens.", remedy="Make it with claims=cz.tokens().")
+        raise StreamError("this query makes no claims by tokens.", remedy="Make it with claims=cz.tokens().")
     return claiming
 
 

@@ -115,7 +115,8 @@ class Assumptions:
             return next(iter(outputs))
         if output is None or output not in outputs:
             given = "no output is named" if output is None else f"there is no output '{output}'"
-            raise StreamError(f"{given}.", remedy=closest(output or "", outputs)).at(step, here())
+            error = StreamError(f"{given}.", remedy=f"Name one. {closest(output or '', outputs)}")
+            raise error.at(step, here())
         return output
 
     def snapshot(self) -> Chunks:

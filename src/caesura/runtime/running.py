@@ -142,7 +142,7 @@ def _up_to(items: list[Item], claim: Claim) -> list[Item]:
         if is_token(item) and number_of(item) == claim.number:
             return items[:place]
     raise StreamError(
-        f"there is no {claim} in this output.", remedy="Take one of the claims that came with it."
+        f"claim {claim.number} is not in this output.", remedy="Take one of the claims that came with it."
     )
 
 

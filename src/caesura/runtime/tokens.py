@@ -20,7 +20,7 @@ from caesura.consistency.token import Marks, is_token, merged_tokens, number_of,
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.events.rows import Chunks
-from caesura.plan import ticks
+from caesura.plan import here, ticks
 from caesura.punctuation import INFINITY, MIN_TIME, Punctuation
 from caesura.runtime.claiming import Claiming, Reader, insert_only
 from caesura.runtime.emitter import Emitter
@@ -252,7 +252,7 @@ class TokenClaims(Claiming):
         if every <= 0:
             raise StreamError(
                 f"a synchronised claim every {self.mode.every} is none.", remedy="Give a period above 0."
-            )
+            ).at("claims", here())
         return every
 
     def _grid(self, cti: int, every: int) -> int | None:

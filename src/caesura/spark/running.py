@@ -304,11 +304,12 @@ def ours(error: Exception) -> Exception:
     found = re.search(r"CAESURA<<(\w+)\|(.*?)>>", str(error), re.DOTALL)
     if found is None:
         return StreamError(
-            f"the query failed in Spark: {str(error).strip().splitlines()[0]}",
+            f"the query failed in Spark: {str(error).strip().splitlines()[0].rstrip('.')}.",
             remedy=f"The whole trace is in this error's cause{_log()}.",
         )
     kind = getattr(errors, found.group(1), StreamError)
     problem, _, remedy = found.group(2).partition("\n")
     made: CaesuraError = kind(problem, remedy=remedy)
+    made.called = ""  # the worker's text names its place
     made.__cause__ = error
     return made

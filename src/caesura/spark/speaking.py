@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from caesura.errors import CaesuraError, StreamError
+from caesura.errors import CaesuraError, StreamError, closest
 from caesura.expr import Expr
 from caesura.feedback.predicates import patterns_of
 from caesura.feedback.responder import assumed
@@ -55,7 +55,10 @@ class Speaking:
         spoken = self._spoken.pop(number, None)
         if spoken is None:
             names = ", ".join(f"#{n}" for n in self._spoken) or "none"
-            error = StreamError(f"no feedback #{number} is standing.", remedy=f"There are: {names}.")
+            error = StreamError(
+                f"no feedback #{number} is standing.",
+                remedy=f"It was withdrawn already, or never said. There are: {names}.",
+            )
             raise error.at("withdraw", here())
         self._keep()
         if spoken.intent is Intent.ASSUMED:
@@ -76,8 +79,8 @@ class Speaking:
             ).at(step, here())
         name = output or next(iter(self._outputs))
         if name not in self._outputs or (output is None and len(self._outputs) > 1):
-            listed = ", ".join(self._outputs)
-            error = StreamError(f"which output is '{output}'?", remedy=f"Name one of: {listed}.")
+            given = "the query has several outputs" if output is None else f"there is no output '{output}'"
+            error = StreamError(f"{given}.", remedy=f"Name one. {closest(output or '', self._outputs)}")
             raise error.at(step, here())
         node = self._outputs[name]
         try:

@@ -28,7 +28,7 @@ def mapping(use: Use, schema: pa.Schema) -> list[tuple[str, Expr]]:
         if name not in schema.names:
             raise PlanError(
                 f"'{use.module.name}' wants a column '{name}', which the stream does not have.",
-                remedy=f"Map it: {use.module.name}('speed'). {closest(name, schema.names)}",
+                remedy=f"Say which it is: {use.module.name}('...'). {closest(name, schema.names)}",
             )
     return [(name, col(name)) for name in names]
 

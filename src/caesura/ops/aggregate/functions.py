@@ -136,7 +136,9 @@ def last(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
 def top_k(value: str | Expr, k: int, *, where: Expr | None = None) -> Aggregate:
     """The k greatest values, copies included, as a struct with the fields top1 to topk."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_TOP:
-        raise PlanError(f"top_k of {k!r} values.", remedy=f"Give a whole k from 1 to {MOST_TOP}.")
+        raise PlanError(
+            f"top_k of {k!r} values says nothing.", remedy=f"Give a whole k from 1 to {MOST_TOP}."
+        )
     return _made("top_k", value, where, k)
 
 
