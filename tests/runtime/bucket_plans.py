@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import caesura as cz
-from caesura import Stream, col
+from caesura import Stream, col, lit
 from caesura.events import KEPT, Item, Page, parse
 from caesura.io import Source, delay
 from caesura.io.shape import Shape
@@ -150,6 +150,13 @@ PLANS: dict[str, Build] = {
         .tumbling(5)
         .agg(n=cz.count())
         .join(b.group_by("id").tumbling(5).agg(m=cz.count()), on="id", how="full")
+    ),
+    "a key moved by a constant": lambda a, b: (
+        a.select(key=col("id").cast("int"))
+        .group_by("key")
+        .totals(n=cz.count())
+        .select("n", next=col("key") + lit(1, "bigint"))
+        .join(b, on={"next": "id"})
     ),
     "output final": lambda a, b: output(a.join(b, on="id"), "final"),
     "output final of windows": lambda a, b: output(a.group_by("id").tumbling(5).agg(n=cz.count()), "final"),

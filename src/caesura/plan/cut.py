@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from caesura.plan.combine import combine
-from caesura.plan.loops import carried_by, on_loop, same_columns, spread_of, whole_loops
+from caesura.plan.loops import carried_by, image, on_loop, same_columns, spread_of, whole_loops
 from caesura.plan.node import Node, walk
 from caesura.plan.source import SourceNode
-from caesura.punctuation import Pattern
 
 LOOP = "loop:"
 """How the label of an edge begins by which a loop crosses buckets; the loop's name follows."""
@@ -249,10 +248,10 @@ class _Cutter:
         renamed = []
         port = node.inputs.index(stream)
         for key in lies:
-            image = node.carry(port, Pattern.of({key: None}))
-            if image is None or len(image.attributes) != 1:
+            now = image(node, port, key)
+            if now is None:
                 return None
-            renamed.append(image.attributes[0])
+            renamed.append(now)
         return tuple(renamed)
 
     def _meet(self, streams: list[Node], wanted: list[tuple[str, ...]], stage: int) -> tuple[int, ...] | None:
@@ -349,12 +348,6 @@ class _Cutter:
         made[label] = Exchange(label, child, here, target, keys, why)
         stages[target].arrivals.append(made[label])
         stages[here].departures.append(made[label])
-
-
-def image(node: Node, port: int, name: str) -> str | None:
-    """What an input's column is called behind a step; None where the step does not keep it."""
-    carried = node.carry(port, Pattern.of({name: None}))
-    return carried.attributes[0] if carried is not None and len(carried.attributes) == 1 else None
 
 
 def _met(node: Node, port: int) -> tuple[str, ...]:

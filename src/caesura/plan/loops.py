@@ -77,6 +77,19 @@ def same_columns(node: Node, port: int) -> dict[str, str]:
     return kept
 
 
+def image(node: Node, port: int, name: str) -> str | None:
+    """What an input's column is called behind a step; None where the step does not give it on unchanged.
+
+    A column that is moved by a constant is another one: its rows lie elsewhere than its values say.
+    """
+    asked = sample(node.inputs[port].schema, (name,))
+    told = node.carry(port, asked)
+    if told is None or len(told.attributes) != 1:
+        return None
+    (now,) = told.attributes
+    return now if told[now] == asked[name] else None
+
+
 def carried_by(head: Node, members: list[Node]) -> str | None:
     """A column that goes around a loop unchanged, and by which the loop can lie inside buckets.
 

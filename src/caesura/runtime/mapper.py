@@ -25,7 +25,8 @@ from caesura.ops.input import Input
 from caesura.ops.select import Select
 from caesura.ops.where import Where
 from caesura.plan import Node, Raw
-from caesura.plan.cut import EVERYWHERE, Exchange, Stages, image
+from caesura.plan.cut import EVERYWHERE, Exchange, Stages
+from caesura.plan.loops import image
 from caesura.plan.node import rebuilt
 from caesura.punctuation import MIN_TIME
 from caesura.runtime.gate import PRIOR, SYNC, Chunk, hidden, hide
