@@ -60,6 +60,11 @@ class CaesuraError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.problem, self.remedy, self.step, self.place or self.called)
 
+    def to_json(self) -> dict[str, str]:
+        """The diagnostic in its parts."""
+        where = {"step": self.step, "place": self.place or self.called}
+        return {"error": type(self).__name__, **where, "problem": self.problem, "remedy": self.remedy}
+
     def at(self, step: str, place: str) -> CaesuraError:
         """The same diagnostic, naming a step and a line unless it names them already."""
         self.step = self.step or step

@@ -174,6 +174,40 @@ def test_feedback_can_be_given_and_explained(flow: str) -> None:
     assert "| 8" not in ran
 
 
+def test_what_steps_do_about_feedback_comes_as_json(flow: str) -> None:
+    where, source = told("feedback", flow, "id = 8")
+    assert where["does"] == ["stops id = 8 at its input"] and where["tells"] == {"r0": "id = 8"}
+    assert source["step"] == "read" and source["place"].startswith("flow.py:")
+
+
+@pytest.mark.parametrize("name", [c.name or c.callback.__name__ for c in app.registered_commands])
+def test_every_command_speaks_json_and_is_in_the_docs(name: str) -> None:
+    assert "--json" in said(name, "--help")
+    docs = Path(__file__).parents[2] / "docs" / "start" / "command-line.md"
+    assert f"| `caesura {name}" in docs.read_text()
+
+
+def test_a_diagnostic_comes_as_json_on_the_standard_error(flow: str) -> None:
+    result = CliRunner().invoke(app, ["preview", flow + ":click", "--json"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert json.loads(result.stderr)["remedy"] == "Did you mean 'clicks'? There are: clicks."
+
+
+def test_an_interrupted_command_ends_as_a_shell_expects(flow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("caesura.cli.flows.load", interrupted)
+    said("explain", flow, code=130)
+
+
+@pytest.mark.parametrize(
+    "words", ["explain", "explain flow.py --nonsense", "nonsense", "run flow.py --output x"]
+)
+def test_a_command_that_is_not_understood_ends_with_two(words: str) -> None:
+    said(*words.split(), code=2)
+
+
 def test_a_file_that_fails_names_the_line_that_did(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["explain", written(tmp_path, "rows = []\nrows[3]\n")])
     assert result.exit_code == 1

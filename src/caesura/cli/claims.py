@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from caesura.cli.load import load_pipeline
-from caesura.cli.shell import AsJson, app, say, say_json, told
+from caesura.cli.shell import AsJson, app, say, say_json, told, working
 
 
 @app.command()
@@ -22,7 +22,8 @@ def audit(
     from caesura.audit import audit as check_claims
 
     plan = None if flow is None else load_pipeline(flow).nodes
-    report = check_claims(path, plan=plan, most=most or None)
+    with working("recomputing claims"):
+        report = check_claims(path, plan=plan, most=most or None)
     if as_json:
         found = [{"claim": f.claim.number, "view": f.view, "right": f.right} for f in report.findings]
         say_json({"right": report.right, "flaws": report.flaws, "states": found})

@@ -9,7 +9,9 @@ import typer
 
 from caesura.cli.feedback import read_pattern
 from caesura.cli.load import load
-from caesura.cli.shell import AsJson, Target, app, say, say_json, told
+from caesura.cli.shell import AsJson, Target, app, say, say_json, told, working
+from caesura.feedback.explain import responses
+from caesura.feedback.predicates import patterns_of
 from caesura.plan.outline import outline
 
 
@@ -43,10 +45,18 @@ def explain(
 @app.command()
 @told
 def feedback(
-    target: Target, pattern: Annotated[str, typer.Argument(help="as in 'segment = 3, LE < 20'")]
+    target: Target,
+    pattern: Annotated[str, typer.Argument(help="as in 'segment = 3, LE < 20'")],
+    as_json: AsJson = False,
 ) -> None:
     """Prints what each step would do if such rows were assumed away."""
-    say(load(target).explain("feedback", pattern=read_pattern(pattern)))
+    stream, said = load(target), read_pattern(pattern)
+    if as_json:
+        node = stream.node
+        heard = patterns_of(said, node.schema, node.time)
+        say_json([one.to_json() for one in responses(node, heard)])
+    else:
+        say(stream.explain("feedback", pattern=said))
 
 
 @app.command()
@@ -72,7 +82,9 @@ def preview(
     as_json: AsJson = False,
 ) -> None:
     """Runs in this process until some final rows have come out, and draws them as a timeline."""
-    result = load(target).preview(rows)
+    stream = load(target)
+    with working("running"):
+        result = stream.preview(rows)
     if html is not None:
         html.write_text(result._repr_html_())
     if as_json:
@@ -96,7 +108,9 @@ def trace(
 
     Exit code 1 if there are no such rows.
     """
-    found = load(target).trace(rows, assume=assume, most=most)
+    stream = load(target)
+    with working("running twice"):
+        found = stream.trace(rows, assume=assume, most=most)
     if as_json:
         say_json(found.to_json())
     else:

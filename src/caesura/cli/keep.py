@@ -25,7 +25,12 @@ def late(
     as_json: AsJson = False,
 ) -> None:
     """Shows the rows that came too late or could not be read, each with the reason."""
-    tables = load(path).run().late if path.partition(":")[0].endswith(".py") else _refused(Path(path))
+    if path.partition(":")[0].endswith(".py"):
+        stream = load(path)
+        with working("running"):
+            tables = stream.run().late
+    else:
+        tables = _refused(Path(path))
     if as_json:
         say_json({source: table.to_pylist() for source, table in tables.items()})
     else:

@@ -28,6 +28,7 @@ ORDER = (
     "feedback",
     "late",
     "state",
+    "rescale",
     "audit",
     "bench",
     "doctor",
@@ -46,6 +47,7 @@ app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_show_locals=False,
     help="Caesura: streams with lifetimes and promises.",
 )
 
@@ -58,14 +60,14 @@ Strict = Annotated[bool, typer.Option("--strict", help=f"exit code {LATE_ROWS} i
 
 
 def told(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Diagnostics of ours as plain text, with exit code 1."""
+    """Diagnostics of ours on the standard error, as text or, with ``--json``, as JSON; exit code 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
         except CaesuraError as error:
-            typer.echo(str(error), err=True)
+            typer.echo(json.dumps(error.to_json()) if kwargs.get("as_json") else str(error), err=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None

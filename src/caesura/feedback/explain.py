@@ -14,37 +14,63 @@ r0 := input: keeps back id = 4 at its output
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from caesura.feedback.responder import Heard
 from caesura.plan import FeedbackRule, Node, walk
 from caesura.punctuation import Pattern
 
 
+@dataclass(frozen=True)
+class Response:
+    """What one step would do about a pattern; ``tells`` names which inputs it tells what."""
+
+    ref: str
+    step: str
+    place: str
+    pattern: str
+    does: tuple[str, ...]
+    tells: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        words = [*self.does, *(f"tells {ref} {pattern}" for ref, pattern in self.tells)]
+        return f"{self.ref} := {self.step}: {'; '.join(words or ['does nothing about it'])}"
+
+    def to_json(self) -> dict[str, Any]:
+        own = {"ref": self.ref, "step": self.step, "place": self.place, "pattern": self.pattern}
+        return {**own, "does": list(self.does), "tells": dict(self.tells)}
+
+
 def explain_feedback(root: Node, patterns: Iterable[Pattern]) -> str:
     """The answers, consumer first, under the references of `explain`."""
+    some = list(patterns)
+    heads = [f"feedback: {pattern} will be ignored" for pattern in some]
+    return "\n".join([*heads, *map(str, responses(root, some))])
+
+
+def responses(root: Node, patterns: Iterable[Pattern]) -> list[Response]:
+    """What each step that hears of some patterns does, consumer first."""
     nodes = list(walk(root))
-    number = {node.fingerprint: f"r{i}" for i, node in enumerate(nodes)}
+    ref = {node.fingerprint: f"r{i}" for i, node in enumerate(nodes)}
     heard = {node.fingerprint: Heard(_consumers(node, nodes, root)) for node in nodes}
     said: dict[str, list[Pattern]] = {node.fingerprint: [] for node in nodes}
-    lines = []
+    found: list[Response] = []
     for pattern in patterns:
-        lines.append(f"feedback: {pattern} will be ignored")
         said[root.fingerprint] += heard[root.fingerprint].add("consumer", pattern, True)
     for node in reversed(nodes):
-        mine = heard[node.fingerprint]
-        if not any(mine.standing.values()):
-            continue
-        head = f"{number[node.fingerprint]} := {node.step}: "
-        if not said[node.fingerprint]:
-            lines.append(f"{head}waits until all {len(mine.branches)} of its consumers have said so")
+        mine, own = heard[node.fingerprint], (ref[node.fingerprint], node.step, node.place)
+        if any(mine.standing.values()) and not said[node.fingerprint]:
+            waits = f"waits until all {len(mine.branches)} of its consumers have said so"
+            found.append(Response(*own, "", (waits,)))
         for pattern in said[node.fingerprint]:
             told, words = answer(node, pattern)
-            words += [f"tells {number[node.inputs[p].fingerprint]} {g}" for p, g in told]
-            lines.append(head + "; ".join(words or ["does nothing about it"]))
+            tells = tuple((ref[node.inputs[port].fingerprint], str(g)) for port, g in told)
+            found.append(Response(*own, str(pattern), tuple(words), tells))
             for port, g in told:
                 child = node.inputs[port].fingerprint
                 said[child] += heard[child].add(f"{node.fingerprint}:{port}", g, True)
-    return "\n".join(lines)
+    return found
 
 
 def _consumers(node: Node, nodes: list[Node], root: Node) -> list[str]:
