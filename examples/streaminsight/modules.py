@@ -42,9 +42,9 @@ def peaks(events: list[Event[float]], window: Window) -> list[Event[Pattern]]:
     return found
 
 
-def _threshold(id: int) -> float:
+@udf
+def val_threshold(id: int) -> float:
     return THRESHOLDS.get(id, 0.0)
 
 
-val_threshold = udf(_threshold, returns="double", name="val_threshold")
 below_threshold = col("value") < val_threshold("id")

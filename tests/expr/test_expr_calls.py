@@ -63,3 +63,45 @@ def test_a_vectorised_failure_names_the_first_row() -> None:
 def test_a_vectorised_function_returns_one_value_for_each_row() -> None:
     with pytest.raises(ExprError, match="returned 1 values for 3 rows"):
         evaluate(udf(lambda a: a[:1], returns="double", vectorised=True, name="f")("a"), BATCH)
+
+
+def test_a_decorated_function_is_typed_by_its_annotations() -> None:
+    @udf
+    def half(a: float) -> float | None:
+        return None if a is None else a / 2
+
+    out = evaluate(half("a"), BATCH)
+    assert (out.type, out.to_pylist()) == (pa.float64(), [0.5, None, 1.5])
+    assert half.__wrapped__(3.0) == 1.5
+
+
+def test_a_decorator_with_options_types_what_annotations_cannot() -> None:
+    @udf(returns="bigint", vectorised="arrow", name="more")
+    def add_one(a):
+        return pc.add(a, 1)
+
+    assert str(add_one("a")) == "more(a)"
+    assert evaluate(add_one("a"), BATCH).to_pylist() == [2, None, 4]
+
+
+def test_integers_widen_to_what_a_parameter_is_annotated_with() -> None:
+    @udf
+    def kind(a: float) -> str:
+        return type(a).__name__
+
+    assert evaluate(kind("a"), BATCH).to_pylist() == ["float", "NoneType", "float"]
+
+
+def test_a_column_of_another_type_than_annotated_is_refused() -> None:
+    @udf
+    def half(a: float) -> float:
+        return a / 2
+
+    with pytest.raises(ExprError, match=r"'half' takes double, but 's' is string"):
+        evaluate(half("s"), BATCH)
+    assert evaluate(half(col("a").cast("float")), BATCH.slice(0, 1)).to_pylist() == [0.5]
+
+
+def test_a_function_with_defaults_takes_as_many_columns_as_given() -> None:
+    padded = udf(lambda s, n=3: s.ljust(n, "."), returns="string", name="padded")
+    assert evaluate(padded("s"), BATCH).to_pylist() == ["x..", "y..", "z.."]

@@ -45,7 +45,7 @@ STAMP = dt.datetime(2024, 1, 1, 12, 0, 0, 500000)
         (A.minus_time("48h"), "a - INTERVAL '2' DAY"),
         (A.plus_time("250ms"), "a + INTERVAL '0.25' SECOND"),
         (end() - start(), "end() - start()"),
-        (udf(abs, returns="int", name="my_abs")(A, 1), "my_abs(a, 1)"),
+        (udf(max, returns="int", name="my_max")(A, 1), "my_max(a, 1)"),
         (lit(1.5), "1.5E0"),
         (lit(1e300), "1e+300"),
         (lit(math.nan), "CAST('NaN' AS DOUBLE)"),

@@ -4,50 +4,124 @@
 >>> initials = udf(lambda a, b: a[0] + b[0], returns="string", name="initials")
 >>> initials(col("first"), col("last"))
 Expr(initials(first, last))
+>>> @udf
+... def kmh(mph: float) -> float:
+...     return mph * 1.609
+>>> kmh("speed")
+Expr(kmh(speed))
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NoReturn
+from functools import update_wrapper
+from itertools import zip_longest
+from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 import pyarrow as pa
 
-from caesura.errors import ExprError
+from caesura.errors import CaesuraError, ExprError, here
+from caesura.expr.annotated import arrow_type, hints, widens
 from caesura.expr.nodes import Call, Expr, as_column
 from caesura.expr.rules import Kernel, Plan, Types
-from caesura.expr.types import as_type
+from caesura.expr.types import as_type, describe
 
 Vectorised = bool | Literal["arrow"]
 
 
+@overload
 def udf(
     function: Callable[..., Any],
     *,
-    returns: pa.DataType | str,
+    returns: pa.DataType | str | None = ...,
+    vectorised: Vectorised = ...,
+    name: str | None = ...,
+) -> Callable[..., Expr]: ...
+
+
+@overload
+def udf(
+    function: None = ...,
+    *,
+    returns: pa.DataType | str | None = ...,
+    vectorised: Vectorised = ...,
+    name: str | None = ...,
+) -> Callable[[Callable[..., Any]], Callable[..., Expr]]: ...
+
+
+def udf(
+    function: Callable[..., Any] | None = None,
+    *,
+    returns: pa.DataType | str | None = None,
     vectorised: Vectorised = False,
     name: str | None = None,
-) -> Callable[..., Expr]:
-    """A function of expressions from a function of values; text arguments name columns.
+) -> Any:
+    """A function of expressions from a function of values, as ``@udf`` or ``udf(function, ...)``.
 
-    Row by row it gets Python values, None for null. With vectorised=True it gets NumPy arrays (NaN for
-    a null number), with vectorised="arrow" the Arrow arrays themselves; it returns either, or a list.
+    Text arguments name columns. The result's type is the annotated one, or ``returns``; columns for
+    annotated parameters are checked, and numbers widen. Row by row it gets Python values, None for null.
+    With vectorised=True it gets NumPy arrays (NaN for a null number), with vectorised="arrow" the Arrow
+    arrays themselves; it returns either, or a list. The plain function stays there as ``__wrapped__``.
     """
-    type = as_type(returns)
+    if function is None:
+        return lambda some: udf(some, returns=returns, vectorised=vectorised, name=name)
     label = name or getattr(function, "__name__", "function").strip("<>")
+    try:
+        type = _result(function, returns)
+        takes = _parameters(function)
+    except CaesuraError as error:
+        raise error.at(f"udf {label}", here()) from None
 
     def build(*args: object) -> Expr:
-        return Call(label, tuple(as_column(a) for a in args), function, type, vectorised)
+        if takes is not None and len(args) != len(takes):
+            raise ExprError(
+                f"function '{label}' takes {len(takes)} columns, but {len(args)} are given.",
+                remedy=f"It is declared as {label}{inspect.signature(function)}.",
+            )
+        return Call(label, tuple(as_column(a) for a in args), function, type, vectorised, takes or ())
 
-    build.__name__ = label
-    build.__doc__ = function.__doc__
+    update_wrapper(build, function, ("__module__", "__doc__"), ())
+    build.__name__ = build.__qualname__ = label
     return build
 
 
+def _result(function: Callable[..., Any], returns: pa.DataType | str | None) -> pa.DataType:
+    if returns is not None:
+        return as_type(returns)
+    found = arrow_type(hints(function).get("return"))
+    if found is None:
+        raise ExprError(
+            "its result has no type, so the plan cannot know its column.",
+            remedy="Annotate the return, as in -> float, or pass returns='double'.",
+        )
+    return found
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[pa.DataType | None, ...] | None:
+    """The annotated types of the parameters; None where it takes any number, or does not say."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # builtins have no signature
+        return None
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if any(p.kind not in plain or p.default is not p.empty for p in parameters):
+        return None
+    known = hints(function) if inspect.isfunction(function) else {}
+    return tuple(arrow_type(known.get(p.name)) for p in parameters)
+
+
 def call_plan(node: Call, types: Types) -> Plan:
-    """A user's function takes any types; its kernel also takes the number of rows first."""
-    return Plan(node.type, tuple(types), _columns(node) if node.vectorised else _rows(node))
+    """A user's function takes the types it is annotated with, or any; its kernel also the number of rows."""
+    operands = tuple(want or got for got, want in zip_longest(types, node.takes))
+    for arg, got, want in zip(node.args, types, operands, strict=True):
+        if got != want and not widens(got, want) and not pa.types.is_null(got):
+            raise ExprError(
+                f"function '{node.name}' takes {describe(want)}, but '{arg}' is {describe(got)}.",
+                remedy=f"Cast it: .cast('{describe(want)}'), or annotate the type that comes.",
+            )
+    return Plan(node.type, operands, _columns(node) if node.vectorised else _rows(node))
 
 
 def _rows(node: Call) -> Kernel:

@@ -102,9 +102,9 @@ def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Step:
             return _boundary_step(expr, time)
     steps = [plan_step(c, schema, time) for c in children(expr)]
     plan = plan_node(expr, [s.type for s in steps])
-    if isinstance(expr, Call):
-        return _call_step(steps, plan.type, plan.kernel)
     ready = [_converted(s, t) for s, t in zip(steps, plan.operands, strict=True)]
+    if isinstance(expr, Call):
+        return _call_step(ready, plan.type, plan.kernel)
     constants = [s.constant for s in ready if s.constant is not None]
     if len(constants) == len(ready):
         return _constant_step(_typed(plan.kernel(*(repeat(c, 1) for c in constants)), plan.type)[0])

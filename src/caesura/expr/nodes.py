@@ -415,6 +415,8 @@ class Call(Expr):
     function: Callable[..., Any]
     type: pa.DataType
     vectorised: bool | Literal["arrow"] = False
+    takes: tuple[pa.DataType | None, ...] = ()
+    """The types that its parameters are annotated with; None for any."""
 
 
 def col(name: str) -> Expr:

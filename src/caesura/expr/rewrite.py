@@ -9,6 +9,7 @@ Expr(z + 1)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyarrow.types import is_integer
 
@@ -35,7 +36,7 @@ def with_children(expr: Expr, new: Sequence[Expr]) -> Expr:
         case Apply():
             return Apply(expr.name, tuple(new), expr.options)
         case Call():
-            return Call(expr.name, tuple(new), expr.function, expr.type, expr.vectorised)
+            return replace(expr, args=tuple(new))
         case Cast():
             return Cast(new[0], expr.type)
         case Alias():

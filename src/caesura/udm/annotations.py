@@ -1,7 +1,5 @@
 """Types from annotations: what a module takes and what it gives, known before it runs.
 
->>> arrow_type(float), arrow_type(int | None)
-(DataType(double), DataType(int64))
 >>> shape_of(list[Event[float]])
 Shape(view='list', timed=True, row=<class 'float'>)
 """
@@ -9,31 +7,18 @@ Shape(view='list', timed=True, row=<class 'float'>)
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import decimal
 import inspect
-import types
 import typing
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.expr.annotated import SCALARS, arrow_type, bare
 from caesura.udm.values import Event
 
 View = Literal["list", "array", "frame", "batch"]
-SCALARS: dict[Any, pa.DataType] = {
-    bool: pa.bool_(),
-    int: pa.int64(),
-    float: pa.float64(),
-    str: pa.string(),
-    bytes: pa.binary(),
-    datetime.date: pa.date32(),
-    datetime.datetime: pa.timestamp("us"),
-    decimal.Decimal: pa.decimal128(38, 9),
-}
 
 
 class Shape(NamedTuple):
@@ -42,24 +27,6 @@ class Shape(NamedTuple):
     view: View
     timed: bool
     row: Any
-
-
-def bare(annotation: Any) -> Any:
-    """An annotation without Optional."""
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        some = [a for a in typing.get_args(annotation) if a is not type(None)]
-        return some[0] if len(some) == 1 else annotation
-    return annotation
-
-
-def arrow_type(annotation: Any) -> pa.DataType | None:
-    """The column type for a scalar annotation, or None."""
-    plain = bare(annotation)
-    if isinstance(plain, pa.DataType):
-        return plain
-    if isinstance(plain, type) and issubclass(plain, np.generic):
-        return pa.from_numpy_dtype(np.dtype(plain))
-    return SCALARS.get(plain) if isinstance(plain, type) else None
 
 
 def is_row(annotation: Any) -> bool:
@@ -110,14 +77,3 @@ def element(annotation: Any) -> tuple[Any, bool]:
         args = typing.get_args(item)
         return (args[0] if args else None), True
     return (None if item is Any else item), False
-
-
-def hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a function, names resolved."""
-    try:
-        return typing.get_type_hints(function)
-    except NameError as error:
-        raise PlanError(
-            f"an annotation of '{function.__name__}' cannot be read: {error}.",
-            remedy="Annotate with types that exist where the function is defined.",
-        ) from None

@@ -25,9 +25,10 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import as_type
+from caesura.expr.annotated import arrow_type, hints
 from caesura.expr.code import code_key
 from caesura.plan import here
-from caesura.udm.annotations import Shape, View, arrow_type, element, hints, is_row, row_fields, shape_of
+from caesura.udm.annotations import Shape, View, element, is_row, row_fields, shape_of
 from caesura.udm.module import Kind, Module, Traits
 from caesura.udm.registry import register
 

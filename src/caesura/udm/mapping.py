@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError, closest
 from caesura.expr import Expr, col, name_of, type_of
+from caesura.expr.annotated import widens
 from caesura.udm.module import Use
 
 
@@ -38,20 +39,9 @@ def check_types(use: Use, schema: pa.Schema, time: pa.DataType) -> None:
     wanted = dict(use.module.takes or ())
     for name, expr in mapping(use, schema):
         want, got = wanted.get(name), type_of(expr, schema, time=time)
-        if want is None or want == got or _widens(got, want):
+        if want is None or want == got or widens(got, want):
             continue
         raise PlanError(
             f"'{use.module.name}' takes '{name}' as {want}, but {expr} is {got}.",
             remedy=f"Cast it: {expr}.cast('{want}'), or annotate the module with the type that comes.",
         )
-
-
-def _widens(got: pa.DataType, want: pa.DataType) -> bool:
-    number = pa.types.is_integer(got) or pa.types.is_floating(got)
-    if pa.types.is_floating(want):
-        return bool(number)
-    return bool(
-        (pa.types.is_integer(want) and pa.types.is_integer(got))
-        or (pa.types.is_timestamp(want) and pa.types.is_timestamp(got))
-        or (pa.types.is_decimal(want) and pa.types.is_decimal(got))
-    )
