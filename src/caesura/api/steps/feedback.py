@@ -1,0 +1,101 @@
+"""Steps that speak to those above them: what will be ignored, what is wanted, what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from caesura.api.planned import Planned
+from caesura.expr import Expr, col
+from caesura.ops.impute import Fill, Impute
+from caesura.ops.pace import Pace
+from caesura.ops.speak import Deadline, FeedbackFrom, Instrument, Wish
+from caesura.plan import Duration, walk
+from caesura.plan.feedback import Switches
+from caesura.punctuation import Pattern
+
+if TYPE_CHECKING:
+    from caesura.api.stream import Stream
+
+
+class FeedbackSteps(Planned):
+    """Steps that speak to those above them: what will be ignored, what is wanted, what is due."""
+
+    def feedback(self, *, exploit: bool = True, propagate: bool = True) -> Stream:
+        """What the last step may do about feedback: act on it, and tell the steps above."""
+        return self._then(replace(self.node, switches=Switches(exploit, propagate)))
+
+    def pace(
+        self,
+        *others: Stream,
+        within: Duration,
+        tells: Literal["upstream", "nobody"] = "upstream",
+        name: str = "",
+    ) -> Stream:
+        """All events of these streams that start at most so far behind the furthest; the rest is counted.
+
+        The steps above are told what is too late, unless ``tells="nobody"``.
+        """
+        bound = self._ticks(within, "bound of pace", "pace")
+        inputs = (self.node, *(o.node for o in others))
+        return self._then(Pace(inputs=inputs, within=bound, tells=tells, name=name))
+
+    def instrument(
+        self,
+        *,
+        every: int,
+        pattern: Pattern | None = None,
+        columns: Sequence[str] = (),
+        tells: Literal["upstream", "nobody"] = "upstream",
+        name: str = "",
+    ) -> Stream:
+        """Says after every so many rows that a pattern, or rows like the latest, will be ignored."""
+        node = Instrument(
+            inputs=(self.node,), every=every, pattern=pattern, columns=tuple(columns), tells=tells, name=name
+        )
+        return self._then(node)
+
+    def feedback_from(
+        self,
+        control: Stream,
+        intent: Wish = "assumed",
+        *,
+        on: str | Sequence[str],
+        leaving: Wish | None = None,
+        name: str = "",
+    ) -> Stream:
+        """Every row of another stream is feedback on this one, by the columns ``on``, until it is retracted.
+
+        ``leaving`` says something else of a row that is taken back: what enters may be demanded and what
+        leaves assumed away.
+        """
+        names = (on,) if isinstance(on, str) else tuple(on)
+        node = FeedbackFrom(
+            inputs=(self.node, control.node), intent=intent, on=names, leaving=leaving, name=name
+        )
+        return self._then(node)
+
+    def impute(
+        self,
+        column: str,
+        by: Fill,
+        *,
+        missing: Expr | None = None,
+        budget: int | None = None,
+        name: str = "",
+    ) -> Stream:
+        """Fills a column where it is null (or ``missing`` is true) by an archive or a slow function.
+
+        ``by`` takes a batch of rows and gives one value for each; ``budget`` rows are worked on whenever an
+        item is taken, and the others wait. Rows that will be ignored are struck from the list.
+        """
+        test = col(column).is_null() if missing is None else missing
+        node = Impute(inputs=(self.node,), value=column, by=by, missing=test, budget=budget, name=name)
+        return self._then(node)
+
+    def deadline(self, after: Duration, *, name: str = "") -> Stream:
+        """Demands what there is when no result came while the source went on for so long."""
+        source = next(node for node in walk(self.node) if not node.inputs)
+        bound = self._ticks(after, "deadline", "deadline")
+        return self._then(Deadline(inputs=(self.node, source), after=bound, name=name))

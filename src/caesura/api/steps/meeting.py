@@ -1,0 +1,74 @@
+"""Steps where rows meet others: unions, joins, differences, and each payload once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from caesura.api.planned import Planned
+from caesura.expr import Expr
+from caesura.ops.clip import Clip
+from caesura.ops.join import How, Join
+from caesura.ops.layers import Layers
+from caesura.ops.union import Union
+
+if TYPE_CHECKING:
+    from caesura.api.stream import Stream
+
+On = str | Sequence[str] | dict[str, str]
+
+
+class MeetingSteps(Planned):
+    """Steps where rows meet others: unions, joins, differences, and each payload once."""
+
+    def union(self, *others: Stream, name: str = "") -> Stream:
+        """All events of this stream and others with the same columns."""
+        return self._then(Union(inputs=(self.node, *(o.node for o in others)), name=name))
+
+    def join(
+        self,
+        other: Stream,
+        on: On,
+        *,
+        how: How = "inner",
+        where: Expr | None = None,
+        thrifty: bool = False,
+        impatient: bool = False,
+        name: str = "",
+    ) -> Stream:
+        """Pairs of events with equal keys that live at the same time; lifetimes intersect.
+
+        ``on`` is a column name, several, or ``{"left": "right"}``; ``where`` is a further predicate
+        over both sides' columns. ``how``: inner, left, right, full, semi, anti. A ``thrifty`` inner join says
+        to one side where the other is settled and empty; an ``impatient`` one asks first for what would meet.
+        """
+        node = Join(
+            inputs=(self.node, other.node),
+            on=_pairs(on),
+            how=how,
+            residual=where,
+            thrifty=thrifty,
+            impatient=impatient,
+            name=name,
+        )
+        return self._then(node)
+
+    def difference(self, other: Stream, *, mode: Literal["bag", "set"] = "bag", name: str = "") -> Stream:
+        """Events of this stream that the other has not: as bags (copies cancel) or as sets."""
+        return self._then(Layers(inputs=(self.node, other.node), count=mode, name=name))
+
+    def distinct(self, *, name: str = "") -> Stream:
+        """Each payload once wherever it is alive, on maximal intervals."""
+        return self._then(Layers(inputs=(self.node,), count="distinct", name=name))
+
+    def clip(self, by: Stream, on: On = (), *, name: str = "") -> Stream:
+        """Ends each event where the next event of ``by`` with the same key begins."""
+        return self._then(Clip(inputs=(self.node, by.node), on=_pairs(on), how="semi", name=name))
+
+
+def _pairs(on: On) -> tuple[tuple[str, str], ...]:
+    if isinstance(on, str):
+        return ((on, on),)
+    if isinstance(on, dict):
+        return tuple(on.items())
+    return tuple((name, name) for name in on)

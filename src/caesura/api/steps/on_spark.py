@@ -1,0 +1,86 @@
+"""The same plan on Spark: started, as one batch, or as a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from caesura.api.planned import Planned
+from caesura.runtime.running import Output, Result, delivered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from caesura.plan import Duration
+    from caesura.spark import SparkQuery
+    from caesura.spark.sinks import Sink
+
+
+class OnSpark(Planned):
+    """The same plan on Spark: started, as one batch, or as a DataFrame."""
+
+    def start(
+        self,
+        spark: SparkSession,
+        *,
+        sink: Sink | str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        output: Output = "changes",
+        speculate: Literal["arrival", "watermark"] | None = None,
+        trigger: str = "continuous",
+        files_per_epoch: int | None = None,
+        feedback: bool = False,
+        max_buckets: int | None = None,
+        ahead: Duration | None = None,
+        allow_unbounded: bool = False,
+        lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+        few: Mapping[str, Iterable[str]] | None = None,
+    ) -> SparkQuery:
+        """Starts the plan on Spark as one streaming query.
+
+        ``sink`` is 'memory', 'console', a folder for Parquet files, or a sink of `caesura.spark`;
+        ``trigger`` is 'continuous', 'available' (all there is now, then stop) or a time like '10 seconds'.
+        With ``feedback`` the running query can be spoken to: ``query.assume(...)`` and its like.
+        A checkpoint can be spread over more partitions later, up to ``max_buckets``: `caesura rescale`.
+        No folder of files is read further ``ahead`` of the slowest source, in event time, like '10m'.
+        A plan whose state would grow without bound is refused, unless ``allow_unbounded``, which warns
+        of what will grow; ``lifetimes`` and ``few`` say what `check` cannot see.
+        """
+        from caesura.contracts import require_safe
+        from caesura.spark import start
+
+        last = delivered(self.node, output)
+        require_safe(last, allow_unbounded=allow_unbounded, lifetimes=lifetimes, few=few)
+
+        return start(
+            {"out": self.node},
+            spark,
+            sink=sink,
+            checkpoint=checkpoint,
+            output=output,
+            speculate=speculate,
+            trigger=trigger,
+            files_per_epoch=files_per_epoch,
+            feedback=feedback,
+            max_buckets=max_buckets,
+            ahead=ahead,
+        )
+
+    def run_batch(self, spark: SparkSession, *, output: Output = "changes") -> Result:
+        """Runs the plan on Spark over all there is now, as one epoch."""
+        from caesura.spark import run_batch
+
+        return run_batch(self.node, spark, output=output)
+
+    def to_spark(
+        self, spark: SparkSession, *, output: Output = "changes", loop_log: str | Path | None = None
+    ) -> DataFrame:
+        """The plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns.
+
+        A plan in which something goes backwards needs a ``loop_log``: a folder of this query's own.
+        """
+        from caesura.spark import to_spark
+
+        return to_spark(self.node, spark, output=output, loop_log=loop_log)

@@ -1,0 +1,62 @@
+"""Steps on rows one by one: which are kept, and with which columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from caesura.api.planned import Planned
+from caesura.errors import CaesuraError, PlanError, closest
+from caesura.expr import Expr, as_column, as_expr, col, name_of
+from caesura.ops.select import Select
+from caesura.ops.where import Where
+from caesura.plan import here
+
+if TYPE_CHECKING:
+    from caesura.api.stream import Stream
+
+
+class RowSteps(Planned):
+    """Steps on rows one by one: which are kept, and with which columns."""
+
+    def where(self, predicate: Expr | bool, *, name: str = "") -> Stream:
+        """Keeps the events whose payload satisfies the predicate."""
+        try:
+            test = as_expr(predicate)
+        except CaesuraError as error:
+            raise error.at(name or "where", here()) from None
+        return self._then(Where(inputs=(self.node,), predicate=test, name=name))
+
+    filter = where
+
+    def select(self, *columns: str | Expr, name: str = "", **computed: Any) -> Stream:
+        """Keeps, renames and computes columns: ``select("id", kmh=col("mph") * 1.6)``."""
+        pairs = [(name_of(as_column(c)), as_column(c)) for c in columns]
+        pairs += [(output, as_expr(expr)) for output, expr in computed.items()]
+        return self._then(Select(inputs=(self.node,), columns=tuple(pairs), name=name))
+
+    def with_columns(self, **computed: Any) -> Stream:
+        """All columns, with some computed anew or added."""
+        pairs: dict[str, Expr] = {name: col(name) for name in self.columns}
+        pairs.update({name: as_expr(expr) for name, expr in computed.items()})
+        return self._then(Select(inputs=(self.node,), columns=tuple(pairs.items())))
+
+    def drop(self, *names: str) -> Stream:
+        """All columns but these."""
+        for name in names:
+            self._known(name, "drop")
+        pairs = [(name, col(name)) for name in self.columns if name not in names]
+        return self._then(Select(inputs=(self.node,), columns=tuple(pairs)))
+
+    def rename(self, **names: str) -> Stream:
+        """Renames columns: ``rename(new="old")``."""
+        for old in names.values():
+            self._known(old, "rename")
+        new = {old: output for output, old in names.items()}
+        return self._then(
+            Select(inputs=(self.node,), columns=tuple((new.get(n, n), col(n)) for n in self.columns))
+        )
+
+    def _known(self, name: str, step: str) -> None:
+        if name not in self.columns:
+            error = PlanError(f"there is no column '{name}'.", remedy=closest(name, self.columns))
+            raise error.at(step, here())

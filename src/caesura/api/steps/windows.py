@@ -1,0 +1,90 @@
+"""Groups, windows, and patterns over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from caesura.api.grids import bucketed, quantised
+from caesura.api.grouped import Grouped, Windowed
+from caesura.api.planned import Planned
+from caesura.fixpoint.automaton import Automaton, match
+from caesura.ops.aggregate.functions import Aggregate
+from caesura.plan import Duration
+
+if TYPE_CHECKING:
+    from caesura import qre
+    from caesura.api.stream import Stream
+
+
+class WindowSteps(Planned):
+    """Groups, windows, and patterns over time."""
+
+    def group_by(self, *keys: str) -> Grouped:
+        """Groups the steps behind it by these columns."""
+        return Grouped(self.node, keys)
+
+    def tumbling(self, size: Duration, *, offset: Duration = 0) -> Windowed:
+        """Windows of one size laid end to end, over all events."""
+        return Grouped(self.node, ()).tumbling(size, offset=offset)
+
+    def hopping(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Windowed:
+        """Windows of one size, one starting ``every`` so often, over all events."""
+        return Grouped(self.node, ()).hopping(size, every=every, offset=offset)
+
+    def snapshot(self) -> Windowed:
+        """The longest stretches on which no event starts or ends."""
+        return Grouped(self.node, ()).snapshot()
+
+    def count_by_start(self, n: int) -> Windowed:
+        """From every distinct start over n of them."""
+        return Grouped(self.node, ()).count_by_start(n)
+
+    def count_by_end(self, n: int) -> Windowed:
+        """From every distinct end over n of them."""
+        return Grouped(self.node, ()).count_by_end(n)
+
+    def session(self, gap: Duration, *, longest: Duration | None = None) -> Windowed:
+        """Events with less than ``gap`` of silence between them."""
+        return Grouped(self.node, ()).session(gap, longest=longest)
+
+    def bucket(
+        self, attr: str, size: Duration, *, slide: Duration | None = None, origin: int = 0, name: str = ""
+    ) -> Stream:
+        """One row per window of an ordered column, with the window's number in ``wid``."""
+        return self._then(bucketed(self.node, attr, size, slide, origin, name))
+
+    def tumbling_lifetimes(self, size: Duration, *, offset: Duration = 0) -> Stream:
+        """Trill's tumbling windows: each event from the end of its window on, as long as a window."""
+        return self._then(quantised(self.node, size, size, offset))
+
+    def hopping_lifetimes(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Stream:
+        """Trill's hopping windows: each event from the end of its hop on, as long as a window."""
+        return self._then(quantised(self.node, size, every, offset))
+
+    def totals(self, *, name: str = "", **aggregates: Aggregate) -> Stream:
+        """One row over all events, whatever their lifetimes."""
+        return Grouped(self.node, ()).totals(name=name, **aggregates)
+
+    def match(
+        self,
+        query: qre.Query | Automaton,
+        *,
+        order_by: Sequence[str] = (),
+        ticks_every: Duration | None = None,
+        lives: Literal["point", "until_next"] = "point",
+        name: str = "",
+    ) -> Stream:
+        """The values of a quantitative regular expression over the events in the order of time.
+
+        See `caesura.qre` for the language. Or the matches of an automaton with registers, made by
+        ``cz.automaton``.
+        """
+        from caesura import qre
+
+        if isinstance(query, Automaton):
+            return self._then(match(self.node, query, order_by=tuple(order_by), name=name))
+
+        every = None if ticks_every is None else self._ticks(ticks_every, "tick period", name or "qre")
+        options: dict[str, Any] = {"order_by": order_by, "ticks_every": every, "lives": lives, "name": name}
+        return self._then(qre.over(self.node, query, **options))
