@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from caesura.udm import find as udm
 
 ROOMS = {
-    "caesura.api": "Pipeline Result Stream arc automaton fixpoint from_arrow from_claimed from_items "
+    "caesura.api": "Pipeline Result Stream arc automaton from_arrow from_claimed from_items "
     "from_pandas from_rows from_spark greatest input_stream least pipeline read session subscribe",
     "caesura.consistency": "Claim Level Prefix draining heeding synchronised tokens",
     "caesura.consistency.claimed": "read_claimed",
@@ -81,12 +81,12 @@ ROOMS = {
 }
 """Where each name lives. A room is entered when one of its names is first used: importing costs nothing."""
 HOMES = {name: room for room, names in ROOMS.items() for name in names.split()}
+NAMESAKES = {"fixpoint": ("caesura.api", "fixpoint"), "udm": ("caesura.udm", "find")}
+"""Names that a room has too. Python sets a room's name when it is entered, which must not hide ours."""
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name == "udm":
-            return import_module("caesura.udm")
         if name not in HOMES:
             raise AttributeError(f"module 'caesura' has no attribute '{name}'")
         value = globals()[name] = getattr(import_module(HOMES[name]), name)
@@ -96,16 +96,13 @@ if not TYPE_CHECKING:
         return sorted(__all__)
 
     class _Package(ModuleType):
-        """This package; entering the room 'fixpoint' must not hide the function of that name."""
+        """This package, with the namesakes of rooms as properties that entering a room does not set."""
 
-        @property
-        def fixpoint(self) -> Any:
-            return import_module("caesura.api").fixpoint
+    def _namesake(room: str, name: str) -> property:
+        return property(lambda _: getattr(import_module(room), name), lambda _, room: None)
 
-        @fixpoint.setter
-        def fixpoint(self, room: ModuleType) -> None:
-            """Called when the room is first imported."""
-
+    for _name, _home in NAMESAKES.items():
+        setattr(_Package, _name, _namesake(*_home))
     sys.modules[__name__].__class__ = _Package
 
 

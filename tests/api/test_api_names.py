@@ -91,3 +91,11 @@ def test_a_room_does_not_hide_the_function_of_its_name() -> None:
 
     assert caesura.fixpoint.__name__ == "fixpoint"
     assert callable(cz.fixpoint)
+
+
+def test_entering_a_room_does_not_hide_the_function_of_its_name() -> None:
+    from caesura.fixpoint import build
+    from caesura.udm import registry
+
+    assert cz.fixpoint is not build.fixpoint and callable(cz.fixpoint)
+    assert cz.udm is registry.find

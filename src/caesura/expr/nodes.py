@@ -11,7 +11,7 @@ Expr(speed * 2 > 100 AND segment IS NOT NULL)
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cached_property
@@ -22,11 +22,13 @@ import pyarrow as pa
 
 from caesura.errors import ExprError
 from caesura.expr.code import code_key
-from caesura.expr.durations import Duration, micros
+from caesura.expr.methods.operators import Operators
+from caesura.expr.methods.text import TextMethods
+from caesura.expr.methods.values import ValueMethods
 from caesura.expr.types import as_type, describe, type_of_value
 
 
-class Expr:
+class Expr(Operators, ValueMethods, TextMethods):
     """An expression over a row's columns and lifetime; every method builds a larger one."""
 
     @cached_property
@@ -51,278 +53,6 @@ class Expr:
 
     def __repr__(self) -> str:
         return f"Expr({self})"
-
-    # Operators.
-
-    def __add__(self, other: object) -> Expr:
-        return self.plus_time(other) if isinstance(other, dt.timedelta) else apply("add", self, other)
-
-    def __radd__(self, other: object) -> Expr:
-        return self.plus_time(other) if isinstance(other, dt.timedelta) else apply("add", other, self)
-
-    def __sub__(self, other: object) -> Expr:
-        return self.minus_time(other) if isinstance(other, dt.timedelta) else apply("subtract", self, other)
-
-    def __rsub__(self, other: object) -> Expr:
-        return apply("subtract", other, self)
-
-    def __mul__(self, other: object) -> Expr:
-        return apply("multiply", self, other)
-
-    def __rmul__(self, other: object) -> Expr:
-        return apply("multiply", other, self)
-
-    def __truediv__(self, other: object) -> Expr:
-        return apply("divide", self, other)
-
-    def __rtruediv__(self, other: object) -> Expr:
-        return apply("divide", other, self)
-
-    def __mod__(self, other: object) -> Expr:
-        return apply("remainder", self, other)
-
-    def __rmod__(self, other: object) -> Expr:
-        return apply("remainder", other, self)
-
-    def __pow__(self, other: object) -> Expr:
-        return self.power(other)
-
-    def __neg__(self) -> Expr:
-        return apply("negate", self)
-
-    def __abs__(self) -> Expr:
-        return self.abs()
-
-    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
-        return apply("equal", self, other)
-
-    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
-        return apply("not_equal", self, other)
-
-    def __lt__(self, other: object) -> Expr:
-        return apply("less", self, other)
-
-    def __le__(self, other: object) -> Expr:
-        return apply("less_equal", self, other)
-
-    def __gt__(self, other: object) -> Expr:
-        return apply("greater", self, other)
-
-    def __ge__(self, other: object) -> Expr:
-        return apply("greater_equal", self, other)
-
-    def __and__(self, other: object) -> Expr:
-        return apply("and", self, other)
-
-    def __rand__(self, other: object) -> Expr:
-        return apply("and", other, self)
-
-    def __or__(self, other: object) -> Expr:
-        return apply("or", self, other)
-
-    def __ror__(self, other: object) -> Expr:
-        return apply("or", other, self)
-
-    def __invert__(self) -> Expr:
-        return apply("not", self)
-
-    # Names, types, nulls, sets.
-
-    def alias(self, name: str) -> Expr:
-        """The same value under another output name."""
-        return Alias(self, name)
-
-    def cast(self, type: pa.DataType | str) -> Expr:
-        """The value as another type; what cannot be converted becomes null."""
-        return Cast(self, as_type(type))
-
-    def field(self, name: str) -> Expr:
-        """One field of a struct."""
-        return Field(self, name)
-
-    def is_null(self) -> Expr:
-        return apply("is_null", self)
-
-    def is_not_null(self) -> Expr:
-        return apply("is_not_null", self)
-
-    def eq_null_safe(self, other: object) -> Expr:
-        """Equality that answers for nulls too: two nulls are equal, one is not."""
-        return apply("equal_null_safe", self, other)
-
-    def isin(self, values: Iterable[object]) -> Expr:
-        """SQL's IN over plain values: null when not found among values that hold a null."""
-        if isinstance(values, str | bytes):
-            raise ExprError(
-                f"isin wants a list of values, got {values!r}.", remedy=f"Write .isin([{values!r}])."
-            )
-        return Member(self, tuple(_constant("isin", v) for v in values))
-
-    def between(self, low: object, high: object) -> Expr:
-        """Both bounds included."""
-        return apply("between", self, low, high)
-
-    def coalesce(self, *others: object) -> Expr:
-        return apply("coalesce", self, *others)
-
-    def nullif(self, other: object) -> Expr:
-        return apply("nullif", self, other)
-
-    def if_null(self, other: object) -> Expr:
-        return apply("coalesce", self, other)
-
-    # Text.
-
-    def lower(self) -> Expr:
-        return apply("lower", self)
-
-    def upper(self) -> Expr:
-        return apply("upper", self)
-
-    def length(self) -> Expr:
-        return apply("length", self)
-
-    def trim(self) -> Expr:
-        return apply("trim", self)
-
-    def ltrim(self) -> Expr:
-        return apply("ltrim", self)
-
-    def rtrim(self) -> Expr:
-        return apply("rtrim", self)
-
-    def substring(self, pos: int, length: int | None = None) -> Expr:
-        """Characters from `pos` on, counted from 1, or from the end when negative."""
-        return apply("substring", self, options=(pos,) if length is None else (pos, length))
-
-    def concat(self, *others: object) -> Expr:
-        return apply("concat", self, *others)
-
-    def contains(self, part: str | Expr) -> Expr:
-        """Whether a text stands anywhere in this one: a constant, or another column's in each row."""
-        if isinstance(part, Expr) and not isinstance(part, Constant):
-            return apply("contains_each", self, part)
-        return apply("contains", self, options=(_text("contains", part),))
-
-    def startswith(self, prefix: str) -> Expr:
-        return apply("startswith", self, options=(_text("startswith", prefix),))
-
-    def endswith(self, suffix: str) -> Expr:
-        return apply("endswith", self, options=(_text("endswith", suffix),))
-
-    def like(self, pattern: str) -> Expr:
-        """SQL's LIKE: % for any text, _ for one character, \\ before either to mean itself."""
-        return apply("like", self, options=(_text("like", pattern),))
-
-    def rlike(self, pattern: str) -> Expr:
-        """Whether the regular expression (RE2) is found anywhere in the text."""
-        return apply("rlike", self, options=(_text("rlike", pattern),))
-
-    def replace(self, search: str, replacement: str = "") -> Expr:
-        return apply("replace", self, options=(_text("replace", search), _text("replace", replacement)))
-
-    def split_part(self, delimiter: str, part: int) -> Expr:
-        """The part-th piece counted from 1, from the end when negative, '' when there is none."""
-        return apply("split_part", self, options=(_text("split_part", delimiter), part))
-
-    # Numbers.
-
-    def abs(self) -> Expr:
-        return apply("abs", self)
-
-    def round(self, digits: int = 0) -> Expr:
-        """Rounded half away from zero."""
-        return apply("round", self, options=(digits,))
-
-    def floor(self) -> Expr:
-        return apply("floor", self)
-
-    def ceil(self) -> Expr:
-        return apply("ceil", self)
-
-    def sqrt(self) -> Expr:
-        return apply("sqrt", self)
-
-    def exp(self) -> Expr:
-        return apply("exp", self)
-
-    def ln(self) -> Expr:
-        return apply("ln", self)
-
-    def power(self, exponent: object) -> Expr:
-        return apply("power", self, exponent)
-
-    def sign(self) -> Expr:
-        return apply("sign", self)
-
-    def greatest(self, *others: object) -> Expr:
-        """The greatest that is not null; NaN is above every number."""
-        return apply("greatest", self, *others)
-
-    def least(self, *others: object) -> Expr:
-        """The least that is not null."""
-        return apply("least", self, *others)
-
-    # Bits of whole numbers.
-
-    def bit_and(self, other: object) -> Expr:
-        return apply("bit_and", self, other)
-
-    def bit_or(self, other: object) -> Expr:
-        return apply("bit_or", self, other)
-
-    def bit_xor(self, other: object) -> Expr:
-        return apply("bit_xor", self, other)
-
-    def shift_left(self, by: object) -> Expr:
-        """The bits moved up so many places, in 64 bits: lit(1).shift_left(n) is the n-th bit."""
-        return apply("shift_left", self, by)
-
-    # Time.
-
-    def year(self) -> Expr:
-        return apply("year", self)
-
-    def month(self) -> Expr:
-        return apply("month", self)
-
-    def day(self) -> Expr:
-        return apply("day", self)
-
-    def hour(self) -> Expr:
-        return apply("hour", self)
-
-    def minute(self) -> Expr:
-        return apply("minute", self)
-
-    def second(self) -> Expr:
-        return apply("second", self)
-
-    def day_of_week(self) -> Expr:
-        """1 for Sunday to 7 for Saturday."""
-        return apply("day_of_week", self)
-
-    def date_trunc(self, unit: str) -> Expr:
-        """The start of the year, quarter, month, week, day, hour, minute... it falls in."""
-        return apply("date_trunc", self, options=(unit.lower(),))
-
-    def unix_micros(self) -> Expr:
-        return apply("unix_micros", self)
-
-    def timestamp_micros(self) -> Expr:
-        """The timestamp so many microseconds after 1970: the inverse of unix_micros."""
-        return apply("timestamp_micros", self)
-
-    def to_timestamp(self) -> Expr:
-        return self.cast("timestamp")
-
-    def plus_time(self, duration: Duration) -> Expr:
-        """A timestamp or date moved later: plus_time("1h 30m"), plus_time(timedelta(days=1))."""
-        return apply("plus_time", self, options=(micros(duration),))
-
-    def minus_time(self, duration: Duration) -> Expr:
-        """A timestamp or date moved earlier."""
-        return apply("plus_time", self, options=(-micros(duration),))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -486,7 +216,8 @@ def same(a: Expr, b: Expr) -> bool:
     return a is b or a.key == b.key
 
 
-def _constant(where: str, value: object) -> Constant:
+def plain_value(where: str, value: object) -> Constant:
+    """A constant; refuses what differs from row to row."""
     made = as_expr(value)
     if isinstance(made, Constant):
         return made
@@ -495,7 +226,8 @@ def _constant(where: str, value: object) -> Constant:
     )
 
 
-def _text(where: str, value: object) -> str:
+def plain_text(where: str, value: object) -> str:
+    """A text; refuses what differs from row to row."""
     if isinstance(value, Constant):
         value = value.value
     if isinstance(value, str):

@@ -8,10 +8,6 @@
 (True, DataType(double))
 """
 
-import sys
-from types import ModuleType
-from typing import Any
-
 from caesura.udm.check import Finding, Report, check_module
 from caesura.udm.define import uda, udo
 from caesura.udm.module import Module, Traits, Use
@@ -36,13 +32,3 @@ __all__ = [
     "uda",
     "udo",
 ]
-
-
-class Room(ModuleType):
-    """This room, which can be called: ``cz.udm("name")`` finds a registered module."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return find(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = Room

@@ -1,0 +1,77 @@
+"""What is asked of texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from caesura.expr import nodes
+
+if TYPE_CHECKING:
+    from caesura.expr.nodes import Expr
+
+
+class TextMethods:
+    """What is asked of texts."""
+
+    def lower(self) -> Expr:
+        """The text in small letters."""
+        return nodes.apply("lower", self)
+
+    def upper(self) -> Expr:
+        """The text in capitals."""
+        return nodes.apply("upper", self)
+
+    def length(self) -> Expr:
+        """The number of characters."""
+        return nodes.apply("length", self)
+
+    def trim(self) -> Expr:
+        """The text without blanks at its ends."""
+        return nodes.apply("trim", self)
+
+    def ltrim(self) -> Expr:
+        """The text without blanks at its start."""
+        return nodes.apply("ltrim", self)
+
+    def rtrim(self) -> Expr:
+        """The text without blanks at its end."""
+        return nodes.apply("rtrim", self)
+
+    def substring(self, pos: int, length: int | None = None) -> Expr:
+        """Characters from `pos` on, counted from 1, or from the end when negative."""
+        return nodes.apply("substring", self, options=(pos,) if length is None else (pos, length))
+
+    def concat(self, *others: object) -> Expr:
+        """The texts one behind the other; null where one of them is."""
+        return nodes.apply("concat", self, *others)
+
+    def contains(self, part: str | Expr) -> Expr:
+        """Whether a text stands anywhere in this one: a constant, or another column's in each row."""
+        if isinstance(part, nodes.Expr) and not isinstance(part, nodes.Constant):
+            return nodes.apply("contains_each", self, part)
+        return nodes.apply("contains", self, options=(nodes.plain_text("contains", part),))
+
+    def startswith(self, prefix: str) -> Expr:
+        """Whether the text begins so."""
+        return nodes.apply("startswith", self, options=(nodes.plain_text("startswith", prefix),))
+
+    def endswith(self, suffix: str) -> Expr:
+        """Whether the text ends so."""
+        return nodes.apply("endswith", self, options=(nodes.plain_text("endswith", suffix),))
+
+    def like(self, pattern: str) -> Expr:
+        """SQL's LIKE: % for any text, _ for one character, \\ before either to mean itself."""
+        return nodes.apply("like", self, options=(nodes.plain_text("like", pattern),))
+
+    def rlike(self, pattern: str) -> Expr:
+        """Whether the regular expression (RE2) is found anywhere in the text."""
+        return nodes.apply("rlike", self, options=(nodes.plain_text("rlike", pattern),))
+
+    def replace(self, search: str, replacement: str = "") -> Expr:
+        """The text with one part replaced by another wherever it stands."""
+        texts = tuple(nodes.plain_text("replace", text) for text in (search, replacement))
+        return nodes.apply("replace", self, options=texts)
+
+    def split_part(self, delimiter: str, part: int) -> Expr:
+        """The part-th piece counted from 1, from the end when negative, '' when there is none."""
+        return nodes.apply("split_part", self, options=(nodes.plain_text("split_part", delimiter), part))
