@@ -6,14 +6,19 @@ What a page takes for granted stands in a comment, ``<!--python ... -->``, and r
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import caesura as cz
+from caesura import contracts, errors, events, punctuation, qre, spark, testing
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -71,6 +76,32 @@ def test_every_page_is_reached_from_the_index() -> None:
     named = re.findall(r"^[\w/*-]+$", index, re.MULTILINE)
     reached = {page for pattern in named for page in (ROOT / "docs").glob(f"{pattern}.md")}
     assert [p for p in (ROOT / "docs").rglob("*.md") if p not in reached] == []
+
+
+def test_every_public_name_stands_in_the_reference() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    whole = set(vars(errors))  # listed as a module
+    missing = [
+        n
+        for n in cz.__all__
+        if n not in whole and not re.search(rf"caesura\.{n}\b|:members:.*\b{n}\b", pages)
+    ]
+    assert missing == ["functions"]  # a room of its own, listed as a whole
+
+
+@pytest.mark.parametrize(
+    "room", [cz, qre, contracts, testing, punctuation, events, spark], ids=lambda r: r.__name__
+)
+def test_every_public_name_has_a_docstring(room: ModuleType) -> None:
+    missing = []
+    for name in room.__all__:
+        thing = getattr(room, name)
+        if callable(thing) and not inspect.getdoc(thing):
+            missing.append(name)
+        if inspect.isclass(thing):
+            members = inspect.getmembers(thing, lambda m: inspect.isfunction(m) or isinstance(m, property))
+            missing += [f"{name}.{n}" for n, m in members if not n.startswith("_") and not inspect.getdoc(m)]
+    assert missing == []
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -39,6 +39,7 @@ class Pipeline:
 
     @property
     def nodes(self) -> dict[str, Node]:
+        """The last step of each view."""
         return {name: stream.node for name, stream in self.views.items()}
 
     def __getitem__(self, view: str) -> Stream:

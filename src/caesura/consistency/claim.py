@@ -46,6 +46,7 @@ class Prefix:
         return self.rows >= other.rows and self.punctuations >= other.punctuations and lanes
 
     def to_json(self) -> dict[str, Any]:
+        """The prefix as plain values, to be written down."""
         return {
             "rows": self.rows,
             "punctuations": self.punctuations,
@@ -104,6 +105,7 @@ class Claim:
         )
 
     def to_json(self) -> dict[str, Any]:
+        """The claim as plain values, to be written down."""
         return {
             "claim": self.number,
             "level": self.level.name,

@@ -34,6 +34,7 @@ class Mode:
         return self.words() + held
 
     def words(self) -> str:
+        """The mode as it is shown."""
         raise NotImplementedError
 
 
@@ -50,6 +51,7 @@ class Tokens(Mode):
     """Whether each token is also a barrier for a snapshot."""
 
     def words(self) -> str:
+        """The mode as it is shown."""
         if self.every is not None:
             return f"tokens every {self.every} events"
         if self.period is not None:
@@ -58,6 +60,7 @@ class Tokens(Mode):
 
     @property
     def tuned(self) -> bool:
+        """Whether the period follows what claims cost."""
         return self.every is None and self.period is None
 
 
@@ -69,6 +72,7 @@ class Synchronised(Mode):
     saves: bool = False
 
     def words(self) -> str:
+        """The mode as it is shown."""
         return f"synchronised tokens every {self.every} of stream time"
 
 
@@ -80,6 +84,7 @@ class Heeding(Mode):
     """The naive scan looks at every label in every queue; it is there to be measured."""
 
     def words(self) -> str:
+        """The mode as it is shown."""
         return "heeding"
 
 
@@ -88,6 +93,7 @@ class Draining(Mode):
     """Each item is worked off before the next one enters: every state is consistent, and slow to reach."""
 
     def words(self) -> str:
+        """The mode as it is shown."""
         return "draining"
 
 

@@ -31,7 +31,7 @@ from caesura.contracts.verdict import Verdict, found
 from caesura.feedback.responder import MOST
 from caesura.plan import Node
 from caesura.punctuation.scheme import Scheme
-from caesura.punctuation.template import ContractError, Template
+from caesura.punctuation.template import Template
 
 
 def check(

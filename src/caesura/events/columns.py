@@ -294,11 +294,13 @@ class ColumnStore:
         self.columns = [new_column(field.type) for field in schema]
 
     def append(self, batch: pa.RecordBatch) -> None:
+        """Rows behind those there are."""
         for column, values in zip(self.columns, batch.columns, strict=True):
             column.append(values)
         self.size += batch.num_rows
 
     def take(self, rows: I64) -> pa.RecordBatch:
+        """Some rows, by place."""
         if not self.columns:
             return empty_rows(len(rows))
         return pa.RecordBatch.from_arrays([c.take(rows) for c in self.columns], schema=self.schema)
@@ -310,10 +312,12 @@ class ColumnStore:
         self.size = len(keep)
 
     def all(self) -> pa.RecordBatch:
+        """Every row, as one batch."""
         return self.take(np.arange(self.size))
 
     @property
     def nbytes(self) -> int:
+        """What it takes in memory."""
         return sum(column.nbytes for column in self.columns)
 
 

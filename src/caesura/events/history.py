@@ -59,6 +59,7 @@ class History:
 
     @property
     def schema(self) -> pa.Schema:
+        """The payload columns."""
         return self.page.schema
 
     def rows(self) -> list[Row]:

@@ -98,6 +98,7 @@ class Page:
 
     @property
     def schema(self) -> pa.Schema:
+        """The payload columns."""
         return self.payload.schema
 
     @cached_property
@@ -148,6 +149,7 @@ class Page:
         return Page(le[:picked], re[:picked], payload, new, tags=tags, partial=self.partial)
 
     def slice(self, start: int, length: int) -> Page:
+        """Some of its rows, as they lie."""
         end = start + length
         ends = None if self.re_new is None else self.re_new[start:end]
         part = Page.of(
@@ -156,6 +158,7 @@ class Page:
         return part if self.tags is None else replace(part, tags=self.tags.slice(start, length))
 
     def with_payload(self, payload: pa.RecordBatch) -> Page:
+        """The same events with other columns."""
         return Page(self.le, self.re, payload, self.re_new, tags=self.tags, partial=self.partial)
 
     def rows(self) -> list[tuple[int, int, int | None, tuple[object, ...]]]:

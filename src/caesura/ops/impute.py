@@ -58,6 +58,7 @@ class Archive:
 
     @property
     def key(self) -> object:
+        """Equal for archives that answer alike."""
         return f"archive@{id(self.table)}:{self.on}:{self.value}"
 
     def __call__(self, batch: pa.RecordBatch) -> pa.Array:

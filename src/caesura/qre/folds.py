@@ -51,6 +51,7 @@ class Fold:
 
     @property
     def key(self) -> Any:
+        """Equal for folds that do the same."""
         parts = (self.init, self.step, self.finish)
         return (
             self.name,

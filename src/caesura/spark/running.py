@@ -78,6 +78,7 @@ class SparkQuery:
 
     @property
     def active(self) -> bool:
+        """Whether it still runs."""
         return bool(self.query.isActive)
 
     def assume(self, what: Said, *, output: str | None = None) -> Spoken:

@@ -49,9 +49,11 @@ class CallbackSink:
         self.board = Board()
 
     def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
+        """Called once, with the views that will come."""
         self._aligner = Aligner(buckets)
 
     def write(self, epoch: int, packets: DataFrame) -> None:
+        """Gives an epoch to the function."""
         rows = packets.filter("stage = 0").collect()
         if epoch <= self._last:
             return
@@ -113,12 +115,14 @@ class ParquetSink:
     """For how many epochs late rows are kept beside the output."""
 
     def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
+        """Called once, with the views that will come."""
         self._tables = {name: (node.schema, node.time) for name, node in outputs.items()}
         folder = Path(self.path)
         for name in [*outputs, "_commits", "_late"]:
             (folder / name).mkdir(parents=True, exist_ok=True)
 
     def write(self, epoch: int, packets: DataFrame) -> None:
+        """Writes an epoch's files and commits them."""
         self._own(query_of(packets))
         self._put(epoch, packets, self._tables)
 

@@ -22,6 +22,7 @@ class Event(Generic[P]):
 
     @property
     def duration(self) -> int:
+        """How long it lives, in ticks."""
         return self.end - self.start
 
 
@@ -34,6 +35,7 @@ class Window:
 
     @property
     def duration(self) -> int:
+        """How long it is, in ticks."""
         return self.end - self.start
 
     def __str__(self) -> str:
