@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from udm_law_cases import ALLOWED, BUCKETS, CASES, EVERY
-from udm_modules import MODULES
+from udm_modules import MODULES, Merging
 
 import caesura as cz
 from caesura.events import History
 from caesura.ops.windows import Windows
+from caesura.ops.windows.frames import Grid
 from caesura.plan import Node
 from caesura.runtime.cluster import Cluster
 from caesura.testing.case import LawCase
@@ -69,3 +70,17 @@ def test_any_number_of_buckets_gives_the_same_history(case: LawCase) -> None:
     cluster = Cluster({"out": node}, BUCKETS[case.name])
     cluster.run(every=2)
     assert History.of(cluster.items["out"], node.schema) == alone
+
+
+@pytest.mark.parametrize(
+    "frame", [Grid(6, 6), Grid(9, 4, 1), Grid(3, 7)], ids=["tumbling", "hopping", "gaps"]
+)
+@pytest.mark.parametrize("buckets", [2, 5])
+def test_a_mergeable_module_over_all_rows_works_in_every_bucket_first(frame: Grid, buckets: int) -> None:
+    outputs = (("sum", Merging("v")), ("again", Merging(cz.col("v") + 1)))
+    node = Windows(inputs=(readings().node,), frame=frame, outputs=outputs)
+    cluster = Cluster({"out": node}, buckets)
+    assert [n.describe().startswith("in each bucket") for s in cluster.stages.stages for n in s.nodes if
+            isinstance(n, Windows)] == [True, False]  # fmt: skip
+    cluster.run(every=2)
+    assert History.of(cluster.items["out"], node.schema) == cz.Stream(node).run().history

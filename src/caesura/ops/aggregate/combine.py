@@ -2,8 +2,9 @@
 
       bucket 1:  0 10 | 3 |       bucket 2:  0 10 | 4 |        ->     0 10 | 7 |
 
-Only aggregates that combine exactly: counts, extremes, and sums and means of whole numbers. Sums of
-floats are exact to the last bit (ADR 4), and a rounded share of one is not; they stay in one bucket.
+Only aggregates that combine exactly: counts, extremes, and sums and means of whole numbers, and users'
+modules that are declared mergeable. Sums of floats are exact to the last bit (ADR 4), and a rounded
+share of one is not; they stay in one bucket.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ from caesura.ops.aggregate.totals import Totals
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.lifetimes import Lifetime
 from caesura.ops.select import Select
+from caesura.ops.windows.frames import Grid
+from caesura.ops.windows.node import Windows
 from caesura.plan import Node
+from caesura.udm import Use
+from caesura.udm.shares import meeting, share_of
 
 Named = tuple[tuple[str, Aggregate], ...]
 Step = TypeVar("Step", Tumbling, Totals)
@@ -34,7 +39,28 @@ def combined(node: Node) -> Node | None:
     if isinstance(node, Totals) and not node.group and not node.scattered:
         shares = _shares(node, node.aggregates)
         return None if shares is None else _joined(node, shares, _scattered(node, shares))
+    if isinstance(node, Windows) and not node.group and not node.scattered:
+        return _modules(node)
     return None
+
+
+def _modules(node: Windows) -> Node | None:
+    """Mergeable modules over a grid: states first, then what they make together."""
+    frame = node.frame
+    plain = node.apply is None and node.stamp == "aligned" and not node.timed
+    if not plain or not isinstance(frame, Grid) or not node.stepwise:
+        return None
+    uses = [(name, one) for name, one in node.outputs if isinstance(one, Use)]
+    if len(uses) < len(node.outputs) or not all(one.module.traits.mergeable for _, one in uses):
+        return None
+    parts = tuple((name, share_of(one)) for name, one in uses)
+    meet = tuple((name, meeting(one, name)) for name, one in uses)
+    each: Node = replace(node, outputs=parts, scattered=True)
+    if frame.hop == frame.size:
+        return replace(node, inputs=(each,), outputs=meet)
+    each = Lifetime(inputs=(each,), rule="points_at_start", name=node.step, place=node.place)
+    met = replace(node, inputs=(each,), outputs=meet, frame=Grid(frame.hop, frame.hop, frame.offset))
+    return Lifetime(inputs=(met,), rule="set_duration", amount=frame.size, name=node.step, place=node.place)
 
 
 def _windows(node: Tumbling) -> Node | None:

@@ -47,8 +47,8 @@ class Windows(Node):
     stamp: Stamp = "aligned"
     past: Any = None
     """A monotone result above this is of no use: a filter behind takes it away, and it will not come back."""
-
-    partitioning = "key"
+    scattered: bool = False
+    """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -115,6 +115,15 @@ class Windows(Node):
         if self.merges:
             return "final: states of panes merge"
         return "final: a state slides per group" if self.slides else "a state per window"
+
+    @property
+    def partitioning(self) -> str:  # type: ignore[override]
+        return "any" if self.scattered else "key"
+
+    def combined(self) -> Node | None:
+        from caesura.ops.aggregate.combine import combined
+
+        return combined(self)
 
     def output_schema(self) -> pa.Schema:
         self.frame.check()
@@ -254,7 +263,7 @@ class Windows(Node):
         return f"CTI at the {what} of the earliest open window; open {until}"
 
     def describe(self) -> str:
-        by = f"by {', '.join(self.group)}; " if self.group else ""
+        by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")
         frame = self.frame.describe(self.time)
         what = ", ".join(f"{n}={o}" for n, o in self.outputs) if self.apply is None else str(self.apply)
         how = "" if self.clip == "none" else f"; clip {self.clip}"
