@@ -1,0 +1,82 @@
+"""Two hours of events in two hundred and forty epochs: what the query holds stays as it was after the first."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import caesura as cz
+from caesura import col
+from caesura.spark import CallbackSink
+
+EPOCHS = 240
+SECONDS = 30
+"""Of events, in a file."""
+
+
+class Sizes(CallbackSink):
+    """Notes what driver, workers and checkpoint take, every twentieth epoch."""
+
+    def __init__(self, spark: Any, checkpoint: Path) -> None:
+        super().__init__(lambda epoch: None)
+        self.spark, self.checkpoint = spark, checkpoint
+        self.seen: list[dict[str, float]] = []
+
+    def write(self, epoch: int, packets: Any) -> None:
+        super().write(epoch, packets)
+        if epoch % 20 == 19:
+            self.seen.append(self._now())
+
+    def _now(self) -> dict[str, float]:
+        jvm = self.spark._jvm.java.lang
+        jvm.System.gc()
+        heap = jvm.Runtime.getRuntime()
+        me = psutil.Process()
+        workers = [p for p in me.children(recursive=True) if "pyspark.daemon" in " ".join(p.cmdline())]
+        files = [f for f in self.checkpoint.rglob("*") if f.is_file()]
+        return {
+            "heap": (heap.totalMemory() - heap.freeMemory()) / 2**20,
+            "driver": me.memory_info().rss / 2**20,
+            "workers": sum(p.memory_info().rss for p in workers) / 2**20,
+            "checkpoint": sum(f.stat().st_size for f in files) / 2**20,
+            "files": len(files),
+            "state": sum(s.state_rows for s in self.board.status().steps.values()),
+        }
+
+
+@pytest.mark.skipif(not os.environ.get("CAESURA_SEARCH"), reason="some minutes, for make soak")
+def test_two_hours_of_events_leave_no_trace(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    rng = np.random.default_rng(3)
+    for number in range(EPOCHS):
+        at = 1_700_000_000 + SECONDS * number + np.sort(rng.integers(0, SECONDS, 2000))
+        late = rng.random(2000) < 0.02
+        times = pa.array((at - 60 * late) * 1_000_000).cast(pa.timestamp("us"))
+        table = pa.table(
+            {"ts": times, "id": rng.integers(0, 5000, 2000) + 1000 * number, "v": rng.random(2000)}
+        )
+        file = tmp_path / "in" / f"{number:04d}.parquet"
+        pq.write_table(table, file)
+        os.utime(file, (1_700_000_000 + number,) * 2)
+    points = cz.read.parquet(tmp_path / "in", time="ts", punctuate=cz.delay("30s"), name="points")
+    means = points.group_by("id").hopping("60s", every="20s").agg(n=cz.count(), mean=cz.avg("v"))
+    stream = means.join(points.where(col("v") > 0.5).set_duration("20s"), on="id")
+    spark.conf.set("spark.sql.streaming.minBatchesToRetain", 5)
+    sink = Sizes(spark, tmp_path / "cp")
+    stream.start(spark, sink=sink, checkpoint=tmp_path / "cp", trigger="available", files_per_epoch=1).wait()
+    spark.conf.unset("spark.sql.streaming.minBatchesToRetain")
+    first, last = sink.seen[2], sink.seen[-1]
+    told = "\n".join(map(str, sink.seen))
+    assert len(sink.seen) == EPOCHS // 20, told
+    for what, share, slack in (
+        ("heap", 1.3, 20), ("driver", 1.15, 20), ("workers", 1.25, 60),
+        ("checkpoint", 1.5, 2), ("files", 1.5, 20), ("state", 1.3, 100),
+    ):  # fmt: skip
+        assert last[what] <= first[what] * share + slack, f"{what}\n{told}"
