@@ -1,4 +1,4 @@
-"""Two hours of events in two hundred and forty epochs: what the query holds stays as it was after the first."""
+"""Two hours of events in 240 epochs: what the query holds stays as it was after the first few."""
 
 from __future__ import annotations
 
