@@ -23,6 +23,7 @@ so after its first row.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -35,42 +36,70 @@ from caesura.events.page import Page
 from caesura.punctuation import INFINITY, TIME, Pattern, Punctuation, le, lt, one_of
 from caesura.punctuation.template import Template
 
+SOME_END = 3
+"""One in so many events ends, also where none needs to: some steps give nothing for one that never does."""
 RECENT = 12
 """For so many ticks a value goes on being named where time is promised value by value."""
 
 
-def witness(verdict: Verdict, events: int) -> Iterator[tuple[str, Item]]:
-    """Items for each source, by its name, in the order in which they are to be fed."""
+@dataclass(frozen=True)
+class _Shape:
+    """How a witness looks."""
+
+    repeat: int
+    """How often each row comes, one instant after the other, before its values are promised."""
+    many: int
+    """How many rows with values of their own come at an instant."""
+
+    def numbers(self, tick: int) -> range:
+        return range(tick * self.many, (tick + 1) * self.many)
+
+
+def witness(verdict: Verdict, events: int, *, repeat: int = 1) -> Iterator[tuple[str, Item]]:
+    """Items for each source, by its name, in the order in which they are to be fed.
+
+    Some steps give results only for values that come more than once: let each ``repeat``.
+    """
     sources = [step for step in verdict.steps if step.origin is not None]
+    shape = _Shape(repeat, max((_many(step) for step in verdict.steps), default=1))
     for tick in range(events):
         going = [step for step in sources if tick == 0 or not _ends(step)]
         alone = (tick // 2) % len(sources)
-        for number, step in enumerate(sources):
-            if step in going and (tick % 2 == 0 or number == alone):
-                yield step.source, _event(step, tick)
+        for instant in range(tick * repeat, (tick + 1) * repeat):
+            for number, step in enumerate(sources):
+                if step in going and (tick % 2 == 0 or number == alone):
+                    yield step.source, _event(step, tick, instant, shape)
         for step in going:
             for template in step.scheme:
-                yield step.source, Punctuation(_promise(step, template, tick))
+                yield step.source, Punctuation(_promise(step, template, tick, shape))
 
 
 def _ends(step: Step) -> bool:
     return any(not template.marked for template in step.scheme)
 
 
-def _event(step: Step, tick: int) -> Page:
-    schema = step.node.schema
-    arrays = [pa.array([sample_value(f.type, tick)], f.type) for f in schema]
-    end = INFINITY if step.ends == "never" else tick + (longest(step.properties) or 1)
-    return Page.of(pa.RecordBatch.from_arrays(arrays, schema=schema), le=[tick], re=[end])
+def _many(step: Step) -> int:
+    """How many rows at a time are more than a step works off, where it has a budget for each item."""
+    budget = getattr(step.node, "budget", None)
+    return 1 if budget is None or not step.derived.unmet else 8 * budget
 
 
-def _promise(step: Step, template: Template, tick: int) -> Pattern:
+def _event(step: Step, tick: int, instant: int, shape: _Shape) -> Page:
+    schema, many = step.node.schema, shape.many
+    arrays = [pa.array([sample_value(f.type, n) for n in shape.numbers(tick)], f.type) for f in schema]
+    endless = step.ends == "never" and instant % SOME_END != SOME_END - 1
+    end = INFINITY if endless else instant + (longest(step.properties) or 1)
+    return Page.of(pa.RecordBatch.from_arrays(arrays, schema=schema), le=[instant] * many, re=[end] * many)
+
+
+def _promise(step: Step, template: Template, tick: int, shape: _Shape) -> Pattern:
     constraints: dict[str, Any] = {}
     for name, mark in template.marked.items():
         if name == TIME:
-            constraints[name] = lt(tick + 1)
+            constraints[name] = lt((tick + 1) * shape.repeat)
             continue
-        recent = range(max(0, tick - RECENT), tick + 1) if template[TIME] == "+" else (tick,)
+        first = max(0, tick - RECENT) if template[TIME] == "+" else tick
+        recent = [n for t in range(first, tick + 1) for n in shape.numbers(t)]
         some = [sample_value(step.node.schema.field(name).type, number) for number in recent]
         constraints[name] = le(some[-1]) if mark == "+" else one_of(some)
     return Pattern.of(constraints)
