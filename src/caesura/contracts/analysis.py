@@ -383,6 +383,8 @@ def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
     """Whether output events end: by the longest lifetime, or by where they come from."""
     if longest(known) is not None:
         return "bounded"
+    if getattr(node, "results_end", False):
+        return "finite"
     sure = [step.ends != "never" for step in before]
     how = getattr(node, "how", None)
     clipped = next((hold.one_per for hold in node.holds() or () if hold.one_per is not None), None)

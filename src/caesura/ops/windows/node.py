@@ -161,6 +161,11 @@ class Windows(Node):
             return Properties(aligned=True, max_duration=self.frame.size)
         return Properties()
 
+    @property
+    def results_end(self) -> bool:
+        """Whether every result ends, also those of events that never do."""
+        return isinstance(self.frame, Count) and self.stamp == "aligned"
+
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         bound = pattern.time_bound
         if bound is None or not of_groups(pattern, self.group):
