@@ -7,8 +7,12 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
+import caesura as cz
+from caesura import qre
+from caesura.api.grouped import Grouped
 from caesura.contracts import ContractError
-from caesura.contracts.bounds import Pace, bounds
+from caesura.contracts.bounds import Pace as Rate
+from caesura.contracts.bounds import bounds
 from caesura.events import Page
 from caesura.expr import col
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
@@ -17,7 +21,9 @@ from caesura.ops.input import Input
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
+from caesura.ops.pace import Pace
 from caesura.ops.select import Select
+from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Node, Properties
 from caesura.punctuation import MIN_TIME, Intent, Pattern, Punctuation, cti, value
@@ -25,7 +31,7 @@ from caesura.runtime import Query
 
 LONGEST, LAG, PERIOD, PER_TICK, TICKS = 3, 4, 5, 2, 60
 SCHEMA = pa.schema([("id", pa.int64()), ("x", pa.int64())])
-PACE = Pace(events=PER_TICK, per=1, within=LAG + PERIOD)
+PACE = Rate(events=PER_TICK, per=1, within=LAG + PERIOD)
 COUNT = (("n", Aggregate("count")), ("top", Aggregate("max", col("x"))))
 KEYED = {"a": "{[[time:+]], [[id:#]]}", "b": "{[[time:+]], [[id:#]]}"}
 
@@ -38,6 +44,16 @@ PLANS: dict[str, Callable[[Node, Node], Node]] = {
     "tumbling": lambda a, b: Tumbling(inputs=(a,), group=("id",), size=6, aggregates=COUNT),
     "totals": lambda a, b: Totals(inputs=(a,), group=("id",), aggregates=COUNT),
     "final": lambda a, b: Deliver(inputs=(a,), mode="final"),
+    "hopping": lambda a, b: by_id(a).hopping(6, every=4).agg(n=cz.count()).node,
+    "snapshot": lambda a, b: by_id(a).snapshot().agg(n=cz.count()).node,
+    "session": lambda a, b: by_id(a).session(2).agg(n=cz.count()).node,
+    "count by start": lambda a, b: by_id(a).count_by_start(2).agg(n=cz.count()).node,
+    "query": lambda a, b: qre.over(a, qre.iter1(qre.atom(op=col("x")), qre.sum())),
+    "query per key": lambda a, b: qre.over(
+        a, qre.partition(qre.iter1(qre.atom(op=col("x")), qre.sum()), by="id")
+    ),
+    "union": lambda a, b: Union(inputs=(a, b)),
+    "pace": lambda a, b: Pace(inputs=(a, b), within=3),
     "final windows over longer events": lambda a, b: Deliver(
         inputs=(
             Tumbling(
@@ -50,6 +66,10 @@ PLANS: dict[str, Callable[[Node, Node], Node]] = {
         mode="final",
     ),
 }
+
+
+def by_id(node: Node) -> Grouped:
+    return cz.Stream(node).group_by("id")
 
 
 def renamed(node: Node) -> Node:
@@ -110,7 +130,7 @@ def _inputs(node: Node) -> list[Input]:
 def test_the_thesis_own_numbers_bound_a_window_count():
     clicks = Input(label="clicks", payload=SCHEMA, known=Properties(points=True, max_duration=1))
     node = Layers(inputs=(clicks,), count="distinct")
-    one, two = bounds(node, {"clicks": Pace(events=1000, per=5, within=5)})
+    one, two = bounds(node, {"clicks": Rate(events=1000, per=5, within=5)})
     assert one.rows == 0 and two.rows == 2 * 1000 * 2
 
 
@@ -132,4 +152,4 @@ def test_bounds_are_refused_where_something_is_not_known(given, said):
 
 def test_a_pace_that_describes_no_stream_is_refused():
     with pytest.raises(ContractError, match="describes no stream"):
-        Pace(events=0, per=1, within=0)
+        Rate(events=0, per=1, within=0)

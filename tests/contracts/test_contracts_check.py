@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import caesura as cz
-from caesura import col
+from caesura import col, qre
 from caesura.contracts import ContractError, Scheme, UnboundedWarning, adequate, check, require_safe
 from caesura.contracts.analysis import Analysis, Assumptions
 from caesura.contracts.orders import orders
@@ -242,6 +242,44 @@ def test_a_shared_sub_plan_is_read_once_and_exactly():
     plan = base.union(base.where(col("id") > 0)).group_by("id").tumbling(5).agg(n=cz.count()).node
     verdict = check(plan)
     assert verdict.safe and len(verdict.steps) == 4
+
+
+def loop(progress: str = "hybrid") -> Node:
+    """What is reached from some nodes over links."""
+    links = cz.input_stream("links", pa.schema([("a", pa.int64()), ("b", pa.int64())]), points=True)
+    nodes = cz.input_stream("nodes", pa.schema([("n", pa.int64())]), points=True)
+
+    def hop(r):
+        return r.join(links, on={"n": "a"}).select(n=col("b"))
+
+    return cz.fixpoint(nodes, hop, keep="distinct", progress=progress).node
+
+
+def test_what_goes_around_a_loop_promises_what_its_seed_and_every_round_keep():
+    assert check(loop()).safe
+    verdict = check(loop(), schemes={"nodes": "{[[n:#]]}", "links": "{[[time:+]]}"})
+    steps = {finding.step.node.kind for finding in verdict.findings}
+    assert "join" in steps and all("'recursive'" not in str(r) for r in verdict.remedies)
+    assert "let 'nodes' also give punctuation on time: [[time:+]]" in map(str, verdict.remedies)
+
+
+def test_a_loop_that_knows_its_time_by_its_latest_row_only_is_not_called_safe():
+    verdict = check(loop("high_water"))
+    assert "a loop knows its time only up to the latest row in it" in verdict.growth
+    assert any(str(r).startswith("take progress='hybrid' in 'fixpoint'") for r in verdict.remedies)
+
+
+def test_a_query_per_key_is_freed_by_its_keys_or_if_they_are_few():
+    pair = qre.split(qre.atom(op=col("v")), qre.atom(op=col("v")), op=col("_0") + col("_1"))
+    plan = qre.over(readings(), qre.partition(pair, by="id"))
+    verdict = check(plan)
+    assert "keys in the middle of their pattern are never freed" in verdict.growth
+    assert [str(r) for r in verdict.remedies] == [
+        "let 'read' also give punctuation on 'id', with punctuate=in_data(..., gives='{[[id:#]]}')",
+        "if 'id' has few different values, say so with few={'read': ['id']}",
+    ]
+    assert check(plan, few={"read": ["id"]}).safe
+    assert check(qre.over(readings(), qre.iter1(qre.atom(op=col("v")), qre.sum()))).safe
 
 
 def test_start_refuses_an_unsafe_plan_unless_it_is_told_to_let_it_grow():

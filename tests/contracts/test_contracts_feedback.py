@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import caesura as cz
-from caesura.contracts import Link, Offering, accordance, check
+from caesura.contracts import ContractError, Link, Offering, accordance, bounds, check
+from caesura.contracts import Pace as Rate
 from caesura.events import Page
 from caesura.expr import col
 from caesura.ops.impute import Impute
@@ -98,6 +99,11 @@ def test_what_pace_says_frees_the_rows_that_wait_and_without_it_they_pile_up():
         "take no budget in 'fill' (flow.py:3), or a pace(...) behind it, which strikes what is too late"
     ]
     assert check(imputed(budget=None)).safe and waiting(imputed(budget=None), 30) == 0
+
+
+def test_rows_that_feedback_frees_have_no_bound_from_rates_alone():
+    with pytest.raises(ContractError, match="rows that wait to be filled there are at most: feedback frees"):
+        bounds(figure_5_8(), {"sensor": Rate(events=4, per=1, within=2)})
 
 
 class Deaf(Impute):

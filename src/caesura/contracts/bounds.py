@@ -156,6 +156,11 @@ def _reach(hold: Holding, before: list[_Flow], skew: int) -> int:
             for template, ticks in flow.within.items()
             if template.payload <= set(need.columns) and frees(template, hold, "bounded")
         ]
+        if not usable:
+            raise ContractError(
+                f"nothing is known of how many {hold.what} there are at most: feedback frees them.",
+                remedy="Ask for the bounds of the plan in front of that step.",
+            )
         waits.append(min(usable))
     lives = 0 if hold.until == "start" and not hold.size else before[max(0, hold.rows_of)].longest
     return max(waits) + skew + lives + hold.size
