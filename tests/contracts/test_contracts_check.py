@@ -17,9 +17,11 @@ from caesura.errors import PlanError
 from caesura.events import Page
 from caesura.io import Source
 from caesura.ops.deliver import Deliver
+from caesura.ops.impute import Impute
 from caesura.ops.input import Input
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
+from caesura.ops.speak import Instrument
 from caesura.ops.windows.bucket import Bucket
 from caesura.plan import Node, Properties
 from caesura.testing import assert_history, run
@@ -77,9 +79,32 @@ def verdicts() -> dict[str, str]:
         "a source that says nothing for sure": str(
             check(placed(Layers(inputs=(unsaid(),), count="distinct"), 2))
         ),
+        "keys of a query": str(check(placed(per_key(), 3))),
+        "a fold of a query": str(check(placed(qre.over(readings(), qre.iter1(V, qre.median())), 3))),
+        "rows that wait to be filled": str(check(placed(waiting(), 3))),
+        "guards that never go": str(check(guarded(), schemes={"read": "{[[v:#]]}"})),
         "join order": str(check(*wrong_order(), schemes=ORDERED)),
         "safe": str(check(Layers(inputs=(points,), count="distinct", place="flow.py:6"))),
     }
+
+
+V = qre.atom(op=col("v"))
+
+
+def per_key() -> Node:
+    return qre.over(readings(), qre.partition(qre.split(V, V, op=col("_0") + col("_1")), by="id"))
+
+
+def waiting() -> Node:
+    missing = col("v").is_null()
+    return Impute(inputs=(placed(readings().node, 1),), value="v", by=list, missing=missing, budget=2)
+
+
+def guarded() -> Node:
+    """After every second row its id is said to be of no more interest."""
+    schema = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("v", pa.int64()), ("punct", pa.string())])
+    source = cz.from_arrow(pa.Table.from_pylist([], schema), time="ts", punctuate=cz.in_data("punct"))
+    return Instrument(inputs=(placed(source.node, 1),), every=2, columns=("id",), place="flow.py:2")
 
 
 def unsaid() -> Node:
@@ -270,8 +295,7 @@ def test_a_loop_that_knows_its_time_by_its_latest_row_only_is_not_called_safe():
 
 
 def test_a_query_per_key_is_freed_by_its_keys_or_if_they_are_few():
-    pair = qre.split(qre.atom(op=col("v")), qre.atom(op=col("v")), op=col("_0") + col("_1"))
-    plan = qre.over(readings(), qre.partition(pair, by="id"))
+    plan = per_key()
     verdict = check(plan)
     assert "keys in the middle of their pattern are never freed" in verdict.growth
     assert [str(r) for r in verdict.remedies] == [
@@ -279,7 +303,7 @@ def test_a_query_per_key_is_freed_by_its_keys_or_if_they_are_few():
         "if 'id' has few different values, say so with few={'read': ['id']}",
     ]
     assert check(plan, few={"read": ["id"]}).safe
-    assert check(qre.over(readings(), qre.iter1(qre.atom(op=col("v")), qre.sum()))).safe
+    assert check(qre.over(readings(), qre.iter1(V, qre.sum()))).safe
 
 
 def test_start_refuses_an_unsafe_plan_unless_it_is_told_to_let_it_grow():
