@@ -102,7 +102,7 @@ def test_what_pace_says_frees_the_rows_that_wait_and_without_it_they_pile_up():
 
 
 def test_rows_that_feedback_frees_have_no_bound_from_rates_alone():
-    with pytest.raises(ContractError, match="rows that wait to be filled there are at most: feedback frees"):
+    with pytest.raises(ContractError, match="rates alone do not bound the rows that wait to be filled"):
         bounds(figure_5_8(), {"sensor": Rate(events=4, per=1, within=2)})
 
 

@@ -158,7 +158,7 @@ def _reach(hold: Holding, before: list[_Flow], skew: int) -> int:
         ]
         if not usable:
             raise ContractError(
-                f"nothing is known of how many {hold.what} there are at most: feedback frees them.",
+                f"rates alone do not bound the {hold.what}: feedback frees them.",
                 remedy="Ask for the bounds of the plan in front of that step.",
             )
         waits.append(min(usable))
