@@ -137,6 +137,14 @@ def test_a_remedy_on_punctuation_makes_the_plan_safe_when_it_is_followed():
     assert check(again, schemes={"read": "{[[id:#]]}"}).safe
 
 
+def test_a_column_with_punctuation_is_proposed_to_group_by():
+    totals = cz.Stream(fed("r", "id", "day")).group_by("id").totals(n=cz.count()).node
+    verdict = check(totals, schemes={"r": "{[[day:#]]}"})
+    assert any(str(r).startswith("group by 'day' too in 'totals'") for r in verdict.remedies)
+    both = cz.Stream(fed("r", "id", "day")).group_by("id", "day").totals(n=cz.count()).node
+    assert check(both, schemes={"r": "{[[day:#]]}"}).safe
+
+
 def test_the_least_punctuation_for_a_join_is_found_side_by_side():
     plan = natural(fed("r", "a", "b"), fed("s", "b", "c"))
     nothing = {"r": "none", "s": "none"}
@@ -286,6 +294,10 @@ def test_what_goes_around_a_loop_promises_what_its_seed_and_every_round_keep():
     steps = {finding.step.node.kind for finding in verdict.findings}
     assert "join" in steps and all("'recursive'" not in str(r) for r in verdict.remedies)
     assert "let 'nodes' also give punctuation on time: [[time:+]]" in map(str, verdict.remedies)
+
+
+def test_the_columns_that_a_loop_hides_are_not_shown():
+    assert "\x00" not in str(check(loop())) and "\x00" not in check(loop())._repr_html_()
 
 
 def test_a_loop_that_knows_its_time_by_its_latest_row_only_is_not_called_safe():

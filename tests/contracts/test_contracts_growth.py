@@ -12,7 +12,6 @@ import pytest
 import caesura as cz
 from caesura import qre
 from caesura.contracts import Scheme, Template, Verdict, check
-from caesura.contracts.witness import witness
 from caesura.events import Item, Page
 from caesura.expr import col, lit
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
@@ -189,6 +188,7 @@ def held(query: Query) -> int:
 
 
 COUNT_OF_PLANS = int(os.environ.get("CAESURA_CONTRACT_PLANS", "60"))
+TICKS = int(os.environ.get("CAESURA_CONTRACT_TICKS", "48"))
 FIRST = int(os.environ.get("CAESURA_CONTRACT_FIRST", "0"))
 PLANS = [(seed, *random_plan(seed)) for seed in range(FIRST, FIRST + COUNT_OF_PLANS)]
 
@@ -200,15 +200,15 @@ def test_a_plan_called_safe_never_grows(part: int) -> None:
         if not check(node, schemes=used, advise=False).safe:
             continue
         width = 1 + 3 * (seed % 2)
-        sizes = states(node, long_stream(node, used, 48, width), every=6)
+        sizes = states(node, long_stream(node, used, TICKS, width), every=6)
         part_of = len(sizes) // 4
         assert min(sizes[-part_of:]) <= max(sizes[:part_of]) + 6, (seed, width, sizes)
 
 
 def growth(node: Node, verdict: Verdict, repeat: int) -> int:
     """By how many rows state grows in the second half of a stream that shows it."""
-    few = states(node, witness(verdict, 16, repeat=repeat), every=1_000_000)[-1]
-    return states(node, witness(verdict, 32, repeat=repeat), every=1_000_000)[-1] - few
+    few = states(node, verdict.witness(16, repeat=repeat), every=1_000_000)[-1]
+    return states(node, verdict.witness(32, repeat=repeat), every=1_000_000)[-1] - few
 
 
 @pytest.mark.parametrize("part", range(6))

@@ -19,6 +19,7 @@ from caesura.contracts.analysis import (
 from caesura.contracts.orders import orders, rebuilt
 from caesura.contracts.rules import attributes
 from caesura.contracts.verdict import Remedy
+from caesura.errors import CaesuraError
 from caesura.plan import Node
 from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
@@ -75,6 +76,7 @@ def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
     yield from _few(analysis, given, steps)
     yield from _lifetimes(analysis, given, steps)
     yield from _windows(analysis, given, steps)
+    yield from _group_keys(analysis, given, steps)
     yield from _other_options(analysis, given, steps)
     for plan, text in orders(analysis.root):
         if is_safe(Analysis(plan).run(given)):
@@ -197,6 +199,23 @@ def _windows(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
             yield Remedy(
                 f"take windows in {step.title}: tumbling(...).agg(...) instead of {step.node.kind}(...)"
             )
+
+
+def _group_keys(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
+    """A column more to group by, on which there is punctuation."""
+    for step in steps:
+        group = getattr(step.node, "group", None)
+        if group is None or not step.derived.unmet:
+            continue
+        promised = {name for t in steps[step.inputs[0]].scheme for name in t.payload}
+        for name in sorted(promised - set(group)):
+            try:
+                other: Node = replace(step.node, group=(*group, name))  # type: ignore[call-arg]
+                plan = rebuilt(analysis.root, step.node, other)
+            except CaesuraError:  # a step behind it cannot have that column
+                continue
+            if is_safe(Analysis(plan).run(given)):
+                yield Remedy(f"group by '{name}' too in {step.title}")
 
 
 OPTIONS: tuple[tuple[str, str, Any, str], ...] = (

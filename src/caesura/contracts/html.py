@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from caesura.contracts.analysis import Step
-from caesura.contracts.verdict import held
+from caesura.contracts.verdict import held, shown
 
 if TYPE_CHECKING:
     from caesura.contracts.verdict import Verdict
@@ -34,10 +34,12 @@ def _row(verdict: Verdict, step: Step) -> str:
     colour = BAD if step.derived.unmet or step.rule.unsaid else PLAIN
     cells = (
         f"<b>r{step.number}</b>",
-        f"{escape(step.node.kind)} <small>{escape(step.node.describe())}</small>",
+        f"{escape(step.node.kind)} <small>{escape(shown(step.node.describe()))}</small>",
         inputs,
         _badge(held(step), colour),
-        _badge(str(step.scheme), GOOD if step.scheme.kind == "some" else BAD) if _last(verdict, step) else "",
+        _badge(shown(step.scheme), GOOD if step.scheme.kind == "some" else BAD)
+        if _last(verdict, step)
+        else "",
     )
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
@@ -45,7 +47,7 @@ def _row(verdict: Verdict, step: Step) -> str:
 def _edge(source: Step, target: Step, port: int) -> str:
     """The badge of one edge: what it promises, red where its receiver waits for more."""
     lacks = any(unmet.need.port == port for unmet in target.derived.unmet)
-    return _badge(str(source.scheme), BAD if lacks else GOOD)
+    return _badge(shown(source.scheme), BAD if lacks else GOOD)
 
 
 def _last(verdict: Verdict, step: Step) -> bool:

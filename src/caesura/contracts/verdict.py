@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +12,7 @@ from caesura.contracts.contract import Contract
 from caesura.contracts.derive import Unmet
 from caesura.contracts.talk import OUTPUT
 from caesura.errors import PlanError
+from caesura.events.item import Item
 from caesura.plan import OWN
 from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
@@ -133,13 +135,13 @@ class Verdict:
         """The plan with what each edge promises."""
         for step in self.steps:
             inputs = " ".join(f"r{i}" for i in step.inputs)
-            told = step.node.describe()
+            told = shown(step.node.describe())
             head = f"r{step.number} := {step.node.kind}" + (f" {inputs}" if inputs else "")
             yield head + (f": {told}" if told else "")
-            yield f"      {step.scheme} | {held(step)}"
+            yield f"      {shown(step.scheme)} | {held(step)}"
             for port, sent in enumerate(step.rule.feedback_out):
                 if sent.kind == "some":
-                    yield f"      tells r{step.inputs[port]} what will be ignored: {sent}"
+                    yield f"      tells r{step.inputs[port]} what will be ignored: {shown(sent)}"
 
     def refuse(self) -> None:
         """Raises for an unsafe plan, with what grows and what helps."""
@@ -154,10 +156,24 @@ class Verdict:
             place=first.node.place,
         )
 
+    def witness(self, events: int, *, repeat: int = 1) -> Iterator[tuple[str, Item]]:
+        """A stream that obeys what the sources declare and makes an unsafe plan grow, by source."""
+        from caesura.contracts.witness import witness
+
+        return witness(self, events, repeat=repeat)
+
     def _repr_html_(self) -> str:
         from caesura.contracts.html import rendered
 
         return rendered(self)
+
+
+def shown(told: Scheme | str) -> str:
+    """A scheme, or a step's parameters, without the columns that loops hide from users."""
+    return _HIDDEN.sub("", str(told))
+
+
+_HIDDEN = re.compile(r",? ?\x00[^,;\]]*")
 
 
 def held(step: Step) -> str:
