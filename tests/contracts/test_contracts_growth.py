@@ -187,7 +187,7 @@ def held(query: Query) -> int:
     return query.state_rows + sum(cell.responder.state for cell in cells)
 
 
-COUNT_OF_PLANS = int(os.environ.get("CAESURA_CONTRACT_PLANS", "60"))
+COUNT_OF_PLANS = int(os.environ.get("CAESURA_CONTRACT_PLANS", "42"))
 TICKS = int(os.environ.get("CAESURA_CONTRACT_TICKS", "48"))
 FIRST = int(os.environ.get("CAESURA_CONTRACT_FIRST", "0"))
 PLANS = [(seed, *random_plan(seed)) for seed in range(FIRST, FIRST + COUNT_OF_PLANS)]
