@@ -153,6 +153,19 @@ def test_a_trace_names_the_step_that_drops_a_row(flow: str) -> None:
     assert told("trace", flow, "ts = 2")["steps"][1]["caused"][0]["row"] == {"id": 8}
 
 
+def test_a_trace_by_a_moment_reads_its_colons(tmp_path: Path) -> None:
+    rows = "[{'ts': datetime(2024, 5, 1, 12, 2, n), 'n': n} for n in range(3)]"
+    head = "from datetime import datetime\nimport caesura as cz\n"
+    file = written(tmp_path, f"{head}clicks = cz.from_rows({rows}, time='ts')\n")
+    assert told("trace", file, "ts = '2024-05-01 12:02:01'")["steps"][0]["caused"][0]["row"] == {"n": 1}
+
+
+def test_the_version_is_told() -> None:
+    assert said("--version").startswith("caesura 0.")
+    done = subprocess.run([sys.executable, "-m", "caesura", "--version"], capture_output=True, check=False)
+    assert done.returncode == 0
+
+
 def test_a_trace_of_no_rows_ends_with_one(flow: str) -> None:
     said("trace", flow, "ts = 99", code=1)
 

@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
 
 from caesura.cli import bench, claims, flows, health, keep, new, running
-from caesura.cli.shell import app
+from caesura.cli.shell import app, say
 
 __all__ = ["app", "bench", "claims", "flows", "health", "keep", "main", "new", "running"]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        say(f"caesura {version('caesura')}")
+        raise typer.Exit
+
+
+@app.callback()
+def caesura(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="the version")
+    ] = False,
+) -> None:
+    """Caesura: streams with lifetimes and promises."""
 
 
 def main() -> None:

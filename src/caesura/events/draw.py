@@ -201,10 +201,8 @@ def parse_punctuation(text: str) -> Punctuation:
     """
     if re.fullmatch(r"-?\d+|inf|∞", text):
         return cti(_time(text))
-    said, colon, rest = text.partition(":")
-    if not colon:
-        said, rest = "definite", text
-    intent = _intent(said.strip())
+    said = re.match(r"\s*(\w+)\s*:", text)  # a colon further on is a time's
+    intent, rest = (_intent(said[1]), text[said.end() :]) if said else (Intent.DEFINITE, text)
     conditions = [c for c in re.split(r",(?![^{\[(]*[}\])])", rest.strip()) if c.strip() not in ("", "*")]
     return Punctuation(Pattern.of(dict(_condition(c.strip()) for c in conditions)), intent)
 
@@ -254,8 +252,10 @@ def _values(text: str) -> Values | None:
         ends = re.fullmatch(r"[\[(](.+?)\.\.(.+)[\])]", text)
         closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}.get(text[0] + text[-1])
         return ends and between(_literal(ends[1]), _literal(ends[2]), closed=closed)  # type: ignore[arg-type]
-    found = re.fullmatch(r"(<=|>=|!=|<|>|=)\s*(.+)", text)
-    return value(_literal(text)) if found is None else _COMPARE[found[1]](_literal(found[2]))
+    found = re.fullmatch(r"(<=|>=|!=|<|>|=)\s*([^<>=!].*)", text)
+    if found is None:
+        return None if text[0] in "<>=!" else value(_literal(text))
+    return _COMPARE[found[1]](_literal(found[2]))
 
 
 def _literal(text: str) -> Any:
