@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caesura.errors import PlanError, StreamError
-from caesura.events import History, Page, concat, draw, empty_page, parse, parse_punctuation, violations
+from caesura.events import History, Page, concat, draw, empty_page, parse, violations
 from caesura.events.rows import RowState
 from caesura.events.types import check_schema, plain_schema
 from caesura.punctuation import INFINITY, cti
+from caesura.punctuation.words import parse_punctuation
 from caesura.testing.spec import InputSpec, plain_rows
 from caesura.testing.strategies import streams
 

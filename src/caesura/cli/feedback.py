@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from caesura.events.draw import parse_punctuation
 from caesura.punctuation import Pattern
+from caesura.punctuation.words import parse_punctuation
 
 
 def read_pattern(text: str) -> Pattern:

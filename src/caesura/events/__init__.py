@@ -16,7 +16,7 @@
 
 from caesura.events.columns import ColumnStore
 from caesura.events.delta import Deltas, deltas, net_page
-from caesura.events.draw import draw, parse, parse_punctuation
+from caesura.events.draw import draw, parse
 from caesura.events.history import History, Row
 from caesura.events.identity import identity
 from caesura.events.item import Item, pages
@@ -42,7 +42,6 @@ __all__ = [
     "net_page",
     "pages",
     "parse",
-    "parse_punctuation",
     "plain_schema",
     "supported",
     "take_rows",

@@ -18,8 +18,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial, reduce
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -27,23 +27,8 @@ import pyarrow as pa
 from caesura.errors import DataError, closest
 from caesura.events.item import Item
 from caesura.events.page import KEPT, Page
-from caesura.punctuation import (
-    INFINITY,
-    NOT_NULL,
-    NULL,
-    Intent,
-    Pattern,
-    Punctuation,
-    Values,
-    between,
-    cti,
-    ge,
-    gt,
-    le,
-    lt,
-    one_of,
-    value,
-)
+from caesura.punctuation import INFINITY, Punctuation
+from caesura.punctuation.words import drawn_time, parse_punctuation, reads
 
 TYPES: dict[str, pa.DataType] = {
     "int": pa.int64(),
@@ -98,29 +83,19 @@ def _line(line: str, columns: int) -> _Drawn | Punctuation:
             f"the drawn line {line!r} has {len(right)} values; the header names {columns}.",
             remedy="Write null for a missing value, and quote strings that hold blanks.",
         )
-    start = _time(left[0])
+    start = drawn_time(left[0])
     end, _, new = left[1].partition("->")
-    return start, _time(end), _ending(start, new, sign), right
+    return start, drawn_time(end), _ending(start, new, sign), right
 
 
 def _ending(start: int, new: str, sign: str) -> int:
     if sign == "+":
         return KEPT
-    return _time(new) if new else start
+    return drawn_time(new) if new else start
 
 
 def _cells(text: str) -> list[str]:
     return re.findall(r"'[^']*'|\S+", text)
-
-
-def _time(text: str) -> int:
-    if text in ("inf", "∞"):
-        return INFINITY
-    if not _reads(int, text):
-        raise DataError(
-            f"'{text}' is no time in a drawn stream.", remedy="Write whole numbers of ticks, or inf."
-        )
-    return int(text)
 
 
 def _type(name: str) -> pa.DataType:
@@ -142,17 +117,9 @@ def _guess(cells: list[str]) -> pa.DataType:
     if some and all(c in ("true", "false") for c in some):
         return pa.bool_()
     for test, kind in ((int, pa.int64()), (float, pa.float64())):
-        if some and all(_reads(test, c) for c in some):
+        if some and all(reads(test, c) for c in some):
             return kind
     return pa.string()
-
-
-def _reads(test: Callable[[str], object], cell: str) -> bool:
-    try:
-        test(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _cell(text: str, kind: pa.DataType) -> Any:
@@ -160,10 +127,13 @@ def _cell(text: str, kind: pa.DataType) -> Any:
         return None
     if pa.types.is_boolean(kind):
         return text == "true"
-    if pa.types.is_integer(kind):
-        return int(text)
-    if pa.types.is_floating(kind):
-        return float(text)
+    number = int if pa.types.is_integer(kind) else float if pa.types.is_floating(kind) else None
+    if number is not None:
+        if not reads(number, text):
+            raise DataError(
+                f"'{text}' is drawn in a column of {kind}.", remedy="Write a number, or null for none."
+            )
+        return number(text)
     text = text.strip("'")
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return pa.scalar(text).cast(kind).as_py()
@@ -191,81 +161,6 @@ def _page(rows: list[_Drawn], schema: pa.Schema) -> Page:
     ]
     batch = pa.RecordBatch.from_arrays(columns, schema=schema)
     return Page.of(batch, le=[r[0] for r in rows], re=[r[1] for r in rows], re_new=[r[2] for r in rows])
-
-
-def parse_punctuation(text: str) -> Punctuation:
-    """``definite: time < 20, id = 4`` or a bare ``20`` for a CTI.
-
-    >>> str(parse_punctuation("assumed: speed >= 50, id in {1, 3}"))
-    'assumed: id in {1, 3}, speed >= 50'
-    """
-    if re.fullmatch(r"-?\d+|inf|∞", text):
-        return cti(_time(text))
-    said = re.match(r"\s*(\w+)\s*:", text)  # a colon further on is a time's
-    intent, rest = (_intent(said[1]), text[said.end() :]) if said else (Intent.DEFINITE, text)
-    conditions = [c for c in re.split(r",(?![^{\[(]*[}\])])", rest.strip()) if c.strip() not in ("", "*")]
-    return Punctuation(Pattern.of(dict(_condition(c.strip()) for c in conditions)), intent)
-
-
-def _intent(text: str) -> Intent:
-    known = [intent.value for intent in Intent]
-    if text not in known:
-        raise DataError(f"there is no {text} punctuation.", remedy=closest(text, known))
-    return Intent(text)
-
-
-_COMPARE: dict[str, Callable[[Any], Values]] = {
-    "<": lt,
-    "<=": le,
-    ">": gt,
-    ">=": ge,
-    "=": value,
-    "!=": lambda v: lt(v).union(gt(v)),
-}
-
-
-def _condition(text: str) -> tuple[str, Values]:
-    """One attribute and its values, in the words that a pattern prints as."""
-    found = re.fullmatch(r"(\w+)\s*(is\s+|in\s+|(?=[<>=!]))(.+)", text)
-    name, how, what = found.groups() if found else ("", "", "")
-    if how.startswith("is") and what in ("null", "not null"):
-        return name, NULL if what == "null" else NOT_NULL
-    parts = [] if how.startswith("is") else [_values(part.strip()) for part in what.split(" or ")]
-    known = [part for part in parts if part is not None]
-    if not known or len(known) < len(parts):
-        raise DataError(
-            f"cannot read the condition {text!r}.",
-            remedy="Write conditions like 'id < 4', 'id in {1, 3}', 'id in [1..5)' or 'id is null'.",
-        )
-    return name, reduce(Values.union, known)
-
-
-def _values(text: str) -> Values | None:
-    """A part of a condition: ``null``, ``{1, 3}``, ``[1..5)``, ``>= 4``, or one value; None if it is none."""
-    if not text:
-        return None
-    if text == "null":
-        return NULL
-    if text.startswith("{"):
-        return one_of([_literal(v) for v in text.strip("{}").split(",")])
-    if text[0] in "[(" and ".." in text:
-        ends = re.fullmatch(r"[\[(](.+?)\.\.(.+)[\])]", text)
-        closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}.get(text[0] + text[-1])
-        return ends and between(_literal(ends[1]), _literal(ends[2]), closed=closed)  # type: ignore[arg-type]
-    found = re.fullmatch(r"(<=|>=|!=|<|>|=)\s*([^<>=!].*)", text)
-    if found is None:
-        return None if text[0] in "<>=!" else value(_literal(text))
-    return _COMPARE[found[1]](_literal(found[2]))
-
-
-def _literal(text: str) -> Any:
-    text = text.strip()
-    if text in ("inf", "∞"):
-        return INFINITY
-    for kind in (int, float):
-        if _reads(kind, text):
-            return kind(text)
-    return {"null": None, "true": True, "false": False}.get(text, text.strip("'"))
 
 
 def draw(items: Iterable[Item], *, schema: pa.Schema | None = None, time: pa.DataType | None = None) -> str:

@@ -16,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import CaesuraError
-from caesura.events import parse_punctuation, take_rows
+from caesura.events import take_rows
 from caesura.events.columns import validity
 from caesura.kernels.hashing import I64
 from caesura.plan import Raw
 from caesura.punctuation import Intent, Pattern
 from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.words import parse_punctuation
 
 
 class Marks(NamedTuple):
@@ -87,5 +88,5 @@ def _read(text: object, schema: pa.Schema) -> Pattern | str:
         return punctuation.pattern.check(schema)
     except CaesuraError as error:
         return f"punctuation '{text}': {error.problem}"
-    except (ValueError, KeyError):
+    except ValueError:
         return f"punctuation '{text}': cannot be read"

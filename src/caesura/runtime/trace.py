@@ -25,12 +25,12 @@ from typing import Any
 
 from caesura.errors import PlanError, closest
 from caesura.events import Item, Page
-from caesura.events.draw import parse_punctuation
 from caesura.io.late import lifetimes
 from caesura.io.source import Reader, Source
 from caesura.plan import Node, Raw, walk
 from caesura.plan.node import rebuilt
 from caesura.punctuation import Pattern
+from caesura.punctuation.words import parse_punctuation
 from caesura.runtime.running import query_of
 
 SHOWN = 8
