@@ -2,6 +2,9 @@
 
 Row 0 of the registers is the state that all keys share that have seen synchronisation items only;
 a key in that state has -2 as its state number and takes a copy when its first own item comes.
+
+`run_collect` and `run_nested` share the body of their loops, and it stays written twice: as a kernel of its
+own, inlined or called, it took two to three times as long.
 """
 
 from __future__ import annotations
