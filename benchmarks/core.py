@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import caesura as cz
 from benchmarks.report import Report
-from caesura import col
+from benchmarks.y1_data import ads, campaigns, later, views
 from caesura.events import Page
 from caesura.ops.input import Input
 from caesura.plan import Properties
@@ -66,61 +66,30 @@ def best(run: Callable[[], object], times: int = 3) -> float:
 # Yahoo Y1: filter views, look the campaign up, count per campaign and second.
 
 
-def ads(events: int, seed: int = 1) -> tuple[pa.Table, pa.Table]:
-    """Ad events (1,000 ads, three kinds, 100 K events a second) and the campaign of each ad."""
-    random = np.random.default_rng(seed)
-    table = pa.table(
-        {
-            "ts": pa.array(np.arange(events) * 10, pa.timestamp("us")),
-            "ad": random.integers(0, 1_000, events),
-            "kind": random.integers(0, 3, events, np.int8),
-        }
-    )
-    campaigns = pa.table(
-        {
-            "since": pa.array([0] * 1_000, pa.timestamp("us")),
-            "ad": np.arange(1_000),
-            "campaign": np.arange(1_000) // 10,
-        }
-    )
-    return table, campaigns
-
-
-def y1_stream(table: pa.Table, campaigns: pa.Table, **events: object) -> cz.Stream:
-    lookup = cz.from_arrow(
-        campaigns.append_column("until", pa.nulls(1_000, pa.timestamp("us"))), time="since", end="until"
-    )
-    clicks = cz.from_arrow(table, time="ts", **{"punctuate": cz.delay("1s"), **events})
-    return (
-        clicks.where(col("kind") == 0)
-        .select("ad")
-        .join(lookup, on="ad")
-        .group_by("campaign")
-        .tumbling("1s")
-        .agg(n=cz.count())
-    )
+def y1_stream(table: pa.Table, **events: object) -> cz.Stream:
+    return views(cz.from_arrow(table, time="ts", **{"punctuate": cz.delay("1s"), **events}))
 
 
 def y1(report: Report, events: int) -> None:
-    table, campaigns = ads(events)
-    stream = y1_stream(table, campaigns)
+    table = ads(events)
+    stream = y1_stream(table)
     ours = best(lambda: stream.run(output="final"))
-    theirs = best(lambda: duck_y1(table, campaigns))
+    theirs = best(lambda: duck_y1(table))
     got = stream.run(output="final").table().num_rows
-    wanted = duck_y1(table, campaigns).num_rows
+    wanted = duck_y1(table).num_rows
     assert got == wanted, (got, wanted)
     report.add(
         "y1", events / ours, {"duckdb_2_threads": theirs / ours}, duckdb_events_per_s=round(events / theirs)
     )
 
 
-def duck_y1(table: pa.Table, campaigns: pa.Table) -> pa.Table:
+def duck_y1(table: pa.Table) -> pa.Table:
     import duckdb
 
     with duckdb.connect() as db:
         db.execute("SET threads = 2")
         db.register("clicks", table)
-        db.register("campaigns", campaigns)
+        db.register("campaigns", campaigns())
         return db.execute(
             "SELECT campaign, time_bucket(INTERVAL 1 second, ts) AS w, count(*) AS n "
             "FROM clicks JOIN campaigns USING (ad) WHERE kind = 0 GROUP BY ALL"
@@ -204,7 +173,7 @@ def duck_join(left: list[Page], right: list[Page]) -> int:
 def corrected(events: int, seed: int = 3) -> pa.Table:
     """Y1 events as physical rows: 5 % come up to a second late, 5 % are retracted a little later."""
     random = np.random.default_rng(seed)
-    table, _ = ads(events)
+    table = ads(events)
     ts = table["ts"].to_numpy().astype("datetime64[us]").astype(np.int64)
     arrival = ts + np.where(random.random(events) < 0.05, random.integers(0, SECOND, events), 0)
     gone = np.flatnonzero(random.random(events) < 0.05)
@@ -222,12 +191,10 @@ def corrected(events: int, seed: int = 3) -> pa.Table:
 
 
 def y1_corrected(report: Report, events: int) -> None:
-    table, campaigns = ads(events)
-    clean = y1_stream(table, campaigns)
+    table = ads(events)
+    clean = y1_stream(table)
     rough_table = corrected(events)
-    rough = y1_stream(
-        rough_table, campaigns, kind="sign", end="end", new_end="new_end", punctuate=cz.delay("2s")
-    )
+    rough = y1_stream(rough_table, kind="sign", end="end", new_end="new_end", punctuate=cz.delay("2s"))
     base = best(lambda: clean.run(output="final"))
     ours = best(lambda: rough.run(output="final"))
     speed = rough_table.num_rows / ours
@@ -238,11 +205,11 @@ def y1_corrected(report: Report, events: int) -> None:
 
 
 def page_sizes(report: Report, events: int) -> None:
-    table, campaigns = ads(min(events, 2_000_000))
+    table = ads(min(events, 2_000_000))
     for size in (1, 16, 256, 4096, 65536):
         count = min(table.num_rows, size * 2_000)
-        latencies = page_latencies(table.slice(0, count), campaigns, size)
-        latencies = page_latencies(table.slice(0, count), campaigns, size)
+        latencies = page_latencies(table.slice(0, count), size)
+        latencies = page_latencies(table.slice(0, count), size)
         micros = np.array(latencies) * 1e6
         report.add(
             f"page_{size}",
@@ -252,7 +219,7 @@ def page_sizes(report: Report, events: int) -> None:
         )
 
 
-def page_latencies(table: pa.Table, campaigns: pa.Table, size: int) -> list[float]:
+def page_latencies(table: pa.Table, size: int) -> list[float]:
     """Seconds from a page's arrival until all that it causes has left, for every page."""
     batch = table.combine_chunks().to_batches()[0]
     le = batch.column("ts").cast(pa.int64()).to_numpy()
@@ -261,18 +228,7 @@ def page_latencies(table: pa.Table, campaigns: pa.Table, size: int) -> list[floa
     clicks = cz.Stream(
         Input(label="clicks", payload=payload.schema, time_type=pa.timestamp("us"), known=known)
     )
-    lookup = cz.from_arrow(
-        campaigns.append_column("until", pa.nulls(1_000, pa.timestamp("us"))), time="since", end="until"
-    )
-    stream = (
-        clicks.where(col("kind") == 0)
-        .select("ad")
-        .join(lookup, on="ad")
-        .group_by("campaign")
-        .tumbling("1s")
-        .agg(n=cz.count())
-    )
-    query = Query({"out": stream.node}, speculate="watermark")
+    query = Query({"out": views(clicks).node}, speculate="watermark")
     query.run()
     taken = []
     for start in range(0, len(le), size):
@@ -315,23 +271,19 @@ def duck_groups(table: pa.Table) -> pa.Table:
 
 def batches(events: int, rounds: int) -> Iterator[pa.RecordBatch]:
     """The same second of ad events again and again, its time moved on."""
-    table, _ = ads(events)
-    batch = table.combine_chunks().to_batches()[0]
-    ts = batch.column("ts").cast(pa.int64()).to_numpy()
+    table = ads(events).combine_chunks()
     for number in range(rounds):
-        moved = pa.array(ts + number * events * 10, pa.timestamp("us"))
-        yield from pa.Table.from_batches([batch.set_column(0, "ts", moved)]).to_batches(max_chunksize=PAGE)
+        yield from later(table, number * events).to_batches(max_chunksize=PAGE)
 
 
 def flat_memory(report: Report, events: int) -> None:
     rounds = 50 if events >= 1_000_000 else 5
     one = min(events, 1_000_000)
-    schema = ads(10)[0].schema
+    schema = ads(10).schema
     reader = pa.RecordBatchReader.from_batches(schema, batches(one, rounds))
-    _, campaigns = ads(10)
     from caesura.runtime.running import query_of
 
-    query = query_of(y1_stream(reader, campaigns).node, "final", None, None)
+    query = query_of(y1_stream(reader).node, "final", None, None)
     process = psutil.Process(os.getpid())
     seen: list[int] = []
     steps = 0

@@ -14,14 +14,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 import caesura as cz
-from benchmarks.core import ads
 from benchmarks.report import Report
 from benchmarks.spark_joins import large_state, temporal_join
-from caesura import col
+from benchmarks.y1_data import ads, campaigns, later, views
 
 WARM = 2
 
@@ -56,13 +54,10 @@ def main(arguments: list[str]) -> None:
 def write_epochs(folder: Path, events: int, epochs: int) -> None:
     """Two files per epoch, so that both cores read; time runs on from file to file."""
     half = events // 2
-    table, _ = ads(half)
-    ts = table["ts"].cast(pa.int64()).to_numpy()
+    table = ads(half)
     for number in range(2 * epochs):
-        moved = pa.array(ts + number * half * 10, pa.timestamp("us"))
-        pq.write_table(
-            table.set_column(0, "ts", moved), folder / f"{number:05d}.parquet", row_group_size=1 << 18
-        )
+        file = folder / f"{number:05d}.parquet"
+        pq.write_table(later(table, number * half), file, row_group_size=1 << 18)
 
 
 def y1(report: Report, spark: Any, events: int, epochs: int, *, frame: bool) -> None:
@@ -103,8 +98,7 @@ def spark_y1(spark: Any, data: Path, out: Path) -> list[float]:
     """Spark's own streaming aggregation, append mode."""
     from pyspark.sql import functions as fn
 
-    _, campaigns = ads(10)
-    table = spark.createDataFrame(campaigns.drop_columns(["since"]).to_pandas())
+    table = spark.createDataFrame(campaigns().drop_columns(["since"]).to_pandas())
     clicks = (
         spark.readStream.schema("ts timestamp_ntz, ad long, kind byte")
         .option("maxFilesPerTrigger", 2)
@@ -129,23 +123,12 @@ def spark_y1(spark: Any, data: Path, out: Path) -> list[float]:
 
 
 def our_y1(spark: Any, data: Path, out: Path, *, frame: bool = False) -> list[float]:
-    _, campaigns = ads(10)
-    endless = campaigns.append_column("until", pa.nulls(1_000, pa.timestamp("us")))
-    lookup = cz.from_arrow(endless, time="since", end="until")
     if frame:
         rows = spark.readStream.schema("ts timestamp_ntz, ad long, kind byte").option("maxFilesPerTrigger", 2)
         clicks = cz.from_spark(rows.parquet(str(data)), time="ts", punctuate=cz.delay("1s"))
     else:
         clicks = cz.read.parquet(data, time="ts", punctuate=cz.delay("1s"))
-    stream = (
-        clicks.where(col("kind") == 0)
-        .select("ad")
-        .join(lookup, on="ad")
-        .group_by("campaign")
-        .tumbling("1s")
-        .agg(n=cz.count())
-    )
-    query = stream.start(
+    query = views(clicks).start(
         spark,
         sink=out / "data",
         checkpoint=out / "cp",
