@@ -291,7 +291,7 @@ def flat_memory(report: Report, events: int) -> None:
     while query.step():
         query.take("out")
         steps += 1
-        if steps % 500 == 0:
+        if steps % 500 == 0 or not seen:
             seen.append(process.memory_info().rss)
     taken = time.perf_counter() - began
     third = max(1, len(seen) // 3)

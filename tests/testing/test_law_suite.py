@@ -16,7 +16,7 @@ from caesura.events import Item, Page, violations
 from caesura.events.rows import RowState
 from caesura.plan import Node, Operator, Properties, definite
 from caesura.punctuation import INFINITY, Pattern, cti
-from caesura.testing import assert_history, run
+from caesura.testing import assert_history, parse, run
 from caesura.testing.case import LawCase, register
 from caesura.testing.laws import LawError, Trial, check_all, check_laws, check_regressions, check_truth, play
 from caesura.testing.spec import InputSpec
@@ -157,7 +157,25 @@ def test_histories_that_differ_are_shown_with_both_differences() -> None:
     assert_history(out, " LE RE | id v |\n 1 3 | 0 0 | +")
     with pytest.raises(AssertionError, match="only wanted") as caught:
         assert_history(out, " LE RE | id v |\n 1 4 | 0 0 | +")
-    assert "only got: (1, 3, (0, 0))" in str(caught.value)
+    assert " 1  3  | 0  0 | only got\n  1  4  | 0  0 | only wanted" in str(caught.value)
+
+
+def test_rows_that_both_histories_have_are_left_out_far_from_what_differs() -> None:
+    drawn = "".join(f" {t} {t + 1} | {t} |\n" for t in range(10, 30))
+    with pytest.raises(AssertionError) as caught:
+        assert_history(parse(" LE RE | id |\n" + drawn), " LE RE | id |\n 9 10 | 9 |\n" + drawn)
+    assert str(caught.value).splitlines()[1:] == [
+        "  LE  RE | id |",
+        "   9  10 | 9  | only wanted",
+        "  10  11 | 10 |",
+        "  11  12 | 11 |",
+        "  ... 18 rows alike",
+    ]
+
+
+def test_a_drawing_of_other_columns_is_no_match() -> None:
+    with pytest.raises(AssertionError, match="wanted: name\ngot: id"):
+        assert_history(parse(" LE RE | id |\n 1 2 | 7 | +"), " LE RE | name |\n 1 2 | 7 | +")
 
 
 def test_no_output_is_an_empty_history() -> None:

@@ -83,4 +83,4 @@ def test_drawn_streams_are_run_and_compared(pytester: pytest.Pytester) -> None:
 def test_a_difference_is_shown(pytester: pytest.Pytester) -> None:
     result = run(pytester, test_fails=FAILS)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*only wanted: (1, 2, (8,))*", "*only got: (1, 2, (7,))*"])
+    result.stdout.fnmatch_lines(["*1  2  | 7  | only got", "*1  2  | 8  | only wanted"])

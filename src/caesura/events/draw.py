@@ -179,10 +179,11 @@ def draw(items: Iterable[Item], *, schema: pa.Schema | None = None, time: pa.Dat
             first = "=" if item.settled else "~" if item.partial else "+"
             sign = first if new is None else "-"
             lines.append((tick(start), tick(end) + arrow, cells, sign))
-    return _layout(names, lines)
+    return layout(names, lines)
 
 
-def _layout(names: list[str], lines: list[tuple[str, str, list[str], str] | str]) -> str:
+def layout(names: list[str], lines: list[tuple[str, str, list[str], str] | str]) -> str:
+    """Rows of (LE, RE, cells, mark) and lines of their own, under a header."""
     rows = [line for line in lines if not isinstance(line, str)]
     first = max([2, *(len(r[0]) for r in rows)])
     second = max([2, *(len(r[1]) for r in rows)])

@@ -30,6 +30,7 @@ from caesura.events import History, Item, Page, draw, parse
 from caesura.ops.input import Input
 from caesura.plan import Node, walk
 from caesura.runtime import Query
+from caesura.testing.differences import drawn_difference
 
 __all__ = ["assert_history", "draw", "parse", "run"]
 
@@ -56,19 +57,26 @@ def run(plan: Node | HasNode, inputs: Mapping[str, str]) -> list[Item]:
 
 
 def assert_history(got: Iterable[Item] | History, drawn: str) -> None:
-    """Fails unless the history is the drawn one; shows both, and what only one of them has."""
+    """Fails unless the history is the drawn one; draws both as one, and marks what only one of them has."""
     items = [] if isinstance(got, History) else list(got)
     schema = _schema(got, items)
+    if schema is not None:
+        _same_columns(drawn, schema)
     wanted_items = parse(drawn, schema)
     schema = schema or next((i.schema for i in wanted_items if isinstance(i, Page)), pa.schema([]))
     wanted = History.of(wanted_items, schema)
     mine = got if isinstance(got, History) else History.of(items, schema)
     if mine == wanted:
         return
-    missing, extra = wanted.difference(mine)
-    lines = ["the histories differ", "wanted:", repr(wanted), "got:", repr(mine)]
-    lines += [f"only wanted: {row}" for row in missing] + [f"only got: {row}" for row in extra]
-    raise AssertionError("\n".join(lines))
+    raise AssertionError(f"the histories differ\n{drawn_difference(wanted, mine)}")
+
+
+def _same_columns(drawn: str, schema: pa.Schema) -> None:
+    heading = next((line for line in drawn.splitlines() if "|" in line), "||")
+    named = [name.partition(":")[0] for name in heading.split("|")[1].split()]
+    if named and named != schema.names:
+        wanted, got = ", ".join(named), ", ".join(schema.names)
+        raise AssertionError(f"the columns differ\nwanted: {wanted}\ngot: {got}")
 
 
 def _schema(got: object, items: Iterable[Item]) -> pa.Schema | None:
