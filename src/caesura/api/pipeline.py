@@ -113,6 +113,7 @@ def pipeline(**views: Stream) -> Pipeline:
     for name in views:
         if name.startswith("_"):
             raise PlanError(
-                f"a view cannot be called '{name}'.", remedy="Names that begin with '_' are the folder's own."
+                f"a view cannot be called '{name}'.",
+                remedy="Give it another name: those that begin with '_' are the folder's own.",
             ).at("pipeline", here())
     return Pipeline(views)

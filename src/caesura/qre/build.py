@@ -204,7 +204,7 @@ def _spread(r: Regex, sync: Expr, unit: Regex) -> Regex:
                 raise PlanError(
                     f"every= names '{predicate}', but only the synchronisation predicate may stand in it.",
                     remedy=f"Use '{sync}' alone, or write the whole rate with rate=.",
-                )
+                ).at("map_collect", here())
             return unit
         case Sequence(parts=parts):
             return seq(*(_spread(p, sync, unit) for p in parts))
@@ -264,7 +264,9 @@ def wnd(body: Query, size: int, init: Any, op: Any = None, *, first: Query | Non
     With ``first``, the first piece is read by that query and the others by the body.
     """
     if size < 1:
-        raise PlanError(f"a window of {size} pieces holds nothing.", remedy="Give a size of 1 or more.")
+        raise PlanError(f"a window of {size} pieces holds nothing.", remedy="Give a size of 1 or more.").at(
+            "wnd", here()
+        )
     fold = init if isinstance(init, Fold) else custom(init, op)
     inner = _made(Window(body=body, size=size, fold=fold, first=first))
     return inner if fold.finish is None else _finished(inner, fold)

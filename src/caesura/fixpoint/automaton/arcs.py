@@ -83,7 +83,8 @@ class Automaton:
         if not any(arc.source == self.start for arc in self.arcs):
             raise PlanError(
                 f"no arc leaves the start '{self.start}'.",
-                remedy=closest(self.start, {arc.source for arc in self.arcs}),
+                remedy="Let an arc begin there, or name another start=. "
+                + closest(self.start, {arc.source for arc in self.arcs}),
             )
         scope, types = self.scope(schema), self.register_types()
         for arc in self.arcs:
@@ -106,7 +107,8 @@ class Automaton:
     ) -> None:
         if name not in types:
             raise PlanError(
-                f"the arc {arc} changes '{name}', which is no register.", remedy=closest(name, self.registers)
+                f"the arc {arc} changes '{name}', which is no register.",
+                remedy=f"Declare it with its first value: {{'{name}': 0}}. {closest(name, self.registers)}",
             )
         got = type_of(expr, scope)
         whole = pa.types.is_integer(got)
