@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -54,11 +55,13 @@ def changes(count: int = 120, seed: int = 2) -> pa.Table:
 
 
 def write(table: pa.Table, folder: Path, cuts: list[int]) -> Path:
-    """A table as Parquet files, cut unevenly."""
+    """A table as Parquet files, cut unevenly; Spark takes files in the order of their times."""
     folder.mkdir(parents=True, exist_ok=True)
     edges = [0, *cuts, table.num_rows]
     for number, (a, b) in enumerate(pairwise(edges)):
-        pq.write_table(table.slice(a, b - a), folder / f"{number:03d}.parquet")
+        file = folder / f"{number:03d}.parquet"
+        pq.write_table(table.slice(a, b - a), file)
+        os.utime(file, (1_700_000_000 + number,) * 2)
     return folder
 
 
