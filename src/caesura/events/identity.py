@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import NO_MASK, byte_parts, validity, words
+from caesura.events.columns import byte_parts, validity, words
 from caesura.events.types import is_bytes, is_words
-from caesura.kernels.hashing import I64, U64, mix_bytes, mix_words
+from caesura.kernels.hashing import I64, U64, frozen, mix_bytes, mix_rows, mix_words
 
 CANONICAL_NAN = np.uint64(0x7FF8000000000000)
 
@@ -41,8 +41,7 @@ def identity_at(columns: Sequence[pa.Array], rows: I64) -> tuple[U64, U64]:
         return identity([c.take(wanted) for c in columns], len(rows))
     h1, h2 = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64)
     for place, column in enumerate(columns):
-        some = words(column)[rows].astype(np.int64, copy=False).view(np.uint64)
-        mix_words(some, NO_MASK, np.uint64(place + 1), h1, h2)
+        mix_rows(words(column), frozen(rows), np.uint64(place + 1), h1, h2)
     return h1, h2
 
 

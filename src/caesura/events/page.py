@@ -39,21 +39,22 @@ def pick_lifetimes(
     All rows are written, the others over and over, so that there is no branch to guess.
     """
     count = 0
-    retracts = 0
     if len(re_new) == 0:
         for i in range(len(mask)):
             rows[count] = i
             o_le[count] = le[i]
             o_re[count] = re[i]
             count += mask[i]
-        return count, retracts
+        return count, 0
     for i in range(len(mask)):
         rows[count] = i
         o_le[count] = le[i]
         o_re[count] = re[i]
         o_new[count] = re_new[i]
         count += mask[i]
-        retracts += mask[i] and re_new[i] != KEPT
+    retracts = 0
+    for i in range(count):
+        retracts += o_new[i] != KEPT
     return count, retracts
 
 

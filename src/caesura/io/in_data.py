@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,31 @@ from caesura.plan import Raw
 from caesura.punctuation import Intent, Pattern
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.words import parse_punctuation
+
+
+class Consecutive:
+    """Offsets one behind the other, in place of an array of them, for they are seldom asked for.
+
+    >>> some = Consecutive(range(5, 9))
+    >>> some[np.array([0, 2])].tolist(), len(some[1:])
+    ([5, 7], 3)
+    """
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, numbers: range) -> None:
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            return Consecutive(self.numbers[which])
+        return self.numbers.start + which
+
+    def tolist(self) -> list[int]:
+        return list(self.numbers)
 
 
 class Marks(NamedTuple):
@@ -39,9 +64,12 @@ def find_marks(raw: Raw, column: str | None, schema: pa.Schema, given: Scheme | 
     """Tells the punctuation of a batch from its events; what a source does not declare is told, not taken."""
     rows = raw.batch.num_rows
     marks: list[tuple[int, Pattern | str]] = list(raw.punctuations)
-    offsets = np.arange(raw.offset, raw.offset + rows)
+    offsets: Any = Consecutive(range(raw.offset, raw.offset + rows))
+    within = column is not None and raw.batch.column(column).null_count < rows
+    if not marks and not within:
+        return Marks(raw.batch, offsets, [], [])
     batch, events = raw.batch, np.arange(rows)
-    if column is not None and raw.batch.column(column).null_count < rows:
+    if within:
         texts = raw.batch.column(column)
         valid = validity(texts)
         at = np.flatnonzero(valid) if len(valid) else np.arange(rows)

@@ -64,6 +64,15 @@ def mix_words(words: U64, valid: Mask, salt: np.uint64, h1: U64, h2: U64) -> Non
 
 
 @kernel
+def mix_rows(words: I64, rows: I64, salt: np.uint64, h1: U64, h2: U64) -> None:
+    """Folds some rows of a column of whole numbers of any width, without nulls, into their identities."""
+    for i in range(len(rows)):
+        w = np.uint64(np.int64(words[rows[i]]))
+        h1[i] = scramble(h1[i] * M3 + w + salt)
+        h2[i] = scramble((h2[i] ^ w) * M4 + salt + M3)
+
+
+@kernel
 def mix_bytes(offsets: I64, data: U8, valid: Mask, salt: np.uint64, h1: U64, h2: U64) -> None:
     """Folds one column of strings or bytes into the identities."""
     nulls = len(valid) > 0

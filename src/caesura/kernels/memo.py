@@ -11,6 +11,8 @@ looked through once: of rows with the same unknown key, only the first is search
 [5, 6, 9, 6]
 >>> memo.recall(keys, parts)[0].tolist(), len(memo.recall(keys, parts)[1])
 ([5, 6, 9, 6], 0)
+>>> memo.renumber(np.array([5, 6])); memo.recall(keys, parts)[0].tolist()
+[0, 1, -2, 1]
 """
 
 from __future__ import annotations
@@ -64,6 +66,15 @@ def learn_numbers(keys: I64, parts: I64, missed: I64, found: I64, known: I64, nu
             numbers[i] = found[-2 - numbers[i]]
 
 
+@kernel
+def renumber_known(known: I64, new: I64) -> None:
+    """Gives what is known its new numbers; what has none is forgotten."""
+    for at in range(len(known)):
+        number = known[at, 2]
+        if number >= 0:
+            known[at, 2] = new[number] if number < len(new) else NEVER
+
+
 class Memo:
     """(key, part) of recent rows, each with its number."""
 
@@ -80,6 +91,12 @@ class Memo:
         """Takes what was found for the rows that were missed, and completes the numbers with it."""
         if len(missed):
             learn_numbers(keys, parts, missed, found, self._known, numbers)
+
+    def renumber(self, keep: I64) -> None:
+        """Takes over new numbers: what was ``keep[n]`` is n, and the rest is gone."""
+        new = np.full(int(keep.max(initial=-1)) + 1, NEVER, np.int64)
+        new[keep] = np.arange(len(keep))
+        renumber_known(self._known, new)
 
     def clear(self) -> None:
         """Forgets everything, because numbers have changed."""

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, Mask
 
 
 @kernel
@@ -17,3 +17,10 @@ def add_weights(at: I64, weights: I64, total: I64) -> None:
     """Adds each weight to its place."""
     for i in range(len(at)):
         total[at[i]] += weights[i]
+
+
+@kernel
+def mark(at: I64, touched: Mask) -> None:
+    """Marks each place."""
+    for i in range(len(at)):
+        touched[at[i]] = True

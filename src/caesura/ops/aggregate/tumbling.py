@@ -30,6 +30,7 @@ from caesura.events.rows import RowState
 from caesura.kernels.grid import whole_windows
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.memo import Memo, whole_numbers
+from caesura.kernels.sums import mark
 from caesura.ops.aggregate.functions import Aggregate, one_way, read_by, result_type
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.slots import Slots
@@ -193,6 +194,8 @@ class TumblingOperator(Operator):
         self._earliest = MIN_TIME + 2 * (node.size + node.every + abs(node.offset))
         self._keys = [source.schema.get_field_index(name) for name in node.group]
         self._memo = Memo()
+        self._closed = MIN_TIME
+        """Where the earliest window starts that was open when some were closed last."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         keys = page.payload.select(self._keys) if self._keys else page.payload.select([])
@@ -267,20 +270,21 @@ class TumblingOperator(Operator):
         self, keys: pa.RecordBatch, values: list[pa.Array], first: I64, last: I64 | None, weight: I64
     ) -> I64:
         """Adds each row to its windows, or to its only one; gives the slots touched, once each."""
-        rows, window = np.arange(len(first)), first
+        rows, window = NONE, first
         if last is not None:
             rows, window = self._spread(first, last)
             weight = weight[rows]
             if len(rows) != len(first) or not (rows[1:] > rows[:-1]).all():
                 values = [v.take(pa.array(rows)) for v in values]
         plain = whole_numbers(keys.columns, len(first)) if last is None else None
-        at = (
-            self._found(keys, len(first), rows, window)
-            if plain is None
-            else self._recalled(plain, keys, window)
-        )
+        if plain is not None:
+            at = self._recalled(plain, keys, window)
+        else:
+            at = self._found(keys, len(first), rows if last is not None else np.arange(len(first)), window)
         self.slots.add(at, weight, values)
-        touched = np.flatnonzero(np.bincount(at, minlength=self.slots.rows.size)) if len(at) else at
+        marked = np.zeros(self.slots.rows.size, np.bool_)
+        mark(at, marked)
+        touched = np.flatnonzero(marked)
         self.slots.settle(touched)
         return touched
 
@@ -353,7 +357,11 @@ class TumblingOperator(Operator):
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
         items = self._correct(self._advance_endless())
-        items += self._close()
+        known = self.promises[0]
+        closed = known.cti if known.cti == INFINITY else self.node.earliest(known.cti)
+        if known.size or closed != self._closed:  # else no window has ended since
+            items += self._close()
+            self._closed = closed
         out = self.node.carry(port, pattern)
         bound = pattern.time_bound
         if bound is not None and bound != INFINITY:
@@ -405,8 +413,10 @@ class TumblingOperator(Operator):
         return items
 
     def _tidy(self) -> None:
-        self.sent.renumber(self.slots.tidy())
-        self._memo.clear()
+        keep = self.slots.tidy()
+        self.sent.renumber(keep)
+        if keep is not None:
+            self._memo.renumber(keep)
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Lets windows go; those that are open can always be taken back, since output waits for them."""
@@ -467,6 +477,7 @@ class TumblingOperator(Operator):
 
     def rebuild(self) -> None:
         self._memo.clear()
+        self._closed = MIN_TIME
         keep = None
         if self.slots.rows.live < self.slots.rows.size:
             alive = np.flatnonzero(self.slots.rows.alive)

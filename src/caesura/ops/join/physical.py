@@ -99,8 +99,10 @@ class JoinOperator(Operator):
         """
         if self.sides[port].preserved:
             return np.ones(len(page), np.bool_)
-        ends = page.re if page.re_new is None else np.maximum(page.re, page.re_new)
         bound = self._bound(1 - port, port, page.payload)
+        if isinstance(bound, int) and bound == INFINITY and not self.sides[1 - port].preserved:
+            return np.zeros(len(page), np.bool_)
+        ends = page.re if page.re_new is None else np.maximum(page.re, page.re_new)
         if self.sides[1 - port].preserved:
             bound = np.minimum(bound, self._bound(port, port, page.payload))
         return ends > bound
