@@ -123,6 +123,16 @@ def edges(seed: int) -> Stream:
     return cz.from_rows(rows, time="ts", end="to", kind="k")
 
 
+def recalled(seed: int) -> Stream:
+    """Whole numbers, a few of them taken back right away."""
+    rng = random.Random(seed)
+    rows = [{"ts": n, "to": n + 5, "id": rng.randint(0, 9), "k": "+", "now": None} for n in range(40)]
+    for n in rng.sample(range(30), 4):
+        taken = {**rows[n], "k": "-", "now": n + rng.choice([0, 2])}
+        rows.insert(rng.randint(n + 6, 36), taken)
+    return cz.from_rows(rows, time="ts", end="to", kind="k", new_end="now", punctuate=cz.delay(50))
+
+
 MADE = {
     "n": cz.count(),
     "total": cz.sum("v"),
@@ -176,6 +186,7 @@ def plans(seed: int) -> Iterator[Stream]:
     yield a.select("id").difference(b.select("id"), mode=("bag", "set")[seed % 2])
     yield a.clip(b, on="id").chop(5)
     yield edges(seed)
+    yield recalled(seed)
 
 
 def test_every_call_of_a_kernel_gives_what_its_twin_gives(checked: Checked) -> None:

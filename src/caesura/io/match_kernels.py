@@ -94,8 +94,12 @@ def mark_starts(le: I64, bits: U64) -> None:
 
 
 @kernel
-def place_lifetimes(slots: I32, le: I64, re: I64, follow: I64) -> None:
-    """Puts the numbers of lifetimes into an index, equal ones once; ``follow`` leads from one to the next."""
+def place_lifetimes(slots: I32, le: I64, re: I64, follow: I64) -> int:
+    """Puts the numbers of lifetimes into an index, equal ones once; ``follow`` leads from one to the next.
+
+    Gives how many were there already.
+    """
+    doubled = 0
     mask = len(slots) - 1
     for row in range(len(le)):
         at = np.int64(np.uint64(le[row]) * M3 + np.uint64(re[row]) * M1 >> np.uint64(20)) & mask
@@ -104,11 +108,13 @@ def place_lifetimes(slots: I32, le: I64, re: I64, follow: I64) -> None:
             if le[first] == le[row] and re[first] == re[row]:
                 follow[row] = follow[first]
                 follow[first] = row
+                doubled += 1
                 break
             at = (at + 1) & mask
         if slots[at] == FREE:
             slots[at] = row
             follow[row] = -1
+    return doubled
 
 
 @kernel
@@ -146,6 +152,26 @@ def scan_run(
                 count += 1
                 break
             at = (at + 1) & mask
+    return count
+
+
+@kernel
+def compare_rows(mine: I64, at: I64, theirs: I64, rows: I64, whom: I64, same: Mask) -> None:
+    """Keeps the mark of each candidate whose value equals that of the retract which may name it."""
+    for c in range(len(at)):
+        same[c] &= mine[at[c]] == theirs[rows[whom[c]]]
+
+
+@kernel
+def pair_same(picked: I64, whom: I64, same: Mask, rows: I64, done: Mask, used: I64) -> int:
+    """What `pair_up` does, where no two retracts have the same lifetime and payloads are compared already."""
+    count = 0
+    for c in range(len(picked)):
+        w = whom[c]
+        if same[c] and not done[w] and (len(rows) == 0 or picked[c] < rows[w]):
+            done[w] = True
+            used[count] = picked[c]
+            count += 1
     return count
 
 

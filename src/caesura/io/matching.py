@@ -16,6 +16,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,10 +39,11 @@ from caesura.io.match_kernels import (
     index_versions,
     look_up,
     match_events,
+    pair_same,
     pair_up,
 )
-from caesura.io.runs import NOTHING, Run, Wants, keys_of, new_index
-from caesura.kernels.hashing import I64
+from caesura.io.runs import NOTHING, Run, Wants, comparable, keys_of, new_index
+from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import INFINITY, MIN_TIME, Promises
 
 SLACK = 32_768  # versions that may be stale before the first purge
@@ -114,22 +116,18 @@ class Matcher:
         Then they are paired. Of equal versions it does not matter which one goes.
         """
         le, re, new = run.named
-        ids = identity_at(page.payload.columns, run.retracts)
-        k1, k2 = keys_of(ids, le, re)
-        wants = Wants(le, re, lambda: np.column_stack([k1, k2]))
-        done = np.zeros(len(le), np.bool_)
-        left = len(le)
+        wants = Wants(le, re, lambda: np.column_stack(named.keys))
+        named = _Named(page.payload, run, singly=wants.doubled == 0)
+        done, left = np.zeros(len(le), np.bool_), len(le)
         gone: list[tuple[Run, I64]] = []
         for some in reversed(self.runs):
             found = some.scan(wants)
             if found is None:
                 return False
             if len(found[0]):
-                used = np.empty(len(found[0]), np.int64)
-                rows = run.retracts if some is run else NOTHING
-                count = pair_up(*found, *some.keys(found[0]), k1, k2, wants.follow, rows, done, used)
-                gone.append((some, used[:count]))
-                left -= count
+                used = named.pair(some, *found, wants.follow, done)
+                gone.append((some, used))
+                left -= len(used)
             if left == 0:
                 break
         if left:
@@ -138,7 +136,8 @@ class Matcher:
             some.counts[used] -= 1
         brought = np.flatnonzero(new > le)
         if len(brought):
-            n1, n2 = keys_of((ids[0][brought], ids[1][brought]), le[brought], new[brought])
+            ids = identity_at(page.payload.columns, run.retracts[brought])
+            n1, n2 = keys_of(ids, le[brought], new[brought])
             fields = {"k1": n1, "k2": n2, "re": new[brought], "count": np.ones(len(brought), np.int32)}
             payload = take_rows(page.payload, run.retracts[brought]) if self.live.payload.columns else None
             self.live.append(fields, payload)
@@ -264,6 +263,28 @@ class Matcher:
         self._soonest = _least(self.held.get("sync")[self.held.alive])
         self._disorder = self.held.live > 0
         self._ripe = 2 * self.live.live + SLACK
+
+
+class _Named:
+    """The retracts of a page, as who looks for their versions: by comparing payloads, or by key."""
+
+    def __init__(self, payload: pa.RecordBatch, run: Run, *, singly: bool) -> None:
+        self.payload, self.run = payload, run
+        self.singly = singly and comparable(payload)
+
+    @cached_property
+    def keys(self) -> tuple[I64, I64]:
+        ids = identity_at(self.payload.columns, self.run.retracts)
+        return keys_of(ids, self.run.named[0], self.run.named[1])
+
+    def pair(self, other: Run, picked: I64, whom: I64, follow: I64, done: Mask) -> I64:
+        """The rows among those picked that a retract takes, each another."""
+        used = np.empty(len(picked), np.int64)
+        rows = self.run.retracts if other is self.run else NOTHING
+        if self.singly and comparable(other.payload):
+            same = other.equals(picked, self.payload, self.run.retracts, whom)
+            return used[: pair_same(picked, whom, same, rows, done, used)]
+        return used[: pair_up(picked, whom, *other.keys(picked), *self.keys, follow, rows, done, used)]
 
 
 class _Match:

@@ -20,12 +20,15 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events import Page, take_rows
+from caesura.events.columns import words
 from caesura.events.identity import identity_at
+from caesura.events.types import is_words
 from caesura.io.match_kernels import (
     BITS,
     FREE,
     I32,
     Matrix,
+    compare_rows,
     mark_starts,
     open_run,
     pick_wanted,
@@ -34,7 +37,7 @@ from caesura.io.match_kernels import (
     scan_run,
     version_keys,
 )
-from caesura.kernels.hashing import I64, U64, frozen
+from caesura.kernels.hashing import I64, U64, Mask, frozen
 from caesura.punctuation import INFINITY
 
 DENSE = 4
@@ -52,7 +55,8 @@ class Wants:
         mark_starts(le, self.bits)
         self.lifetimes = new_index(len(le))
         self.follow = np.empty(len(le), np.int64)
-        place_lifetimes(self.lifetimes, le, re, self.follow)
+        self.doubled = place_lifetimes(self.lifetimes, le, re, self.follow)
+        """How many have a lifetime that another has too."""
 
     @cached_property
     def keys(self) -> tuple[I32, Matrix]:
@@ -118,6 +122,13 @@ class Run:
         found = scan_run(*lifetimes, self.le, self.re, self.counts, picked, whom)
         return (picked[:found], whom[:found]) if DENSE * found <= len(self) else None
 
+    def equals(self, picked: I64, payload: pa.RecordBatch, rows: I64, whom: I64) -> Mask:
+        """Whether rows picked here have the payload of others, in columns of whole numbers."""
+        same = np.ones(len(picked), np.bool_)
+        for mine, theirs in zip(self.payload.columns, payload.columns, strict=True):
+            compare_rows(words(mine), picked, words(theirs), rows, whom, same)
+        return same
+
     def keys(self, rows: I64) -> tuple[I64, I64]:
         """The keys of these rows."""
         if self._keys is not None:
@@ -128,6 +139,13 @@ class Run:
     def take(self, rows: I64) -> pa.RecordBatch:
         """The payload of these rows."""
         return take_rows(self.payload, rows)
+
+
+def comparable(payload: pa.RecordBatch) -> bool:
+    """Whether equal rows lie equally in memory."""
+    return not any(
+        c.null_count or pa.types.is_floating(c.type) or not is_words(c.type) for c in payload.columns
+    )
 
 
 def keys_of(ids: tuple[U64, U64], le: I64, re: I64) -> tuple[I64, I64]:
