@@ -17,12 +17,27 @@ from caesura.events.delta import deltas, net_page
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.keys import KeyTable
+from caesura.kernels.memo import Register
 from caesura.ops.aggregate.exact import NONE, SPAN, add_floats, carry_limbs, round_limbs
 from caesura.ops.aggregate.sums import FloatSum
 from caesura.ops.join.kernel import GONE, pieces
 
 few = settings(max_examples=35, deadline=None)
 words = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63])
+
+
+@few
+@given(
+    st.lists(st.lists(st.sampled_from([0, 1, 2, 70, 2**18 - 1, 2**18, -1, 2**40]), max_size=30), max_size=6)
+)
+def test_a_register_recalls_what_it_was_told_whichever_keys_come_together(pages: list[list[int]]) -> None:
+    register, known = Register(), dict[int, int]()
+    for page in pages:
+        keys = np.array(page, np.int64)
+        numbers, missed = register.recall(keys)
+        found = np.array([known.setdefault(page[row], len(known)) for row in missed], np.int64)
+        register.learn(keys, numbers, missed, found)
+        assert numbers.tolist() == [known[key] for key in page]
 
 
 @few

@@ -164,7 +164,7 @@ class FixedColumn:
         return from_words(taken(self.data.view, rows), self.valid.take(rows), self.type)
 
     def compact(self, keep: I64) -> None:
-        self.data.replace(self.data.view[keep])
+        self.data.replace(taken(self.data.view, keep))
         self.valid.compact(keep)
 
     @property

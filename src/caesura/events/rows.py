@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import ColumnStore, Grown
+from caesura.events.columns import ColumnStore, Grown, taken
 from caesura.kernels.hashing import I64, Mask
 
 Chunks: TypeAlias = dict[str, bytes | None]
@@ -120,7 +120,9 @@ class RowState:
         """Moves the live rows together; gives their old numbers, by new number."""
         keep = np.flatnonzero(self.alive)
         for grown in self.fields.values():
-            grown.replace(grown.view[keep], reuse=self.reuses)
+            values = grown.view
+            kept = taken(values, keep) if values.ndim == 1 else values[keep]
+            grown.replace(kept, reuse=self.reuses)
         if self.payload.columns:
             self.payload.compact(keep)
         self._alive.replace(np.ones(len(keep), np.bool_))

@@ -56,6 +56,11 @@ class Chains:
         self.follow: I64 = np.full(64, -1, np.int64)
         self.size = 0
 
+    def clear(self) -> None:
+        """Forgets all rows."""
+        self.head.fill(-1)
+        self.size = 0
+
     def add(self, keys: I64) -> None:
         """Links the next rows, in order, to their keys."""
         most = int(keys.max(initial=-1)) + 1

@@ -23,13 +23,15 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, frozen
 
 BITS = 13
 """A memo has room for two to the power of so many keys; two that meet push each other out."""
 SPREAD, TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 DOWN = np.uint64(64 - BITS)
 NEVER = -1
+MOST_SMALL = 1 << 18
+"""Keys below this are places in a table."""
 SIGNED = (pa.int64(), pa.int32(), pa.int16(), pa.int8())
 
 
@@ -61,6 +63,33 @@ def learn_numbers(keys: I64, parts: I64, missed: I64, found: I64, known: I64, nu
         known[at, 0] = keys[i]
         known[at, 1] = parts[i]
         known[at, 2] = found[m] if found[m] >= 0 else NEVER
+    for i in range(len(numbers)):
+        if numbers[i] <= -2:
+            numbers[i] = found[-2 - numbers[i]]
+
+
+@kernel
+def recall_small(keys: I64, known: I64, numbers: I64, missed: I64) -> int:
+    """What `recall_numbers` does, for keys that are places in a table; -1 if one is not."""
+    count = 0
+    for i in range(len(keys)):
+        if keys[i] < 0 or keys[i] >= len(known):
+            for m in range(count):
+                known[keys[missed[m]]] = NEVER
+            return -1
+        if known[keys[i]] == NEVER:
+            known[keys[i]] = -2 - count
+            missed[count] = i
+            count += 1
+        numbers[i] = known[keys[i]]
+    return count
+
+
+@kernel
+def learn_small(keys: I64, missed: I64, found: I64, known: I64, numbers: I64) -> None:
+    """What `learn_numbers` does, for keys that are places in a table."""
+    for m in range(len(missed)):
+        known[keys[missed[m]]] = found[m] if found[m] >= 0 else NEVER
     for i in range(len(numbers)):
         if numbers[i] <= -2:
             numbers[i] = found[-2 - numbers[i]]
@@ -101,6 +130,47 @@ class Memo:
     def clear(self) -> None:
         """Forgets everything, because numbers have changed."""
         self._known[:, 2] = NEVER
+
+
+class Register:
+    """Numbers of whole-number keys: those of small keys in a table, which forgets none, others in a memo.
+
+    >>> some, keys = Register(), np.array([7, 8, 7])
+    >>> numbers, missed = some.recall(keys)
+    >>> some.learn(keys, numbers, missed, np.array([0, 1])); some.recall(keys)[0].tolist()
+    [0, 1, 0]
+    """
+
+    def __init__(self) -> None:
+        self._small: I64 = np.full(0, NEVER, np.int64)
+        self._memo = Memo()
+
+    def recall(self, keys: I64) -> tuple[I64, I64]:
+        """The numbers of the rows that are known, and the rows to search for; `learn` must follow."""
+        most = int(keys.max(initial=0))
+        if len(self._small) <= most < MOST_SMALL:
+            grown = np.full(min(MOST_SMALL, max(64, 2 * most + 2)), NEVER, np.int64)
+            grown[: len(self._small)] = self._small
+            self._small = grown
+        numbers, missed = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+        count = recall_small(frozen(keys), self._small, numbers, missed) if most < MOST_SMALL else -1
+        if count < 0:
+            return self._memo.recall(frozen(keys), np.zeros(len(keys), np.int64))
+        return numbers, missed[:count]
+
+    def learn(self, keys: I64, numbers: I64, missed: I64, found: I64) -> None:
+        """Takes what was found for the rows that were missed, and completes the numbers with it."""
+        if len(missed) == 0:
+            return
+        if int(keys.max()) < MOST_SMALL and int(keys.min()) >= 0:
+            learn_small(frozen(keys), missed, found, self._small, numbers)
+        else:
+            self._memo.learn(frozen(keys), np.zeros(len(keys), np.int64), numbers, missed, found)
+
+    def clear(self) -> None:
+        """Forgets everything, because numbers have changed."""
+        self._small.fill(NEVER)
+        self._memo.clear()
 
 
 def whole_numbers(columns: Sequence[pa.Array], count: int) -> I64 | None:

@@ -17,7 +17,7 @@ from caesura.events.rows import RowState
 from caesura.expr import compile_predicate
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.memo import Memo, whole_numbers
+from caesura.kernels.memo import Register, whole_numbers
 from caesura.ops.join.kernel import GONE, pieces
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import NO_NEW, Side
@@ -48,7 +48,7 @@ class JoinOperator(Operator):
             for port, source in enumerate(node.inputs)
         ]
         self._table = KeyTable()
-        self._memo = Memo()
+        self._memo = Register()
         types = [[side.schema.field(i).type for i in side.key_places] for side in self.sides]
         self._alike = types[0] == types[1]
         self._alignment = Alignment(range(2))
@@ -84,12 +84,11 @@ class JoinOperator(Operator):
         if plain is None or not self._alike:
             ids = mine.key_ids(payload)
             return self._table.find(*ids) if lookup else self._table.encode(*ids)[0]
-        parts = np.zeros(len(plain), np.int64)
-        key, missed = self._memo.recall(plain, parts)
+        key, missed = self._memo.recall(plain)
         if len(missed):
             ids = mine.key_ids(take_rows(payload, missed))
             found = self._table.find(*ids) if lookup else self._table.encode(*ids)[0]
-            self._memo.learn(plain, parts, key, missed, found)
+            self._memo.learn(plain, key, missed, found)
         return key
 
     def _to_store(self, port: int, page: Page) -> Any:
@@ -255,11 +254,15 @@ class JoinOperator(Operator):
     def _purge(self, side: int) -> None:
         """Lets go of rows that nothing can meet any more, and of pieces that cannot change."""
         mine, other = self.sides[side], self.sides[1 - side]
+        simple = all(p.size == 0 for p in self.promises)
+        if simple and not mine.preserved and not other.preserved:
+            bound = self.promises[1 - side].cti
+            mine.drop(np.flatnonzero(mine.rows.alive & (mine.rows.get("re") <= bound)))
+            return
         live = np.flatnonzero(mine.rows.alive)
         if len(live) == 0:
             return
         ends = mine.rows.get("re")[live]
-        simple = all(p.size == 0 for p in self.promises)
         payload = mine.rows.payload.take(live) if not simple else None
         theirs = self._purge_bound(1 - side, side, payload)
         over = other.rows.live == 0 and self.promises[1 - side].cti == INFINITY

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import validity
+from caesura.events.columns import taken, validity
 from caesura.events.delta import net_page
 from caesura.events.identity import identity
 from caesura.events.labels import Labels
@@ -124,18 +124,20 @@ class Side:
         """Stores these rows of a page; gives their numbers."""
         if len(at) == 0:
             return at
-        fields: dict[str, Any] = {"le": page.le[at], "re": page.re[at], "key": key[at]}
+        whole = len(at) == len(page)
+        fields: dict[str, Any] = {"le": page.le, "re": page.re, "key": key}
+        if not whole:
+            fields = {name: taken(values, at) for name, values in fields.items()}
         if page.re_new is not None:
             fields["re"] = np.where(page.re_new[at] == KEPT, page.re[at], page.re_new[at])
         if self.by_value:
             fields["h1"], fields["h2"] = page.ids[0][at], page.ids[1][at]
-        whole = len(at) == len(page)
         for k in self.sources:
             label = page.tags.cols.get(k) if isinstance(page.tags, Labels) else None
             some = np.zeros(len(at), np.int64) if label is None else label
             fields[f"label{k}"] = some if whole or label is None else some[at]
         first = self.rows.append(fields, page.payload if whole else take_rows(page.payload, at))
-        self.chains.add(key[at])
+        self.chains.add(fields["key"])
         return np.arange(first, first + len(at))
 
     def retract(self, page: Page, at: I64, key: I64) -> I64:
@@ -220,6 +222,7 @@ class Side:
 
     def link(self, table: KeyTable) -> None:
         """Chains anew, from the rows alone."""
+        self.chains, self.sent_chains = Chains(), Chains()
         if self.rows.size:
             key, _ = table.encode(*self.key_ids(self.rows.payload.all()))
             self.rows.get("key")[:] = key
@@ -227,6 +230,7 @@ class Side:
 
     def relink(self) -> None:
         """Chains anew, from the key numbers that the rows have."""
-        self.chains, self.sent_chains = Chains(), Chains()
+        self.chains.clear()
+        self.sent_chains.clear()
         self.chains.add(self.rows.get("key"))
         self.sent_chains.add(self.sent.get("row"))
