@@ -355,7 +355,9 @@ class CollectStage(Stage):
         self.active = np.zeros(size + 1, np.int64)
         self.active[: len(active)] = active
         if self.tumbling:
-            self._pad(np.setdiff1d(np.arange(1, size), new))
+            at_rest = np.ones(size, np.bool_)
+            at_rest[0] = at_rest[new] = False
+            self._pad(np.flatnonzero(at_rest))
 
     def _pad(self, rows: I64) -> None:
         """Rows at rest hold what folds begin with."""

@@ -9,14 +9,38 @@ A row at rest may be taken over by another key, so closed keys leave nothing beh
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from caesura.kernels import kernel
 from caesura.kernels.hashing import I64
+
+Array = np.ndarray[Any, Any]
 
 LEAST = 64
 MANY = 65_536
 SPARSE = 8
 """More rows than so many a key, and the keys are looked up in a table instead."""
+
+
+@kernel
+def move_rows(source: Array, old: I64, new: I64, target: Array) -> None:
+    """Copies rows of one table into rows of another."""
+    for i in range(len(old)):
+        for j in range(source.shape[1]):
+            target[new[i], j] = source[old[i], j]
+
+
+def moved(source: Array, old: I64, new: I64, size: int) -> Array:
+    """A table of so many rows with those of another, each in its new place, and zeros.
+
+    >>> moved(np.array([[5], [6]]), np.array([1]), np.array([2]), 3).tolist()
+    [[0], [0], [6]]
+    """
+    target = np.zeros((size, source.shape[1]), source.dtype)
+    move_rows(source, old, new, target)
+    return target
 
 
 def placed(keys: I64, size: int) -> I64 | None:

@@ -23,7 +23,7 @@ from caesura.qre.generation import Generated, generated
 from caesura.qre.letters import Refinement
 from caesura.qre.lowering import NotCompiled
 from caesura.qre.query import Partition, Query
-from caesura.qre.rows import LEAST, SPARSE, size_for, unclaimed
+from caesura.qre.rows import LEAST, SPARSE, move_rows, moved, size_for, unclaimed
 from caesura.qre.slots import KeySlots
 from caesura.qre.table_kernel import run_tables
 from caesura.qre.types import Record, Scalar, ValueType, to_arrow
@@ -269,15 +269,15 @@ class Stage:
 
     def _moved(self, old: I64, new: I64, size: int) -> None:
         """Registers in other rows."""
-        ri = np.zeros((size, self.ri.shape[1]), np.int64)
-        ri[:, 0] = self.free
-        rf = np.zeros((size, self.rf.shape[1]), np.float64)
-        ri[new], rf[new] = self.ri[old], self.rf[old]
+        first = np.full(size, self.free, np.int64)
+        first[new] = self.ri[old, 0]
+        self.ri, self.rf = moved(self.ri, old, new, size), moved(self.rf, old, new, size)
+        self.ri[:, 0] = first
         if len(self.auto.rings):
             rings = np.zeros((len(self.rings), size, self.rings.shape[2]), self.rings.dtype)
-            rings[:, new] = self.rings[:, old]
+            for ring, fresh in zip(self.rings, rings, strict=True):
+                move_rows(ring, old, new, fresh)
             self.rings = rings
-        self.ri, self.rf = ri, rf
 
     def _seen(self, page: PageColumns) -> Callable[[], Mask | None]:
         only = self.query.only if isinstance(self.query, Partition) else None
