@@ -25,10 +25,9 @@ import pyarrow as pa
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, frozen
 
-BITS = 13
+LEAST, MOST = 8, 13
 """A memo has room for two to the power of so many keys; two that meet push each other out."""
 SPREAD, TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-DOWN = np.uint64(64 - BITS)
 NEVER = -1
 MOST_SMALL = 1 << 18
 """Keys below this are places in a table."""
@@ -36,14 +35,14 @@ SIGNED = (pa.int64(), pa.int32(), pa.int16(), pa.int8())
 
 
 @kernel
-def recall_numbers(keys: I64, parts: I64, known: I64, numbers: I64, missed: I64) -> int:
+def recall_numbers(keys: I64, parts: I64, known: I64, down: int, numbers: I64, missed: I64) -> int:
     """Numbers the keys that are known; ``missed`` receives the first row of each other key.
 
     The rest of its rows point to it: -2 for the first that was missed, -3 for the second.
     """
     count = 0
     for i in range(len(keys)):
-        at = (np.uint64(keys[i]) * SPREAD + np.uint64(parts[i]) * TURN) >> DOWN
+        at = (np.uint64(keys[i]) * SPREAD + np.uint64(parts[i]) * TURN) >> np.uint64(down)
         if known[at, 2] == NEVER or known[at, 0] != keys[i] or known[at, 1] != parts[i]:
             known[at, 0] = keys[i]
             known[at, 1] = parts[i]
@@ -55,11 +54,13 @@ def recall_numbers(keys: I64, parts: I64, known: I64, numbers: I64, missed: I64)
 
 
 @kernel
-def learn_numbers(keys: I64, parts: I64, missed: I64, found: I64, known: I64, numbers: I64) -> None:
+def learn_numbers(
+    keys: I64, parts: I64, missed: I64, found: I64, known: I64, down: int, numbers: I64
+) -> None:
     """Writes down what was found for the rows that were missed; a key without number stays unknown."""
     for m in range(len(missed)):
         i = missed[m]
-        at = (np.uint64(keys[i]) * SPREAD + np.uint64(parts[i]) * TURN) >> DOWN
+        at = (np.uint64(keys[i]) * SPREAD + np.uint64(parts[i]) * TURN) >> np.uint64(down)
         known[at, 0] = keys[i]
         known[at, 1] = parts[i]
         known[at, 2] = found[m] if found[m] >= 0 else NEVER
@@ -95,37 +96,33 @@ def learn_small(keys: I64, missed: I64, found: I64, known: I64, numbers: I64) ->
             numbers[i] = found[-2 - numbers[i]]
 
 
-@kernel
-def renumber_known(known: I64, new: I64) -> None:
-    """Gives what is known its new numbers; what has none is forgotten."""
-    for at in range(len(known)):
-        number = known[at, 2]
-        if number >= 0:
-            known[at, 2] = new[number] if number < len(new) else NEVER
-
-
 class Memo:
     """(key, part) of recent rows, each with its number."""
 
     def __init__(self) -> None:
-        self._known: I64 = np.full((1 << BITS, 3), NEVER, np.int64)
+        self._bits = LEAST
+        self._known: I64 = np.full((1 << LEAST, 3), NEVER, np.int64)
 
     def recall(self, keys: I64, parts: I64) -> tuple[I64, I64]:
         """The numbers of the rows that are known, and the rows to search for; `learn` must follow."""
         numbers, missed = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-        count = recall_numbers(keys, parts, self._known, numbers, missed)
+        count = recall_numbers(keys, parts, self._known, 64 - self._bits, numbers, missed)
         return numbers, missed[:count]
 
     def learn(self, keys: I64, parts: I64, numbers: I64, missed: I64, found: I64) -> None:
         """Takes what was found for the rows that were missed, and completes the numbers with it."""
         if len(missed):
-            learn_numbers(keys, parts, missed, found, self._known, numbers)
+            learn_numbers(keys, parts, missed, found, self._known, 64 - self._bits, numbers)
+        if self._bits < MOST and 8 * len(missed) > len(self._known):
+            self._bits = min(MOST, self._bits + 3)
+            self._known = np.full((1 << self._bits, 3), NEVER, np.int64)
 
     def renumber(self, keep: I64) -> None:
         """Takes over new numbers: what was ``keep[n]`` is n, and the rest is gone."""
-        new = np.full(int(keep.max(initial=-1)) + 1, NEVER, np.int64)
+        numbers = self._known[:, 2]
+        new = np.full(max(int(keep.max(initial=-1)), int(numbers.max())) + 2, NEVER, np.int64)
         new[keep] = np.arange(len(keep))
-        renumber_known(self._known, new)
+        self._known[:, 2] = new[numbers]  # the last place says that NEVER stays so
 
     def clear(self) -> None:
         """Forgets everything, because numbers have changed."""

@@ -43,7 +43,8 @@ from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 MERGES = (Counted, FloatSum, WideSum, Grows)
 CHUNK = 1 << 18
-"""So many windows leave in one page."""
+"""So many windows leave in one page; where there is little, room is made for less."""
+FEW = 256
 
 
 class Panes:
@@ -128,13 +129,14 @@ class Panes:
         count, first = self.groups.size, 0
         dues = np.broadcast_to(np.asarray(due), count)
         while first < count:
-            room = 2 * self.slots.rows.live + CHUNK
+            chunk = min(CHUNK, FEW + 16 * self.slots.rows.live)
+            room = 2 * self.slots.rows.live + chunk
             kind, who, row = (np.empty(room, np.int64) for _ in range(3))
-            window, told = np.empty(CHUNK, np.int64), np.zeros(2, np.int64)
+            window, told = np.empty(chunk, np.int64), np.zeros(2, np.int64)
             rows = self.slots.rows
             first = plan_slide(
                 first, self.hop, self.size, dues, self.groups.get("done"), rows.get("w"),
-                self._ahead.view, self._ends, kind, who, row, window, CHUNK, told,
+                self._ahead.view, self._ends, kind, who, row, window, chunk, told,
             )  # fmt: skip
             steps, given = told.tolist()
             plan = Plan(kind[:steps], who[:steps], row[:steps], given)
