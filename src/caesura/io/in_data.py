@@ -77,8 +77,6 @@ def find_marks(raw: Raw, column: str | None, schema: pa.Schema, given: Scheme | 
         marks += zip(at.tolist(), read, strict=True)
         events = np.setdiff1d(events, at, assume_unique=True)
         batch = take_rows(raw.batch, events)
-    if not marks:
-        return Marks(batch, offsets[events], [], [])
     told = [(place, _declared(mark, given)) for place, mark in sorted(marks, key=lambda mark: mark[0])]
     taken = [(place, mark) for place, mark in told if isinstance(mark, Pattern)]
     before = np.searchsorted(events, [place for place, _ in taken])
