@@ -46,6 +46,9 @@ class Consecutive:
             return Consecutive(self.numbers[which])
         return self.numbers.start + which
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> I64:
+        return np.arange(self.numbers.start, self.numbers.stop, dtype=np.int64)
+
     def tolist(self) -> list[int]:
         return list(self.numbers)
 
