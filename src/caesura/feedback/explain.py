@@ -108,7 +108,8 @@ def _words(rule: FeedbackRule, pattern: Pattern, up: list[tuple[int, Pattern]]) 
     if rule.means == "rows" and rule.guard == "output":
         return [f"keeps back {pattern} at its output"]
     if rule.means == "rows":
-        return [f"stops {g} at its input" for _, g in up]
+        where = "its input" if len(rule.ports) == 1 else "its inputs"
+        return list(dict.fromkeys(f"stops {g} at {where}" for _, g in up))
     if rule.means == "sides":
         words = [f"stops {g} at its {('left', 'right')[port]} input" for port, g in up]
         return [*words, "lets go of such rows" if rule.purges else "corrects what it has sent of such rows"]

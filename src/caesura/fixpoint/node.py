@@ -20,7 +20,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.plan import TICKS, Holding, Need, Node, Operator, Properties, both, definite
+from caesura.plan import TICKS, FeedbackRule, Holding, Need, Node, Operator, Properties, both, definite
 from caesura.punctuation import Pattern, Punctuation
 
 Progress = Literal["hybrid", "probing", "high_water", "staged"]
@@ -169,6 +169,12 @@ class Fixpoint(Node):
         if self.keep is None:
             return ()
         return self.keep.per or tuple(self.inputs[0].schema.names)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """What goes around unchanged is told to the seed; all else is kept back on its way out."""
+        from caesura.fixpoint.told import loop_rules
+
+        return loop_rules(self)
 
     def operator(self) -> Operator:
         from caesura.fixpoint.operator import FlyingFixpoint

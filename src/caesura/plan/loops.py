@@ -115,6 +115,15 @@ def carried_by(head: Node, members: list[Node]) -> str | None:
     return next((c for c in head.inputs[0].schema.names if back.get(c) == c and c in own), None)
 
 
+def kept_around(head: Node) -> tuple[str, ...]:
+    """The columns that every row of a loop has from the seed it is derived from; none for loops within it."""
+    circle = on_loop(head.inputs[1], head.closes)
+    inside = [n for n in walk(head.inputs[1]) if n.opens == head.closes or n.fingerprint in circle]
+    names = _named(head, inside, circle) or {}
+    back = names.get(head.inputs[1].fingerprint, {})
+    return tuple(c for c in head.inputs[0].schema.names if back.get(c) == c)
+
+
 def _named(
     head: Node, members: list[Node], circle: dict[str, tuple[int, ...]]
 ) -> dict[str, dict[str, str]] | None:

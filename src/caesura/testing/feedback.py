@@ -53,6 +53,8 @@ TICKS = st.integers(-6, 24)
 def value_sets(t: pa.DataType) -> st.SearchStrategy[Values]:
     """Random sets of values of a column's type."""
     some: Sequence[Any] = DOMAINS["name"]
+    if pa.types.is_boolean(t):
+        return st.sampled_from([value(True), value(False), value(True).complement(), NULL, NOT_NULL])
     if pa.types.is_integer(t):
         some = (0, 1, 2, 3, 7, -3, None)
     elif pa.types.is_floating(t):

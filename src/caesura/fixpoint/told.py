@@ -1,0 +1,56 @@
+"""What a loop does when some of its output will be ignored.
+
+     seed ──x──┐                 x: rows of an ignored value stop at both inputs of the loop's end,
+               v                    where the value goes around unchanged: they derive no others
+     step ──x─ fixpoint ──o──>   o: all other patterns are kept back on the way out only, since
+        ^         │                 such rows derive rows that are wanted
+        └─────────┘
+
+Law: a row is stopped on its way around only if every row that is derived from it is covered too.
+
+That needs a loop in which every derivation is a row of its own and steps that give more rows for more
+rows. A loop that keeps one row of each, or the best, sends rows that better ones replace later: what it
+sent would stay uncorrected if seeds were missing, so nobody is told there.
+"""
+
+from __future__ import annotations
+
+from caesura.fixpoint.node import Fixpoint
+from caesura.ops.join import Join
+from caesura.ops.lifetimes import Lifetime
+from caesura.ops.select import Select
+from caesura.ops.union import Union
+from caesura.ops.where import Where
+from caesura.plan import FeedbackRule, Node, walk
+from caesura.plan.feedback import OUTPUT_ONLY, Translation
+from caesura.plan.lifetimes import Inside, Lifetimes, Whole
+from caesura.plan.loops import kept_around, on_loop
+
+
+def loop_rules(loop: Fixpoint) -> tuple[FeedbackRule, ...]:
+    """The rule of a loop: by the columns that go around, or at its output alone."""
+    lives = None if loop.keep is not None else _lifetimes(loop)
+    columns = kept_around(loop) if lives is not None else ()
+    if not columns:
+        return OUTPUT_ONLY
+    ports = tuple(Translation.of(columns, child.properties, lives) for child in loop.inputs)
+    return (FeedbackRule(ports, "rows", "input"),)
+
+
+def _lifetimes(loop: Fixpoint) -> Lifetimes | None:
+    """How rows live beside the seed they are derived from; None where steps do more than add rows."""
+    circle = on_loop(loop.inputs[1], loop.loop)
+    steps = [(n, circle[n.fingerprint]) for n in walk(loop.inputs[1]) if n.fingerprint in circle]
+    if not all(_adds(step, ports) for step, ports in steps):
+        return None
+    return Whole() if any(isinstance(step, Lifetime) for step, _ in steps) else Inside()
+
+
+def _adds(step: Node, ports: tuple[int, ...]) -> bool:
+    """Whether each row of the loop that a step takes makes rows of its own there, or none."""
+    match step:
+        case Where() | Select() | Union() | Lifetime():
+            return True
+        case Join() if step.kind == "join":
+            return step.how == "inner" or (step.how in ("semi", "anti", "left") and ports == (0,))
+    return False
