@@ -237,6 +237,28 @@ tumbling("inserts", replace(FLOATS, insert_only=True), ("id",))
 tumbling("points", replace(INTS, lifetimes="points"), ("id",))
 tumbling("finite", replace(FLOATS, lifetimes="finite"), ("id",))
 
+BEST = (("top", Aggregate("top_k", col("v"), 2)), ("high", Aggregate("max", col("v"))))
+
+
+def thrifty(name: str, spec: InputSpec, group: tuple[str, ...], *, size: int) -> None:
+    """Windows that say which values no longer count: what comes out is the same."""
+    best = {"top": ("top_k", "v"), "high": ("max", "v")}
+    register(
+        LawCase(
+            f"thrifty-{name}",
+            build=lambda a: Tumbling(inputs=(a,), group=group, size=size, aggregates=BEST, thrifty=True),
+            oracle=lambda a, patterns: oracles.tumbling(
+                a, group, size, 0, best, oracles.horizon(patterns[0])
+            ),
+            inputs=(replace(spec, insert_only=True, max_rows=16),),
+            linger=size,
+        )
+    )
+
+
+thrifty("points", replace(FLOATS, lifetimes="points"), ("id",), size=9)
+thrifty("all", INTS, (), size=12)
+
 WINDOWED = (("n", Aggregate("count", None)),)
 
 

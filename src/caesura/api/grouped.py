@@ -24,11 +24,14 @@ class Grouped:
         self._node = node
         self._keys = keys
 
-    def tumbling(self, size: Duration, *, offset: Duration = 0) -> Windowed:
-        """Windows of one size, laid end to end from ``offset``."""
+    def tumbling(self, size: Duration, *, offset: Duration = 0, thrifty: bool = False) -> Windowed:
+        """Windows of one size, laid end to end from ``offset``.
+
+        ``thrifty`` windows of `top_k` and `max` tell the steps above which values no longer count.
+        """
         width = self._ticks("tumbling", size, "window size")
         start = self._ticks("tumbling", offset, "window offset")
-        return Windowed(self._node, self._keys, Grid(width, width, start))
+        return Windowed(self._node, self._keys, Grid(width, width, start), thrifty=thrifty)
 
     def hopping(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Windowed:
         """Windows of one size, one starting ``every`` so often; they may overlap or leave gaps."""

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 class Windowed:
     """Windows, waiting for what is to be computed over each of them."""
 
-    def __init__(self, node: Node, keys: tuple[str, ...], frame: Frame) -> None:
+    def __init__(self, node: Node, keys: tuple[str, ...], frame: Frame, *, thrifty: bool = False) -> None:
         self._node = node
         self._keys = keys
         self._frame = frame
+        self._thrifty = thrifty
 
     def agg(
         self, *, name: str = "", clip: Clip = "none", stamp: Stamp = "aligned", **outputs: Aggregate | Use
@@ -44,6 +45,7 @@ class Windowed:
         simple = isinstance(self._frame, Grid) and (clip, stamp) == ("none", "aligned")
         if isinstance(self._frame, Grid) and simple and len(plain) == len(outputs):
             return Stream(self._grid(self._frame, plain, name))
+        self._refuse_thrifty(name)
         return Stream(
             Windows(
                 inputs=(self._node,),
@@ -64,6 +66,7 @@ class Windowed:
             hop=grid.hop,
             offset=grid.offset,
             aggregates=tuple(aggregates.items()),
+            thrifty=self._thrifty,
             name=name,
         )
 
@@ -73,6 +76,7 @@ class Windowed:
         """The rows of a user-defined operator: ``apply(head_and_shoulders("t", "price"))``, or its name."""
         from caesura.api.stream import Stream
 
+        self._refuse_thrifty(name)
         return Stream(
             Windows(
                 inputs=(self._node,),
@@ -84,6 +88,13 @@ class Windowed:
                 name=name,
             )
         )
+
+    def _refuse_thrifty(self, name: str) -> None:
+        if self._thrifty:
+            raise PlanError(
+                "only windows of top_k and max know which values no longer count.",
+                remedy="Leave thrifty out, or take such aggregates alone, without clip and stamp.",
+            ).at(name or self._frame.kind, here())
 
     def _use(self, module: Use | Module | str, name: str) -> Use:
         try:

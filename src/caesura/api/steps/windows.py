@@ -24,9 +24,9 @@ class WindowSteps(Planned):
         """Groups the steps behind it by these columns."""
         return Grouped(self.node, keys)
 
-    def tumbling(self, size: Duration, *, offset: Duration = 0) -> Windowed:
+    def tumbling(self, size: Duration, *, offset: Duration = 0, thrifty: bool = False) -> Windowed:
         """Windows of one size laid end to end, over all events."""
-        return Grouped(self.node, ()).tumbling(size, offset=offset)
+        return Grouped(self.node, ()).tumbling(size, offset=offset, thrifty=thrifty)
 
     def hopping(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Windowed:
         """Windows of one size, one starting ``every`` so often, over all events."""

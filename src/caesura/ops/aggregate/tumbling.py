@@ -44,6 +44,7 @@ from caesura.plan import (
     Node,
     Operator,
     Properties,
+    Said,
     Translation,
     definite,
     shown,
@@ -67,6 +68,8 @@ class Tumbling(Node):
     aggregates: tuple[tuple[str, Aggregate], ...]
     scattered: bool = False
     """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
+    thrifty: bool = False
+    """Whether windows say which values can no longer count."""
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -88,7 +91,12 @@ class Tumbling(Node):
 
     def output_schema(self) -> pa.Schema:
         check_grid(self.size, self.every)
-        return aggregate_schema(self, self.group, self.aggregates)
+        schema = aggregate_schema(self, self.group, self.aggregates)
+        if self.thrifty:
+            from caesura.ops.aggregate.thrifty import check_thrifty
+
+            check_thrifty(self)
+        return schema
 
     def derive(self, *inputs: Properties) -> Properties:
         return Properties(aligned=True, max_duration=self.size)
@@ -125,11 +133,23 @@ class Tumbling(Node):
         bounds = one_way(self.aggregates) if known.insert_only else ()
         return (FeedbackRule((told,), "groups", purges=True, bounds=bounds, group=self.group),)
 
+    @property
+    def speaks(self) -> bool:  # type: ignore[override]
+        return self.thrifty
+
+    def says(self) -> tuple[Said, ...]:
+        from caesura.ops.aggregate.thrifty import says
+
+        return says(self) if self.thrifty else ()
+
     def operator(self) -> Operator:
         """Panes where windows overlap and only points come, and none goes."""
         from caesura.ops.aggregate.panes import PaneOperator
+        from caesura.ops.aggregate.thrifty import ThriftyTumbling
 
         known = self.inputs[0].properties
+        if self.thrifty:
+            return ThriftyTumbling(self)
         if self.every < self.size and known.points and known.insert_only:
             made = PaneOperator(self)
             if made.fits(made):
@@ -140,7 +160,8 @@ class Tumbling(Node):
         by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")
         what = ", ".join(f"{name}={a}" for name, a in self.aggregates)
         hop = "" if self.every == self.size else f" every {shown(self.every, self.time)}"
-        return f"{by}{shown(self.size, self.time)}{hop}; {what}"
+        speaks = "; thrifty" if self.thrifty else ""
+        return f"{by}{shown(self.size, self.time)}{hop}; {what}{speaks}"
 
 
 def of_groups(pattern: Pattern, group: tuple[str, ...]) -> bool:
@@ -176,6 +197,9 @@ def aggregate_schema(
 class TumblingOperator(Operator):
     """Slots by (group, window); corrections leave per page, final rows per punctuation."""
 
+    extra: tuple[str, ...] = ()
+    """More numbers per slot, zero at first."""
+
     def __init__(self, node: Tumbling) -> None:
         super().__init__()
         self.node = node
@@ -187,7 +211,7 @@ class TumblingOperator(Operator):
             node.group,
             time=node.time,
             insert_only=source.properties.insert_only,
-            fields={"w": np.int64, "sent": np.int64, "done": np.int64},
+            fields=dict.fromkeys(("w", "sent", "done", *self.extra), np.int64),
         )
         self.sent = Sent(self.slots.rows, node.schema)
         self.endless = Endless(self.slots.keys, self.slots.value_types)
@@ -306,6 +330,7 @@ class TumblingOperator(Operator):
         if len(fresh):
             none = np.full(len(fresh), MIN_TIME, np.int64)
             fields = {"w": window[fresh], "sent": np.full(len(fresh), -1, np.int64), "done": none}
+            fields |= {name: np.zeros(len(fresh), np.int64) for name in self.extra}
             self.slots.open(h1[fresh], h2[fresh], take_rows(keys, rows[fresh]), fields)
         return at
 
