@@ -65,6 +65,14 @@ def overtaken(promises: Promises, pattern: Pattern) -> bool:
     return any(named.issuperset(p.attributes) for p in promises.others()) and promises.covers(pattern)
 
 
+def covered(promises: Promises, pattern: Pattern) -> bool:
+    """Whether punctuation covers a feedback pattern, as far as that is cheap to see."""
+    starts = pattern[LE].intervals
+    if starts and starts[-1].hi is not None and starts[-1].hi < promises.cti:
+        return True
+    return overtaken(promises, to_promise(pattern))
+
+
 def drop_overtaken(held: Promises, promises: Promises) -> int:
     """Forgets the patterns that punctuation covers; gives how many."""
     gone = [p for p in held.others() if overtaken(promises, p)] if held.size else []

@@ -16,6 +16,7 @@ from caesura.consistency.token import Marks, is_token, pieces
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page, concat
+from caesura.feedback.guard import covered
 from caesura.feedback.responder import WITHDRAWN, Heard, Responder
 from caesura.kernels.hashing import Mask
 from caesura.plan import FeedbackRule, Node, Operator
@@ -24,6 +25,8 @@ from caesura.plan.feedback import as_definite
 from caesura.punctuation import INFINITY, Intent, Pattern, Promises, Punctuation
 
 T = TypeVar("T")
+OVERTAKEN = "overtaken while it waited"
+"""What is counted of messages that can save nothing any more when their turn comes; they go no further."""
 
 
 @dataclass(eq=False)
@@ -46,6 +49,10 @@ class Edge:
     """What is wanted first of what waits."""
     moved: int = 0
     """Rows that were taken before others on account of that."""
+    inner: bool = False
+    """Whether a cell stands above, to hear messages."""
+    patient: bool = False
+    """Whether the cell above answers by rules: what it is told then waits for the next page."""
 
     def push(self, item: Item) -> None:
         """Queues an item; a definite punctuation replaces the one before it that it covers."""
@@ -56,6 +63,17 @@ class Edge:
             self.items.pop()
             self.merged += 1
         self.items.append(item)
+
+    @property
+    def urgent(self) -> bool:
+        """Whether a message waits here that must be heard at once."""
+        return bool(self.up) and self.inner and not (self.patient and all(map(can_wait, self.up)))
+
+    def overtook(self, message: Punctuation) -> bool:
+        """Whether punctuation has come by that covers what a message below it speaks of."""
+        if not self.patient or self.target is None or not can_wait(message):
+            return False
+        return covered(self.target.operator.promises[self.port], message.pattern)
 
     def promote(self) -> None:
         """Brings wanted rows of waiting pages to the front, but never past a punctuation.
@@ -111,6 +129,11 @@ def mergeable(before: Item, after: Item) -> bool:
     if after.pattern.time_bound == INFINITY != before.pattern.time_bound:
         return False
     return after.pattern.covers(before.pattern)
+
+
+def can_wait(message: Punctuation) -> bool:
+    """Whether a message has time until the next page: it says, for good, what will be ignored."""
+    return message.intent is Intent.ASSUMED and not message.note
 
 
 def wanted(page: Page, patterns: Sequence[Pattern]) -> Mask:
@@ -177,11 +200,16 @@ class Cell:
         """Takes the messages from below, and passes on what the operator sends further up."""
         for number, edge in enumerate(self.outputs):
             while edge.up:
-                self.upward(edge.up.popleft(), f"edge {number}")
+                message = edge.up.popleft()
+                if edge.overtook(message):
+                    told = self.operator.counters.feedback
+                    told[OVERTAKEN] = told.get(OVERTAKEN, 0) + 1
+                    continue
+                self.upward(message, f"edge {number}")
 
     def upward(self, message: Punctuation, branch: str = "") -> None:
         """Takes a message from one consumer."""
-        rules = self.node.feedback()
+        rules = self.node.feedback() if self.responder is None else self.responder.rules
         if rules is not None and message.intent in (Intent.DESIRED, Intent.DEMANDED):
             self._wish(message, rules)
             return
@@ -268,8 +296,9 @@ class Cell:
 
     def work(self, port: int) -> None:
         """Takes one item: control first, so that a message reaches the operator before the next page."""
-        self.hear()
         edge = self.inputs[port]
+        if isinstance(edge.items[0], Page):
+            self.hear()
         if self.watch is not None and is_token(edge.items[0]):
             tokens = [e.items.popleft() for e in self.inputs if not e.back]
             self.send([self.watch.token(self, [t for t in tokens if is_token(t)])])
@@ -398,6 +427,7 @@ class Graph:
     def connect(self, source: Cell, target: Cell, port: int, *, back: bool = False) -> Edge:
         """An edge from a cell to another's port; ``back`` marks the one that closes a cycle."""
         edge = self.open(target, port, back=back)
+        edge.inner, edge.patient = True, source.node.feedback() is not None
         source.outputs.append(edge)
         if not back:
             target.depth = max(target.depth, source.depth + 1)

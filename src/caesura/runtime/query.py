@@ -26,6 +26,7 @@ import pyarrow as pa
 from caesura.consistency import Claim, Mode
 from caesura.errors import StreamError, closest
 from caesura.events.item import Item
+from caesura.events.page import Page
 from caesura.events.rows import Chunks
 from caesura.events.show.html import table
 from caesura.expr import Expr
@@ -68,6 +69,8 @@ class Query:
     ) -> None:
         self._listens = listens
         """Whether feedback is heeded; a run without it shows what it changes."""
+        self._waiting = False
+        """Whether messages wait for the next page."""
         self._unused = set(unused)
         """Inputs that may be fed although no output needs them."""
         self.graph = Graph(capacity)
@@ -171,6 +174,7 @@ class Query:
 
     def ignored(self, label: str) -> list[Pattern]:
         """What everybody behind an `Input` ignores: rows that need not be fed."""
+        self.listen()
         edge = self._inputs.get(label)
         responder = None if edge is None or edge.target is None else edge.target.responder
         return responder.output.patterns if responder is not None and responder.output.active else []
@@ -179,6 +183,7 @@ class Query:
         """What operators have said to whoever feeds an `Input`, since the last call."""
         if label not in self._inputs:
             return []
+        self.listen()
         edge = self._inputs[label]
         messages = list(edge.up)
         edge.up.clear()
@@ -226,14 +231,18 @@ class Query:
         """Takes one item, or one batch of raw rows when nothing is queued; False when idle."""
         edge = self._next()
         if edge is None:
-            if any(cell.has_control for cell in self.graph.cells):
-                self._hear()
+            if self._reads or any(e.urgent for cell in self.graph.cells for e in cell.outputs):
+                self.listen()
             return self._pull()
         target = edge.target
         assert target is not None
-        target.work(edge.port)
-        if any(above.up for above in target.inputs):
+        if self._waiting and isinstance(edge.items[0], Page):
             self._hear()
+        target.work(edge.port)
+        if any(above.up and above.inner for above in target.inputs):
+            self._waiting = True
+            if self.claiming is not None or any(above.urgent for above in target.inputs):
+                self._hear()
         if self.claiming is not None:
             self.claiming.worked()
         return True
@@ -245,8 +254,19 @@ class Query:
         ready = self.graph.ready()
         return None if not ready else self.schedule.pick(ready) if len(ready) > 1 else ready[0]
 
+    @property
+    def _reads(self) -> bool:
+        """Whether it asks for its input itself, and must know before it does what is not wanted."""
+        return bool(self._readers or self._feeders) or self.claiming is not None
+
+    def listen(self) -> None:
+        """Lets messages climb that wait for the next page."""
+        if self._waiting or any(cell.has_control for cell in self.graph.cells):
+            self._hear()
+
     def _hear(self) -> None:
         """Lets waiting messages climb, nearest to the outputs first."""
+        self._waiting = False
         if not self._listens:
             for edge in self.graph.edges:
                 edge.up.clear()
@@ -337,7 +357,8 @@ class Query:
         return tables
 
     def counters(self) -> dict[str, Counters]:
-        """What each step has done and holds."""
+        """What each step has done and holds; messages that wait are heard first."""
+        self.listen()
         for cell in self.graph.cells:
             if cell.responder is not None:
                 cell.responder.measure()
@@ -367,6 +388,7 @@ class Query:
         """The chunks of state that changed since the last snapshot. The query must be idle."""
         if any(edge.items for edge in self.graph.edges):
             raise StreamError("a query can be saved only between steps.", remedy="Call run() first.")
+        self.listen()
         chunks: Chunks = {}
         for cell in self.graph.cells:
             for name, data in cell.operator.snapshot().items():
