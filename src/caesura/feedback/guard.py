@@ -36,6 +36,12 @@ FEW = 8
 
 def to_promise(pattern: Pattern) -> Pattern:
     """A feedback pattern with `time` for LE, and before every end it names."""
+    return pattern.derived(_to_promise)
+
+
+def _to_promise(pattern: Pattern) -> Pattern:
+    if LE not in pattern and RE not in pattern:
+        return pattern
     constraints = {name: values for name, values in pattern.items() if name != LE}
     times, ends = pattern[LE], pattern[RE]
     if not ends.is_any and ends.intervals and ends.intervals[-1].hi is not None:

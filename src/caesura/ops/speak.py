@@ -18,6 +18,7 @@ from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.responder import STANDING, WITHDRAWN, assumed
+from caesura.kernels.hashing import I64
 from caesura.plan import (
     FeedbackRule,
     Holding,
@@ -108,13 +109,19 @@ class Instrumented(Operator):
         self._seen += len(page)
         rows = np.arange(first, len(page), self.node.every)
         if len(rows) and self.node.tells == "upstream":
-            self.up += [(0, Punctuation(p, Intent.ASSUMED)) for p in self._patterns(page.take(rows))]
+            some = page if len(rows) == len(page) else page.take(rows)
+            self.up += [(0, Punctuation(p, Intent.ASSUMED)) for p in self._patterns(some)]
         return [page]
 
     def _patterns(self, page: Page) -> list[Pattern]:
         """What is said of these rows. Nobody listens between two rows of a page, so it is said together."""
         if self.node.pattern is not None:
             return [self.node.pattern]
+        names = self.node.columns
+        if len(names) == 1 and pa.types.is_integer(page.schema.field(names[0]).type):
+            whole = page.payload.column(names[0])
+            if whole.null_count == 0:
+                return _together(names[0], page.le, whole.to_numpy())
         columns = [page.payload.column(name).to_pylist() for name in self.node.columns]
         if len(columns) != 1:
             cells = zip(page.le.tolist(), *columns, strict=True)
@@ -140,6 +147,19 @@ class Instrumented(Operator):
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._seen = meta["seen"]
+
+
+def _together(name: str, le: I64, numbers: Any) -> list[Pattern]:
+    """One pattern for all starts that have the same numbers."""
+    order = np.argsort(le, kind="stable")
+    starts, first = np.unique(le[order], return_index=True)
+    alike: dict[bytes, list[int]] = {}
+    for start, part in zip(starts.tolist(), np.split(numbers[order], first[1:]), strict=True):
+        alike.setdefault(np.unique(part).tobytes(), []).append(start)
+    return [
+        Pattern(**{name: one_of(np.frombuffer(same, numbers.dtype).tolist())}, LE=one_of(at))
+        for same, at in alike.items()
+    ]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

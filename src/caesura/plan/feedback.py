@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import pyarrow as pa
@@ -46,8 +47,18 @@ class Translation:
         mapping = SchemaMapping({name: Image(name) for name in names}, time=None)
         return Translation(mapping, lifetimes or Kept(), known)
 
+    @cached_property
+    def _same(self) -> frozenset[str]:
+        """The attributes that read the same over the input."""
+        starts = {LE} if isinstance(self.lifetimes, Kept) else set()
+        if self.lifetimes.back(ANY, ANY, points=self.known.points) != {}:
+            return frozenset()
+        return frozenset({name for name, image in self.mapping.images if image == Image(name)} | starts)
+
     def up(self, pattern: Pattern) -> Pattern | None:
         """The input rows whose every output matches; None where there is no saying."""
+        if RE not in pattern and self._same.issuperset(pattern.attributes):
+            return pattern
         payload = Pattern(**{n: v for n, v in pattern.items() if n not in (LE, RE)})
         mapped = self.mapping.up(payload)
         times = self.lifetimes.back(pattern[LE], pattern[RE], points=self.known.points)

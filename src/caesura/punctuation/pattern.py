@@ -13,7 +13,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -34,13 +34,15 @@ Columns = Mapping[str, Any]
 class Pattern:
     """A conjunction of constraints, one per attribute; frozen and hashable."""
 
-    __slots__ = ("_hash", "_items")
+    __slots__ = ("_derived", "_hash", "_items")
     _items: Items
     _hash: int | None
+    _derived: tuple[Callable[[Pattern], Pattern], Pattern] | None
 
     def __init__(self, /, **attributes: Any) -> None:
         object.__setattr__(self, "_items", _normal(attributes))
         object.__setattr__(self, "_hash", None)
+        object.__setattr__(self, "_derived", None)
 
     @staticmethod
     def of(constraints: Mapping[str, Any]) -> Pattern:
@@ -117,6 +119,14 @@ class Pattern:
     def replace(self, name: str, values: Values) -> Pattern:
         """The same pattern with another constraint on one attribute."""
         return Pattern(**{**dict(self._items), name: values})
+
+    def derived(self, make: Callable[[Pattern], Pattern]) -> Pattern:
+        """What a pure function makes of it; the last one asked for is not made again."""
+        known = self._derived
+        if known is None or known[0] is not make:
+            known = make, make(self)
+            object.__setattr__(self, "_derived", known)
+        return known[1]
 
     def covers(self, other: Pattern) -> bool:
         """Whether every item that matches the other matches this one."""

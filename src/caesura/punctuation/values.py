@@ -79,7 +79,10 @@ class Values:
     @property
     def intervals(self) -> tuple[Interval, ...]:
         """The disjoint intervals in order; those of integers are closed."""
-        return tuple(self._intervals())
+        known: tuple[Interval, ...] | None = self.memo.get("intervals")
+        if known is None:
+            known = self.memo["intervals"] = tuple(self._intervals())
+        return known
 
     def _intervals(self) -> Iterator[Interval]:
         for start, end in line.spans(self.low, self.cuts):
@@ -252,6 +255,9 @@ def one_of(items: Iterable[Any]) -> Values:
     >>> str(one_of(["b", "a", None]))
     "{'a', 'b'} or null"
     """
+    items = list(items)
+    if set(map(type, items)) == {int}:  # most sets are of these, and need no look at each
+        return _integers(sorted(set(items)))
     constants = [kinds.constant(item) for item in items]
     named = [item for item in constants if item is not None]
     null = len(named) < len(constants)
@@ -260,6 +266,17 @@ def one_of(items: Iterable[Any]) -> Values:
     if kind in ("float", "decimal"):
         cuts = [kinds.translate("int", kind, cut) if isinstance(cut[0], int) else cut for cut in cuts]
     return _literal(False, cuts, null, kind)
+
+
+def _integers(some: list[int]) -> Values:
+    """These integers, sorted and each once: neighbours make one stretch."""
+    cuts: list[Cut] = []
+    for v in some:
+        if cuts and cuts[-1][0] == v:
+            cuts[-1] = (v + 1, 0)
+        else:
+            cuts += ((v, 0), (v + 1, 0))
+    return Values(False, tuple(cuts), False, "int", tuple((v, side) for v in some for side in (0, 1)))
 
 
 def lt(v: Any) -> Values:
