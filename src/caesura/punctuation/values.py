@@ -271,12 +271,16 @@ def one_of(items: Iterable[Any]) -> Values:
 def _integers(some: list[int]) -> Values:
     """These integers, sorted and each once: neighbours make one stretch."""
     cuts: list[Cut] = []
-    for v in some:
-        if cuts and cuts[-1][0] == v:
-            cuts[-1] = (v + 1, 0)
-        else:
-            cuts += ((v, 0), (v + 1, 0))
-    return Values(False, tuple(cuts), False, "int", tuple((v, side) for v in some for side in (0, 1)))
+    if some[-1] - some[0] == len(some) - 1:
+        cuts = [(some[0], 0), (some[-1] + 1, 0)]
+    else:
+        for v in some:
+            if cuts and cuts[-1][0] == v:
+                cuts[-1] = (v + 1, 0)
+            else:
+                cuts += ((v, 0), (v + 1, 0))
+    spelled = tuple([cut for v in some for cut in ((v, 0), (v, 1))])
+    return Values(False, tuple(cuts), False, "int", spelled)
 
 
 def lt(v: Any) -> Values:
