@@ -445,6 +445,11 @@ class Graph:
         self.edges.append(edge)
         return edge
 
+    @property
+    def urgent(self) -> bool:
+        """Whether a message waits anywhere that must be heard at once."""
+        return any(edge.urgent for edge in self.edges)
+
     def ready(self) -> list[Edge]:
         """Edges whose next item can be taken now."""
         return [edge for edge in self.edges if edge.items and self._free(edge)]

@@ -69,8 +69,7 @@ class Query:
     ) -> None:
         self._listens = listens
         """Whether feedback is heeded; a run without it shows what it changes."""
-        self._waiting = False
-        """Whether messages wait for the next page."""
+        self._waiting = False  # whether messages wait for the next page
         self._unused = set(unused)
         """Inputs that may be fed although no output needs them."""
         self.graph = Graph(capacity)
@@ -175,8 +174,7 @@ class Query:
     def ignored(self, label: str) -> list[Pattern]:
         """What everybody behind an `Input` ignores: rows that need not be fed."""
         self.listen()
-        edge = self._inputs.get(label)
-        responder = None if edge is None or edge.target is None else edge.target.responder
+        responder = self.cell_of(label).responder if label in self._inputs else None
         return responder.output.patterns if responder is not None and responder.output.active else []
 
     def heard(self, label: str) -> list[Punctuation]:
@@ -184,10 +182,9 @@ class Query:
         if label not in self._inputs:
             return []
         self.listen()
-        edge = self._inputs[label]
-        messages = list(edge.up)
-        edge.up.clear()
-        responder = edge.target.responder if edge.target is not None else None
+        messages = list(self._inputs[label].up)
+        self._inputs[label].up.clear()
+        responder = self.cell_of(label).responder
         if responder is not None and any(m.intent is Intent.ASSUMED for m in messages):
             responder.lost = INFINITY  # what others leave out on account of it cannot be known here
         return messages
@@ -231,7 +228,7 @@ class Query:
         """Takes one item, or one batch of raw rows when nothing is queued; False when idle."""
         edge = self._next()
         if edge is None:
-            if self._reads or any(e.urgent for cell in self.graph.cells for e in cell.outputs):
+            if self._readers or self._feeders or self.graph.urgent or self.claiming is not None:
                 self.listen()
             return self._pull()
         target = edge.target
@@ -253,11 +250,6 @@ class Query:
             return self.graph.deepest()
         ready = self.graph.ready()
         return None if not ready else self.schedule.pick(ready) if len(ready) > 1 else ready[0]
-
-    @property
-    def _reads(self) -> bool:
-        """Whether it asks for its input itself, and must know before it does what is not wanted."""
-        return bool(self._readers or self._feeders) or self.claiming is not None
 
     def listen(self) -> None:
         """Lets messages climb that wait for the next page."""

@@ -26,8 +26,9 @@ from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.extremes import Bag
 from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
 from caesura.ops.aggregate.sent import Sent
+from caesura.ops.aggregate.shape import aggregate_schema
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.aggregate.tumbling import aggregate_schema, of_groups
+from caesura.ops.aggregate.tumbling import of_groups
 from caesura.ops.where import on_keys
 from caesura.plan import (
     FeedbackRule,

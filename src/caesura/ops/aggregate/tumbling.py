@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.errors import PlanError, StreamError
+from caesura.errors import StreamError
 from caesura.events.identity import identity
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
@@ -31,8 +31,9 @@ from caesura.kernels.grid import whole_windows
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.kernels.sums import mark
-from caesura.ops.aggregate.functions import Aggregate, one_way, read_by, result_type
+from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
 from caesura.ops.aggregate.sent import Sent
+from caesura.ops.aggregate.shape import aggregate_schema, check_grid
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.endless import Endless
 from caesura.ops.where import on_keys
@@ -167,31 +168,6 @@ class Tumbling(Node):
 def of_groups(pattern: Pattern, group: tuple[str, ...]) -> bool:
     """Whether a pattern speaks of whole groups, and of time."""
     return pattern.time_bound is not None and set(pattern.without_time().attributes) <= set(group)
-
-
-def check_grid(size: int, hop: int) -> None:
-    """Refuses windows without length, and hops that do not move on."""
-    if size <= 0:
-        raise PlanError(
-            f"a window of {size} ticks can hold no event.",
-            remedy="Give a positive size, like 10 ticks or '10s'.",
-        )
-    if hop <= 0:
-        raise PlanError(
-            f"windows every {hop} ticks would never move on.", remedy="Give a positive hop, like '1s'."
-        )
-
-
-def aggregate_schema(
-    node: Node, group: tuple[str, ...], aggregates: tuple[tuple[str, Aggregate], ...]
-) -> pa.Schema:
-    """The group's columns, then one column per aggregate."""
-    if not aggregates:
-        raise PlanError("nothing is aggregated.", remedy="Name at least one, for example n=cz.count().")
-    fields = [node.column(name) for name in group]
-    schema = node.inputs[0].schema
-    fields += [pa.field(name, result_type(a, schema, node.time)) for name, a in aggregates]
-    return pa.schema(fields)
 
 
 class TumblingOperator(Operator):

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.tumbling import check_grid
+from caesura.ops.aggregate.shape import check_grid
 from caesura.plan import shown
 from caesura.punctuation import INFINITY
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import KEPT, Page
-from caesura.ops.aggregate.tumbling import check_grid
+from caesura.ops.aggregate.shape import check_grid
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Stepped
 from caesura.punctuation import INFINITY, Pattern, lt

@@ -1,0 +1,34 @@
+"""What aggregates over groups and windows look like: their columns, and grids that hold nothing."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.ops.aggregate.functions import Aggregate, result_type
+from caesura.plan import Node
+
+
+def check_grid(size: int, hop: int) -> None:
+    """Refuses windows without length, and hops that do not move on."""
+    if size <= 0:
+        raise PlanError(
+            f"a window of {size} ticks can hold no event.",
+            remedy="Give a positive size, like 10 ticks or '10s'.",
+        )
+    if hop <= 0:
+        raise PlanError(
+            f"windows every {hop} ticks would never move on.", remedy="Give a positive hop, like '1s'."
+        )
+
+
+def aggregate_schema(
+    node: Node, group: tuple[str, ...], aggregates: tuple[tuple[str, Aggregate], ...]
+) -> pa.Schema:
+    """The group's columns, then one column per aggregate."""
+    if not aggregates:
+        raise PlanError("nothing is aggregated.", remedy="Name at least one, for example n=cz.count().")
+    fields = [node.column(name) for name in group]
+    schema = node.inputs[0].schema
+    fields += [pa.field(name, result_type(a, schema, node.time)) for name, a in aggregates]
+    return pa.schema(fields)
