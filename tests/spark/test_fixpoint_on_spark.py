@@ -15,8 +15,10 @@ from caesura.events import History
 from caesura.runtime.running import run
 from caesura.spark import MemorySink
 
+LONG = pytest.mark.skipif(not os.environ.get("CAESURA_SEARCH"), reason="test_recovery has such a loop")
 
-@pytest.mark.skipif(
+
+@LONG
     not os.environ.get("CAESURA_SEARCH"), reason="test_recovery has such a loop; for make soak"
 )
 @pytest.mark.parametrize("count", [1, 2, 5])
