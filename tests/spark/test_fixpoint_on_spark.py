@@ -19,8 +19,6 @@ LONG = pytest.mark.skipif(not os.environ.get("CAESURA_SEARCH"), reason="test_rec
 
 
 @LONG
-    not os.environ.get("CAESURA_SEARCH"), reason="test_recovery has such a loop; for make soak"
-)
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_a_loop_across_buckets_says_what_one_process_says(
     spark: Any, buckets: Any, tmp_path: Path, count: int
