@@ -92,13 +92,20 @@ class ConsoleSink(CallbackSink):
 
     def __init__(self) -> None:
         super().__init__(self._show)
+        self._times: dict[str, pa.DataType] = {}
+
+    def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
+        """Learns how each output counts time."""
+        super().open(outputs, buckets)
+        self._times = {name: node.time for name, node in outputs.items()}
 
     def _show(self, epoch: Epoch) -> None:
         import sys
 
         for name, items in epoch.items.items():
             if items:
-                sys.stdout.write(f"epoch {epoch.number}, {name}\n{draw(items)}\n")
+                drawn = draw(items, time=self._times.get(name))
+                sys.stdout.write(f"epoch {epoch.number}, {name}\n{drawn}\n")
 
 
 @dataclass
