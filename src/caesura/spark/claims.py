@@ -25,7 +25,7 @@ from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.pipelines import pickled, source_labels
 from caesura.spark.running import SparkQuery, Trigger, start
-from caesura.spark.sinks import ParquetSink, query_of
+from caesura.spark.sinks import ParquetSink, make_again, query_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,11 +50,9 @@ class ClaimedSink(ParquetSink):
         self._own(query_of(packets))
         chain = self.store.chain()
         if any(m.claim.number == epoch for m in chain.manifests):
-            packets.filter("stage = 0").select(
-                "label"
-            ).collect()  # its state must be made again, not its files
+            make_again(packets)
             return
-        super().write(epoch, packets)
+        self._put(epoch, packets, self._tables)
         made = json.loads((self.store.path / "_commits" / f"{epoch:06d}.json").read_text())
         files: dict[str, list[Written]] = {name: [] for name in self._tables}
         for one in made["files"]:

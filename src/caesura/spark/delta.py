@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.errors import StreamError
 from caesura.io.sink import row_schema
 from caesura.plan import Node
-from caesura.spark.sinks import ParquetSink, query_of
+from caesura.spark.sinks import ParquetSink, make_again, query_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,7 +37,7 @@ class DeltaSink(ParquetSink):
         query = query_of(packets) or "batch"
         behind = [name for name in self._tables if self._version(name, query) < epoch]
         if not behind:
-            packets.select("label").collect()  # its state must be made again, not its files
+            make_again(packets)
             return
         self._own(query)
         self._put(epoch, packets, {name: self._tables[name] for name in behind})

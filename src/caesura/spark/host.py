@@ -52,6 +52,10 @@ def make_job(
             "something in this plan goes back to an earlier stage, and there is no place for it to wait.",
             remedy="Use start(spark, checkpoint=...), or give to_spark(spark, loop_log=...) a folder.",
         )
+    if ahead is not None and ahead < 0:
+        raise PlanError(
+            f"no source can be read {ahead} ticks ahead of the slowest.", remedy="Give 0 or more, like '10m'."
+        )
     ahead = ahead if len(stages.sources) > 1 else None
     log = loop if stages.backward or heard or ahead is not None else ""
     return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes, log, ahead)

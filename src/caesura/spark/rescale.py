@@ -7,6 +7,7 @@ input whose state lies elsewhere. No state is cut or merged, so the query goes o
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,6 @@ def rescale(spark: SparkSession, checkpoint: str | Path, buckets: int) -> int:
 
 def _partitions(place: Path) -> int:
     """The partitions that Spark's own log speaks of; a move that was cut off half way is seen here."""
-    import json
-
     offsets = place / "offsets"
     epochs = [int(f.name) for f in offsets.glob("*") if f.name.isdigit()] if offsets.is_dir() else []
     if not epochs:
@@ -56,8 +55,6 @@ def _partitions(place: Path) -> int:
 
 def _refuse_running(spark: SparkSession, place: Path) -> None:
     """A query of this session that still runs on the checkpoint would be broken."""
-    import json
-
     own = json.loads((place / "metadata").read_text())["id"] if (place / "metadata").is_file() else ""
     if any(query.id == own for query in spark.streams.active):
         raise StreamError(
