@@ -55,15 +55,6 @@ def spoken_to(case: LawCase, column: str) -> LawCase:
     )
 
 
-REPEATABLE = settings(
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=(Phase.generate,),
-    suppress_health_check=list(HealthCheck),
-)
-
-
 def plain_columns(case: LawCase) -> list[str]:
     return [f.name for f in case.plan().schema if not pa.types.is_nested(f.type)]
 
@@ -73,7 +64,14 @@ def test_guards_that_feedback_puts_up_are_gone_when_the_inputs_have_promised(cas
     case = that_can_be_safe(case)
     put_up: list[str] = []
 
-    @settings(REPEATABLE, max_examples=2)
+    @settings(
+        max_examples=2,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         told = spoken_to(case, data.draw(st.sampled_from(plain_columns(case))))
@@ -102,7 +100,14 @@ def test_an_offered_contract_keeps_its_three_guarantees(case: LawCase) -> None:
     case = that_can_be_safe(case)
     driven = []
 
-    @settings(REPEATABLE, max_examples=EXAMPLES)
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         pools = [given_streams.pool(spec) for spec in case.inputs]
