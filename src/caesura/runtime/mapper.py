@@ -165,7 +165,7 @@ class Mapper:
         drop = []
         if (payload.column(SYNC).to_numpy() == page.sync).all():
             drop.append(SYNC)
-        if PRIOR in payload.schema.names and self._lag is None:
+        if PRIOR in payload.schema.names and (self._lag is None or self._together):
             drop.append(PRIOR)
         kept = [n for n in payload.schema.names if n not in drop]
         return page.with_payload(payload.select(kept) if kept else empty_rows(len(page)))

@@ -21,9 +21,10 @@ import pyarrow as pa
 from caesura.events.columns import empty_rows
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.punctuation import Punctuation
+from caesura.punctuation import INFINITY, Punctuation
+from caesura.runtime.narrow import narrow, widen
 
-MOST_BYTES = 16 << 20
+MOST_BYTES = 1 << 19
 Row = tuple[int, str, int, str, int, bytes]
 """(stage, label, bucket, origin, sequence, bytes)."""
 
@@ -118,9 +119,9 @@ def encode(header: dict[str, Any], items: tuple[Item, ...]) -> bytes:
     plan: list[Any] = []
     for item in items:
         if isinstance(item, Page):
-            body = _page_bytes(item)
+            body, told = _page_bytes(item)
             bodies.append(body)
-            plan.append([len(body), len(item), item.settled, item.partial])
+            plan.append([len(body), len(item), item.settled, item.partial, told])
         else:
             plan.append(item.to_json())
     head = json.dumps({"h": header, "i": plan}).encode()
@@ -135,31 +136,36 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[Item, ...]]:
     items: list[Item] = []
     for part in head["i"]:
         if isinstance(part, list):
-            items.append(_page_from(view[at : at + part[0]], part[1], settled=part[2], partial=part[3]))
-            at += part[0]
+            size, rows, settled, partial, told = part
+            items.append(_page_from(view[at : at + size], rows, told, settled=settled, partial=partial))
+            at += size
         else:
             items.append(Punctuation.from_json(part))
     return head["h"], tuple(items)
 
 
-def _page_bytes(page: Page) -> bytes:
-    names, columns = ["_le", "_re"], [pa.array(page.le), pa.array(page.re)]
+def _page_bytes(page: Page) -> tuple[bytes, list[Any]]:
+    """The columns that have more to say than one number, and what was said of all of them."""
+    lasting = len(page) > 0 and int(page.re.max()) < INFINITY
+    columns = [pa.array(page.le), pa.array(page.re - page.le if lasting else page.re)]
     if page.re_new is not None:
-        names.append("_new")
         columns.append(pa.array(page.re_new))
-    batch = pa.RecordBatch.from_arrays([*columns, *page.payload.columns], [*names, *page.schema.names])
+    made = [narrow(column) for column in (*columns, *page.payload.columns)]
+    kept = [column for column, _ in made if column is not None]
+    batch = pa.RecordBatch.from_arrays(kept, [""] * len(kept))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    told = [[said, column is not None] for column, said in made]
+    return sink.getvalue().to_pybytes(), [page.schema.names, lasting, told]
 
 
-def _page_from(data: memoryview, rows: int, *, settled: bool, partial: bool) -> Page:
+def _page_from(data: memoryview, rows: int, told: list[Any], *, settled: bool, partial: bool) -> Page:
     batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
-    own = 3 if "_new" in batch.schema.names[:3] else 2
-    le, re = (batch.column(i).to_numpy() for i in (0, 1))
-    new = batch.column(2).to_numpy() if own == 3 else None
-    payload = batch.select(list(range(own, batch.num_columns)))
-    if payload.num_columns == 0:
-        payload = empty_rows(rows)
-    return Page(np.asarray(le), np.asarray(re), payload, new, settled, partial=partial)
+    names, lasting, said = told
+    kept = iter(batch.columns)
+    columns = [widen(next(kept) if sent else None, how, rows) for how, sent in said]
+    own = len(columns) - len(names)
+    le, re, *new = (np.asarray(column.to_numpy()) for column in columns[:own])
+    payload = pa.RecordBatch.from_arrays(columns[own:], names) if names else empty_rows(rows)
+    return Page(le, re + le if lasting else re, payload, new[0] if new else None, settled, partial=partial)

@@ -8,6 +8,7 @@ earlier epochs only, as with Spark's own watermark; explain says so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,7 +21,13 @@ from caesura.spark import worker
 from caesura.spark.worker import PACKETS, Job
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+HOP_ROWS = 2048
+"""How many rows of a DataFrame, or packets, go to a worker at a time; small enough for packets of half a MB."""
+CHUNK_ROWS = 1 << 16
+"""How many rows of a DataFrame are worked on at a time."""
+NEVER = str(2**31 - 1)
 
 
 class FrameReader:
@@ -81,12 +88,54 @@ class FrameReader:
 
             context = TaskContext.get()
             part = context.partitionId() if context is not None else 0
-            for number, batch in enumerate(batches):
-                if batch.num_rows:
-                    for raw, order in _chunks(batch, schema, lane, offset, (part, number)):
-                        yield worker.packets_of(job, fingerprint, raw, order)
+            for number, batch in enumerate(gathered(batches, CHUNK_ROWS)):
+                for raw, order in _chunks(batch, schema, lane, offset, (part, number)):
+                    yield worker.packets_of(job, fingerprint, raw, order)
 
         return self.frame.select(*wanted).mapInArrow(read, PACKETS)
+
+
+@contextmanager
+def hops(spark: SparkSession, job: Job) -> Iterator[None]:
+    """Settings for queries that are started within: the rows of a DataFrame are counted, not weighed.
+
+    Spark weighs a batch anew for every row that it adds, which takes longer than everything else about it.
+    """
+    if not any(isinstance(getattr(s, "reader", None), FrameReader) for s in job.stages.sources):
+        yield
+        return
+    wanted = {"maxRecordsPerBatch": str(HOP_ROWS), "maxBytesPerBatch": NEVER}
+    names = {f"spark.sql.execution.arrow.{name}": value for name, value in wanted.items()}
+    before = {name: spark.conf.get(name) for name in names}
+    _set(spark, names)
+    try:
+        yield
+    finally:
+        _set(spark, before)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for name, value in settings.items():
+        if value is not None:
+            spark.conf.set(name, value)
+
+
+def gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Small batches as fewer that have at least so many rows, the last one aside."""
+    some: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        some.append(batch)
+        count += batch.num_rows
+        if count >= rows:
+            yield _joined(some)
+            some, count = [], 0
+    if count:
+        yield _joined(some)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _chunks(

@@ -20,7 +20,7 @@ from caesura.runtime.feedback import Spoken
 from caesura.runtime.running import Output, Result, delivered
 from caesura.runtime.status import Status
 from caesura.spark.checkpoint import buckets_of, keep_plan
-from caesura.spark.frames import FrameReader
+from caesura.spark.frames import FrameReader, hops
 from caesura.spark.host import make_job, packets
 from caesura.spark.session import check_session, spark_log
 from caesura.spark.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
@@ -194,7 +194,9 @@ def launch(
     elif trigger != "continuous":
         writer = writer.trigger(processingTime=trigger)
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
-    return SparkQuery(writer.start(), target, failures, Speaking(job, dict(nodes)))
+    with hops(spark, job):
+        query = writer.start()
+    return SparkQuery(query, target, failures, Speaking(job, dict(nodes)))
 
 
 def run_all(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STORE = "spark.sql.streaming.stateStore.providerClass"
+FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+"""On a local disk Spark's own choice starts a process to look for links, eight times for each file it writes."""
 
 
 def session(
@@ -31,6 +33,8 @@ def session(
     partitions = buckets or _cores(master)
     conf = SparkConf().setAppName(name).setMaster(master)
     conf.setAll([*DEFAULTS.items(), ("spark.sql.shuffle.partitions", str(partitions))])
+    if master.startswith("local"):
+        conf.set("spark.sql.streaming.checkpointFileManagerClass", FILES)
     conf.setAll([(key.replace("_", "."), str(value)) for key, value in settings.items()])
     _launch_quietly(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()

@@ -7,6 +7,7 @@ back, finds another stamp and restores from the store.
 
 from __future__ import annotations
 
+import gc
 import json
 import uuid
 from collections.abc import Iterator
@@ -88,12 +89,24 @@ _MAPPERS: dict[tuple[str, str], Mapper] = {}
 _LIVE: dict[tuple[str, int, int], tuple[str, Fragment]] = {}
 
 
+def _set_aside() -> None:
+    """Exempts all there is from later garbage collections.
+
+    Spark's daemon collects after every task, and to look through the modules, kernels and plan that a
+    worker has loaded for good takes longer than most epochs.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 def mapper(job: Job, fingerprint: str) -> Mapper:
     """Stage 0 for a source, made once per worker."""
     place = (job.name, fingerprint)
     if place not in _MAPPERS:
         _forget_old(job.name)
         _MAPPERS[place] = Mapper(job.stages, job.source(fingerprint), job.buckets)
+        _set_aside()
     return _MAPPERS[place]
 
 
@@ -243,6 +256,7 @@ def _fragment(job: Job, stage: int, bucket: int, store: Store) -> Fragment:
     fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate)
     if held is not None:
         fragment.restore(store.read())
+    _set_aside()
     return fragment
 
 
