@@ -352,6 +352,11 @@ class Fragment:
             chunks["aligned"] = self._aligned = aligned
         return chunks | self.rounds.snapshot()
 
+    def release(self) -> None:
+        """Lets go of what the steps hold; nothing can be done with the fragment any more."""
+        for cell in self.query.graph.cells:
+            del cell.operator
+
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes the state that these chunks hold."""
         self.query.restore(_under("query/", chunks))

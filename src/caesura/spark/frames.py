@@ -88,9 +88,10 @@ class FrameReader:
 
             context = TaskContext.get()
             part = context.partitionId() if context is not None else 0
-            for number, batch in enumerate(gathered(batches, CHUNK_ROWS)):
-                for raw, order in _chunks(batch, schema, lane, offset, (part, number)):
-                    yield worker.packets_of(job, fingerprint, raw, order)
+            with worker.reading(job.source(fingerprint)):
+                for number, batch in enumerate(gathered(batches, CHUNK_ROWS)):
+                    for raw, order in _chunks(batch, schema, lane, offset, (part, number)):
+                        yield worker.packets_of(job, fingerprint, raw, order)
 
         return self.frame.select(*wanted).mapInArrow(read, PACKETS)
 

@@ -156,7 +156,7 @@ def _read_files(
     source = job.source(fingerprint)
     chunks = worker.mapper(job, fingerprint).source.reader
     assert isinstance(chunks, FileReader)
-    with worker.telling(source):
+    with worker.reading(source):
         pruning, most = worker.pruning(job, source), limit(job, fingerprint)
         done = 0
         for path in paths:
@@ -175,7 +175,7 @@ def _memory(spark: SparkSession, job: Job, source: Source) -> DataFrame:
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         source = job.source(fingerprint)
-        with worker.telling(source):
+        with worker.reading(source):
             for _ in batches:
                 for number, raw in enumerate(source.read({})):
                     yield worker.packets_of(job, fingerprint, raw, (number,))

@@ -87,17 +87,18 @@ IGNORED = ".ignored"
 """What a bucket stops at its gates, for the tasks that read."""
 _MAPPERS: dict[tuple[str, str], Mapper] = {}
 _LIVE: dict[tuple[str, int, int], tuple[str, Fragment]] = {}
+MANY_OBJECTS = 20_000
 
 
 def _set_aside() -> None:
-    """Exempts all there is from later garbage collections.
+    """Exempts all there is from later garbage collections, once much has come to be.
 
     Spark's daemon collects after every task, and to look through the modules, kernels and plan that a
     worker has loaded for good takes longer than most epochs.
     """
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
+    if len(gc.get_objects()) > MANY_OBJECTS:
+        gc.collect()
+        gc.freeze()
 
 
 def mapper(job: Job, fingerprint: str) -> Mapper:
@@ -106,7 +107,6 @@ def mapper(job: Job, fingerprint: str) -> Mapper:
     if place not in _MAPPERS:
         _forget_old(job.name)
         _MAPPERS[place] = Mapper(job.stages, job.source(fingerprint), job.buckets)
-        _set_aside()
     return _MAPPERS[place]
 
 
@@ -117,7 +117,7 @@ def _forget_old(name: str) -> None:
         for place in [p for p in _MAPPERS if p[0] == old]:
             del _MAPPERS[place]
         for held in [p for p in _LIVE if p[0] == old]:
-            del _LIVE[held]
+            _LIVE.pop(held)[1].release()
 
 
 def packets_of(job: Job, fingerprint: str, raw: Raw, order: tuple[Any, ...]) -> pa.RecordBatch:
@@ -249,14 +249,16 @@ def _fragment(job: Job, stage: int, bucket: int, store: Store) -> Fragment:
 
     It is put back when its epoch is done: one that failed half way is not used again.
     """
+    _set_aside()
     held = store.stamp()
     live = _LIVE.pop((job.name, stage, bucket), None)
     if live is not None and live[0] == held:
         return live[1]
+    if live is not None:
+        live[1].release()
     fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate)
     if held is not None:
         fragment.restore(store.read())
-    _set_aside()
     return fragment
 
 
@@ -282,6 +284,14 @@ class Store:
             else:
                 self._chunks.updateValue((name,), (data,))
         self._stamp.update((stamp,))
+
+
+@contextmanager
+def reading(source: Source) -> Iterator[None]:
+    """A task that reads a source."""
+    _set_aside()
+    with telling(source):
+        yield
 
 
 @contextmanager
