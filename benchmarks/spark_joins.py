@@ -83,6 +83,7 @@ def our_join(spark: Any, folder: Path) -> list[float]:
         checkpoint=folder / "ours-cp",
         trigger="available",
         files_per_epoch=1,
+        lifetimes={"left": "finite", "right": "finite"},
     )
     query.wait()
     return durations(query.query)
@@ -161,23 +162,25 @@ def _one(held: list[list[Any]], row: Any, key: int) -> list[tuple[Any, ...]]:
 
 def large_state(report: Report, spark: Any, megabytes: int, epochs: int) -> None:
     """An epoch that touches one in a hundred of what a join holds, beside one that holds nothing."""
-    times = {}
+    times: dict[int, list[float]] = {}
     for held in (0, megabytes):
         folder = Path(tempfile.mkdtemp(prefix="caesura-bench-"))
         try:
             times[held] = _held(spark, folder, held, megabytes, epochs)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+    with_state, without = (statistics.median(times[held]) for held in (megabytes, 0))
     report.add(
         f"state_{megabytes}MB_per_bucket",
-        seconds=round(times[megabytes], 3),
-        without_state_seconds=round(times[0], 3),
-        more_seconds=round(times[megabytes] - times[0], 3),
+        seconds=round(with_state, 3),
+        without_state_seconds=round(without, 3),
+        more_seconds=round(with_state - without, 3),
+        slowest_seconds=round(max(times[megabytes]), 3),
     )
 
 
-def _held(spark: Any, folder: Path, held: int, megabytes: int, epochs: int) -> float:
-    """The median epoch of some that each bring one in a hundred rows, behind one that brings the state."""
+def _held(spark: Any, folder: Path, held: int, megabytes: int, epochs: int) -> list[float]:
+    """Epochs that each bring one in a hundred rows, behind one that brings the state."""
     from benchmarks.spark import durations
 
     rows = max(1, held * 2 * 1_000_000 // 150)
@@ -203,7 +206,7 @@ def _held(spark: Any, folder: Path, held: int, megabytes: int, epochs: int) -> f
         allow_unbounded=True,
     )
     query.wait()
-    return statistics.median(durations(query.query)[1 + WARM :])
+    return durations(query.query)[1 + WARM :]
 
 
 def _wide(rows: int, at: int, lifetime: int) -> pa.Table:

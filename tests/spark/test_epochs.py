@@ -91,6 +91,25 @@ def test_files_that_appear_out_of_name_order_are_read_once(spark: Any, tmp_path:
     assert seen == [0, 1, 2, 3]
 
 
+def test_rows_of_a_streaming_frame_are_late_by_earlier_epochs_only(spark: Any, tmp_path: Path) -> None:
+    for number, times in enumerate(([0, 50, 10], [60, 20, 47])):
+        file = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"ts": times, "id": [t // 10 for t in times]}), file)
+        os.utime(file, (1_700_000_000 + number,) * 2)
+    frame = spark.readStream.schema("ts long, id long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path))
+    stream = cz.from_spark(frame, time="ts", punctuate=cz.delay(5), name="ids")
+    before = spark.conf.get(BATCH_BYTES)
+    sink = MemorySink()
+    start({"out": stream.node}, spark, sink=sink, trigger="available").wait()
+    rows = History.of(sink.items("out"), stream.schema).rows()
+    assert sorted(row[0] for row in rows) == [0, 10, 47, 50, 60]
+    assert sink.late()["ids"]["LE"].to_pylist() == [20]
+    assert spark.conf.get(BATCH_BYTES) == before
+
+
+BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+
+
 class Distances(MemorySink):
     """Notes after every epoch how far each source has come."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 HOP_ROWS = 2048
-"""How many rows of a DataFrame, or packets, go to a worker at a time; small enough for packets of half a MB."""
+"""How many rows of a DataFrame, or packets of half a MB, go to a worker at a time."""
 CHUNK_ROWS = 1 << 16
 """How many rows of a DataFrame are worked on at a time."""
 NEVER = str(2**31 - 1)

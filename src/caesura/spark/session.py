@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STORE = "spark.sql.streaming.stateStore.providerClass"
 FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-"""On a local disk Spark's own choice starts a process to look for links, eight times for each file it writes."""
+"""On a local disk the default starts a process to look for links, eight times for each file."""
 
 
 def session(
