@@ -49,7 +49,7 @@ def test_a_diamond_with_three_views_runs_each_stage_once_per_bucket_and_epoch(
     total = both.group_by("slow").tumbling(10).agg(n=cz.count())
     sink = Counting()
     outputs = {"slow": slow.node, "both": both.node, "total": total.node}
-    query = start(outputs, spark, sink=sink, trigger="available", files_per_epoch=1)
+    query = start(outputs, spark, sink=sink, trigger="available", bytes_per_epoch=1)
     query.wait()
     assert len(sink.calls) >= 3
     for calls in sink.calls:

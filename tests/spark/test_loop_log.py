@@ -19,6 +19,7 @@ from caesura.io.source import Source
 from caesura.plan.cut import Stage, Stages
 from caesura.punctuation import Intent
 from caesura.spark import MemorySink, SparkQuery
+from caesura.spark.admission import Most
 from caesura.spark.looplog import LoopLog
 from caesura.spark.running import launch
 from caesura.spark.speaking import Speaking
@@ -41,7 +42,7 @@ def test_a_cycle_across_buckets_circulates_drains_and_leaves_nothing(spark: Any,
     sink = MemorySink()
     place = str(tmp_path / "checkpoint")
     job = Job("looping", stages, 2, "arrival", closes=False, loop=f"{place}/loop")
-    query = launch(job, {"out": node}, spark, sink, place, trigger="available", files_per_epoch=1)
+    query = launch(job, {"out": node}, spark, sink, place, trigger="available", most=Most(files=1))
     query.wait()
     got = sorted(row[2][0] for row in History.of(sink.items("out"), node.schema).rows())
     assert got == backward_steps.halvings(ids)

@@ -84,6 +84,7 @@ class Pipeline:
         checkpoint: str | Path,
         trigger: str = "continuous",
         files_per_epoch: int | None = None,
+        bytes_per_epoch: int | None = None,
         allow_unbounded: bool = False,
     ) -> SparkQuery:
         """Starts all views on Spark as one query; each epoch ends in a claim with a manifest in ``path``.
@@ -95,7 +96,11 @@ class Pipeline:
 
         for node in self.nodes.values():
             require_safe(node, allow_unbounded=allow_unbounded)
-        options: dict[str, Any] = {"trigger": trigger, "files_per_epoch": files_per_epoch}
+        options: dict[str, Any] = {
+            "trigger": trigger,
+            "files_per_epoch": files_per_epoch,
+            "bytes_per_epoch": bytes_per_epoch,
+        }
         return start_pipeline(self.nodes, spark, path=path, checkpoint=checkpoint, **options)
 
 

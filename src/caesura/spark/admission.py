@@ -10,8 +10,10 @@ the same. A file waits only as long as somebody else moves: an idle source holds
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from caesura.errors import PlanError
 from caesura.io.files import FileReader
 from caesura.punctuation import MIN_TIME
 from caesura.runtime.fragment import Fragment
@@ -21,6 +23,30 @@ from caesura.spark.looplog import LoopLog
 if TYPE_CHECKING:
     from caesura.spark.worker import Job
 
+
+@dataclass(frozen=True)
+class Most:
+    """How much of each folder an epoch takes: so many files, or files of so many bytes; at least one."""
+
+    files: int | None = None
+    bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.files is not None and self.bytes is not None:
+            raise PlanError(
+                "an epoch is bounded by files_per_epoch and by bytes_per_epoch.", remedy="Give one of them."
+            )
+        for name, value in (("files_per_epoch", self.files), ("bytes_per_epoch", self.bytes)):
+            if value is not None and value < 1:
+                raise PlanError(f"{name} is {value}.", remedy="Give 1 or more, or leave it out.")
+
+    def options(self) -> dict[str, int]:
+        """The same for Spark's file source."""
+        given = {"maxFilesPerTrigger": self.files, "maxBytesPerTrigger": self.bytes}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+EVERYTHING = Most()
 HELD = "held"
 """The label of packets that name a file which was not read yet."""
 KEPT_NOTES = 4

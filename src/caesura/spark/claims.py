@@ -135,6 +135,7 @@ def start_pipeline(
     checkpoint: str | Path,
     trigger: Trigger = "continuous",
     files_per_epoch: int | None = None,
+    bytes_per_epoch: int | None = None,
 ) -> SparkQuery:
     """Starts all views of a pipeline as one streaming query; claims appear in ``path``."""
     if any(isinstance(node, Fixpoint) for node in walk(*nodes.values())):
@@ -144,5 +145,11 @@ def start_pipeline(
         ).at("pipeline", here())
     sink = ClaimedSink(str(path), checkpoint=str(checkpoint), nodes=dict(nodes))
     return start(
-        nodes, spark, sink=sink, checkpoint=checkpoint, trigger=trigger, files_per_epoch=files_per_epoch
+        nodes,
+        spark,
+        sink=sink,
+        checkpoint=checkpoint,
+        trigger=trigger,
+        files_per_epoch=files_per_epoch,
+        bytes_per_epoch=bytes_per_epoch,
     )

@@ -17,7 +17,7 @@ from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.packet import decode
 from caesura.spark import worker
-from caesura.spark.admission import HELD, admitted, held, limit
+from caesura.spark.admission import HELD, Most, admitted, held, limit
 from caesura.spark.frames import FrameReader
 from caesura.spark.session import check_session
 from caesura.spark.worker import PACKETS, Job, Store
@@ -69,13 +69,13 @@ def _ship_modules(outputs: Mapping[str, Node]) -> None:
         register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
-def packets(spark: SparkSession, job: Job, *, streaming: bool, files_per_epoch: int | None) -> DataFrame:
+def packets(spark: SparkSession, job: Job, *, streaming: bool, most: Most) -> DataFrame:
     """The packets that leave the last stage."""
     check_session(spark)
-    frames = [_source(spark, job, _checked(s), streaming, files_per_epoch) for s in job.stages.sources]
+    frames = [_source(spark, job, _checked(s), streaming, most) for s in job.stages.sources]
     frame = frames[0]
     if job.loop:
-        frames.append(_returning(spark, job, files_per_epoch))
+        frames.append(_returning(spark, job, most.files))
     for more in frames[1:]:
         frame = frame.unionAll(more)
     for stage in job.stages.stages[1:]:
@@ -112,15 +112,13 @@ def _checked(node: Node) -> Source:
     return node
 
 
-def _source(
-    spark: SparkSession, job: Job, source: Source, streaming: bool, files_per_epoch: int | None
-) -> DataFrame:
+def _source(spark: SparkSession, job: Job, source: Source, streaming: bool, most: Most) -> DataFrame:
     """Stage 0 for one source: a frame of packets."""
     reader = source.reader
     if isinstance(reader, FrameReader):
         return reader.packets(job, source)
     if isinstance(reader, FileReader):
-        return _files(spark, job, source, reader, streaming, files_per_epoch)
+        return _files(spark, job, source, reader, streaming, most)
     if streaming:
         raise PlanError(
             f"'{source.step}' lies in memory, so a streaming query has nothing to wait for.",
@@ -132,13 +130,13 @@ def _source(
 
 
 def _files(
-    spark: SparkSession, job: Job, source: Source, reader: FileReader, streaming: bool, most: int | None
+    spark: SparkSession, job: Job, source: Source, reader: FileReader, streaming: bool, most: Most
 ) -> DataFrame:
     """Spark's file source says which files are new; workers read their columns."""
     entry = (spark.readStream if streaming else spark.read).format("binaryFile")
     entry = entry.schema(LISTING).option("recursiveFileLookup", "true")
-    if streaming and most is not None:
-        entry = entry.option("maxFilesPerTrigger", most)
+    if streaming:
+        entry = entry.options(**most.options())
     listing = entry.load(str(reader.folder)).select("path")
     fingerprint, suffix = source.fingerprint, reader.suffixes
 

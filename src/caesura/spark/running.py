@@ -19,6 +19,7 @@ from caesura.punctuation import Intent
 from caesura.runtime.feedback import Spoken
 from caesura.runtime.running import Output, Result, delivered
 from caesura.runtime.status import Status
+from caesura.spark.admission import EVERYTHING, Most
 from caesura.spark.checkpoint import buckets_of, keep_plan
 from caesura.spark.frames import FrameReader, hops
 from caesura.spark.host import make_job, packets
@@ -142,6 +143,7 @@ def start(
     speculate: Speculate | None = None,
     trigger: Trigger = "continuous",
     files_per_epoch: int | None = None,
+    bytes_per_epoch: int | None = None,
     feedback: bool = False,
     max_buckets: int | None = None,
     ahead: Duration | None = None,
@@ -152,6 +154,7 @@ def start(
     read further ``ahead`` of the slowest source, in event time.
     """
     partitions = check_session(spark)
+    per_epoch = Most(files_per_epoch, bytes_per_epoch)
     target = as_sink(sink)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
@@ -162,7 +165,7 @@ def start(
         nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop", heard=feedback, ahead=most
     )
     job = dataclasses.replace(job, stages=keep_plan(Path(place), job.stages, buckets, partitions))
-    return launch(job, nodes, spark, target, place, trigger=trigger, files_per_epoch=files_per_epoch)
+    return launch(job, nodes, spark, target, place, trigger=trigger, most=per_epoch)
 
 
 def launch(
@@ -173,10 +176,10 @@ def launch(
     place: str,
     *,
     trigger: Trigger = "continuous",
-    files_per_epoch: int | None = None,
+    most: Most = EVERYTHING,
 ) -> SparkQuery:
     """Starts a plan that is cut already."""
-    frame = packets(spark, job, streaming=True, files_per_epoch=files_per_epoch)
+    frame = packets(spark, job, streaming=True, most=most)
     target.open(nodes, job.buckets)
 
     failures: list[Exception] = []
@@ -211,7 +214,7 @@ def run_all(
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     job = make_job(nodes, buckets, speculate=chosen, closes=True)
-    frame = packets(spark, job, streaming=False, files_per_epoch=None)
+    frame = packets(spark, job, streaming=False, most=EVERYTHING)
     sink = MemorySink()
     sink.open(nodes, buckets)
     try:
@@ -252,7 +255,7 @@ def to_spark(
     streaming = _streaming(node)
     log = "" if loop_log is None else str(loop_log)
     job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log)
-    frame = packets(spark, job, streaming=streaming, files_per_epoch=None)
+    frame = packets(spark, job, streaming=streaming, most=EVERYTHING)
     schema = from_arrow_schema(row_schema(node.schema, node.time))
     return frame.filter("stage = 0").mapInArrow(decoder(node.schema, node.time), schema)
 

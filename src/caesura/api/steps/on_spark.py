@@ -31,6 +31,7 @@ class OnSpark(Planned):
         speculate: Literal["arrival", "watermark"] | None = None,
         trigger: str = "continuous",
         files_per_epoch: int | None = None,
+        bytes_per_epoch: int | None = None,
         feedback: bool = False,
         max_buckets: int | None = None,
         ahead: Duration | None = None,
@@ -42,6 +43,7 @@ class OnSpark(Planned):
 
         ``sink`` is 'memory', 'console', a folder for Parquet files, or a sink of `caesura.spark`;
         ``trigger`` is 'continuous', 'available' (all there is now, then stop) or a time like '10 seconds'.
+        An epoch takes at most ``files_per_epoch`` new files of each folder, or ``bytes_per_epoch`` of them.
         With ``feedback`` the running query can be spoken to: ``query.assume(...)`` and its like.
         A checkpoint can be spread over more partitions later, up to ``max_buckets``: `caesura rescale`.
         No folder of files is read further ``ahead`` of the slowest source, in event time, like '10m'.
@@ -63,6 +65,7 @@ class OnSpark(Planned):
             speculate=speculate,
             trigger=trigger,
             files_per_epoch=files_per_epoch,
+            bytes_per_epoch=bytes_per_epoch,
             feedback=feedback,
             max_buckets=max_buckets,
             ahead=ahead,
