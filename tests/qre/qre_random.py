@@ -34,14 +34,15 @@ PREDICATES = [
 VALUES: list[Any] = [col("v"), col("f"), col("v") * 2 + col("k"), col("f") / col("v")]
 
 
-def word(rng: random.Random, length: int) -> pa.RecordBatch:
-    """A word of items, nulls among them."""
+def word(rng: random.Random, length: int, *, nulls: bool = True) -> pa.RecordBatch:
+    """A word of items, with nulls among them unless told otherwise."""
+    none = [None] if nulls else []
     rows = [
         {
             "k": rng.choice([0, 0, 1, 1, 2]),
             "key": rng.randrange(3),
-            "v": rng.choice([0, 1, 2, 3, 4, 5, None]),
-            "f": rng.choice([0.5, 1.0, -2.0, 8.0, None]),
+            "v": rng.choice([0, 1, 2, 3, 4, 5, *none]),
+            "f": rng.choice([0.5, 1.0, -2.0, 8.0, *none]),
         }
         for _ in range(length)
     ]
@@ -139,9 +140,17 @@ def _collected(rng: random.Random, depth: int, of: Items, options: dict[str, boo
     if rng.random() < 0.5:
         idle = q.match(star(seq(star(col("k") != 2), sync)), items=of)
         body = q.split(idle, body, op=col("_1"))
+    elif rng.random() < 0.5:
+        body = q.split(_before_the_first(rng, sync, of), body, op=_join(rng))
     pick = rng.choice([rel().count(), rel().max(), rel().sum(), rel().filter(col("value") > 1).count()])
     every = rng.choice([None, letter(sync), seq(sync, sync)])
     return q.apply(q.map_collect(sync, "key", body, every=every), pick)
+
+
+def _before_the_first(rng: random.Random, sync: Expr, of: Items) -> Query:
+    """What is made of synchronisation items alone: keys that have seen nothing else share it."""
+    some = q.atom(sync, rng.choice(VALUES), items=of)
+    return q.wnd(some, 2, folds.sum_()) if rng.random() < 0.4 else q.iter_(some, _fold(rng))
 
 
 def _fold(rng: random.Random) -> folds.Fold:

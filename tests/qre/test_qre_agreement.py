@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pyarrow as pa
 import pytest
 from qre_random import ITEMS, _collected, close, fitting_word, well_typed, word
 
@@ -52,14 +53,36 @@ def test_all_evaluators_agree_on_random_partitions() -> None:
 
 
 def test_all_evaluators_agree_on_random_map_collects() -> None:
-    for seed in range(120):
+    for seed in range(200):
         rng = random.Random(seed)
-        try:
-            query = _collected(rng, 2, ITEMS, {})
-            query = qre.iter_last(query.children()[0]) if seed % 2 else query
-        except CaesuraError:
+        query = collected(rng, seed)
+        if query is not None:
+            agree(query, word(rng, 12), "twin", "table", "generated")
+
+
+def collected(rng: random.Random, seed: int) -> Query | None:
+    """A map-collect, every other time one that begins anew; None if it is refused."""
+    try:
+        query = _collected(rng, 2, ITEMS, {})
+        return qre.iter_last(query.children()[0]) if seed % 2 else query
+    except CaesuraError:
+        return None
+
+
+def test_pages_with_and_without_nulls_go_through_one_evaluator() -> None:
+    seen = 0
+    for seed in range(160):
+        rng = random.Random(seed)
+        query = collected(rng, seed) if seed % 4 else qre.partition(well_typed(rng, 2), by="key")
+        if query is None:
             continue
-        agree(query, word(rng, 9), "twin", "table", "generated")
+        pages = [word(rng, 6, nulls=nulls) for nulls in (False, True, False)]
+        batch = pa.Table.from_batches(pages).combine_chunks().to_batches()[0]
+        wanted, running = denote(query, batch), Evaluator(query, kernel="generated")
+        got = [value for page in pages for value in running.values(page)]
+        assert all(close(a, b) for a, b in zip(wanted, got, strict=True)), f"{query}\n{wanted}\n{got}"
+        seen += sum(v is not qre.UNDEFINED for v in got)
+    assert seen > 200
 
 
 def test_a_saved_state_goes_on_where_it_was() -> None:

@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from caesura.events.columns import NO_MASK, ColumnStore, from_words, words
 from caesura.expr import Column
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, Mask
 from caesura.qre.automaton import Automaton
 from caesura.qre.checking import letters_of
 from caesura.qre.collect_kernel import SHARED, run_collect
 from caesura.qre.collect_source import DONE, FULL, TAKEN, generated_collect, padding
 from caesura.qre.columns import PageColumns
 from caesura.qre.fragments import STORE
-from caesura.qre.generation import Generated
+from caesura.qre.generation import Form, Generated
 from caesura.qre.items import TICK
 from caesura.qre.lowering import NotCompiled
 from caesura.qre.minterms import Alphabet
@@ -35,6 +35,12 @@ from caesura.qre.types import to_arrow
 MOST_RATES = 1000
 SHALLOW = 16
 ZERO: I64 = np.zeros(1, np.int64)
+NO_ROWS: Mask = np.zeros(1, np.bool_)
+
+
+def never(rows: int) -> pa.BooleanArray:
+    """A column of so many times False."""
+    return pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(bytes(rows // 8 + 1))], null_count=0)
 
 
 @dataclass
@@ -80,8 +86,15 @@ class _Call:
     """What calls of a kernel for one page share."""
 
     def __init__(
-        self, special: Generated, syncs: Syncs, arrays: list[Array], outs: list[Array], rows: int
+        self,
+        special: Generated,
+        dense: bool,
+        syncs: Syncs,
+        arrays: list[Array],
+        outs: list[Array],
+        rows: int,
     ) -> None:
+        self.dense = dense
         self.special, self.syncs, self.arrays, self.outs, self.rows = special, syncs, arrays, outs, rows
         self.found = np.empty((len(syncs.places), 2), np.int64)
 
@@ -161,9 +174,10 @@ class CollectStage(Stage):
         if special is None:
             maps = self._slow_maps(keys, synced, self._letters(page, None), self.auto.inputs.arrays(page))
         else:
-            arrays = self.auto.inputs.arrays(page, special.reads(self._may_direct(keys)))
+            form = special.form(self._may_direct(keys), page)
+            arrays = self.auto.inputs.arrays(page, special.reads(form))
             own = [a[at] if len(a) else a for a in arrays]
-            maps = self._fast_maps(special, keys, Syncs(at, 1, 1, own), arrays)
+            maps = self._fast_maps(special, form, keys, Syncs(at, 1, 1, own), arrays)
             maps = Maps(at[maps.rows], maps.starts, maps.keys, maps.values)
         self.seen += batch.num_rows
         self._count(at)
@@ -207,18 +221,18 @@ class CollectStage(Stage):
         special = self._specialised(batch.num_rows)
         assert special is not None
         schema = self.node.items.schema
-        none = np.zeros(batch.num_rows, np.bool_)
-        events = pa.RecordBatch.from_arrays([*batch.columns, pa.array(none)], schema=schema)
+        events = pa.RecordBatch.from_arrays([*batch.columns, never(batch.num_rows)], schema=schema)
         page = self.reader.page(events, le)
         keys = [page.column(e) for _, e in self.by]
-        self._refuse_null_keys(page, keys, none, NOTHING)
-        read = special.reads(self._may_direct(keys))
+        self._refuse_null_keys(page, keys, NO_ROWS, NOTHING)
+        form = special.form(self._may_direct(keys), page)
+        read = special.reads(form)
         tick = pa.RecordBatch.from_pylist([{TICK: True}], schema)
         one = self.auto.inputs.arrays(self.reader.page(tick, ZERO), read)
         arrays = self.auto.inputs.arrays(page, read)
         self.seen += batch.num_rows
         self._deepen(len(places))
-        maps = self._fast_maps(special, keys, Syncs(places, 0, 0, one), arrays)
+        maps = self._fast_maps(special, form, keys, Syncs(places, 0, 0, one), arrays)
         self._count(np.clip(places - 1, 0, max(0, batch.num_rows - 1)))
         return maps
 
@@ -293,12 +307,14 @@ class CollectStage(Stage):
             self._special = generated_collect(self.auto, self.tables, letters, **options)
         return self._special
 
-    def _fast_maps(self, special: Generated, keys: list[pa.Array], syncs: Syncs, arrays: list[Array]) -> Maps:
+    def _fast_maps(
+        self, special: Generated, form: Form, keys: list[pa.Array], syncs: Syncs, arrays: list[Array]
+    ) -> Maps:
         """By the query's own kernel; answers go to one piece of memory that grows."""
         by, at = self._direct(keys), 0
         rows = len(keys[0])
         first = words(keys[0]).dtype if by is not None else np.int64
-        call = _Call(special, syncs, arrays, special.outs(rows + len(self.ri), first), rows)
+        call = _Call(special, form.dense, syncs, arrays, special.outs(rows + len(self.ri), first), rows)
         self.meta[2:] = 0
         while by is not None and self.rows is not None:
             at = self._on(call, at, rows, rows, by)
@@ -335,7 +351,9 @@ class CollectStage(Stage):
         syncs = call.syncs
         rest = (syncs.places, syncs.step, np.uint64(syncs.gap), *call.outs, *call.arrays, *syncs.columns)
         limit = hi + (hi == rows)
-        after = call.special.function(direct)(at, hi, limit, np.uint64(begin), by, *state, *rest)
+        after = call.special.function(Form(direct, call.dense))(
+            at, hi, limit, np.uint64(begin), by, *state, *rest
+        )
         if self.meta[5] == FULL:
             more = len(call.outs[0]) + int(self.meta[0])
             call.outs = [np.append(o, np.empty(more, o.dtype)) for o in call.outs]
@@ -358,6 +376,14 @@ class CollectStage(Stage):
             at_rest = np.ones(size, np.bool_)
             at_rest[0] = at_rest[new] = False
             self._pad(np.flatnonzero(at_rest))
+
+    def _follow(self, keys: I64, size: int) -> None:
+        count = self.meta[0]
+        active = np.zeros(size + 1, np.int64)
+        active[:count] = (keys[self.active[:count]] & (size - 2)) + 1
+        self.active = active
+        if self.tumbling:
+            self._pad(np.flatnonzero(self.ri[:, 0] == SHARED))
 
     def _pad(self, rows: I64) -> None:
         """Rows at rest hold what folds begin with."""

@@ -7,21 +7,16 @@ is shared but the start, so keys need no copies of it: rows at rest hold what fo
 from __future__ import annotations
 
 from caesura.expr import Column
+from caesura.qre import ir
 from caesura.qre.automaton import Automaton, Move, State
 from caesura.qre.bytecode import Tables
-from caesura.qre.generation import HEAD, MOST_BRANCHES, Generated, Source, always_there
+from caesura.qre.generation import HEAD, MOST_BRANCHES, Form, Generated, Source, always_there
+from caesura.qre.ir import FALSE, TRUE, Term
 from caesura.qre.items import TICK
 from caesura.qre.merging import does
 
 DONE, TAKEN, FULL = 0, 1, 2
 """Why a call ended: all read; a key's row is another's; no room for the answers."""
-KERNELS = """from caesura.kernels import interpreted
-from caesura.qre.collect_kernel import adopt as _adopt
-from caesura.qre.collect_kernel import settle as _settle
-
-adopt = _adopt.twin if interpreted() else _adopt.compiled()
-settle = _settle.twin if interpreted() else _settle.compiled()
-"""
 OPEN = """na = np.uint64(meta[0])
 r = meta[1]
 n = np.uint64(meta[2])
@@ -48,17 +43,15 @@ if bring:
     maps[m, 0] = t
     maps[m, 1] = n
     m += 1"""
-AFTER_SYNC = """again = bring and rate[r, 1] == 2
-na = np.uint64(settle(ri, rf, rings, active, np.int64(na), again))
-if again:
-    r = 0"""
-ADOPT = """if s == -2:
-    adopt(ri, rf, rings, k)
-    active[na] = k
-    na += ONE
-    s = ri[k, 0]
-if s < 0:
-    continue"""
+AGAIN = "again = bring and rate[r, 1] == 2\nkept = np.uint64(0)\nfirst = np.int64(0)"
+EACH = """k = np.uint64(0)
+if j > 0:
+    k = np.uint64(active[j - ONE])
+s = ri[k, 0]"""
+AFTER_SYNC = """if again:
+    ri[0, 0] = 0
+    r = 0
+na = kept"""
 
 
 class CollectSource(Source):
@@ -68,10 +61,10 @@ class CollectSource(Source):
     them; ``gap`` says whether they take a row among the keyed items too.
     """
 
-    def __init__(self, auto: Automaton, t: Tables, letters: int, by_tick: bool, direct: bool) -> None:
-        super().__init__(auto, t, keyed=True, once=1, direct=direct)
+    def __init__(self, auto: Automaton, t: Tables, letters: int, by_tick: bool, form: Form) -> None:
+        super().__init__(auto, t, keyed=True, once=1, form=form)
         self.letters, self.by_tick = letters, by_tick
-        self.collecting = False
+        self.common = _held_in_common(auto, t, letters)
 
     def text(self) -> str:
         w = self.w
@@ -98,38 +91,78 @@ class CollectSource(Source):
         sync = "".join(f", d{j}" for j in range(len(self.auto.inputs.specs)))
         given = f"places, step, gap{self._outs()}{self._columns()}{sync}"
         head = f"def run(lo, hi, limit, begin, by, {state}, {given}):"
-        return "\n".join([HEAD + self._imports(), "", head, *w.lines, ""])
-
-    def _imports(self) -> str:
-        return "\n" + KERNELS
+        return "\n".join([HEAD, "", head, *w.lines, ""])
 
     def _suspend(self, why: int, at: str) -> None:
         self.lines(SHUT.format(why=why, at=at))
         self.w.depth -= 1
 
+    def known(self, t: Term) -> Term | None:
+        """A tick has no columns but TICK."""
+        if t.op != "item":
+            return None
+        what, expr = self.auto.inputs.specs[t.payload]
+        if not self.by_tick or not isinstance(expr, Column):
+            return super().known(t)
+        if expr.name == TICK:
+            return TRUE if what == "there" or self.collecting else FALSE
+        if not self.collecting or what not in ("there", "value"):
+            return super().known(t)
+        return FALSE if what == "there" else ir.const(0 if t.kind == "i" else 0.0)
+
     def item(self, column: int) -> str:
-        what, expr = self.auto.inputs.specs[column]
-        if self.by_tick and isinstance(expr, Column) and expr.name == TICK:
-            return str(what == "there" or self.collecting)
         return f"d{column}[u]" if self.collecting else f"c{column}[i]"
 
     def _synchronise(self, letters: list[int]) -> None:
-        """One item for all keys; the shared state is row 0."""
+        """One item for all keys, first for the state that they share, which is row 0."""
+        w = self.w
         self.lines(ON_SYNC)
-        self.w.block("for j in range(-1, np.int64(na)):")
-        self.lines(
-            "k = np.uint64(0) if j < 0 else np.uint64(active[j])\ns = ri[k, 0]\nif s < 0:\n    continue"
-        )
+        self.lines(AGAIN)
+        w.block("for j in range(np.uint64(0), na + ONE):")
+        self.lines(EACH)
+        w.block("if s >= 0:")
         self._decide(letters, 0)
-        self.w.depth -= 1
+        w.depth -= 1
+        self.lines("s = ri[k, 0]\nif j == 0:\n    first = s\n    continue")
+        w.block("if again:")
+        w.put("ri[k, 0] = -2")
+        w.depth -= 1
+        w.block(f"elif s == first and (s <= 0 or ({self._as_shared()})):")
+        w.put("ri[k, 0] = -2")
+        w.depth -= 1
+        w.block("else:")
+        self.lines("active[kept] = k\nkept += ONE")
+        w.depth -= 2
         self.lines(AFTER_SYNC)
+
+    def _as_shared(self) -> str:
+        """Whether a key holds what the shared state holds."""
+        cells, rings = self.common
+        alike = [f"{cell.format('k')} == {cell.format('0')}" for cell in cells]
+        alike += [f"(rings[{ring}, k, :] == rings[{ring}, 0, :]).all()" for ring in rings]
+        return " and ".join(alike) or "True"
 
     def _found(self) -> None:
         if self.collecting:
             return
         self._row()
         self.lines("s = ri[k, 0]")
-        self.lines(ADOPT)
+        self.w.block("if s == -2:")
+        self._adopt()
+        self.w.depth -= 1
+        self.lines("if s < 0:\n    continue")
+
+    def _adopt(self) -> None:
+        """Gives a key its own copy of the shared state.
+
+        Written out: as a function it would count references to its arrays, which costs more than the copy.
+        """
+        cells, rings = self.common
+        self.lines("s = ri[0, 0]\nri[k, 0] = s\nactive[na] = k\nna += ONE")
+        for cell in cells:
+            self.w.put(f"{cell.format('k')} = {cell.format('0')}")
+        for ring in rings:
+            self.lines(f"for q in range(rings.shape[2]):\n    rings[{ring}, k, q] = rings[{ring}, 0, q]")
 
     def _row(self) -> None:
         if not self.direct:
@@ -162,9 +195,6 @@ class CollectSource(Source):
 
 class TumblingSource(CollectSource):
     """Writes the loops of a map-collect that begins anew at every synchronisation item."""
-
-    def _imports(self) -> str:
-        return ""
 
     def _synchronise(self, letters: list[int]) -> None:
         self.lines("maps[m, 0] = t\nmaps[m, 1] = n\nm += 1")
@@ -242,6 +272,22 @@ def _alike(auto: Automaton, begun: tuple[int, list[Move]], state: State, letter:
     return does(auto, moves[0], filled) == does(auto, begun[1][0], {})
 
 
+def _held_in_common(auto: Automaton, t: Tables, letters: int) -> tuple[list[str], list[int]]:
+    """The registers and rings that threads may hold which have read synchronisation items only."""
+    reached, todo = {0}, [0]
+    while todo:
+        moves = auto.states[todo.pop()].moves
+        for after in {to for letter, (to, _) in moves.items() if letters >> letter & 1} - reached:
+            reached.add(after)
+            todo.append(after)
+    held = {(p, s) for n in reached for p in auto.states[n].positions for s in auto.need[p]}
+    names = {auto.register(p, s) for p, s in held}
+    cells = [f"ri[{{}}, {j + 1}]" for j, name in enumerate(t.registers_i) if name in names]
+    cells += [f"rf[{{}}, {j}]" for j, name in enumerate(t.registers_f) if name in names]
+    slots = {s for _, s in held}
+    return cells, [j for j, ring in enumerate(auto.rings) if ring.slots & slots]
+
+
 def padding(auto: Automaton, t: Tables) -> list[tuple[str, int, float | int]]:
     """What rows at rest hold, as (kind, column, value): what the folds of the pattern begin with."""
     out: list[tuple[str, int, float | int]] = []
@@ -261,10 +307,10 @@ def generated_collect(
     if auto.refolds or sum(len(s.moves) for s in auto.states) > MOST_BRANCHES:
         return None
 
-    def source(direct: bool) -> Source:
-        if direct and tumbling:
-            return TumblingSource(auto, t, letters, by_tick, direct)
-        return CollectSource(auto, t, letters, by_tick, direct)
+    def source(form: Form) -> Source:
+        if form.direct and tumbling:
+            return TumblingSource(auto, t, letters, by_tick, form)
+        return CollectSource(auto, t, letters, by_tick, form)
 
     return Generated(auto, always_there(auto), source)
 

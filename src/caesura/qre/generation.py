@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from caesura.expr import Column
 from caesura.kernels import interpreted
 from caesura.kernels.written import run_of
+from caesura.qre import ir
 from caesura.qre.automaton import Automaton, Move, State
 from caesura.qre.bytecode import Tables
+from caesura.qre.columns import PageColumns
 from caesura.qre.fragments import STORE
 from caesura.qre.ir import TRUE, Term
 from caesura.qre.lowering import flattened
@@ -39,6 +42,14 @@ class Writer:
         self.depth += 1
 
 
+class Form(NamedTuple):
+    """Which of a query's kernels: rows by the keys' low bits, and for pages whose columns have no nulls."""
+
+    direct: bool = False
+    dense: bool = False
+
+
+PLAIN = Form()
 HEAD = """from math import exp, fmod, sqrt
 
 import numpy as np
@@ -66,11 +77,13 @@ class Source:
         keyed: bool,
         only: Term | None = None,
         once: int = 0,
-        direct: bool = False,
+        form: Form = PLAIN,
     ) -> None:
         self.auto, self.t, self.keyed, self.only = auto, t, keyed, only
         self.once = once
-        self.direct = direct
+        self.direct, self.dense = form
+        self._simplified: dict[tuple[bool, Term], Term] = {}
+        self.collecting = False
         self.sure = always_there(auto)
         self.w = Writer()
 
@@ -151,6 +164,7 @@ class Source:
 
     def term(self, t: Term, position: int) -> str:
         """A term as Python source."""
+        t = self.simple(t)
         match t.op:
             case "const":
                 return _number(t.payload)
@@ -170,12 +184,27 @@ class Source:
             return _float_compare(t.op, a, t.args)
         return _FORMS[t.op + ("_i" if t.op == "rem" and t.kind == "i" else "")].format(*a)
 
+    def simple(self, t: Term) -> Term:
+        """A term with what is known of the item at hand."""
+        key = (self.collecting, t)
+        if key not in self._simplified:
+            self._simplified[key] = ir.substitute(t, self.known)
+        return self._simplified[key]
+
+    def known(self, t: Term) -> Term | None:
+        """What a column of the item at hand is, if that is known."""
+        if t.op != "item" or not self.dense:
+            return None
+        what, expr = self.auto.inputs.specs[t.payload]
+        return TRUE if what == "there" and isinstance(expr, Column) else None
+
     def item(self, column: int) -> str:
         """A column of the item at hand."""
         return f"c{column}[i]"
 
     def whole(self, t: Term, position: int) -> str:
         """A term as a number, where truth values and narrow columns will not do."""
+        t = self.simple(t)
         text = self.term(t, position)
         return f"int({text})" if t.kind == "i" and t.op in _TRUTHS else text
 
@@ -193,8 +222,11 @@ class Source:
         if len({self._behaviour(c) for c in candidates}) == 1:
             self._letter(candidates[0])
             return
-        test = self.term(self.auto.inputs.truth(self.auto.alphabet.exprs[predicate]), 0)
-        self.w.block(f"if {test}:")
+        test = self.simple(self.auto.inputs.truth(self.auto.alphabet.exprs[predicate]))
+        if test.op == "const":
+            self._decide(yes if test.payload else no, predicate + 1)
+            return
+        self.w.block(f"if {self.term(test, 0)}:")
         self._decide(yes, predicate + 1)
         self.w.depth -= 1
         self.w.block("else:")
@@ -346,32 +378,37 @@ def _float_compare(op: str, a: list[str], terms: tuple[Term, ...]) -> str:
 
 @dataclass
 class Generated:
-    """Specialised kernels of one automaton: with keys' rows given, and by the keys' low bits."""
+    """Specialised kernels of one automaton, by form."""
 
     auto: Automaton
     sure: list[bool]
-    source: Callable[[bool], Source]
-    functions: dict[bool, Any] = field(default_factory=dict)
-    texts: dict[bool, str] = field(default_factory=dict)
-    _reads: dict[bool, list[bool]] = field(default_factory=dict)
+    source: Callable[[Form], Source]
+    functions: dict[Form, Any] = field(default_factory=dict)
+    texts: dict[Form, str] = field(default_factory=dict)
+    _reads: dict[Form, list[bool]] = field(default_factory=dict)
 
-    def function(self, direct: bool) -> Any:
+    def form(self, direct: bool, page: PageColumns) -> Form:
+        """The form for a page."""
+        flags = [e for what, e in self.auto.inputs.specs if what == "there" and isinstance(e, Column)]
+        return Form(direct, all(page.column(e).null_count == 0 for e in flags))
+
+    def function(self, form: Form) -> Any:
         """Compiled when first asked for."""
-        if direct not in self.functions:
-            self.functions[direct] = compiled(self.text(direct))
-        return self.functions[direct]
+        if form not in self.functions:
+            self.functions[form] = compiled(self.text(form))
+        return self.functions[form]
 
-    def text(self, direct: bool) -> str:
-        if direct not in self.texts:
-            self.texts[direct] = self.source(direct).text()
-        return self.texts[direct]
+    def text(self, form: Form) -> str:
+        if form not in self.texts:
+            self.texts[form] = self.source(form).text()
+        return self.texts[form]
 
-    def reads(self, direct: bool) -> list[bool]:
+    def reads(self, form: Form) -> list[bool]:
         """Which columns the kernel reads; others need not be made."""
-        if direct not in self._reads:
-            text, count = self.text(direct), len(self.auto.inputs.specs)
-            self._reads[direct] = [f"c{j}[i]" in text or f"d{j}[u]" in text for j in range(count)]
-        return self._reads[direct]
+        if form not in self._reads:
+            text, count = self.text(form), len(self.auto.inputs.specs)
+            self._reads[form] = [f"c{j}[i]" in text or f"d{j}[u]" in text for j in range(count)]
+        return self._reads[form]
 
     def outs(self, rows: int, first: Any = np.int64) -> list[Array]:
         """Room for this many answers: their rows (or keys), scalars, and flags where scalars may be null."""
@@ -381,7 +418,7 @@ class Generated:
 
     def columns(self, outs: list[Array], count: int) -> tuple[Array, list[Array], list[Array | None]]:
         """The answers that were written: rows, scalars, flags (None: all there)."""
-        cut = [o[:count].copy() if 2 * count < len(o) else o[:count] for o in outs]
+        cut = [o[:count].copy() if 16 * count < len(o) else o[:count] for o in outs]
         flags = iter(cut[1 + len(self.sure) :])
         return cut[0], cut[1 : 1 + len(self.sure)], [None if s else next(flags) for s in self.sure]
 
@@ -393,9 +430,11 @@ def generated(
     branches = sum(len(s.moves) for s in auto.states)
     if branches > MOST_BRANCHES or auto.refolds:
         return None
-    return Generated(
-        auto, always_there(auto), lambda direct: Source(auto, t, keyed, only, once, keyed and direct)
-    )
+
+    def source(form: Form) -> Source:
+        return Source(auto, t, keyed, only, once, Form(keyed and form.direct, form.dense))
+
+    return Generated(auto, always_there(auto), source)
 
 
 _READY: dict[tuple[str, bool], Any] = {}
@@ -409,4 +448,4 @@ def compiled(source: str) -> Any:
     return _READY[key]
 
 
-__all__ = ["Generated", "Source", "compiled", "generated"]
+__all__ = ["Form", "Generated", "Source", "compiled", "generated"]

@@ -204,8 +204,8 @@ _REBUILD: dict[str, Callable[..., Term]] = {
 
 
 def substitute(t: Term, given: Callable[[Term], Term | None]) -> Term:
-    """The term with slots replaced, simplified again."""
-    if t.op == "slot":
+    """The term with slots and columns replaced, simplified again."""
+    if t.op in ("slot", "item"):
         return given(t) or t
     if not t.args:
         return t

@@ -32,6 +32,52 @@ def move_rows(source: Array, old: I64, new: I64, target: Array) -> None:
             target[new[i], j] = source[old[i], j]
 
 
+@kernel
+def lay_out(
+    keys: I64,
+    ri: I64,
+    rf: Array,
+    rings: Array,
+    base: int,
+    free: int,
+    keys_new: I64,
+    ri_new: I64,
+    rf_new: Array,
+    rings_new: Array,
+) -> bool:
+    """Moves the rows in use into a table of more rows, by low bits; False if two keys fall on one."""
+    mask = len(keys_new) - base - 1
+    for row in range(base, len(ri_new)):
+        keys_new[row] = ~(row - base)
+        ri_new[row, 0] = free
+    for row in range(len(ri)):
+        if row >= base and ri[row, 0] == free:
+            continue
+        at = row
+        if row >= base:
+            at = (keys[row] & mask) + base
+            if ri_new[at, 0] != free:
+                return False
+            keys_new[at] = keys[row]
+        for j in range(ri.shape[1]):
+            ri_new[at, j] = ri[row, j]
+        for j in range(rf.shape[1]):
+            rf_new[at, j] = rf[row, j]
+        for ring in range(rings.shape[0]):
+            for j in range(rings.shape[2]):
+                rings_new[ring, at, j] = rings[ring, row, j]
+    return True
+
+
+@kernel
+def in_use(ri: I64, base: int, free: int) -> int:
+    """How many rows are."""
+    count = 0
+    for row in range(base, len(ri)):
+        count += ri[row, 0] != free
+    return count
+
+
 def moved(source: Array, old: I64, new: I64, size: int) -> Array:
     """A table of so many rows with those of another, each in its new place, and zeros.
 

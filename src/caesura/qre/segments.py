@@ -14,14 +14,44 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import validity, words
 from caesura.expr import evaluate
-from caesura.kernels.hashing import I64, Mask
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.qre.operations import ExprOp, Operation
 from caesura.qre.relations import RelOp
 from caesura.qre.scalar import wide
 
 Array = np.ndarray[Any, Any]
-_REDUCE = {"sum": np.add, "avg": np.add, "min": np.minimum, "max": np.maximum}
+_REDUCE = {"sum": np.add, "avg": np.add}
+NO_KEYS: I64 = np.zeros(0, np.int64)
+
+
+@kernel
+def extremes(starts: I64, keys: Array, values: Array, there: Mask, sign: int, rows: I64) -> bool:
+    """Per piece the row of its least value (its greatest, for sign -1), the least key first; -1 if none.
+
+    False where a value is no number.
+    """
+    some = len(there) > 0
+    keyed = len(keys) > 0
+    for piece in range(len(starts)):
+        end = starts[piece + 1] if piece + 1 < len(starts) else len(values)
+        best = -1
+        for i in range(starts[piece], end):
+            if some and not there[i]:
+                continue
+            if values[i] != values[i]:
+                return False
+            if best < 0:
+                best = i
+            elif values[i] != values[best]:
+                if (values[i] < values[best]) == (sign > 0):
+                    best = i
+            elif keyed and keys[i] < keys[best]:
+                best = i
+        rows[piece] = best
+    return True
 
 
 @dataclass
@@ -57,7 +87,7 @@ class Entries:
 
 def aggregated(op: Operation, entries: Entries) -> pa.Array | None:
     """The aggregate of each map; None where only Python will do."""
-    if not isinstance(op, RelOp) or op.verb not in ("count", "best", *_REDUCE):
+    if not isinstance(op, RelOp) or op.verb not in ("count", "best", "min", "max", *_REDUCE):
         return None
     some = _shaped(op.sources[0], entries)
     if some is None:
@@ -69,13 +99,15 @@ def aggregated(op: Operation, entries: Entries) -> pa.Array | None:
         return None
     if op.verb == "best" and not pa.types.is_integer(some.keys.type):
         return None
+    if op.verb in ("min", "max", "best"):
+        return _extreme(op.verb, some, column)
     some = Entries(some.starts, some.keys, column)
     if column.null_count:
         some = some.kept(column.is_valid().to_numpy(zero_copy_only=False))
     values = some.values.to_numpy(zero_copy_only=False)
     if values.dtype.kind == "f" and bool(np.isnan(values).any()):
         return None
-    return _best(some, values) if op.verb == "best" else _reduced(op.verb, some, values)
+    return _reduced(op.verb, some, values)
 
 
 def _shaped(op: RelOp, entries: Entries) -> Entries | None:
@@ -104,10 +136,15 @@ def _reduced(verb: str, some: Entries, values: Array) -> pa.Array:
     return pa.array(out, mask=~full)
 
 
-def _best(some: Entries, values: Array) -> pa.Array:
-    """The greatest value and the least of its keys."""
-    top = _reduced("max", some, values)
-    tops = top.fill_null(0).to_numpy(zero_copy_only=False)
-    found = some.kept(values == np.repeat(tops, some.sizes))
-    keys = _reduced("min", found, found.keys.to_numpy())
-    return pa.StructArray.from_arrays([keys, top], names=["key", "value"])
+def _extreme(verb: str, some: Entries, column: pa.Array) -> pa.Array | None:
+    """The least value, the greatest, or the greatest and the least of its keys."""
+    rows = np.empty(len(some.starts), np.int64)
+    keys = words(some.keys) if verb == "best" else NO_KEYS
+    keys, values, there = (frozen(a) for a in (keys, words(column), validity(column)))
+    if not extremes(frozen(some.starts), keys, values, there, 1 if verb == "min" else -1, rows):
+        return None
+    at = pa.array(rows, mask=rows < 0)
+    found = column.take(at)
+    if verb != "best":
+        return found
+    return pa.StructArray.from_arrays([some.keys.take(at), found], names=["key", "value"])

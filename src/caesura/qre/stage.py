@@ -19,11 +19,11 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.qre.automaton import Automaton, automaton
 from caesura.qre.bytecode import Tables, tables
 from caesura.qre.columns import PageColumns, Reader, null_key
-from caesura.qre.generation import Generated, generated
+from caesura.qre.generation import Form, Generated, generated
 from caesura.qre.letters import Refinement
 from caesura.qre.lowering import NotCompiled
 from caesura.qre.query import Partition, Query
-from caesura.qre.rows import LEAST, SPARSE, move_rows, moved, size_for, unclaimed
+from caesura.qre.rows import LEAST, SPARSE, in_use, lay_out, move_rows, moved, size_for, unclaimed
 from caesura.qre.slots import KeySlots
 from caesura.qre.table_kernel import run_tables
 from caesura.qre.types import Record, Scalar, ValueType, to_arrow
@@ -157,8 +157,9 @@ class Stage:
         special = self._specialised(rows)
         self.gone = NOTHING
         if special is not None:
-            arrays = self.auto.inputs.arrays(page, special.reads(self._may_direct(keys)))
-            answers = self._fast(special, keys, arrays, rows)
+            form = special.form(self._may_direct(keys), page)
+            arrays = self.auto.inputs.arrays(page, special.reads(form))
+            answers = self._fast(special, form, keys, arrays, rows)
         else:
             answers = self._slow(keys, self._letters(page, seen()), self.auto.inputs.arrays(page), rows)
         self.seen += rows
@@ -174,19 +175,21 @@ class Stage:
             self._tidy()
         return self._answers(outs)
 
-    def _fast(self, special: Generated, keys: list[pa.Array], arrays: list[Array], rows: int) -> Answers:
+    def _fast(
+        self, special: Generated, form: Form, keys: list[pa.Array], arrays: list[Array], rows: int
+    ) -> Answers:
         """By the query's own kernel, which finds rows itself where keys are whole numbers."""
         outs = special.outs(rows)
         meta, left = np.zeros(1, np.int64), np.zeros(rows + 1, np.int64)
         by = self._direct(keys)
         if by is not None:
-            self._by_low_bits(special, by, [meta, left, *outs, *arrays], rows)
+            self._by_low_bits(special.function(form), by, [meta, left, *outs, *arrays], rows)
         at = int(self._reached) if by is not None else 0
         while at < rows:
             hi = min(rows, at + CHUNK) if self.by else rows
             slots = self._slots(keys, at, hi)
             rest = (NOTHING, self.ri, self.rf, self.rings, meta, left, *outs, *arrays)
-            special.function(False)(at, hi, np.uint64(at), slots, *rest)
+            special.function(Form(False, form.dense))(at, hi, np.uint64(at), slots, *rest)
             self._tidy()
             at = hi
         self.gone = left[1 : left[0] + 1].copy()
@@ -212,9 +215,9 @@ class Stage:
         own = words(keys[0])
         return own.view(np.int64) if own.dtype == np.uint64 else own
 
-    def _by_low_bits(self, special: Generated, by: Array, rest: list[Array], rows: int) -> None:
+    def _by_low_bits(self, run: Any, by: Array, rest: list[Array], rows: int) -> None:
         """Runs until the page is done, or keys fall on one row and no number of rows keeps them apart."""
-        at, run = 0, special.function(True)
+        at = 0
         while self.rows is not None:
             at = run(at, rows, np.uint64(0), by, self.rows, self.ri, self.rf, self.rings, *rest)
             if at == rows:
@@ -246,6 +249,8 @@ class Stage:
     def _widen(self, key: int) -> None:
         """Makes room for a key whose row another has: more rows, or a table of keys from now on."""
         assert self.rows is not None
+        if self._doubled():
+            return
         open_ = self._open_rows()
         keys = self.rows[open_]
         if self._spread(np.append(keys, key), np.append(open_, -1)):
@@ -254,6 +259,27 @@ class Stage:
         self._forget_keys()
         self._known_keys(keys)
         self._moved(open_, np.arange(len(keys)) + self.base, len(keys) + 1 + self.base)
+
+    def _doubled(self) -> bool:
+        """Doubles the rows, if a good part of them is in use and keys stay apart."""
+        assert self.rows is not None
+        size = len(self.rows) - self.base
+        if 4 * in_use(self.ri, self.base, self.free) < size:
+            return False
+        rows = np.empty(2 * size + self.base, np.int64)
+        rows[: self.base] = ~np.arange(-self.base, 0)
+        ri, rf = (np.zeros((len(rows), held.shape[1]), held.dtype) for held in (self.ri, self.rf))
+        rings = np.zeros((len(self.rings), len(rows), self.rings.shape[2]), self.rings.dtype)
+        own = (self.rows, self.ri, self.rf, self.rings)
+        if not lay_out(*own, self.base, self.free, rows, ri, rf, rings):
+            return False
+        self.ri, self.rf, self.rings = ri, rf, rings
+        self._follow(self.rows, len(rows))
+        self.rows = rows
+        return True
+
+    def _follow(self, keys: I64, size: int) -> None:
+        """What else names rows, after they were doubled."""
 
     def _spread(self, keys: I64, old: I64) -> bool:
         """Lays keys' registers (from old rows, -1: none) out by low bits, if that keeps them apart."""

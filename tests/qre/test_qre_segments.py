@@ -1,0 +1,52 @@
+"""Aggregates of many maps at once give what the operation gives on each map."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from caesura.expr import col
+from caesura.qre.relations import RelOp, rel
+from caesura.qre.segments import Entries, aggregated
+from caesura.qre.types import MapOf, Scalar
+
+SHAPES = {
+    "count": rel().count(),
+    "sum": rel().sum(),
+    "avg": rel().avg(),
+    "min": rel().min(),
+    "max": rel().max(),
+    "best": rel().best(),
+    "filtered": rel().filter(col("value") > 1).max(),
+    "mapped": rel().map_values(col("value") * 2).min(),
+}
+
+
+def each(op: RelOp, entries: Entries) -> list[object]:
+    run = op.closure({"_0": MapOf(Scalar(pa.int64()), Scalar(entries.values.type))})
+    keys, values = entries.keys.to_pylist(), entries.values.to_pylist()
+    cuts = pairwise([*entries.starts.tolist(), len(values)])
+    return [run({"_0": dict(zip(keys[a:b], values[a:b], strict=True))}) for a, b in cuts]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64()])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_aggregates_of_columns_are_those_of_maps(shape: str, kind: pa.DataType) -> None:
+    for seed in range(40):
+        rng = random.Random(seed)
+        sizes = [rng.randrange(5) for _ in range(6)]
+        keys = [k for size in sizes for k in rng.sample(range(9), size)]
+        values = [rng.choice([0, 1, 2, 3, -4, *([None] if seed % 2 else [])]) for _ in keys]
+        starts = np.cumsum([0, *sizes[:-1]])
+        entries = Entries(starts, pa.array(keys, pa.int64()), pa.array(values, kind))
+        got = aggregated(SHAPES[shape], entries)
+        assert got is not None and got.to_pylist() == each(SHAPES[shape], entries)
+
+
+def test_values_that_are_no_numbers_are_left_to_the_operation() -> None:
+    entries = Entries(np.array([0]), pa.array([1, 2]), pa.array([float("nan"), 1.0]))
+    assert aggregated(rel().max(), entries) is None
