@@ -30,14 +30,16 @@ R = TypeVar("R")
 FEW = 20_000
 """So many elements a kernel's twin may see before numba is loaded for it."""
 
-__all__ = ["Kernel", "kernel"]
+__all__ = ["Kernel", "kernel", "small_kernel"]
 
 
 class Kernel(Generic[P, R]):
     """A function over arrays that compiles itself when it is first called."""
 
-    def __init__(self, twin: Callable[P, R]) -> None:
+    def __init__(self, twin: Callable[P, R], *, written_in: bool = False) -> None:
         self.twin = twin
+        self.written_in = written_in
+        """Whether its text takes the place of calls to it from other kernels."""
         self.__doc__ = twin.__doc__
         self._run: Callable[P, R] | None = None
         self._machine: Callable[P, R] | None = None
@@ -66,7 +68,7 @@ class Kernel(Generic[P, R]):
             return self._machine
         import numba
 
-        source = cast(FunctionType, self.twin)
+        source = self._source()
         known = {
             name: value.compiled() if isinstance(value, Kernel) else value
             for name, value in source.__globals__.items()
@@ -79,6 +81,19 @@ class Kernel(Generic[P, R]):
         self._machine = cast("Callable[P, R]", compile_(function))
         return self._machine
 
+    def _source(self) -> FunctionType:
+        """The function to compile: the twin, with the text of small kernels in the place of their calls."""
+        plain = cast(FunctionType, self.twin)
+        given = {n: plain.__globals__.get(n) for n in plain.__code__.co_names}
+        small = {
+            n: cast(FunctionType, k.twin) for n, k in given.items() if isinstance(k, Kernel) and k.written_in
+        }
+        if not small:
+            return plain
+        from caesura.kernels.inlining import written_in
+
+        return written_in(plain, small)
+
 
 def interpreted() -> bool:
     """Whether kernels run as plain Python, as the environment asks."""
@@ -88,3 +103,8 @@ def interpreted() -> bool:
 def kernel(twin: Callable[P, R]) -> Kernel[P, R]:
     """Marks a function over arrays as a kernel."""
     return Kernel(twin)
+
+
+def small_kernel(twin: Callable[P, None]) -> Kernel[P, None]:
+    """Marks a kernel that gives nothing back, and is written into the kernels that call it."""
+    return Kernel(twin, written_in=True)

@@ -2,16 +2,13 @@
 
 Row 0 of the registers is the state that all keys share that have seen synchronisation items only;
 a key in that state has -2 as its state number and takes a copy when its first own item comes.
-
-`run_collect` and `run_nested` share the body of their loops, and it stays written twice: as a kernel of its
-own, inlined or called, it took two to three times as long.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from caesura.kernels import kernel
+from caesura.kernels import kernel, small_kernel
 from caesura.qre.table_kernel import fill, interpret
 
 Array = Any
@@ -19,7 +16,7 @@ SHARED = -2
 DEAD = -1
 
 
-@kernel
+@small_kernel
 def adopt(ri: Array, rf: Array, rings: Array, k: int) -> None:
     """Gives a key its own copy of the shared state."""
     for j in range(ri.shape[1]):
@@ -32,39 +29,31 @@ def adopt(ri: Array, rf: Array, rings: Array, k: int) -> None:
 
 
 @kernel
-def alike(ri: Array, rf: Array, rings: Array, k: int) -> bool:
-    """Whether a key's state is the shared one; where no thread has read anything, no register counts."""
-    if ri[k, 0] == ri[0, 0] and ri[k, 0] <= 0:
-        return True
-    for j in range(ri.shape[1]):
-        if ri[k, j] != ri[0, j]:
-            return False
-    for j in range(rf.shape[1]):
-        if rf[k, j] != rf[0, j]:
-            return False
-    for r in range(rings.shape[0]):
-        for j in range(rings.shape[2]):
-            if rings[r, k, j] != rings[r, 0, j]:
-                return False
-    return True
-
-
-@kernel
 def settle(ri: Array, rf: Array, rings: Array, active: Array, count: int, again: bool) -> int:
-    """After a synchronisation item: keys that are as the shared state join it; all do, to begin ``again``."""
-    if again:
-        for j in range(count):
-            ri[active[j], 0] = SHARED
-        ri[0, 0] = 0
-        return 0
+    """After a synchronisation item: keys that are as the shared state join it; all do, to begin ``again``.
+
+    Where no thread has read anything, no register counts.
+    """
+    first = ri[0, 0]
     kept = 0
     for j in range(count):
         k = active[j]
-        if alike(ri, rf, rings, k):
+        same = again or ri[k, 0] == first
+        if same and not again and first > 0:
+            for c in range(ri.shape[1]):
+                same = same and ri[k, c] == ri[0, c]
+            for c in range(rf.shape[1]):
+                same = same and rf[k, c] == rf[0, c]
+            for r in range(rings.shape[0]):
+                for c in range(rings.shape[2]):
+                    same = same and rings[r, k, c] == rings[r, 0, c]
+        if same:
             ri[k, 0] = SHARED
         else:
             active[kept] = k
             kept += 1
+    if again:
+        ri[0, 0] = 0
     return kept
 
 
@@ -106,6 +95,8 @@ def run_collect(
     ncf = consts[1]
     nri = ri.shape[1] - 1
     nrf = rf.shape[1]
+    no_args = none[0]
+    no_cursor = none[1]
     for i in range(lo, hi):
         sync = synced[i]
         first = slots[i]
@@ -146,7 +137,7 @@ def run_collect(
             fill(nci, ncf, si, sf, ri, rf, k)
             begin = steps[state, letter, 1]
             end = steps[state, letter, 2]
-            interpret(code, begin, end, si, sf, ri, rf, rings, real, k, none, none[0], nothing, none[1])
+            interpret(code, begin, end, si, sf, ri, rf, rings, real, k, none, no_args, nothing, no_cursor)
             ri[k, 0] = after
             if bring and k > 0 and steps[state, letter, 3] == 1:
                 n = meta[2]
@@ -213,6 +204,8 @@ def run_nested(
     ncf = consts[1]
     nri = ri.shape[1] - 1
     nrf = rf.shape[1]
+    no_args = none[0]
+    no_cursor = none[1]
     for i in range(lo, hi):
         sync = synced[i]
         bring = wants[i]
@@ -252,7 +245,7 @@ def run_nested(
             fill(nci, ncf, si, sf, ri, rf, k)
             begin = steps[state, letter, 1]
             end = steps[state, letter, 2]
-            interpret(code, begin, end, si, sf, ri, rf, rings, real, k, none, none[0], nothing, none[1])
+            interpret(code, begin, end, si, sf, ri, rf, rings, real, k, none, no_args, nothing, no_cursor)
             ri[k, 0] = DEAD if after == void else after
             if bring and k > 0 and steps[state, letter, 3] == 1:
                 n = meta[2]

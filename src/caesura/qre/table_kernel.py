@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from caesura.kernels import kernel
+from caesura.kernels import kernel, small_kernel
 
 Array = Any
 
 
-@kernel
+@small_kernel
 def interpret(
     code: Array,
     begin: int,
@@ -131,7 +131,7 @@ def interpret(
         at += 1
 
 
-@kernel
+@small_kernel
 def fill(nci: int, ncf: int, si: Array, sf: Array, ri: Array, rf: Array, k: int) -> None:
     """Copies a key's registers into the scratch arrays, behind the constants."""
     for j in range(ri.shape[1] - 1):
