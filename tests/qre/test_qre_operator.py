@@ -7,11 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import caesura as cz
 from caesura import qre
 from caesura.errors import CaesuraError, PlanError, StreamError
 from caesura.events import History, parse
 from caesura.expr import col
 from caesura.ops.input import Input
+from caesura.plan.cut import cut
 from caesura.qre import paper
 from caesura.qre.query import Query
 from caesura.runtime import Query as Running
@@ -260,3 +262,17 @@ def test_maps_that_can_come_no_more_are_told_of_and_freed(kernel: str) -> None:
     assert [r["LE"] for r in rows] == [4]
     counters = next(c for c in running.counters().values() if "keys" in c.extra)
     assert counters.extra["keys"] == 0
+
+
+def test_synchronisation_items_go_to_every_bucket_and_keyed_items_to_their_own():
+    source = cz.from_rows([{"t": 0, "id": 1, "v": 1}], time="t").node
+    of, high = qre.items(source.schema), col("v") > 9
+    own, end = qre.atom(~high.coalesce(False), 1, items=of), qre.match(high, items=of)
+    body = qre.split(qre.iter1(own, qre.sum()), end, op=col("_0"))
+    maps = qre.map_collect(high, "id", body, every=qre.letter(high))
+    routes = [
+        a.route() for s in cut({"out": qre.over(source, qre.iter_last(maps))}, 3).stages for a in s.arrivals
+    ]
+    assert sorted(routes) == ["a copy to every bucket", "by id"]
+    once = cut({"out": qre.over(source, maps)}, 3)
+    assert [a.route() for s in once.stages for a in s.arrivals] == ["all to one bucket"]

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import caesura as cz
-from caesura import Stream, col, lit
+from caesura import Stream, col, lit, qre
 from caesura.events import KEPT, Item, Page, parse
 from caesura.io import Source, delay
 from caesura.io.shape import Shape
@@ -177,6 +177,42 @@ PLANS["join with a table"] = lambda a, b: (
     .agg(n=cz.count())
 )
 
+HIGH = col("v") > 1
+
+
+def collected(a: Stream, shape: str, *, ticks: bool = False, **more: Any) -> Stream:
+    """Per key how many rows came before a high one (or a tick), as a map at each of these, or every other."""
+    known = a.select(id=col("id").coalesce(-1), v=col("v"))
+    of = qre.items(known.schema, ticks=ticks)
+    sync = qre.TICK if ticks else HIGH
+    own, end = qre.atom(~sync.coalesce(False), 1, items=of), qre.match(sync, items=of)
+    some = qre.split(qre.iter1(own, qre.sum()), end, op=col("_0"))
+    if shape == "all":
+        body = qre.split(qre.match(qre.star(sync), items=of), some, op=col("_1"))
+        query = qre.map_collect(sync, "id", body)
+    elif shape == "each":
+        query = qre.iter_last(qre.map_collect(sync, "id", some, every=qre.letter(sync)))
+    else:
+        rest = qre.split(qre.iter(own, qre.sum()), end, op=col("_0"))
+        late = qre.split(end, some, op=col("_1"))
+        body = qre.or_(qre.split(some, rest, op=col("_0") + col("_1")), late)
+        query = qre.map_collect(sync, "id", body, every=qre.seq(sync, sync))
+        query = qre.iter_last(query) if shape == "pairs" else query
+    if ticks:
+        more["ticks_every"] = 5
+    return Stream(qre.over(known, query, **more))
+
+
+PLANS |= {
+    "maps at events": lambda a, b: collected(a, "all"),
+    "maps at events, anew": lambda a, b: collected(a, "each"),
+    "maps at every other event": lambda a, b: collected(a, "pairs"),
+    "maps at events, generated": lambda a, b: collected(a, "all", kernel="generated"),
+    "maps at events until the next": lambda a, b: collected(a, "each", lives="until_next"),
+    "a map once": lambda a, b: collected(a, "once"),
+    "maps at ticks": lambda a, b: collected(a, "each", ticks=True),
+    "maps at ticks until the next": lambda a, b: collected(a, "each", ticks=True, lives="until_next"),
+}
 LEFT = pa.schema([("id", pa.int64()), ("v", pa.float64())])
 RIGHT = pa.schema([("id", pa.int64()), ("s", pa.string())])
 A = """

@@ -170,7 +170,9 @@ class _Cutter:
             self._place_loose(node, streams, max(before, 1))
             return
         wanted = [_met(node, port) for port in range(len(node.inputs))]
-        places = self._meet(streams, wanted, before) if before > 0 else None
+        copied = {(fp, port) for port in range(len(node.inputs)) if node.copied(port)}
+        self.copies |= copied
+        places = self._meet(streams, wanted, before) if before > 0 and not copied else None
         if places is None:
             chosen = self._choose(node, wanted[0])
             places = tuple(wanted[0].index(k) for k in chosen)

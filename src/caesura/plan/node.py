@@ -154,6 +154,10 @@ class Node:
         """The same output from a part in every bucket and a part over those; None where there is none."""
         return None
 
+    def copied(self, port: int) -> bool:
+        """Whether every bucket needs all rows of the input on this port."""
+        return False
+
     def looks_up(self, port: int) -> bool:
         """Whether the input on this port may be a table that every bucket holds."""
         return False

@@ -72,6 +72,17 @@ def anew_at_every_tick(node: MapCollect, again: bool) -> bool:
     return bool(rate[0, 0] >= 0 and rate[rate[0, 0], 1] == 2)
 
 
+def ends(node: MapCollect, again: bool) -> bool:
+    """Whether a synchronisation item may come behind which there are no maps any more."""
+    rate, at, seen = _rate(node, again), 0, set[int]()
+    while at >= 0 and at not in seen:
+        seen.add(at)
+        at = int(rate[at, 0])
+        if at >= 0 and rate[at, 1] == 2:
+            at = 0
+    return at < 0
+
+
 @dataclass
 class Syncs:
     """A page's synchronisation items: before which rows, and their columns (one row each, or one for all)."""

@@ -108,14 +108,14 @@ class Reader:
         """The compiled predicate, and whether it asks for lifetimes."""
         if expr.key not in self._predicates:
             run = compile_predicate(expr, self.items.schema, time=self.items.time)
-            self._predicates[expr.key] = run, _timed(expr)
+            self._predicates[expr.key] = run, asks_for_times(expr)
         return self._predicates[expr.key]
 
     def expression(self, expr: Expr) -> tuple[Any, bool]:
         """The compiled expression, and whether it asks for lifetimes."""
         if expr.key not in self._expressions:
             run = compile_expr(expr, self.items.schema, time=self.items.time)
-            self._expressions[expr.key] = run, _timed(expr)
+            self._expressions[expr.key] = run, asks_for_times(expr)
         return self._expressions[expr.key]
 
     def page(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> PageColumns:
@@ -123,8 +123,9 @@ class Reader:
         return PageColumns(self, batch, le, re)
 
 
-def _timed(expr: Expr) -> bool:
-    return isinstance(expr, Boundary) or any(_timed(c) for c in children(expr))
+def asks_for_times(expr: Expr) -> bool:
+    """Whether an expression reads an item's start or end."""
+    return isinstance(expr, Boundary) or any(asks_for_times(c) for c in children(expr))
 
 
 def null_key(row: int, page: PageColumns) -> StreamError:

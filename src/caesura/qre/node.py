@@ -19,7 +19,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError
-from caesura.expr import Column
+from caesura.expr import Column, Expr
 from caesura.plan import (
     OUTPUT_ONLY,
     Duration,
@@ -92,6 +92,12 @@ class Over(Node):
         named = partitioned(self.query)
         return Pattern.of({named[column]: values for column, values in pattern.items()})
 
+    def combined(self) -> Node | None:
+        """Where synchronisation items are events: a part of every map in every bucket, by key."""
+        from caesura.qre.synchronised import spread
+
+        return spread(self)
+
     def operator(self) -> Operator:
         from caesura.qre.operator import QueryOperator
 
@@ -121,6 +127,9 @@ class OverEachKey(Over):
     def keys(self, port: int) -> tuple[str, ...]:
         return apart_by(self.query) or ()
 
+    def combined(self) -> Node | None:
+        return None
+
 
 def apart_by(query: Query) -> tuple[str, ...] | None:
     """The columns by which a query may be cut into queries of their own; None for no such columns."""
@@ -128,6 +137,11 @@ def apart_by(query: Query) -> tuple[str, ...] | None:
     found = core(query)
     if found is not None and anew_at_every_tick(*found):
         by = found[0].by
+    return columns_of(by)
+
+
+def columns_of(by: tuple[tuple[str, Expr], ...]) -> tuple[str, ...] | None:
+    """A key's columns; None if there are none, or if a part of it is computed."""
     names = [e.name for _, e in by if isinstance(e, Column)]
     return tuple(names) if names and len(names) == len(by) else None
 
@@ -168,7 +182,8 @@ def _made(
     if every is not None and every <= 0:
         raise PlanError(f"ticks every {every} never come.", remedy="Give a positive period, like '1s'.")
     bound = _bound(query, inner, every is not None)
-    make = OverEachKey if apart_by(bound) else Over
+    alone = lives == "point" or isinstance(bound, Partition)  # a map's entries live until the next map
+    make = OverEachKey if alone and apart_by(bound) else Over
     return make(
         inputs=(inner,), query=bound, order_by=names, every=every, lives=lives, kernel=kernel, name=name
     )

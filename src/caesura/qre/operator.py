@@ -34,8 +34,8 @@ from caesura.qre.weaving import Weaver
 class QueryOperator(Operator):
     """Holds events that may still change, and the query's own state."""
 
-    def __init__(self, node: Over) -> None:
-        super().__init__()
+    def __init__(self, node: Over, ports: int = 1) -> None:
+        super().__init__(ports)
         self.node = node
         self.source = node.inputs[0].schema
         self.waiting = RowState({"le": np.int64}, self.source)
