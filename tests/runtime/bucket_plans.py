@@ -177,7 +177,7 @@ PLANS["join with a table"] = lambda a, b: (
     .agg(n=cz.count())
 )
 
-HIGH = col("v") > 1
+HIGH = col("v") > 2
 
 
 def collected(a: Stream, shape: str, *, ticks: bool = False, **more: Any) -> Stream:
