@@ -180,7 +180,7 @@ PLANS["join with a table"] = lambda a, b: (
 HIGH = col("v") > 2
 
 
-def collected(a: Stream, shape: str, *, ticks: bool = False, **more: Any) -> Stream:
+def collected(a: Stream, shape: str, *, ticks: bool = False, of_maps: Any = None, **more: Any) -> Stream:
     """Per key how many rows came before a high one (or a tick), as a map at each of these, or every other."""
     known = a.select(id=col("id").coalesce(-1), v=col("v"))
     of = qre.items(known.schema, ticks=ticks)
@@ -198,6 +198,8 @@ def collected(a: Stream, shape: str, *, ticks: bool = False, **more: Any) -> Str
         body = qre.or_(qre.split(some, rest, op=col("_0") + col("_1")), late)
         query = qre.map_collect(sync, "id", body, every=qre.seq(sync, sync))
         query = qre.iter_last(query) if shape == "pairs" else query
+    if of_maps is not None:
+        query = qre.apply(query, of_maps)
     if ticks:
         more["ticks_every"] = 5
     return Stream(qre.over(known, query, **more))
@@ -209,6 +211,12 @@ PLANS |= {
     "maps at every other event": lambda a, b: collected(a, "pairs"),
     "maps at events, generated": lambda a, b: collected(a, "all", kernel="generated"),
     "maps at events until the next": lambda a, b: collected(a, "each", lives="until_next"),
+    "the sum of maps at events": lambda a, b: collected(a, "all", of_maps=qre.rel().sum(col("value") * 0.1)),
+    "how many are in maps at events": lambda a, b: collected(a, "pairs", of_maps=qre.rel().count()),
+    "the best of maps at events": lambda a, b: collected(a, "each", of_maps=qre.rel().best(), order_by="v"),
+    "some of maps at events": lambda a, b: collected(
+        a, "each", of_maps=qre.rel().filter(col("value") > 0), kernel="generated"
+    ),
     "a map once": lambda a, b: collected(a, "once"),
     "maps at ticks": lambda a, b: collected(a, "each", ticks=True),
     "maps at ticks until the next": lambda a, b: collected(a, "each", ticks=True, lives="until_next"),

@@ -72,6 +72,11 @@ class Evaluator:
             return
         self._prepare()
 
+    @property
+    def collects(self) -> bool:
+        """Whether the query is a compiled map-collect, with operations on its maps or without."""
+        return isinstance(self.stage, CollectStage)
+
     def _prepare(self) -> None:
         if self.kernel == "twin":
             self.reason = "the twin was asked for"
@@ -143,7 +148,7 @@ class Evaluator:
                 sizes = np.diff(np.append(maps.starts, len(maps.values)))
                 times = np.repeat(ticks[maps.rows], sizes)
                 return times, self._entries(maps), lambda: np.repeat(np.arange(len(sizes)), sizes)
-            rows, out = self._of_maps(maps, batch, len(ticks))
+            rows, out = self.of_maps(maps, batch, len(ticks))
             return ticks[rows], out, lambda: rows
         if ticks is not None:
             batch, le = woven(batch, le, ticks)
@@ -211,9 +216,17 @@ class Evaluator:
     ) -> tuple[I64, pa.RecordBatch]:
         maps = stage.collect(batch, le, re)
         self.gone = stage.gone
-        return self._of_maps(maps, batch, batch.num_rows)
+        return self.of_maps(maps, batch, batch.num_rows)
 
-    def _of_maps(self, maps: Maps, batch: pa.RecordBatch, count: int) -> tuple[I64, pa.RecordBatch]:
+    def maps(self, batch: pa.RecordBatch, le: I64) -> Maps:
+        """The maps of a query that is a compiled map-collect, as they are before anything is applied."""
+        assert isinstance(self.stage, CollectStage)
+        maps = self.stage.collect(batch, le)
+        self.gone = self.stage.gone
+        return maps
+
+    def of_maps(self, maps: Maps, batch: pa.RecordBatch, count: int) -> tuple[I64, pa.RecordBatch]:
+        """(row, output row) of what the query makes of maps."""
         reduced = self._reduced(maps)
         if reduced is not None:
             out = flat(reduced, value_type(self.query))

@@ -11,6 +11,7 @@ A map's elements are records {key, value}; a relation's are its own records, or 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -228,9 +229,24 @@ def _measures(op: Closure | None, mapped: bool, plain: bool, value: Any) -> list
     return [v for v in (read(row) for row in rows_of(value, mapped, plain)) if v is not None]
 
 
+def total(values: list[Any]) -> Any:
+    """A sum that does not depend on the order of its values: a map has none."""
+    if not any(isinstance(v, float) for v in values):
+        return sum(values)
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):  # infinities of both signs, or a sum beyond all doubles
+        return sum(values)
+
+
+def _sum(op: Any, mapped: bool, plain: bool, value: Any) -> Any:
+    some = _measures(op, mapped, plain, value)
+    return total(some) if some else None
+
+
 def _avg(op: Any, mapped: bool, plain: bool, value: Any) -> Any:
     some = _measures(op, mapped, plain, value)
-    return sum(some) / len(some) if some else None
+    return total(some) / len(some) if some else None
 
 
 def _best(op: Closure | None, mapped: bool, plain: bool, value: Any) -> Any:
@@ -250,7 +266,7 @@ _RUNS: dict[str, Callable[..., Any]] = {
     "prod": _prod,
     "join": lambda op, m, p, a, b: {k: {"left": a[k], "right": b[k]} for k in a if k in b},
     "count": lambda op, m, p, v: len(v),
-    "sum": lambda op, m, p, v: sum(some) if (some := _measures(op, m, p, v)) else None,
+    "sum": _sum,
     "min": lambda op, m, p, v: min(_measures(op, m, p, v), default=None),
     "max": lambda op, m, p, v: max(_measures(op, m, p, v), default=None),
     "avg": _avg,

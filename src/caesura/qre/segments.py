@@ -19,11 +19,10 @@ from caesura.expr import evaluate
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.qre.operations import ExprOp, Operation
-from caesura.qre.relations import RelOp
+from caesura.qre.relations import RelOp, total
 from caesura.qre.scalar import wide
 
 Array = np.ndarray[Any, Any]
-_REDUCE = {"sum": np.add, "avg": np.add}
 NO_KEYS: I64 = np.zeros(0, np.int64)
 
 
@@ -87,7 +86,7 @@ class Entries:
 
 def aggregated(op: Operation, entries: Entries) -> pa.Array | None:
     """The aggregate of each map; None where only Python will do."""
-    if not isinstance(op, RelOp) or op.verb not in ("count", "best", "min", "max", *_REDUCE):
+    if not isinstance(op, RelOp) or op.verb not in ("count", "best", "min", "max", "sum", "avg"):
         return None
     some = _shaped(op.sources[0], entries)
     if some is None:
@@ -129,8 +128,11 @@ def _reduced(verb: str, some: Entries, values: Array) -> pa.Array:
     sizes = some.sizes
     full = sizes > 0
     out = np.zeros(len(sizes), values.dtype)
-    if full.any():
-        out[full] = _REDUCE[verb].reduceat(values, some.starts[full])
+    if values.dtype.kind == "f":
+        pieces = zip(some.starts.tolist(), (some.starts + sizes).tolist(), strict=True)
+        out[:] = [total(values[a:b].tolist()) for a, b in pieces]
+    elif full.any():
+        out[full] = np.add.reduceat(values, some.starts[full])
     if verb == "avg":
         out = out / np.maximum(sizes, 1)
     return pa.array(out, mask=~full)

@@ -6,7 +6,8 @@
      -  end |
 
 Law: every bucket sees every synchronisation item and all items of its keys, in the stream's order, so its
-part of each map is what the map has of its keys; the maps are the unions of their parts.
+part of each map is what the map has of its keys; the maps are the unions of their parts. Where something
+is made of whole maps, the parts of each meet in one bucket.
 """
 
 from __future__ import annotations
@@ -15,17 +16,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.expr import compile_predicate
+from caesura.kernels.hashing import I64
 from caesura.ops.where import Where
 from caesura.plan import Node, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
-from caesura.qre.collect import core, ends
+from caesura.qre.collect import Maps, core, ends
 from caesura.qre.columns import asks_for_times
+from caesura.qre.evaluation import Evaluator
+from caesura.qre.inference import value_type
 from caesura.qre.node import Over, columns_of
 from caesura.qre.operator import QueryOperator
-from caesura.qre.query import MapCollect
+from caesura.qre.outputs import columns, flat
+from caesura.qre.query import Combine, MapCollect, Query
+from caesura.qre.types import MapOf, Record
+
+MAP, ENTRY = "map #", "entry"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,18 +68,67 @@ class OverSynchronised(Over):
         return f"{super().describe()}; items with {self.mapped.sync} in every bucket"
 
 
-def spread(node: Over) -> OverSynchronised | None:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartsOfMaps(OverSynchronised):
+    """A bucket's part of every map: its entries, and one row that says that there is a map.
+
+    Column MAP numbers the maps: every bucket sees the same synchronisation items, so all number alike.
+    """
+
+    def output_schema(self) -> pa.Schema:
+        return pa.schema([pa.field(MAP, pa.int64()), pa.field(ENTRY, pa.bool_()), *super().output_schema()])
+
+    def operator(self) -> Operator:
+        return PartsOperator(self)
+
+    def describe(self) -> str:
+        return f"parts of maps: {super().describe()}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OverParts(Over):
+    """What a query makes of its maps, from their parts, all in one bucket."""
+
+    def combined(self) -> Node | None:
+        return None
+
+    def operator(self) -> Operator:
+        return UnitingOperator(self)
+
+    def describe(self) -> str:
+        return f"the maps united: {super().describe()}"
+
+
+def spread(node: Over) -> Over | None:
     """The same maps, a part of each in every bucket; None where they come by ticks, or have to meet."""
-    found = core(node.query)
-    if found is None or node.lives != "point" or node.every is not None or len(node.inputs) != 1:
+    if node.lives != "point" or node.every is not None or len(node.inputs) != 1:
         return None
-    mapped = found[0]
-    if columns_of(mapped.by) is None or asks_for_times(mapped.sync) or ends(*found):
+    query = _inner(node.query)
+    found = core(query)
+    if found is None or columns_of(found[0].by) is None or asks_for_times(found[0].sync) or ends(*found):
         return None
-    own = {f.name: getattr(node, f.name) for f in fields(node) if f.name != "inputs"}
+    if query is not node.query and not Evaluator(node.query, kernel=node.kernel).collects:
+        return None
+    own = {f.name: getattr(node, f.name) for f in fields(node) if f.name not in ("inputs", "query")}
     (source,) = node.inputs
-    synced = Where(inputs=(source,), predicate=mapped.sync, place=node.place)
-    return OverSynchronised(inputs=(source, synced), **own)
+    synced = Where(inputs=(source,), predicate=found[0].sync, place=node.place)
+    if query is node.query:
+        return OverSynchronised(inputs=(source, synced), query=query, **own)
+    parts = PartsOfMaps(inputs=(source, synced), query=query, **own)
+    return OverParts(inputs=(parts,), **(own | {"query": node.query, "order_by": ()}))
+
+
+def _inner(query: Query) -> Query:
+    """What operations are applied to."""
+    while isinstance(query, Combine) and len(query.parts) == 1:
+        query = query.parts[0]
+    return query
+
+
+def _map_type(query: Query) -> MapOf:
+    t = value_type(query)
+    assert isinstance(t, MapOf)
+    return t
 
 
 class SynchronisedOperator(QueryOperator):
@@ -99,3 +159,59 @@ class SynchronisedOperator(QueryOperator):
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._said = min(p.cti for p in self.promises)
+
+
+class PartsOperator(SynchronisedOperator):
+    """Reads as the others do, and gives its parts of the maps as rows."""
+
+    def __init__(self, node: PartsOfMaps) -> None:
+        super().__init__(node)
+        self._maps = 0
+
+    def _read(self, batch: pa.RecordBatch, le: I64, end: int) -> list[Item]:
+        if len(le) == 0:
+            return []
+        self._changed = True
+        maps = self.evaluator.maps(batch, le)
+        self._note()
+        if len(maps.rows) == 0:
+            return []
+        sizes = np.diff(np.append(maps.starts, len(maps.values)))
+        numbers = self._maps + np.arange(len(sizes))
+        self._maps += len(sizes)
+        kept = [*maps.keys.columns, *flat(maps.values, _map_type(self.node.query).value).columns]
+        padded = [pa.concat_arrays([pa.nulls(len(sizes), c.type), c]) for c in kept]
+        entry = np.repeat([False, True], [len(sizes), len(maps.values)])
+        number = np.append(numbers, np.repeat(numbers, sizes))
+        times = np.append(le[maps.rows], np.repeat(le[maps.rows], sizes))
+        made = [pa.array(number), pa.array(entry), *padded]
+        return [Page(times, times + 1, pa.RecordBatch.from_arrays(made, schema=self.node.schema))]
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "maps": self._maps}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._maps = meta["maps"]
+
+
+class UnitingOperator(QueryOperator):
+    """Waits for all parts of a map, and then answers from the whole; entries go by their keys."""
+
+    def _read(self, batch: pa.RecordBatch, le: I64, end: int) -> list[Item]:
+        if len(le) == 0:
+            return []
+        number, entry = batch.column(0).to_numpy(), batch.column(1).to_numpy(zero_copy_only=False)
+        _, first = np.unique(number, return_index=True)
+        entries = batch.filter(pa.array(entry))
+        starts = np.searchsorted(number[entry], number[first])
+        value = _map_type(_inner(self.node.query)).value
+        keys = batch.num_columns - len(columns(value))
+        kept = entries.columns[keys:]
+        values = kept[0]
+        if isinstance(value, Record):
+            values = pa.StructArray.from_arrays(kept, names=[n for n, _ in value.fields])
+        maps = Maps(np.arange(len(first)), starts, entries.select(list(range(2, keys))), values)
+        rows, out = self.evaluator.of_maps(maps, batch, len(first))
+        times = le[first[rows]]
+        return [Page(times, times + 1, out)] if len(times) else []
