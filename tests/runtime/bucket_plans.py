@@ -217,6 +217,10 @@ PLANS |= {
     "some of maps at events": lambda a, b: collected(
         a, "each", of_maps=qre.rel().filter(col("value") > 0), kernel="generated"
     ),
+    "the most of maps at ticks": lambda a, b: collected(
+        a, "each", ticks=True, of_maps=qre.rel().max(), kernel="generated"
+    ),
+    "how many are in maps at ticks": lambda a, b: collected(a, "each", ticks=True, of_maps=qre.rel().count()),
     "a map once": lambda a, b: collected(a, "once"),
     "maps at ticks": lambda a, b: collected(a, "each", ticks=True),
     "maps at ticks until the next": lambda a, b: collected(a, "each", ticks=True, lives="until_next"),

@@ -142,8 +142,7 @@ class Evaluator:
     ) -> tuple[I64, pa.RecordBatch, Callable[[], I64]]:
         """(times, output rows, numbers of their answers), for events in order and ticks between them."""
         if ticks is not None and isinstance(self.stage, CollectStage) and self.stage.takes_ticks(len(le)):
-            maps = self.stage.collect_ticked(batch, le, np.searchsorted(le, ticks, side="left"))
-            self.gone = self.stage.gone
+            maps, _ = self.ticked_maps(batch, le, ticks)
             if not self.ops:
                 sizes = np.diff(np.append(maps.starts, len(maps.values)))
                 times = np.repeat(ticks[maps.rows], sizes)
@@ -224,6 +223,17 @@ class Evaluator:
         maps = self.stage.collect(batch, le)
         self.gone = self.stage.gone
         return maps
+
+    def ticked_maps(self, batch: pa.RecordBatch, le: I64, ticks: I64) -> tuple[Maps, I64]:
+        """As `maps`, with ticks between the events; and the times of the maps."""
+        assert isinstance(self.stage, CollectStage)
+        if self.stage.takes_ticks(len(le)):
+            maps = self.stage.collect_ticked(batch, le, np.searchsorted(le, ticks, side="left"))
+            self.gone = self.stage.gone
+            return maps, ticks[maps.rows]
+        batch, le = woven(batch, le, ticks)
+        maps = self.maps(batch, le)
+        return maps, le[maps.rows]
 
     def of_maps(self, maps: Maps, batch: pa.RecordBatch, count: int) -> tuple[I64, pa.RecordBatch]:
         """(row, output row) of what the query makes of maps."""

@@ -26,11 +26,11 @@ from caesura.kernels.hashing import I64
 from caesura.ops.where import Where
 from caesura.plan import Node, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
-from caesura.qre.collect import Maps, core, ends
+from caesura.qre.collect import Maps, anew_at_every_tick, core, ends
 from caesura.qre.columns import asks_for_times
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.inference import value_type
-from caesura.qre.node import Over, columns_of
+from caesura.qre.node import Over, OverEachKey, columns_of
 from caesura.qre.operator import QueryOperator
 from caesura.qre.outputs import columns, flat
 from caesura.qre.query import Combine, MapCollect, Query
@@ -76,13 +76,34 @@ class PartsOfMaps(OverSynchronised):
     """
 
     def output_schema(self) -> pa.Schema:
-        return pa.schema([pa.field(MAP, pa.int64()), pa.field(ENTRY, pa.bool_()), *super().output_schema()])
+        return _with_number(super().output_schema())
 
     def operator(self) -> Operator:
         return PartsOperator(self)
 
     def describe(self) -> str:
         return f"parts of maps: {super().describe()}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartsAtTicks(OverEachKey):
+    """The same for a map that comes at every tick and begins anew; MAP is the time of the tick.
+
+    A bucket has the ticks from its first event on, so some bucket has each tick of the whole stream.
+    """
+
+    def output_schema(self) -> pa.Schema:
+        return _with_number(super().output_schema())
+
+    def operator(self) -> Operator:
+        return TickedPartsOperator(self)
+
+    def describe(self) -> str:
+        return f"parts of maps: {super().describe()}"
+
+
+def _with_number(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([pa.field(MAP, pa.int64()), pa.field(ENTRY, pa.bool_()), *schema])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,21 +122,28 @@ class OverParts(Over):
 
 def spread(node: Over) -> Over | None:
     """The same maps, a part of each in every bucket; None where they come by ticks, or have to meet."""
-    if node.lives != "point" or node.every is not None or len(node.inputs) != 1:
-        return None
     query = _inner(node.query)
     found = core(query)
-    if found is None or columns_of(found[0].by) is None or asks_for_times(found[0].sync) or ends(*found):
+    if node.lives != "point" or found is None or columns_of(found[0].by) is None:
         return None
-    if query is not node.query and not Evaluator(node.query, kernel=node.kernel).collects:
+    made = query is not node.query
+    if made and not Evaluator(node.query, kernel=node.kernel).collects:
         return None
     own = {f.name: getattr(node, f.name) for f in fields(node) if f.name not in ("inputs", "query")}
     (source,) = node.inputs
-    synced = Where(inputs=(source,), predicate=found[0].sync, place=node.place)
-    if query is node.query:
-        return OverSynchronised(inputs=(source, synced), query=query, **own)
-    parts = PartsOfMaps(inputs=(source, synced), query=query, **own)
-    return OverParts(inputs=(parts,), **(own | {"query": node.query, "order_by": ()}))
+    parts: Over
+    if node.every is not None:
+        if not made or not anew_at_every_tick(*found):
+            return None
+        parts = PartsAtTicks(inputs=(source,), query=query, **own)
+    else:
+        if asks_for_times(found[0].sync) or ends(*found):
+            return None
+        synced = Where(inputs=(source,), predicate=found[0].sync, place=node.place)
+        if not made:
+            return OverSynchronised(inputs=(source, synced), query=query, **own)
+        parts = PartsOfMaps(inputs=(source, synced), query=query, **own)
+    return OverParts(inputs=(parts,), **(own | {"query": node.query, "order_by": (), "every": None}))
 
 
 def _inner(query: Query) -> Query:
@@ -174,18 +202,9 @@ class PartsOperator(SynchronisedOperator):
         self._changed = True
         maps = self.evaluator.maps(batch, le)
         self._note()
-        if len(maps.rows) == 0:
-            return []
-        sizes = np.diff(np.append(maps.starts, len(maps.values)))
-        numbers = self._maps + np.arange(len(sizes))
-        self._maps += len(sizes)
-        kept = [*maps.keys.columns, *flat(maps.values, _map_type(self.node.query).value).columns]
-        padded = [pa.concat_arrays([pa.nulls(len(sizes), c.type), c]) for c in kept]
-        entry = np.repeat([False, True], [len(sizes), len(maps.values)])
-        number = np.append(numbers, np.repeat(numbers, sizes))
-        times = np.append(le[maps.rows], np.repeat(le[maps.rows], sizes))
-        made = [pa.array(number), pa.array(entry), *padded]
-        return [Page(times, times + 1, pa.RecordBatch.from_arrays(made, schema=self.node.schema))]
+        numbers = self._maps + np.arange(len(maps.rows))
+        self._maps += len(numbers)
+        return _parts(self.node, maps, le[maps.rows], numbers)
 
     def meta(self) -> dict[str, Any]:
         return {**super().meta(), "maps": self._maps}
@@ -193,6 +212,33 @@ class PartsOperator(SynchronisedOperator):
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._maps = meta["maps"]
+
+
+class TickedPartsOperator(QueryOperator):
+    """The parts of maps that come at ticks."""
+
+    def _read(self, batch: pa.RecordBatch, le: I64, end: int) -> list[Item]:
+        assert self.weaver is not None
+        ticks = self.weaver.due(end, le)
+        if len(le) == 0 and len(ticks) == 0:
+            return []
+        self._changed = True
+        maps, times = self.evaluator.ticked_maps(batch, le, ticks)
+        self._note()
+        return _parts(self.node, maps, times, times)
+
+
+def _parts(node: Over, maps: Maps, times: I64, numbers: I64) -> list[Item]:
+    """A row for each map, and one for each entry."""
+    if len(times) == 0:
+        return []
+    sizes = np.diff(np.append(maps.starts, len(maps.values)))
+    kept = [*maps.keys.columns, *flat(maps.values, _map_type(node.query).value).columns]
+    padded = [pa.concat_arrays([pa.nulls(len(sizes), c.type), c]) for c in kept]
+    entry = np.repeat([False, True], [len(sizes), len(maps.values)])
+    number, le = (np.append(a, np.repeat(a, sizes)) for a in (numbers, times))
+    made = [pa.array(number), pa.array(entry), *padded]
+    return [Page(le, le + 1, pa.RecordBatch.from_arrays(made, schema=node.schema))]
 
 
 class UnitingOperator(QueryOperator):
