@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from caesura import qre
 from caesura.expr import col
+from caesura.qre import paper
 from caesura.qre.relations import RelOp, rel
 from caesura.qre.segments import Entries, aggregated
 from caesura.qre.types import MapOf, Scalar
@@ -50,3 +52,10 @@ def test_aggregates_of_columns_are_those_of_maps(shape: str, kind: pa.DataType) 
 def test_values_that_are_no_numbers_are_left_to_the_operation() -> None:
     entries = Entries(np.array([0]), pa.array([1, 2]), pa.array([float("nan"), 1.0]))
     assert aggregated(rel().max(), entries) is None
+
+
+def test_explain_says_how_an_operation_on_maps_runs() -> None:
+    assert qre.explain(paper.n4(paper.auction_items())).endswith("maps collected, applied to maps by columns")
+    per_item = paper.n4(paper.auction_items()).children()[0]
+    sized = qre.apply(per_item, qre.function(len, returns="bigint"))
+    assert qre.explain(sized).endswith("maps collected, applied to maps in Python")

@@ -38,7 +38,7 @@ from caesura.qre.oracle import UNDEFINED
 from caesura.qre.outputs import as_rows, flat, output_schema
 from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, walk
 from caesura.qre.scalar import Closure
-from caesura.qre.segments import Entries, aggregated
+from caesura.qre.segments import Entries, aggregated, by_columns
 from caesura.qre.sketch_stage import Kernel, SketchStage, sketched
 from caesura.qre.stage import Stage
 from caesura.qre.types import MapOf, Record, to_arrow
@@ -259,6 +259,11 @@ class Evaluator:
         got = aggregated(self.query.op, entries)
         return None if got is None else got.cast(to_arrow(value_type(self.query)))
 
+    def _applying(self) -> str:
+        query, stage = self.query, self.stage
+        one = len(self.ops) == 1 and isinstance(stage, CollectStage) and len(stage.by) == 1
+        return "by columns" if one and isinstance(query, Combine) and by_columns(query.op) else "in Python"
+
     def _map_type(self) -> MapOf:
         t = value_type(self.query)
         assert isinstance(t, MapOf)
@@ -391,7 +396,7 @@ class Evaluator:
         maps = ", maps collected" if isinstance(self.stage, CollectStage) else ""
         if isinstance(self.stage, NestedStage):
             maps = f", {_many(len(self.stage.inner), 'map')} inside"
-        applied = ", applied to maps in Python" if self.ops else ""
+        applied = f", applied to maps {self._applying()}" if self.ops else ""
         return f"{kind}: {', '.join(parts)}{maps}{applied}"
 
 

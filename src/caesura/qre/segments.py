@@ -84,9 +84,22 @@ class Entries:
         )
 
 
+def by_columns(op: Operation) -> bool:
+    """Whether an operation on maps is an aggregate that can be had of their columns."""
+    if not isinstance(op, RelOp) or op.verb not in ("count", "best", "min", "max", "sum", "avg"):
+        return False
+    while op.verb != "rel":
+        if not isinstance(op.op, ExprOp | None):
+            return False
+        op = op.sources[0]
+        if op.verb not in ("filter", "map_values", "rel"):
+            return False
+    return True
+
+
 def aggregated(op: Operation, entries: Entries) -> pa.Array | None:
     """The aggregate of each map; None where only Python will do."""
-    if not isinstance(op, RelOp) or op.verb not in ("count", "best", "min", "max", "sum", "avg"):
+    if not isinstance(op, RelOp) or not by_columns(op):
         return None
     some = _shaped(op.sources[0], entries)
     if some is None:
