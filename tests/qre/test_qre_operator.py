@@ -17,6 +17,7 @@ from caesura.plan.cut import cut
 from caesura.qre import paper
 from caesura.qre.query import Query
 from caesura.runtime import Query as Running
+from caesura.runtime.cluster import Cluster
 
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
 ITEMS = qre.items(SCHEMA)
@@ -276,3 +277,21 @@ def test_synchronisation_items_go_to_every_bucket_and_keyed_items_to_their_own()
     assert sorted(routes) == ["a copy to every bucket", "by id"]
     once = cut({"out": qre.over(source, maps)}, 3)
     assert [a.route() for s in once.stages for a in s.arrivals] == ["all to one bucket"]
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 3, 5])
+def test_a_tick_that_no_bucket_has_is_put_in_where_maps_are_united(buckets: int) -> None:
+    rows = [{"t": 7 if key < 4 else 29, "id": key} for key in range(5)]
+    source = cz.from_rows(rows, time="t").node
+    of = qre.items(source.schema, ticks=True)
+    own, end = qre.atom(~qre.TICK, 1, items=of), qre.match(qre.TICK, items=of)
+    body = qre.split(qre.iter1(own, qre.sum()), end, op=col("_0"))
+    maps = qre.iter_last(qre.map_collect(qre.TICK, "id", body, every=qre.letter(qre.TICK)))
+    node = qre.over(source, qre.apply(maps, qre.rel().count()), ticks_every=5)
+    cluster = Cluster({"out": node}, buckets)
+    cluster.run(every=2)
+    got = History.of(cluster.items["out"], node.schema)
+    drawn = (
+        " LE RE | value |\n 10 11 | 4 | +\n 15 16 | 0 | +\n 20 21 | 0 | +\n 25 26 | 0 | +\n 30 31 | 1 | +\n"
+    )
+    assert got == History.of(parse(drawn, node.schema), node.schema)

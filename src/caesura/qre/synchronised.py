@@ -35,6 +35,7 @@ from caesura.qre.operator import QueryOperator
 from caesura.qre.outputs import columns, flat
 from caesura.qre.query import Combine, MapCollect, Query
 from caesura.qre.types import MapOf, Record
+from caesura.qre.weaving import Weaver
 
 MAP, ENTRY = "map #", "entry"
 
@@ -89,7 +90,8 @@ class PartsOfMaps(OverSynchronised):
 class PartsAtTicks(OverEachKey):
     """The same for a map that comes at every tick and begins anew; MAP is the time of the tick.
 
-    A bucket has the ticks from its first event on, so some bucket has each tick of the whole stream.
+    A bucket has the ticks from its first event on and, at the end of the stream, up to its last; where no
+    bucket has a tick, the maps there are empty, and it is put in when they are united.
     """
 
     def output_schema(self) -> pa.Schema:
@@ -143,7 +145,7 @@ def spread(node: Over) -> Over | None:
         if not made:
             return OverSynchronised(inputs=(source, synced), query=query, **own)
         parts = PartsOfMaps(inputs=(source, synced), query=query, **own)
-    return OverParts(inputs=(parts,), **(own | {"query": node.query, "order_by": (), "every": None}))
+    return OverParts(inputs=(parts,), **(own | {"query": node.query, "order_by": ()}))
 
 
 def _inner(query: Query) -> Query:
@@ -248,16 +250,25 @@ class UnitingOperator(QueryOperator):
         if len(le) == 0:
             return []
         number, entry = batch.column(0).to_numpy(), batch.column(1).to_numpy(zero_copy_only=False)
-        _, first = np.unique(number, return_index=True)
+        numbers, first = np.unique(number, return_index=True)
+        times = le[first]
+        if self.weaver is not None:
+            numbers = times = self._without_gaps(numbers, self.weaver)
         entries = batch.filter(pa.array(entry))
-        starts = np.searchsorted(number[entry], number[first])
+        starts = np.searchsorted(number[entry], numbers)
         value = _map_type(_inner(self.node.query)).value
         keys = batch.num_columns - len(columns(value))
         kept = entries.columns[keys:]
         values = kept[0]
         if isinstance(value, Record):
             values = pa.StructArray.from_arrays(kept, names=[n for n, _ in value.fields])
-        maps = Maps(np.arange(len(first)), starts, entries.select(list(range(2, keys))), values)
-        rows, out = self.evaluator.of_maps(maps, batch, len(first))
-        times = le[first[rows]]
-        return [Page(times, times + 1, out)] if len(times) else []
+        maps = Maps(np.arange(len(numbers)), starts, entries.select(list(range(2, keys))), values)
+        rows, out = self.evaluator.of_maps(maps, batch, len(numbers))
+        self._changed = True
+        return [Page(times[rows], times[rows] + 1, out)] if len(rows) else []
+
+    def _without_gaps(self, ticks: I64, weaver: Weaver) -> I64:
+        """All ticks from the last that was read to the last of these."""
+        first = int(ticks[0]) if weaver.next is None else weaver.next
+        weaver.next = int(ticks[-1]) + weaver.every
+        return np.arange(first, weaver.next, weaver.every)
