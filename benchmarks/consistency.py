@@ -279,8 +279,7 @@ def settled(rows: int, count: int) -> int:
     query = joins(a, b, count).query(claims=cz.tokens())
     while query.step():
         query.take("out")
-    pace: Pace = query.claiming.pace  # type: ignore[union-attr]
-    return pace.base
+    return int(query.claiming.tuner.pace.base)  # type: ignore[union-attr]
 
 
 # -- the bank ---------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ tokens rarer, not dearer: the period is lowered to what the measurements allow w
 raised to what half of them ask for.
 
 A token between two batches of a source cuts no page; it passes alone, and is timed alone. One inside a batch
-costs what it is to work on two pages instead of one. Where that is too dear, the period is whole batches.
+costs what it is to work on two pages instead of one. Where two in a batch are too dear, the period is whole
+batches.
 
 >>> pace = Pace()
 >>> for k in range(80):
@@ -28,7 +29,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from math import inf, sqrt
+from math import sqrt
 from statistics import median
 
 LEAST, MOST = 16, 1 << 17
@@ -42,7 +43,7 @@ PLAIN, DEAR = 1.3, 2.5
 """A probe has so many tokens that it takes more than the first, and less than the second times as long."""
 CALM = 6
 """When settled there is a probe in so many powers of two of stretches."""
-PATIENCE = 0.25
+PATIENCE = 0.05
 """A token comes after so many seconds of the clock, however few events there were."""
 
 
@@ -138,8 +139,11 @@ class Pace:
             self._probe = seen
             return
         self._due -= 1
+        if self._alone and self.base > self.grain > 0:
+            self._events.append(max(seen.work - median(self._alone) * seen.tokens, seen.work / 2))
         before, probe, self._before, self._probe = self._before, self._probe, seen, None
         if probe is None or before is None:
+            self._come_down()
             return
         self._due = (1 << min(self._calm, CALM)) - 1
         self._measure(Seen((before.tokens + seen.tokens) / 2, (before.work + seen.work) / 2), probe)
@@ -163,16 +167,30 @@ class Pace:
             self._decide()
             self._aim_probes()
 
+    @property
+    def _aim(self) -> float:
+        """The share that is left to tokens; probes take theirs."""
+        return self.share / (1.0 + (CLOSER - 1) / (1 << CALM))
+
+    @property
+    def _whole(self) -> float:
+        """The least period of whole batches; the one that there is, where too little is known."""
+        if min(len(self._alone), len(self._events)) < FEW:
+            return self.base
+        return max(self.grain, surely(self._alone) / median(self._events) / self._aim)
+
+    def _come_down(self) -> None:
+        """Takes fewer batches where tokens between them are known to be cheap."""
+        if self.base > self.grain > 0 and self.base > 1.1 * (least := max(self._whole, self._held)):
+            self._move(least)
+
     def _decide(self) -> None:
         """Takes the least period that tokens inside of batches allow, or else whole batches."""
-        aim = self.share / (1.0 + (CLOSER - 1) / (1 << CALM))  # probes take their part of the share
         seen = (PLAIN - 1.0) * self._probe_at  # a probe tells of no cost below this
-        least, safe = median(self._tokens) / aim, max(surely(self._tokens), seen) / aim
+        least, safe = median(self._tokens) / self._aim, max(surely(self._tokens), seen) / self._aim
         if self.grain:
-            whole = inf
-            if self._alone:
-                whole = max(self.grain, median(self._alone) / median(self._events) / aim)
-            least, safe = min(least, whole), min(safe, whole)
+            whole = self._whole
+            least, safe = (p if p <= self.grain / 2 else whole for p in (least, safe))
         least, safe = max(least, self._held), max(safe, self._held)
         if self.base < least:
             self._move(least)

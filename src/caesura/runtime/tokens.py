@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from caesura.consistency import Claim, Prefix, Synchronised, Tokens
-from caesura.consistency.pace import Pace
 from caesura.consistency.reading import ClaimedReader
 from caesura.consistency.token import Marks, is_token, merged_tokens, number_of, prefix_of, token
 from caesura.errors import StreamError
@@ -27,6 +26,7 @@ from caesura.runtime.emitter import Emitter
 from caesura.runtime.feedback import snapshot_of
 from caesura.runtime.graph import Cell
 from caesura.runtime.publish import Subscribed
+from caesura.runtime.tuner import Tuner
 from caesura.runtime.views import View
 
 SLICE = 4096
@@ -50,7 +50,9 @@ class TokenClaims(Claiming):
         self._followed = 0
         self.roots = [e for e in self.emitters.values() if e.root]
         self._shared = not isinstance(mode, Tokens) or mode.sync_group == "query"
-        self.pace = Pace() if isinstance(mode, Tokens) and mode.tuned else None
+        self.tuner: Tuner | None = None
+        if isinstance(mode, Tokens) and mode.tuned:
+            self.tuner = Tuner(lambda: list(self.emitters.values()), 1 if self._shared else len(self.roots))
         self._times: list[int] = []
         """The times t that the sources have agreed on."""
         self._finished = False
@@ -71,18 +73,27 @@ class TokenClaims(Claiming):
             return None
         if isinstance(self.mode, Synchronised):
             return SLICE
-        every = self.pace.every if self.pace is not None else self.mode.every
+        every = self._every
         return None if every is None else max(1, every - emitter.since)
+
+    @property
+    def _every(self) -> int | None:
+        """The period now; that of the tuner is of all sources together."""
+        if self.tuner is not None:
+            return self.tuner.every
+        return self.mode.every if isinstance(self.mode, Tokens) else None
 
     def turn(self, reader: Reader, emitter: Emitter) -> None:
         self._claimed_before(emitter)
+        if self.tuner is not None:
+            self.tuner.turn(emitter)
         room = self._room(emitter)
         if room is not None and self._carries(reader):
             self._read_whole(reader, emitter, room)
             return
         raw = self.read(reader, emitter, room)
         if raw is not None:
-            emitter.since += raw.batch.num_rows
+            self._count(emitter, raw.batch.num_rows)
         self._claimed_before(emitter)
         self._place(emitter)
 
@@ -102,18 +113,20 @@ class TokenClaims(Claiming):
             return
         rows, before = raw.batch.num_rows, emitter.offsets.get(raw.lane, 0)
         self.note(reader, emitter, raw)
-        every = (self.pace.every if self.pace is not None else None) or self._every or rows
-        cuts = list(range(room, rows, every))
+        cuts = list(range(room, rows, self._every or rows))
+        if self.tuner is not None and self.tuner.batch(rows):
+            cuts = []
         items = reader.cell.guarded(reader.ingress.raw, raw)
         if cuts and before <= raw.offset:
             items = self._marked(reader, emitter, items, raw.lane, [raw.offset + c for c in cuts])
         self.let_in(emitter, items)
-        emitter.since = emitter.since + rows if not cuts else rows - cuts[-1]
+        self._count(emitter, rows if not cuts else rows - cuts[-1])
         self._place(emitter)
 
-    @property
-    def _every(self) -> int | None:
-        return self.mode.every if isinstance(self.mode, Tokens) else None
+    def _count(self, emitter: Emitter, rows: int) -> None:
+        """Counts events towards the next token; the tuner counts those of all sources."""
+        for each in self.emitters.values() if self.tuner is not None and self._shared else (emitter,):
+            each.since += rows
 
     def _marked(
         self, reader: Reader, emitter: Emitter, items: list[Item], lane: int, cuts: list[int]
@@ -133,9 +146,6 @@ class TokenClaims(Claiming):
             number = self._next_number(emitter)
             tokens.append(token(number, {emitter.label: prefix}))
             emitter.tokens = number
-            if self.pace is not None:
-                events = sum(e.rows for e in self.emitters.values()) + position
-                self.pace.put(number, events, time.perf_counter())
             self._others(emitter)
         if place is None:
             return [*tokens, *items]
@@ -162,7 +172,7 @@ class TokenClaims(Claiming):
             return
         self.let_in(emitter, [item])
         if isinstance(item, Page):
-            emitter.since += len(item)
+            self._count(emitter, len(item))
         self._place(emitter)
 
     def let_in(self, emitter: Emitter, items: list[Item]) -> None:
@@ -178,9 +188,9 @@ class TokenClaims(Claiming):
         """Puts in a token where it is time to."""
         if self.followed or self._led or isinstance(self.mode, Synchronised):
             return
-        every = self.pace.every if self.pace is not None else self._every
+        every = self._every
         due = every is not None and emitter.since >= every
-        if due or self._due():
+        if (due or self._due()) and not (self.tuner is not None and self.tuner.defers(emitter)):
             self._last = time.perf_counter()
             self._put(emitter, self._next_number(emitter))
             self._others(emitter)
@@ -188,6 +198,8 @@ class TokenClaims(Claiming):
     def _due(self) -> bool:
         """Whether the clock says that it is time for a token."""
         period = self.mode.period if isinstance(self.mode, Tokens) else None
+        if self.tuner is not None:
+            period = self.tuner.patience
         return period is not None and (time.perf_counter() - self._last) * 1e6 >= period
 
     def _claimed_before(self, emitter: Emitter) -> None:
@@ -223,8 +235,6 @@ class TokenClaims(Claiming):
         self.rounds = max(self.rounds, number)
         if self.mode.saves and emitter.cell is not None:
             self._save(number, emitter.cell)
-        if self.pace is not None:
-            self.pace.put(number, sum(e.rows for e in self.emitters.values()), time.perf_counter())
         emitter.push(token(number, {**emitter.behind, emitter.label: emitter.prefix()}, at))
 
     def _synchronise(self) -> None:
@@ -298,8 +308,8 @@ class TokenClaims(Claiming):
         whole = merged_tokens([came for _, came in there.values()])
         output = {name: rows for name, (rows, _) in there.items()}
         made = self.claim(number, prefix_of(whole), output, whole.noted("time"))
-        if self.pace is not None:
-            self.pace.out(number, time.perf_counter(), time.process_time())
+        if self.tuner is not None:
+            self.tuner.out(number, self.rounds)
         if self.mode.saves:
             chunks = self._barriers.pop(number)
             self.saved.append((made, {**chunks, **self._own(made)}))
@@ -308,6 +318,11 @@ class TokenClaims(Claiming):
         if isinstance(self.mode, Tokens) and self.mode.period is not None and self._due() and self.ahead:
             self._last = time.perf_counter()
             self.round()
+            return True
+        if self.tuner is not None and (emitter := self.tuner.quiet(self.rounds)) is not None:
+            self._last = time.perf_counter()
+            self._put(emitter, self._next_number(emitter))
+            self._others(emitter)
             return True
         if super().pull():
             return True
