@@ -142,8 +142,8 @@ class Pace:
         if self._alone and self.base > self.grain > 0:
             self._events.append(max(seen.work - median(self._alone) * seen.tokens, seen.work / 2))
         before, probe, self._before, self._probe = self._before, self._probe, seen, None
+        self._come_down()
         if probe is None or before is None:
-            self._come_down()
             return
         self._due = (1 << min(self._calm, CALM)) - 1
         self._measure(Seen((before.tokens + seen.tokens) / 2, (before.work + seen.work) / 2), probe)
@@ -165,6 +165,8 @@ class Pace:
         self._ratios.append(ratio)
         if len(self._tokens) >= FEW:
             self._decide()
+            self._aim_probes()
+        elif len(self._tokens) == FEW // 2 + 1 and max(self._ratios) < PLAIN:
             self._aim_probes()
 
     @property

@@ -25,8 +25,8 @@ DEEP = 8
 class Moment:
     """Where a query stood, on the clock and in work of its thread."""
 
-    now: float = field(default_factory=time.perf_counter)
-    work: float = field(default_factory=time.thread_time)
+    now: float = field(default_factory=lambda: time.perf_counter())
+    work: float = field(default_factory=lambda: time.thread_time())
     thread: int = field(default_factory=threading.get_ident)
     rows: int = 0
     rounds: int = 0
