@@ -5,7 +5,7 @@ none. Active are the sources of the item that set the row off; the others are pa
 leave one call of one step, so they share the active ones.
 
 >>> a = Labels({0: np.array([1, 2])}, frozenset({0}))
->>> pair = a.met(np.array([0, 1]), {1: np.array([7, 7])})
+>>> pair = a.met(np.array([0, 1]), {1: np.array([7, 6])}, np.array([0, 0]))
 >>> pair.cols[1].tolist(), sorted(pair.active), pair.least
 ([7, 7], [0], {0: 1})
 """
@@ -18,10 +18,20 @@ from functools import cached_property
 
 import numpy as np
 
-from caesura.kernels.hashing import I64
+from caesura.events.columns import taken
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, frozen
 
 Vector = dict[int, int]
 """Source to item number."""
+
+
+@kernel
+def greater(some: I64, rows: I64, stored: I64, links: I64, out: I64) -> None:
+    """Of each pair the greater label."""
+    for i in range(len(rows)):
+        mine, other = some[rows[i]], stored[links[i]]
+        out[i] = mine if mine > other else other
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ class Labels:
         self.__dict__["least"], self.__dict__["most"] = least, most
 
     def take(self, rows: I64) -> Labels:
-        return Labels({k: col[rows] for k, col in self.cols.items()}, self.active, self.floor)
+        return Labels({k: taken(col, rows) for k, col in self.cols.items()}, self.active, self.floor)
 
     def slice(self, start: int, length: int) -> Labels:
         end = start + length
@@ -74,9 +84,15 @@ class Labels:
             floor = {k: min(o.least[k] for o in all_of if k in o.least) for k in self.active}
         return Labels(cols, self.active, floor)
 
-    def met(self, rows: I64, others: Mapping[int, I64]) -> Labels:
+    def met(self, rows: I64, stored: Mapping[int, I64], links: I64) -> Labels:
         """The labels of rows that met stored ones: the component-wise maximum; active as here."""
-        cols = {k: col[rows] for k, col in self.cols.items()}
-        for k, col in others.items():
-            cols[k] = np.maximum(cols[k], col) if k in cols else col
+        cols = {}
+        for k in sorted({*self.cols, *stored}):
+            if k not in stored:
+                cols[k] = taken(self.cols[k], rows)
+            elif k not in self.cols:
+                cols[k] = taken(stored[k], links)
+            else:
+                cols[k] = np.empty(len(rows), np.int64)
+                greater(frozen(self.cols[k]), frozen(rows), frozen(stored[k]), frozen(links), cols[k])
         return Labels(cols, self.active, self.floor)

@@ -125,7 +125,7 @@ class JoinOperator(Operator):
         both = self._paired(port, mine, link)
         met = Page.of(both, le=le, re=re, re_new=new if page.re_new is not None else None)
         if isinstance(page.tags, Labels):
-            met = replace(met, tags=page.tags.met(row, other.labels(link)))
+            met = replace(met, tags=page.tags.met(row, other.labels(), link))
         return self._tested(met)
 
     def _tested(self, met: Page) -> Page:

@@ -64,9 +64,9 @@ class Side:
         fields = {**self.rows.dtypes, **{f"label{k}": np.dtype(np.int64) for k in sources}}
         self.rows = RowState(fields, self.schema)
 
-    def labels(self, rows: I64) -> dict[int, I64]:
-        """The labels of stored rows by source."""
-        return {k: self.rows.get(f"label{k}")[rows] for k in self.sources}
+    def labels(self) -> dict[int, I64]:
+        """The labels of all stored rows by source."""
+        return {k: self.rows.get(f"label{k}") for k in self.sources}
 
     def key_ids(self, payload: pa.RecordBatch) -> tuple[U64, U64]:
         """The identity of each row's key; a key with a null in it equals none of the other side's."""
