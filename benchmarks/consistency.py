@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import importlib
-import sys
 import time
 import tracemalloc
 from collections import Counter
@@ -23,6 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 import caesura as cz
+from benchmarks import consistency_plots as plots
+from benchmarks.consistency_bank import bank
 from benchmarks.report import Report
 from caesura import Stream, col
 from caesura.consistency import Mode
@@ -35,7 +35,8 @@ from caesura.runtime import LongestQueue, Query
 KEYS = 5000
 WINDOW = 5000
 BLOCK = 65_536
-PERIODS = (1, 3, 10, 30, 100, 250, 1000, 3000, 10_000)
+PERIODS = (1, 3, 10, 30, 100, 250, 1000, 3000, 10_000, 30_000, 100_000)
+"""The paper's end at 10,000."""
 
 
 def table(rows: int, seed: int, keys: str) -> pa.Table:
@@ -103,9 +104,9 @@ def histogram(report: Report, rows: int) -> None:
                 f"distance, page {page}, {keys}", states=len(some) + 1, median=int(median(some or [0]))
             )
             for low in sorted(bins):
-                report.add(
-                    f"    {low:>6} .. {max(0, low * 10 - 1):<8}", count=bins[low], bar=bar(bins[low], some)
-                )
+                where = f"    {low:>6} .. {max(0, low * 10 - 1):<8}"
+                more = {"low": low, "page": page, "keys": keys}
+                report.add(where, count=bins[low], bar=bar(bins[low], some), **more)
 
 
 def bar(count: int, of: list[Any], width: int = 40) -> str:
@@ -151,32 +152,36 @@ class Fed:
         return time.process_time() - begun
 
 
-def u_curve(report: Report, rows: int, runs: int) -> None:
+def u_curve(report: Report, rows: int, runs: int, keys: str) -> None:
     """Latency, distance and cumulative latency over the period, at half of what the query can take."""
-    whole = Fed()
+    whole = Fed(keys)
     alone = median([whole.section(BLOCK) for _ in range(12)][2:]) / BLOCK
     rate = 0.5 / alone
     measured: dict[int, float] = {}
     for every in PERIODS:
-        some = [cumulative(every, rate, rows) for _ in range(runs)]
+        some = [cumulative(every, rate, rows, keys) for _ in range(runs)]
         most, mean, cost = (median([s[i] for s in some]) for i in range(3))
         measured[every] = mean + every / rate
+        share = cost / alone - 1
         report.add(
-            f"period {every}",
+            f"period {every}, {keys}",
+            every=every,
             max_ms=round(most * 1e3, 2),
             mean_ms=round(mean * 1e3, 2),
             distance_ms=round(1e3 * every / rate, 2),
             cumulative_ms=round(1e3 * measured[every], 2),
-            cost=f"{100 * (cost / alone - 1):+.0f} %",
+            cost=f"{100 * share:+.0f} %",
         )
-    pace = tuned(rate)
-    report.add("tuned period", period=pace.base, cumulative_ms=round(1e3 * pace.base * (1 / rate + alone), 2))
-    report.add("best of those measured", period=min(measured, key=lambda n: measured[n]))
+    pace = tuned(rate, keys)
+    here = median([sum(cumulative(pace.base, rate, rows, keys)[1:2]) for _ in range(runs)])
+    at = {"period": pace.base, "cumulative_ms": round(1e3 * (here + pace.base / rate), 2)}
+    report.add(f"tuned, {keys}", **at)
+    report.add(f"least of those measured, {keys}", period=min(measured, key=lambda n: measured[n]))
 
 
-def cumulative(every: int, rate: float, rows: int) -> tuple[float, float, float]:
+def cumulative(every: int, rate: float, rows: int, keys: str) -> tuple[float, float, float]:
     """(worst, mean latency of a token, work per event): work is measured, events come at a rate."""
-    fed = Fed()
+    fed = Fed(keys)
     fed.section(2 * WINDOW)
     now = free = total = worst = spent = 0.0
     count = max(8, min(400, rows // every))
@@ -188,11 +193,11 @@ def cumulative(every: int, rate: float, rows: int) -> tuple[float, float, float]
     return worst, total / count, spent / (count * every)
 
 
-def tuned(rate: float) -> Pace:
+def tuned(rate: float, keys: str) -> Pace:
     """Where the tuner settles on this query at this rate."""
-    pace, fed = Pace(every=8192), Fed()
+    pace, fed = Pace(), Fed(keys)
     fed.section(2 * WINDOW)
-    for _ in range(40):
+    for _ in range(60):
         events = pace.every
         pace.section(events, busy=fed.section(events), rate=rate)
     return pace
@@ -203,17 +208,19 @@ def tuned(rate: float) -> Pace:
 
 def drive(query: Query) -> list[float]:
     """Runs a query; gives the seconds of work from each batch that enters to the last of its output."""
-    latencies, begun = [], time.process_time()
-    going = True
-    while going:
-        idle = not query.graph.ready()
-        if idle:
-            now = time.process_time()
-            latencies.append(now - begun)
-            begun = now
-        going = query.step()
-        if idle:
-            query.take("out")
+    latencies, pull = [], query._pull
+    begun = time.process_time()
+
+    def pulled() -> bool:
+        nonlocal begun
+        now = time.process_time()
+        latencies.append(now - begun)
+        begun = now
+        query.take("out")
+        return pull()
+
+    query._pull = pulled  # type: ignore[method-assign]
+    query.run()
     return latencies[1:] or [0.0]
 
 
@@ -221,9 +228,12 @@ def ran(rows: int, count: int, mode: Mode | None, page: int = BLOCK) -> tuple[fl
     """(seconds of work, mean latency of a batch) of one run."""
     query = joins(*streams(rows, page), count).query(claims=mode)
     gc.collect()
+    gc.disable()
     begun = time.process_time()
     latencies = drive(query)
-    return time.process_time() - begun, sum(latencies) / len(latencies)
+    spent = time.process_time() - begun
+    gc.enable()
+    return spent, sum(latencies) / len(latencies)
 
 
 def peak(work: Callable[[], object]) -> float:
@@ -235,9 +245,9 @@ def peak(work: Callable[[], object]) -> float:
 
 
 def costs(report: Report, rows: int, pairs: int, page: int) -> None:
-    """Each mode against none, in interleaved pairs, for one to four joins."""
+    """Each mode against none, in interleaved pairs whose order alternates, for one to four joins."""
     for count in (1, 2, 3, 4):
-        every = settled(rows, count)
+        every = settled(8 * rows, count, page)
         modes: dict[str, Mode | None] = {
             "none": None,
             "heeding": cz.heeding(),
@@ -245,80 +255,78 @@ def costs(report: Report, rows: int, pairs: int, page: int) -> None:
             "tokens": cz.tokens(every=every),
         }
         runs: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
-        for _ in range(pairs):
-            for name, mode in modes.items():
-                runs[name].append(ran(rows, count, mode, page))
+        for mode in modes.values():
+            ran(rows, count, mode, page)
+        for turn in range(pairs):
+            for name in list(modes) if turn % 2 == 0 else list(modes)[::-1]:
+                runs[name].append(ran(rows, count, modes[name], page))
         for name, mode in modes.items():
-            work = [w for w, _ in runs[name]]
             memory = peak(lambda m=mode, n=count: ran(rows, n, m, page))
-            more: dict[str, object] = {"latency_ms": round(1e3 * median(t for _, t in runs[name]), 1)}
+            more: dict[str, object] = {"latency_ms": round(1e3 * median(t for _, t in runs[name]), 2)}
             ratio = None
             if name != "none":
-                shares = [w / base for (w, _), (base, _) in zip(runs[name], runs["none"], strict=True)]
+                against = list(zip(runs[name], runs["none"], strict=True))
+                shares = [one[0] / base[0] for one, base in against]
                 more["cost"] = interval(shares)
-                more["latency"] = interval(
-                    [t / base for (_, t), (_, base) in zip(runs[name], runs["none"], strict=True)]
-                )
+                more["latency"] = interval([one[1] / base[1] for one, base in against])
                 ratio = {"none": 1 / median(shares)}
             if name == "tokens":
                 more["period"] = every
             label = f"{count} joins, {name}, page {page}"
-            report.add(label, 2 * rows / median(work), ratio, memory_mb=round(memory, 1), **more)
+            rate = 2 * rows / median(w for w, _ in runs[name])
+            report.add(label, rate, ratio, memory_mb=round(memory, 1), **more)
 
 
 def interval(shares: list[float]) -> str:
-    """The median of ratios as a cost, with the middle 80 %."""
-    some = sorted(shares)
-    low, high = some[len(some) // 10], some[-1 - len(some) // 10]
-    return f"{100 * (median(some) - 1):+.1f} % [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}]"
+    """The median of ratios as a cost, and where it lies with 90 % certainty (bootstrap)."""
+    some, rng = np.array(shares), np.random.default_rng(1)
+    again = np.median(some[rng.integers(0, len(some), (2000, len(some)))], axis=1)
+    low, high = np.quantile(again, [0.05, 0.95])
+    return f"{100 * (median(shares) - 1):+.1f} % [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}]"
 
 
-def settled(rows: int, count: int) -> int:
+# -- where the period settles -----------------------------------------------------------------------------
+
+
+def settled(rows: int, count: int, page: int = BLOCK) -> int:
     """The period that the tuner ends with on a source that gives as fast as it can."""
-    a, b = streams(rows, 65_536)
-    query = joins(a, b, count).query(claims=cz.tokens())
+    query = joins(*streams(rows, page), count).query(claims=cz.tokens())
     while query.step():
         query.take("out")
     return int(query.claiming.tuner.pace.base)  # type: ignore[union-attr]
 
 
-# -- the bank ---------------------------------------------------------------------------------------------
-
-
-def bank(report: Report, count: int) -> None:
-    """All views of the bank-transfer test; every claim against the query from scratch, by DuckDB."""
-    root = Path(__file__).parents[1]
-    sys.path[:0] = [str(root / "examples" / "bank"), str(root / "tests" / "consistency")]
-    oracle_of = importlib.import_module("bank_oracle")
-    given = oracle_of.bank.transactions(count, cancelled=0.02)
-    begun = time.process_time()
-    done = oracle_of.bank.views(oracle_of.bank.read(given)).run(claims=cz.tokens(every=max(1, count // 5)))
-    spent = time.process_time() - begun
-    oracle, wrong = oracle_of.Bank(given), 0
-    for claim in done.claims:
-        wrong += sum(oracle.differences(claim.prefix["read"].offsets.get(0, 0), done.at(claim)).values())
-    small = oracle_of.bank.views(oracle_of.bank.read(oracle_of.bank.transactions(150), batch_size=1))
-    seen = small.eager()
-    report.add("bank, 6 views", len(given) / spent, claims=len(done.claims), wrong_rows=wrong)
-    report.add("bank without claims", states=seen.states, wrong_states=seen.wrong)
+def tuner(report: Report, rows: int, runs: int) -> None:
+    """The same data again and again: how far apart the periods are that it settles on."""
+    for page, some in ((BLOCK, 8 * rows), (256, rows)):
+        for count in (1, 3):
+            found = sorted(settled(some, count, page) for _ in range(runs))
+            spread = {"least": found[0], "median": int(median(found)), "most": found[-1]}
+            report.add(f"settles, {count} joins, page {page}", runs=runs, **spread)
 
 
 def main(args: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks consistency", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON line per measurement")
-    parser.add_argument("--full", action="store_true", help="as long as the paper's runs: 15 pairs, 5 runs")
-    parser.add_argument("--only", choices=("histogram", "u", "costs", "bank"), help="one part")
+    parser.add_argument("--full", action="store_true", help="longer runs, small pages too, 10 M transactions")
+    parts = ("histogram", "u", "costs", "tuner", "bank")
+    parser.add_argument("--only", choices=parts, help="one part")
+    parser.add_argument("--plots", type=Path, help="a folder for the paper's figures as HTML")
     given = parser.parse_args(args)
-    report = Report("consistency", given.json)
-    full = given.full
+    report, full = Report("consistency", given.json), given.full
     joins(*streams(10, 10), 3).run()  # compiles
     if given.only in (None, "histogram"):
         histogram(report, 10_000 if full else 4000)
     if given.only in (None, "u"):
-        u_curve(report, 400_000 if full else 60_000, 5 if full else 1)
+        for keys in ("uniform", "synchronised"):
+            u_curve(report, 200_000 if full else 40_000, 5, keys)
     if given.only in (None, "costs"):
-        costs(report, 400_000 if full else 150_000, 15 if full else 3, BLOCK)
+        costs(report, 400_000 if full else 200_000, 31 if full else 15, BLOCK)
         if full:
             costs(report, 20_000, 15, 256)
+    if given.only in (None, "tuner"):
+        tuner(report, 200_000, 10 if full else 4)
     if given.only in (None, "bank"):
         bank(report, 10_000_000 if full else 200_000)
+    if given.plots is not None:
+        plots.write(report.rows, given.plots)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from caesura.events import History
@@ -50,16 +51,20 @@ class Bank:
 
     def __init__(self, table: pa.Table, delay: int = bank.DELAY) -> None:
         self.delay = delay
-        given = table.append_column("place", pa.array(range(len(table))))
+        given = table.append_column("place", pa.array(np.arange(len(table))))
         if "kind" not in given.column_names:
             given = given.append_column("kind", pa.array(["+"] * len(given)))
         self.db = duckdb.connect()
         self.db.register("raw", given)
         self.db.execute("create temp table given as select * from raw")
 
+    def prefix(self, rows: int) -> None:
+        """Lets the views be those of the first rows."""
+        self.db.execute(TABLES.format(rows=rows, delay=self.delay, lives=bank.LIVES))
+
     def differences(self, rows: int, states: Mapping[str, History]) -> dict[str, int]:
         """Per view how many rows its state and the query on the first rows do not share."""
-        self.db.execute(TABLES.format(rows=rows, delay=self.delay, lives=bank.LIVES))
+        self.prefix(rows)
         found = {}
         for name, sql in VIEWS.items():
             state = states[name].table()
@@ -70,6 +75,6 @@ class Bank:
 
     def views(self, rows: int) -> dict[str, Counter[Any]]:
         """Every view on the first rows."""
-        self.db.execute(TABLES.format(rows=rows, delay=self.delay, lives=bank.LIVES))
+        self.prefix(rows)
         found = {name: self.db.execute(sql).fetchall() for name, sql in VIEWS.items()}
         return {name: Counter((r[0], r[1], tuple(r[2:])) for r in some) for name, some in found.items()}

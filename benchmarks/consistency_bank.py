@@ -1,0 +1,118 @@
+"""The bank-transfer test at any size: every claimed state of six views against SQL on the claimed prefix.
+
+A state of ten million rows is compared by its count and the sum of its rows' hashes, both kept up to date
+from the changes that leave; DuckDB hashes both sides. A sum that is equal by chance is one in 2^64.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import resource
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+import caesura as cz
+from benchmarks.report import Report
+from caesura.consistency.token import is_token, number_of
+from caesura.events import Item, Page
+from caesura.events.page import KEPT
+from caesura.kernels.hashing import I64, Mask
+
+State = tuple[int, int]
+"""How many rows, and the sum of their hashes."""
+
+
+def names(count: int) -> str:
+    return ", ".join(f"c{i}" for i in range(count))
+
+
+@dataclass
+class Folded:
+    """The states of all views, from their changes, at each claim."""
+
+    db: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+    now: dict[str, State] = field(default_factory=dict)
+    at: dict[int, dict[str, State]] = field(default_factory=dict)
+
+    def take(self, view: str, items: list[Item]) -> None:
+        for item in items:
+            if isinstance(item, Page):
+                if not item.settled:
+                    self._change(view, item)
+            elif is_token(item):
+                self.at.setdefault(number_of(item), {})[view] = self.now.get(view, (0, 0))
+
+    def _change(self, view: str, page: Page) -> None:
+        """Inserts count; a retract takes its row away and puts the shorter one in its place."""
+        new = np.full(len(page), KEPT) if page.re_new is None else page.re_new
+        self._add(view, page.le, page.re, page.payload, new == KEPT, 1)
+        if page.re_new is not None:
+            self._add(view, page.le, page.re, page.payload, new != KEPT, -1)
+            self._add(view, page.le, new, page.payload, (new != KEPT) & (new > page.le), 1)
+
+    def _add(self, view: str, le: I64, re: I64, payload: pa.RecordBatch, mask: Mask, sign: int) -> None:
+        columns = [pa.array(le), pa.array(re), *payload.columns]
+        rows = pa.Table.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
+        self.db.register("changes", rows.filter(pa.array(mask)))
+        count, total = self.now.get(view, (0, 0))
+        more = summed(self.db, "changes", len(columns))
+        self.now[view] = (count + sign * more[0], total + sign * more[1])
+
+
+def summed(db: duckdb.DuckDBPyConnection, relation: str, columns: int) -> State:
+    """Count and sum of hashes of a relation."""
+    query = f"select count(*), coalesce(sum(hash({names(columns)})::hugeint), 0) from {relation}"
+    count, total = db.execute(query).fetchall()[0]
+    return int(count), int(total)
+
+
+def from_scratch(oracle: Any, sql: dict[str, str], rows: int) -> dict[str, State]:
+    """Every view on the first rows, by SQL."""
+    oracle.prefix(rows)
+    found = {}
+    for name, query in sql.items():
+        width = len(oracle.db.execute(f"select * from ({query}) limit 0").description)
+        found[name] = summed(oracle.db, f"({query}) state({names(width)})", width)
+    return found
+
+
+def bank(report: Report, count: int) -> None:
+    """All views of the bank-transfer test; every claim against the query from scratch, by DuckDB."""
+    root = Path(__file__).parents[1]
+    sys.path[:0] = [str(root / "examples" / "bank"), str(root / "tests" / "consistency")]
+    oracles = importlib.import_module("bank_oracle")
+    given = oracles.bank.transactions(count, cancelled=0.02)
+    pipe = oracles.bank.views(oracles.bank.read(given))
+    query = pipe.query(claims=cz.tokens(every=max(1, count // 5)))
+    folded, spent, going = Folded(), 0.0, True
+    while going:
+        begun = time.process_time()
+        for _ in range(64):
+            going = query.step()
+        spent += time.process_time() - begun
+        for view in pipe.views:
+            folded.take(view, query.take(view))
+    claims = list(query.claims)
+    del query
+    gc.collect()
+    oracle, wrong = oracles.Bank(given), 0
+    for claim in claims:
+        wanted = from_scratch(oracle, oracles.VIEWS, claim.prefix["read"].offsets.get(0, 0))
+        wrong += sum(folded.at[claim.number][view] != wanted[view] for view in wanted)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    case = f"bank, {count} transactions, 6 views"
+    rows = sum(state[0] for state in folded.now.values())
+    states = len(claims) * len(pipe.views)
+    more = {"claims": len(claims), "states": states, "wrong_states": wrong, "rows_in_the_end": rows}
+    report.add(case, len(given) / spent, **more, peak_mb=round(memory))
+    small = oracles.bank.views(oracles.bank.read(oracles.bank.transactions(150), batch_size=1))
+    seen = small.eager()
+    report.add("bank without claims", states=seen.states, wrong_states=seen.wrong)
