@@ -206,34 +206,54 @@ def tuned(rate: float, keys: str) -> Pace:
 # -- what it costs ----------------------------------------------------------------------------------------
 
 
-def drive(query: Query) -> list[float]:
-    """Runs a query; gives the seconds of work from each batch that enters to the last of its output."""
-    latencies, pull = [], query._pull
-    begun = time.process_time()
+class Driven:
+    """A query that is run batch by batch."""
 
-    def pulled() -> bool:
-        nonlocal begun
-        now = time.process_time()
-        latencies.append(now - begun)
-        begun = now
-        query.take("out")
-        return pull()
+    def __init__(self, query: Query) -> None:
+        self.query, self.over = query, False
+        self.took: list[float] = []
+        self._may, self._pull = False, query._pull
+        query._pull = self._pulled  # type: ignore[method-assign]
 
-    query._pull = pulled  # type: ignore[method-assign]
-    query.run()
-    return latencies[1:] or [0.0]
+    def _pulled(self) -> bool:
+        if not self._may:
+            return False
+        self._may = False
+        self.over = not self._pull()
+        return not self.over
+
+    def batch(self) -> None:
+        """One batch from where it enters to the last of its output."""
+        self._may = True
+        begun = time.process_time()
+        self.query.run()
+        self.took.append(time.process_time() - begun)
+        self.query.take("out")
 
 
-def ran(rows: int, count: int, mode: Mode | None, page: int = BLOCK) -> tuple[float, float]:
-    """(seconds of work, mean latency of a batch) of one run."""
-    query = joins(*streams(rows, page), count).query(claims=mode)
+def ran(
+    rows: int, count: int, modes: dict[str, Mode | None], page: int, seed: int = 0
+) -> dict[str, tuple[float, float]]:
+    """By mode, (seconds of work, mean latency of a batch); all modes side by side, batch by batch.
+
+    A batch for which one of them took far longer than usual, against the others, is left out for all.
+    """
+    tables, rng = streams(rows, page), np.random.default_rng(seed)
+    some = {name: Driven(joins(*tables, count).query(claims=mode)) for name, mode in modes.items()}
     gc.collect()
     gc.disable()
-    begun = time.process_time()
-    latencies = drive(query)
-    spent = time.process_time() - begun
+    while not all(one.over for one in some.values()):
+        for name in rng.permutation(list(some)):
+            if not some[name].over:
+                some[name].batch()
     gc.enable()
-    return spent, sum(latencies) / len(latencies)
+    batches = 2 * -(-rows // page)
+    took = np.array([one.took[:batches] for one in some.values()])
+    against = took / took.min(axis=0)
+    calm = (against < 1.4 * np.median(against, axis=1, keepdims=True)).all(axis=0)
+    means = took[:, calm].mean(axis=1)
+    rest = [sum(one.took[batches:]) for one in some.values()]
+    return {n: (m * batches + r, m) for n, m, r in zip(some, means.tolist(), rest, strict=True)}
 
 
 def peak(work: Callable[[], object]) -> float:
@@ -245,7 +265,7 @@ def peak(work: Callable[[], object]) -> float:
 
 
 def costs(report: Report, rows: int, pairs: int, page: int) -> None:
-    """Each mode against none, in interleaved pairs whose order alternates, for one to four joins."""
+    """Each mode against none, batch by batch side by side in random order, for one to four joins."""
     for count in (1, 2, 3, 4):
         every = settled(8 * rows, count, page)
         modes: dict[str, Mode | None] = {
@@ -255,13 +275,12 @@ def costs(report: Report, rows: int, pairs: int, page: int) -> None:
             "tokens": cz.tokens(every=every),
         }
         runs: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
-        for mode in modes.values():
-            ran(rows, count, mode, page)
+        ran(rows, count, modes, page)
         for turn in range(pairs):
-            for name in list(modes) if turn % 2 == 0 else list(modes)[::-1]:
-                runs[name].append(ran(rows, count, modes[name], page))
+            for name, took in ran(rows, count, modes, page, turn).items():
+                runs[name].append(took)
         for name, mode in modes.items():
-            memory = peak(lambda m=mode, n=count: ran(rows, n, m, page))
+            memory = peak(lambda m=mode, n=count: ran(rows, n, {"alone": m}, page))
             more: dict[str, object] = {"latency_ms": round(1e3 * median(t for _, t in runs[name]), 2)}
             ratio = None
             if name != "none":

@@ -198,7 +198,7 @@ class TokenClaims(Claiming):
     def _due(self) -> bool:
         """Whether the clock says that it is time for a token."""
         period = self.mode.period if isinstance(self.mode, Tokens) else None
-        if self.tuner is not None:
+        if self.tuner is not None and any(e.since for e in self.emitters.values()):
             period = self.tuner.patience
         return period is not None and (time.perf_counter() - self._last) * 1e6 >= period
 
