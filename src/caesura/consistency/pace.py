@@ -39,7 +39,7 @@ FEW, MANY = 5, 21
 """How many measurements a decision needs, and how many are remembered."""
 CLOSER = 8
 """How many times as many tokens a probe has at first, and when the period has settled."""
-PLAIN, DEAR = 1.3, 2.5
+PLAIN, DEAR = 1.2, 1.8
 """A probe has so many tokens that it takes more than the first, and less than the second times as long."""
 CALM = 6
 """When settled there is a probe in so many powers of two of stretches."""
@@ -219,7 +219,7 @@ class Pace:
         if self._calm >= CALM:
             at = self.base // CLOSER
         elif ratio < PLAIN:
-            at //= 4
+            at //= 2 if ratio > 1.05 else 4
         elif ratio > DEAR:
             at *= 2
         at = max(1, min(at, self.base // CLOSER))
