@@ -35,7 +35,7 @@ from caesura.runtime import LongestQueue, Query
 KEYS = 5000
 WINDOW = 5000
 BLOCK = 65_536
-PERIODS = (1, 3, 10, 30, 100, 250, 1000, 3000, 10_000, 30_000)
+PERIODS = (1, 3, 10, 30, 100, 250, 1000, 3000, 10_000, 30_000, 100_000)
 """The paper's end at 10,000."""
 
 
@@ -191,7 +191,7 @@ def cumulative(every: int, rate: float, rows: int, keys: str) -> tuple[float, fl
     fed = Fed(keys)
     fed.section(2 * WINDOW)
     now = free = total = worst = spent = 0.0
-    count = max(8, min(150, rows // every))
+    count = max(8, min(100, rows // every))
     for _ in range(count):
         work = fed.section(every)
         now += every / rate
@@ -344,8 +344,8 @@ def main(args: list[str]) -> None:
     if given.only in (None, "histogram"):
         histogram(report, 10_000 if full else 4000)
     if given.only in (None, "u"):
-        for keys in ("uniform", "synchronised"):
-            u_curve(report, 200_000 if full else 40_000, 5, keys)
+        for keys, runs in (("uniform", 5), ("synchronised", 5 if full else 1)):
+            u_curve(report, 200_000 if full else 40_000, runs, keys)
     if given.only in (None, "costs"):
         costs(report, 400_000 if full else 200_000, 31 if full else 15, BLOCK)
         if full:
