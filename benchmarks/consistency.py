@@ -126,21 +126,33 @@ class Fed:
         self.query = joins(a, b, 3).query(claims=mode or cz.tokens(every=1 << 40))
         self.keys = keys
         self.at = 0
-        self._block: dict[str, pa.RecordBatch] = {}
+        self._blocks: dict[int, dict[str, pa.RecordBatch]] = {}
+
+    def _make(self, block: int) -> None:
+        """Draws the events of a block, and forgets those before."""
+        if block not in self._blocks:
+            self._blocks = {n: made for n, made in self._blocks.items() if n >= self.at // BLOCK}
+            self._blocks[block] = {
+                label: table(BLOCK, 100 * block + seed, self.keys).combine_chunks().to_batches()[0]
+                for seed, label in enumerate("ab")
+            }
 
     def section(self, events: int) -> float:
         """Seconds of work for so many events of each stream and a token."""
-        begun = time.process_time()
         end = self.at + events
+        for block in range(self.at // BLOCK, -(-end // BLOCK)):
+            self._make(block)
+        begun = time.process_time()
         while self.at < end:
             block, place = divmod(self.at, BLOCK)
             size = min(end - self.at, BLOCK - place)
-            for seed, label in enumerate("ab"):
-                if place == 0:
-                    part = table(BLOCK, 100 * block + seed, self.keys).combine_chunks().to_batches()[0]
-                    self._block[label] = part.select(["id", "x", "y"])
+            for label in "ab":
                 start = np.arange(self.at, self.at + size)
-                page = Page(start, start + WINDOW, self._block[label].slice(place, size))
+                page = Page(
+                    start,
+                    start + WINDOW,
+                    self._blocks[block][label].slice(place, size).select(["id", "x", "y"]),
+                )
                 self.query.feed(label, page)
             self.at += size
             if self.at % BLOCK == 0:
@@ -162,9 +174,9 @@ def u_curve(report: Report, rows: int, runs: int, keys: str) -> None:
     for every in PERIODS:
         some, shares = [], []
         for _ in range(runs):
-            beside = whole.section(BLOCK)
+            beside = cumulative(BLOCK, rate, rows, keys)[2]  # as fresh as the one it is held against
             some.append(cumulative(every, rate, rows, keys))
-            shares.append(2 * BLOCK * some[-1][2] / (beside + whole.section(BLOCK)) - 1)
+            shares.append(some[-1][2] / beside - 1)
         most, mean = (median([s[i] for s in some]) for i in range(2))
         measured[every] = mean + every / rate
         share = cheap[every] = median(shares)
@@ -189,7 +201,8 @@ def u_curve(report: Report, rows: int, runs: int, keys: str) -> None:
 def cumulative(every: int, rate: float, rows: int, keys: str) -> tuple[float, float, float]:
     """(worst, mean latency of a token, work per event): work is measured, events come at a rate."""
     fed = Fed(keys)
-    fed.section(2 * WINDOW)
+    for _ in range(2):
+        fed.section(BLOCK)
     now = free = total = worst = spent = 0.0
     count = max(8, min(100, rows // every))
     for _ in range(count):
