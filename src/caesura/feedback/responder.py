@@ -31,6 +31,7 @@ from caesura.punctuation import (
 
 STANDING = "standing"
 WITHDRAWN = "withdrawn"
+SENT = "sent up"
 MOST = 4096
 """So many patterns a step listens to; what comes beyond is not taken."""
 
@@ -286,7 +287,7 @@ class Responder:
             return
         if standing:
             self.said[port].append(pattern)
-        self._count("sent up")
+        self._count(SENT)
         self.up.append((port, assumed(pattern, standing=standing)))
 
     # Withdrawal.

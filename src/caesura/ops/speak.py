@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ from caesura.plan import (
     Properties,
     Said,
     Translation,
+    Unsaid,
     definite,
     row_rule,
     shown,
@@ -107,16 +109,22 @@ class Instrumented(Operator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         first = self.node.every - 1 - self._seen % self.node.every
         self._seen += len(page)
-        rows = np.arange(first, len(page), self.node.every)
-        if len(rows) and self.node.tells == "upstream":
-            some = page if len(rows) == len(page) else page.take(rows)
-            self.up += [(0, Punctuation(p, Intent.ASSUMED)) for p in self._patterns(some)]
+        if first < len(page) and self.node.tells == "upstream":
+            some = page
+            if self.node.every > 1:
+                some = page.take(np.arange(first, len(page), self.node.every))
+            if self.node.pattern is not None:
+                self.up.append((0, Punctuation(self.node.pattern, Intent.ASSUMED)))
+            else:
+                last = int(np.maximum.reduce(some.le))
+                self.unsaid.append(Unsaid(0, last, partial(self._words, some)))
         return [page]
+
+    def _words(self, page: Page) -> list[Punctuation]:
+        return [Punctuation(p, Intent.ASSUMED) for p in self._patterns(page)]
 
     def _patterns(self, page: Page) -> list[Pattern]:
         """What is said of these rows. Nobody listens between two rows of a page, so it is said together."""
-        if self.node.pattern is not None:
-            return [self.node.pattern]
         names = self.node.columns
         if len(names) == 1 and pa.types.is_integer(page.schema.field(names[0]).type):
             whole = page.payload.column(names[0])

@@ -48,7 +48,7 @@ class Translation:
         return Translation(mapping, lifetimes or Kept(), known)
 
     @cached_property
-    def _same(self) -> frozenset[str]:
+    def same(self) -> frozenset[str]:
         """The attributes that read the same over the input."""
         starts = {LE} if isinstance(self.lifetimes, Kept) else set()
         if self.lifetimes.back(ANY, ANY, points=self.known.points) != {}:
@@ -57,7 +57,7 @@ class Translation:
 
     def up(self, pattern: Pattern) -> Pattern | None:
         """The input rows whose every output matches; None where there is no saying."""
-        if RE not in pattern and self._same.issuperset(pattern.attributes):
+        if RE not in pattern and self.same.issuperset(pattern.attributes):
             return pattern
         payload = Pattern(**{n: v for n, v in pattern.items() if n not in (LE, RE)})
         mapped = self.mapping.up(payload)

@@ -8,7 +8,7 @@ beyond its own state.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +23,17 @@ from caesura.punctuation import Alignment, Intent, Pattern, Promises, Punctuatio
 
 Up = tuple[int, Punctuation]
 """A message for the operator behind an input port."""
+OVERTAKEN = "overtaken while it waited"
+"""What is counted of messages that can save nothing any more when their turn comes; they go no further."""
+
+
+class Unsaid(NamedTuple):
+    """What a step would say, put into words only if it is still news when the next page comes."""
+
+    port: int
+    last: int
+    """The latest start that it speaks of: punctuation beyond it leaves nothing to be said."""
+    words: Callable[[], Iterable[Punctuation]]
 
 
 class GivenUp(NamedTuple):
@@ -73,6 +84,8 @@ class Operator:
         self.counters = Counters()
         self.up: list[Up] = []
         """Messages for the operators above; the runtime takes them when a call is done."""
+        self.unsaid: list[Unsaid] = []
+        """What the operators above are told before anyone takes the next page, if it still matters then."""
         self.watched: list[Pattern] = []
         """Results that are given up as soon as they match, because they never cease to."""
         self.crossed: list[Pattern] = []
@@ -142,12 +155,22 @@ class Operator:
         before = known.cti
         if not known.add(item.pattern):
             return ()
+        if self.unsaid:
+            self._overtake(port, known.cti)
         items = list(self.definite(port, item.pattern))
         if known.cti > before and item.pattern != Pattern.before(known.cti):
             items += self.definite(port, Pattern.before(known.cti))  # several together speak of all
         if known.cti > before:
             items += self.progressed(port)
         return items
+
+    def _overtake(self, port: int, cti: int) -> None:
+        """Keeps to itself what punctuation has made old news."""
+        left = [some for some in self.unsaid if some.port != port or some.last >= cti]
+        if len(left) < len(self.unsaid):
+            told = self.counters.feedback
+            told[OVERTAKEN] = told.get(OVERTAKEN, 0) + len(self.unsaid) - len(left)
+            self.unsaid = left
 
     def progressed(self, port: int) -> list[Item]:
         """What a loop is told when an input from outside it has come further."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -17,16 +18,17 @@ from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page, concat
 from caesura.feedback.guard import covered
-from caesura.feedback.responder import WITHDRAWN, Heard, Responder
+from caesura.feedback.responder import SENT, WITHDRAWN, Heard, Responder
 from caesura.kernels.hashing import Mask
 from caesura.plan import FeedbackRule, Node, Operator
 from caesura.plan.explain import Given, carried
-from caesura.plan.feedback import as_definite
+from caesura.plan.feedback import RE, as_definite
+from caesura.plan.operator import OVERTAKEN
 from caesura.punctuation import INFINITY, Intent, Pattern, Promises, Punctuation
 
 T = TypeVar("T")
-OVERTAKEN = "overtaken while it waited"
-"""What is counted of messages that can save nothing any more when their turn comes; they go no further."""
+NOT_TOLD = "told nobody"
+"""What is counted of messages at a step that neither acts on them nor sends them on."""
 
 
 @dataclass(eq=False)
@@ -49,8 +51,8 @@ class Edge:
     """What is wanted first of what waits."""
     moved: int = 0
     """Rows that were taken before others on account of that."""
-    inner: bool = False
-    """Whether a cell stands above, to hear messages."""
+    source: Cell | None = None
+    """The cell that stands above, to hear messages."""
     patient: bool = False
     """Whether the cell above answers by rules: what it is told then waits for the next page."""
 
@@ -67,7 +69,7 @@ class Edge:
     @property
     def urgent(self) -> bool:
         """Whether a message waits here that must be heard at once."""
-        return bool(self.up) and self.inner and not (self.patient and all(map(can_wait, self.up)))
+        return bool(self.up) and self.source is not None and not (self.patient and all(map(can_wait, self.up)))
 
     def overtook(self, message: Punctuation) -> bool:
         """Whether punctuation has come by that covers what a message below it speaks of."""
@@ -194,7 +196,39 @@ class Cell:
 
     @property
     def has_control(self) -> bool:
-        return any(edge.up for edge in self.outputs)
+        """Whether a message waits to be heard here."""
+        return any(e.up or (e.target is not None and e.target.operator.unsaid) for e in self.outputs)
+
+    @cached_property
+    def relayed(self) -> frozenset[str]:
+        """The attributes whose patterns this step only hands on, as they are; none where it does more."""
+        rules = self.node.feedback() or ()
+        alone = len(self._consumers()) == 1 == len(self.inputs) and len(rules) == 1
+        if self.node.switches.exploit or not alone or rules[0].means != "rows" or rules[0].ports[0] is None:
+            return frozenset()
+        return rules[0].ports[0].same - {RE}
+
+    def relays(self, message: Punctuation) -> bool:
+        """Whether a message changes nothing here: it is not acted on, and reads the same above."""
+        if self.responder is not None or not can_wait(message):
+            return False
+        names = message.pattern.attributes
+        return bool(names) and self.relayed.issuperset(names)
+
+    def relay(self, message: Punctuation) -> None:
+        """Hands a message up, at once past all steps that do nothing else with it."""
+        cell = self
+        while True:
+            told = cell.operator.counters.feedback
+            if not cell.node.switches.propagate:
+                told[NOT_TOLD] = told.get(NOT_TOLD, 0) + 1
+                return
+            told[SENT] = told.get(SENT, 0) + 1
+            edge = cell.inputs[0]
+            if edge.source is None or not edge.source.relays(message):
+                edge.up.append(message)
+                return
+            cell = edge.source
 
     def hear(self) -> None:
         """Takes the messages from below, and passes on what the operator sends further up."""
@@ -205,7 +239,10 @@ class Cell:
                     told = self.operator.counters.feedback
                     told[OVERTAKEN] = told.get(OVERTAKEN, 0) + 1
                     continue
-                self.upward(message, f"edge {number}")
+                if self.relays(message):
+                    self.relay(message)
+                else:
+                    self.upward(message, f"edge {number}")
 
     def upward(self, message: Punctuation, branch: str = "") -> None:
         """Takes a message from one consumer."""
@@ -293,6 +330,12 @@ class Cell:
             for item in self.operator.around:
                 self.around.push(item)
             self.operator.around.clear()
+
+    def utter(self) -> None:
+        """Puts into words what the operator has left unsaid, for those above."""
+        unsaid, self.operator.unsaid = self.operator.unsaid, []
+        for some in unsaid:
+            self.inputs[some.port].up.extend(some.words())
 
     def work(self, port: int) -> None:
         """Takes one item: control first, so that a message reaches the operator before the next page."""
@@ -416,6 +459,7 @@ class Graph:
         self.cells: list[Cell] = []
         self.edges: list[Edge] = []
         self._by_depth: list[Edge] = []
+        self._bottom_up: list[Cell] = []
         self.aligns = False
         """Whether tokens flow, and steps wait for them."""
 
@@ -427,7 +471,7 @@ class Graph:
     def connect(self, source: Cell, target: Cell, port: int, *, back: bool = False) -> Edge:
         """An edge from a cell to another's port; ``back`` marks the one that closes a cycle."""
         edge = self.open(target, port, back=back)
-        edge.inner, edge.patient = True, source.node.feedback() is not None
+        edge.source, edge.patient = source, source.node.feedback() is not None
         source.outputs.append(edge)
         if not back:
             target.depth = max(target.depth, source.depth + 1)
@@ -444,6 +488,13 @@ class Graph:
         target.inputs.append(edge)
         self.edges.append(edge)
         return edge
+
+    @property
+    def bottom_up(self) -> list[Cell]:
+        """The cells, nearest to the outputs first."""
+        if len(self._bottom_up) != len(self.cells):
+            self._bottom_up = sorted(self.cells, key=lambda c: -c.depth)
+        return self._bottom_up
 
     @property
     def urgent(self) -> bool:

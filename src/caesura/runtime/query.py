@@ -69,7 +69,8 @@ class Query:
     ) -> None:
         self._listens = listens
         """Whether feedback is heeded; a run without it shows what it changes."""
-        self._waiting = False  # whether messages wait for the next page
+        self._speaking: list[Cell] = []
+        """Steps that have said something, which is heard before the next page is taken."""
         self._unused = set(unused)
         """Inputs that may be fed although no output needs them."""
         self.graph = Graph(capacity)
@@ -233,11 +234,11 @@ class Query:
             return self._pull()
         target = edge.target
         assert target is not None
-        if self._waiting and isinstance(edge.items[0], Page):
-            self._hear()
+        if self._speaking and isinstance(edge.items[0], Page):
+            self._attend()
         target.work(edge.port)
-        if any(above.up and above.inner for above in target.inputs):
-            self._waiting = True
+        if target.operator.unsaid or any(above.up and above.source for above in target.inputs):
+            self._speaking.append(target)
             if self.claiming is not None or any(above.urgent for above in target.inputs):
                 self._hear()
         if self.claiming is not None:
@@ -251,22 +252,33 @@ class Query:
         ready = self.graph.ready()
         return None if not ready else self.schedule.pick(ready) if len(ready) > 1 else ready[0]
 
+    def _attend(self) -> None:
+        """Lets messages climb that wait for the next page, if any is left."""
+        for cell in self._speaking:
+            if cell.operator.unsaid or any(above.up for above in cell.inputs):
+                self._hear()
+                return
+        self._speaking.clear()
+
     def listen(self) -> None:
         """Lets messages climb that wait for the next page."""
-        if self._waiting or any(cell.has_control for cell in self.graph.cells):
+        if any(cell.has_control for cell in self.graph.cells):
             self._hear()
 
     def _hear(self) -> None:
         """Lets waiting messages climb, nearest to the outputs first."""
-        self._waiting = False
+        self._speaking.clear()
+        for cell in self.graph.cells:
+            if cell.operator.unsaid:
+                cell.utter()
         if not self._listens:
             for edge in self.graph.edges:
                 edge.up.clear()
             return
         if any(m.noted(WITHDRAWN) for edge in self.graph.edges for m in edge.up):
             note_losses(self.graph.cells)
-        for cell in sorted(self.graph.cells, key=lambda c: -c.depth):
-            if cell.has_control:
+        for cell in self.graph.bottom_up:
+            if any(edge.up for edge in cell.outputs):
                 cell.hear()
         if any(cell.demanded for cell in self.graph.cells):
             self._give_now()
@@ -280,6 +292,8 @@ class Query:
             while (edge := self._next()) is not None:
                 assert edge.target is not None
                 edge.target.work(edge.port)
+                if edge.target.operator.unsaid:
+                    self._speaking.append(edge.target)
             for pattern in patterns:
                 cell.send(cell.guarded(cell.operator.demand, pattern))
 
