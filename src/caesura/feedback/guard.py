@@ -32,6 +32,8 @@ from caesura.punctuation import INFINITY, MIN_TIME, TIME, Pattern, Promises, lt
 
 FEW = 8
 """From so many patterns on they are looked up together."""
+MANY = 16
+"""From so many ends of stretches of time on, those that have passed are let go before the rest."""
 
 
 def to_promise(pattern: Pattern) -> Pattern:
@@ -64,8 +66,8 @@ def overtaken(promises: Promises, pattern: Pattern) -> bool:
     """
     if promises.cti == INFINITY:
         return True
-    times = pattern[TIME].intervals
-    if times and times[-1].hi is not None and times[-1].hi < promises.cti:
+    last = pattern[TIME].last
+    if last is not None and last < promises.cti:
         return True
     named = set(pattern.attributes)
     return any(named.issuperset(p.attributes) for p in promises.others()) and promises.covers(pattern)
@@ -73,16 +75,27 @@ def overtaken(promises: Promises, pattern: Pattern) -> bool:
 
 def covered(promises: Promises, pattern: Pattern) -> bool:
     """Whether punctuation covers a feedback pattern, as far as that is cheap to see."""
-    starts = pattern[LE].intervals
-    if starts and starts[-1].hi is not None and starts[-1].hi < promises.cti:
+    last = pattern[LE].last
+    if last is not None and last < promises.cti:
         return True
     return overtaken(promises, to_promise(pattern))
+
+
+def middle_of(pattern: Pattern) -> int | None:
+    """Where half of the times lie behind, of a pattern with many: from there on the earlier ones can go."""
+    cuts = pattern[TIME].cuts
+    return cuts[len(cuts) // 2][0] if len(cuts) >= MANY else None
 
 
 def drop_overtaken(held: Promises, promises: Promises) -> int:
     """Forgets the patterns that punctuation covers; gives how many."""
     gone = [p for p in held.others() if overtaken(promises, p)] if held.size else []
     held.forget(gone)
+    for pattern in held.others() if held.size else ():
+        middle = middle_of(pattern)
+        if middle is not None and middle <= promises.cti:
+            held.forget([pattern])
+            held.add(pattern.replace(TIME, pattern[TIME].minus(lt(promises.cti))))
     if MIN_TIME < held.cti <= promises.cti:
         held.cti = MIN_TIME
         return len(gone) + 1

@@ -14,7 +14,7 @@ from typing import Any
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks
-from caesura.feedback.guard import Guard, drop_overtaken, from_promise, overtaken, to_promise
+from caesura.feedback.guard import Guard, drop_overtaken, from_promise, middle_of, overtaken, to_promise
 from caesura.plan import FeedbackRule, Node, Operator, Up
 from caesura.plan.feedback import LE, RE, Kinds, as_definite, could_go
 from caesura.punctuation import (
@@ -380,8 +380,8 @@ class Responder:
             return False
         if self._reach is None:
             held = [p for g in self.guards.values() for p in g.held.patterns()]
-            ends = [p[TIME].intervals[-1].hi if TIME in p else None for p in held]
-            first = min((end for end in ends if end is not None), default=INFINITY)
+            ends = [end for p in held for end in (p[TIME].last, middle_of(p)) if end is not None]
+            first = min(ends, default=INFINITY)
             self._reach = first, {name for p in held for name in p.attributes}
         first, names = self._reach
         if not names.issuperset(a for a in said.attributes if a != TIME):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -35,7 +36,7 @@ from caesura.plan import (
 )
 from caesura.plan.feedback import check_feedback
 from caesura.plan.samples import sample
-from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, one_of, value
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, Values, one_of, value
 
 Wish = Literal["assumed", "desired", "demanded"]
 
@@ -159,15 +160,17 @@ class Instrumented(Operator):
 
 def _together(name: str, le: I64, numbers: Any) -> list[Pattern]:
     """One pattern for all starts that have the same numbers."""
-    order = np.argsort(le, kind="stable")
-    starts, first = np.unique(le[order], return_index=True)
+    if np.any(le[1:] < le[:-1]):
+        order = np.argsort(le, kind="stable")
+        le, numbers = le[order], numbers[order]
+    first = [0, *(np.flatnonzero(le[1:] > le[:-1]) + 1).tolist(), len(le)]
     alike: dict[bytes, list[int]] = {}
-    for start, part in zip(starts.tolist(), np.split(numbers[order], first[1:]), strict=True):
-        alike.setdefault(np.unique(part).tobytes(), []).append(start)
-    return [
-        Pattern(**{name: one_of(np.frombuffer(same, numbers.dtype).tolist())}, LE=one_of(at))
-        for same, at in alike.items()
-    ]
+    for low, high in pairwise(first):
+        alike.setdefault(numbers[low:high].tobytes(), []).append(int(le[low]))
+    whole: dict[Values, list[int]] = {}
+    for same, at in alike.items():
+        whole.setdefault(one_of(np.frombuffer(same, numbers.dtype).tolist()), []).extend(at)
+    return [Pattern(**{name: values}, LE=one_of(at)) for values, at in whole.items()]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

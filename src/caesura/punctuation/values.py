@@ -96,6 +96,17 @@ class Values:
             yield Interval(lo, lo_closed, hi, hi_closed)
 
     @property
+    def last(self) -> Any:
+        """The greatest integer in it; None where there is none, or no end.
+
+        >>> lt(20).last, ge(20).last
+        (19, None)
+        """
+        if not self.cuts or self.kind != "int" or self.low ^ bool(len(self.cuts) & 1):
+            return None
+        return self.cuts[-1][0] - 1
+
+    @property
     def is_point(self) -> bool:
         """Whether exactly one value is in it (null counts as a value)."""
         if not self.cuts:

@@ -275,7 +275,7 @@ class Query:
             for edge in self.graph.edges:
                 edge.up.clear()
             return
-        if any(m.noted(WITHDRAWN) for edge in self.graph.edges for m in edge.up):
+        if any(m.note and m.noted(WITHDRAWN) for edge in self.graph.edges for m in edge.up):
             note_losses(self.graph.cells)
         for cell in self.graph.bottom_up:
             if any(edge.up for edge in cell.outputs):
