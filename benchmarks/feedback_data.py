@@ -7,10 +7,13 @@ probes report every five minutes, each row with a punctuation of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import csv
 
+import caesura as cz
 from caesura import Stream
 from caesura.events import Item, Page
 from caesura.ops.input import Input
@@ -100,3 +103,25 @@ def _promised(t: int, numbered: bool) -> Iterator[Item]:
 def table_of(items: list[Item]) -> pa.Table:
     """The rows of a stream as one table."""
     return pa.Table.from_batches([item.payload for item in items if isinstance(item, Page)])
+
+
+def write_csv(file: Path, minutes: int, *, behind: int = 0, numbered: bool = False) -> Path:
+    """The sensors' rows and punctuation, one line each, as the thesis' files have them."""
+    tables: list[pa.Table] = []
+    for item in sensors(minutes, numbered=numbered):
+        if isinstance(item, Page):
+            table = pa.Table.from_batches([item.payload]).append_column("at", pa.array(item.le))
+            tables.append(table.append_column("punct", pa.nulls(len(item), pa.string())))
+        else:
+            name = item.pattern.attributes[0]
+            said = f"{name} < {max(0, item.pattern[name].last + 1 - behind)}"
+            empty = {column: pa.nulls(1, pa.int64()) for column in (*SENSOR.names, "at")}
+            tables.append(pa.table({**empty, "punct": [said]}))
+    csv.write_csv(pa.concat_tables(tables), file)
+    return file
+
+
+def csv_stream(file: Path) -> Stream:
+    """Reads what `write_csv` wrote."""
+    schema = SENSOR.append(pa.field("at", pa.int64())).append(pa.field("punct", pa.string()))
+    return cz.read.csv(file, time="at", punctuate=cz.in_data("punct"), schema=schema)

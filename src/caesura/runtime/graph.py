@@ -69,7 +69,9 @@ class Edge:
     @property
     def urgent(self) -> bool:
         """Whether a message waits here that must be heard at once."""
-        return bool(self.up) and self.source is not None and not (self.patient and all(map(can_wait, self.up)))
+        return (
+            bool(self.up) and self.source is not None and not (self.patient and all(map(can_wait, self.up)))
+        )
 
     def overtook(self, message: Punctuation) -> bool:
         """Whether punctuation has come by that covers what a message below it speaks of."""
@@ -183,6 +185,8 @@ class Cell:
     desired: list[Pattern] = field(default_factory=list)
     demanded: list[Pattern] = field(default_factory=list)
     """What is wanted now; the query sees to it from the sources down."""
+    spoke: bool = False
+    """Whether a message was put on an edge that leads here; the query sees that it is heard."""
     watch: Watch | None = None
     carries: bool = field(init=False)
     """Whether tokens may pass as row positions of a page."""
@@ -208,16 +212,13 @@ class Cell:
             return frozenset()
         return rules[0].ports[0].same - {RE}
 
-    def relays(self, message: Punctuation) -> bool:
-        """Whether a message changes nothing here: it is not acted on, and reads the same above."""
-        if self.responder is not None or not can_wait(message):
-            return False
-        names = message.pattern.attributes
-        return bool(names) and self.relayed.issuperset(names)
+    def relays(self, names: tuple[str, ...]) -> bool:
+        """Whether a message on these attributes changes nothing here: not acted on, and the same above."""
+        return self.responder is None and bool(names) and self.relayed.issuperset(names)
 
     def relay(self, message: Punctuation) -> None:
         """Hands a message up, at once past all steps that do nothing else with it."""
-        cell = self
+        cell, names = self, message.pattern.attributes
         while True:
             told = cell.operator.counters.feedback
             if not cell.node.switches.propagate:
@@ -225,7 +226,7 @@ class Cell:
                 return
             told[SENT] = told.get(SENT, 0) + 1
             edge = cell.inputs[0]
-            if edge.source is None or not edge.source.relays(message):
+            if edge.source is None or not edge.source.relays(names):
                 edge.up.append(message)
                 return
             cell = edge.source
@@ -239,7 +240,7 @@ class Cell:
                     told = self.operator.counters.feedback
                     told[OVERTAKEN] = told.get(OVERTAKEN, 0) + 1
                     continue
-                if self.relays(message):
+                if can_wait(message) and self.relays(message.pattern.attributes):
                     self.relay(message)
                 else:
                     self.upward(message, f"edge {number}")
@@ -257,7 +258,7 @@ class Cell:
             return
         for each in self._agreed(message, branch):
             for port, further in self.guarded(self.operator.control, each):
-                self.inputs[port].up.append(further)
+                self.tell(port, further)
         self.speak()
 
     def _wish(self, message: Punctuation, rules: tuple[FeedbackRule, ...]) -> None:
@@ -282,7 +283,7 @@ class Cell:
                 continue
             if message.intent is Intent.DESIRED:
                 _note(self.inputs[port].desired, pattern, gone=gone)
-            self.inputs[port].up.append(replace(message, pattern=pattern))
+            self.tell(port, replace(message, pattern=pattern))
 
     def _agreed(self, message: Punctuation, branch: str) -> list[Punctuation]:
         """What all readers of an output assume, for a step that answers in its own way; a wish is a wish."""
@@ -319,17 +320,22 @@ class Cell:
         self.send(out)
         for port, message in up:
             if port < len(self.inputs):
-                self.inputs[port].up.append(message)
+                self.tell(port, message)
 
     def speak(self) -> None:
         """Puts the operator's own messages on the edges that lead to it."""
         for port, message in self.operator.up:
-            self.inputs[port].up.append(message)
+            self.tell(port, message)
         self.operator.up.clear()
         if self.around is not None and self.operator.around:
             for item in self.operator.around:
                 self.around.push(item)
             self.operator.around.clear()
+
+    def tell(self, port: int, message: Punctuation) -> None:
+        """Puts a message on the edge that leads to a port."""
+        self.inputs[port].up.append(message)
+        self.spoke = True
 
     def utter(self) -> None:
         """Puts into words what the operator has left unsaid, for those above."""
@@ -341,7 +347,19 @@ class Cell:
         """Takes one item: control first, so that a message reaches the operator before the next page."""
         edge = self.inputs[port]
         if isinstance(edge.items[0], Page):
-            self.hear()
+            for below in self.outputs:
+                if below.up:
+                    self.hear()
+                    break
+        if self.responder is None and self.watch is None and not edge.desired:
+            self.send(self.receive(port, edge.items.popleft()))
+        else:
+            self._heedful(port, edge)
+        if self.operator.up or self.operator.around:
+            self.speak()
+
+    def _heedful(self, port: int, edge: Edge) -> None:
+        """Takes one item where feedback or claims are to be thought of."""
         if self.watch is not None and is_token(edge.items[0]):
             tokens = [e.items.popleft() for e in self.inputs if not e.back]
             self.send([self.watch.token(self, [t for t in tokens if is_token(t)])])
@@ -351,7 +369,6 @@ class Cell:
         item = edge.items.popleft()
         items = self.receive(port, item)
         self.send(items if self.watch is None else self.watch.derived(self, item, items))
-        self.speak()
         if self.responder is not None or edge.desired:
             self._follow(edge, item)
 

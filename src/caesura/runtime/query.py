@@ -237,7 +237,8 @@ class Query:
         if self._speaking and isinstance(edge.items[0], Page):
             self._attend()
         target.work(edge.port)
-        if target.operator.unsaid or any(above.up and above.source for above in target.inputs):
+        if target.spoke or target.operator.unsaid:
+            target.spoke = False
             self._speaking.append(target)
             if self.claiming is not None or any(above.urgent for above in target.inputs):
                 self._hear()
