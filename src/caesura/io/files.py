@@ -27,7 +27,7 @@ from caesura.events.types import plain_type
 from caesura.io.clock import to_ticks
 from caesura.io.pruning import Pruning
 from caesura.io.readers import BATCH, in_lane
-from caesura.io.row_groups import Groups
+from caesura.io.row_groups import Groups, Part, unread, wanted_first
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY
 
@@ -125,41 +125,48 @@ class FileReader:
     def read_pruned(self, offsets: Mapping[int, int], pruning: Pruning) -> Iterator[Raw]:
         """As `read`, without the row groups all of whose rows will be ignored by the time they are due.
 
-        What is not read still counts for the lane's time, by its statistics.
+        What is not read still counts for the lane's time, by its statistics. Row groups with rows that are
+        wanted come first, where that changes nothing else.
         """
         if self.format.name != "Parquet":
             yield from self.read(offsets)
             return
-        skip = offsets.get(0, 0)
-        offset = 0
+        known = dict(offsets)
+        before: Groups | None = None
+        for part in wanted_first(self._parts(known, pruning.time), pruning):
+            if before is not None and before is not part.groups:
+                before.close()
+            before = part.groups
+            yield from self._rows_of(part, unread(known, part.start, part.rows), pruning)
+        if before is not None:
+            before.close()
+
+    def _parts(self, offsets: Mapping[int, int], time: str) -> Iterator[Part]:
+        """What is left to read of the files, in their order."""
+        start = 0
         for file in self.files():
             opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
-            if offset + opened.rows > skip:
+            left = unread(offsets, start, opened.rows) < opened.rows
+            if left:
                 self._compare(file, self._open(file, self.format.schema))
-                for raw in self._runs(file, opened, max(0, skip - offset), pruning):
-                    yield replace(raw, offset=offset + raw.offset)
-            offset += opened.rows
-            opened.close()
+            for part in opened.parts(self.batch_size, start, time) if left else ():
+                if unread(offsets, part.start, part.rows) < part.rows:
+                    yield part
+            start += opened.rows
 
-    def _runs(self, file: Path, opened: Groups, skip: int, pruning: Pruning) -> Iterator[Raw]:
-        """The rows of a file from some on, or how many were left out."""
-        offset = 0
-        for run in opened.runs(self.batch_size):
-            rows = opened.count(run)
-            spans = opened.spans(run, pruning.time) if pruning.active and skip <= offset else {}
-            timed = spans.get(pruning.time)
-            if timed is not None and not timed.nulls and pruning.covers(spans):
-                pruning.saved(rows, opened.weight(run), len(run))
-                nothing = pa.RecordBatch.from_pylist([], self.schema)
-                yield Raw(0, offset, nothing, skipped=rows, top=timed.most)
-            elif skip < offset + rows:
-                batches = opened.batches(run, self.batch_size)
-                at = offset
-                while (batch := self._open(file, partial(_following, batches))) is not None:
-                    for raw in in_lane([_cast(batch, self.schema)], max(0, skip - at), self.batch_size):
-                        yield replace(raw, offset=at + raw.offset)
-                    at += batch.num_rows
-            offset += rows
+    def _rows_of(self, part: Part, skip: int, pruning: Pruning) -> Iterator[Raw]:
+        """The rows of a part but for the first ones, or how many were left out."""
+        timed = part.spans.get(pruning.time) if pruning.active and not skip else None
+        if timed is not None and not timed.nulls and pruning.covers(part.spans):
+            pruning.saved(part.rows, part.groups.weight(part.run), len(part.run))
+            nothing = pa.RecordBatch.from_pylist([], self.schema)
+            yield Raw(0, part.start, nothing, skipped=part.rows, top=timed.most)
+            return
+        batches, at = part.groups.batches(part.run, self.batch_size), 0
+        while (batch := self._open(part.groups.path, partial(_following, batches))) is not None:
+            for raw in in_lane([_cast(batch, self.schema)], max(0, skip - at), self.batch_size):
+                yield replace(raw, offset=part.start + at + raw.offset)
+            at += batch.num_rows
 
     def narrowed(self, columns: Sequence[str]) -> FileReader:
         """The same files, of which only these columns are read."""
@@ -196,7 +203,8 @@ class FileReader:
         if pruning is not None and self.format.name == "Parquet":
             opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
             self._compare(file, self._open(file, self.format.schema))
-            yield from self._runs(file, opened, 0, pruning)
+            for part in wanted_first(opened.parts(self.batch_size, 0, pruning.time), pruning):
+                yield from self._rows_of(part, 0, pruning)
             opened.close()
             return
         offset = 0

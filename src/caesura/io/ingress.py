@@ -88,6 +88,10 @@ class SourceIngress(Ingress):
         """What was announced."""
         return self.promises[-1]
 
+    @property
+    def top(self) -> int:
+        return max((lane.top for lane in self.lanes.lanes.values()), default=MIN_TIME)
+
     # -- what comes in ------------------------------------------------------------------------------
 
     def raw(self, raw: Raw) -> list[Item]:

@@ -1,4 +1,8 @@
-"""What need not be read: row groups whose statistics say that every row of theirs will be ignored.
+"""What need not be read, and what is read first, by what the statistics of row groups say.
+
+Row groups all of whose rows will be ignored are not read. Those with rows that are wanted come before
+others where no order makes a row late: where the source promises nothing before its end, or where all
+times that are passed over lie within its lag. So the order of arrival changes, and nothing else.
 
 >>> from caesura.punctuation import ge
 >>> pruning = Pruning(lambda: [Pattern(id=ge(5))], {"id": "id"}, "ts")
@@ -9,11 +13,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from caesura.punctuation import Pattern, Values, between
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Values, between
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,12 @@ class Span:
             return False
         return values.covers(between(self.least, self.most))
 
+    def meets(self, values: Values) -> bool:
+        """Whether some value may be in the set."""
+        if self.least is None or self.most is None or (self.nulls and values.contains(None)):
+            return True
+        return values.intersects(between(self.least, self.most))
+
 
 @dataclass
 class Pruning:
@@ -43,11 +53,18 @@ class Pruning:
     columns: Mapping[str, str]
     """Raw names by the names that patterns use."""
     time: str
+    wanted: Callable[[], list[Pattern]] = lambda: []
+    """What is wanted first."""
+    lag: int | None = None
+    """How far behind the latest time before it a row may be; None where that does not matter."""
+    top: Callable[[], int] = lambda: MIN_TIME
+    """The latest time of the rows read so far."""
+    moved: int = 0
+    """Rows that were read before others."""
     rows: int = 0
     bytes: int = 0
     groups: int = 0
     files: int = 0
-    _asked: int = field(default=0, repr=False)
 
     @property
     def active(self) -> bool:
@@ -63,6 +80,32 @@ class Pruning:
                 return False
             span = spans.get(self.time if name == "LE" else self.columns.get(name, ""))
             if span is None or not span.within(values):
+                return False
+        return True
+
+    def first(self, waiting: Sequence[Mapping[str, Span]]) -> int:
+        """Which of some parts, in their order, is read next: the first with wanted rows, if it may be."""
+        low, high = INFINITY, self.top()
+        for place, spans in enumerate(waiting):
+            if self.lag is not None:
+                times = spans.get(self.time)
+                if times is None or times.nulls or times.least is None:
+                    return 0
+                low, high = min(low, times.least), max(high, times.most)
+                if low < high - self.lag:
+                    return 0
+            if self.meets(spans) and not self.covers(spans):
+                return place
+        return 0
+
+    def meets(self, spans: Mapping[str, Span]) -> bool:
+        """Whether a part may hold rows that are wanted first."""
+        return any(self._may_match(pattern, spans) for pattern in self.wanted())
+
+    def _may_match(self, pattern: Pattern, spans: Mapping[str, Span]) -> bool:
+        for name, values in pattern.items():
+            span = spans.get(self.time if name == "LE" else self.columns.get(name, ""))
+            if span is not None and name != "RE" and not span.meets(values):
                 return False
         return True
 

@@ -1,14 +1,20 @@
-"""A Parquet file by runs of row groups: what their statistics say, and their rows."""
+"""A Parquet file by runs of row groups: what their statistics say, their rows, and which come first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from caesura.io.pruning import Span
+from caesura.io.pruning import Pruning, Span
+
+AHEAD = 1024
+"""So many runs of row groups are looked at for rows that are wanted first."""
 
 
 class Groups:
@@ -17,9 +23,9 @@ class Groups:
     def __init__(self, file: Path, schema: pa.Schema) -> None:
         import pyarrow.parquet as pq
 
-        self.schema = schema
-        self._file = pq.ParquetFile(file)
-        self._meta = self._file.metadata
+        self.path, self.schema = file, schema
+        self._meta = pq.read_metadata(file)
+        self._file: Any = None
 
     @property
     def rows(self) -> int:
@@ -37,6 +43,13 @@ class Groups:
                 run, rows = [], 0
         if run:
             yield run
+
+    def parts(self, size: int, start: int, time: str) -> Iterator[Part]:
+        """Its runs, where its first row stands so far from that of all files."""
+        for run in self.runs(size):
+            rows = self.count(run)
+            yield Part(self, run, start, rows, time)
+            start += rows
 
     def count(self, run: list[int]) -> int:
         """How many rows a run has."""
@@ -69,10 +82,80 @@ class Groups:
 
     def batches(self, run: list[int], size: int) -> Iterator[pa.RecordBatch]:
         """The rows of a run."""
+        if self._file is None:
+            import pyarrow.parquet as pq
+
+            self._file = pq.ParquetFile(self.path, metadata=self._meta)
         yield from self._file.iter_batches(batch_size=size, row_groups=run, columns=self.schema.names)
 
     def close(self) -> None:
-        self._file.close()
+        """Lets go of the file; what is known of it stays."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+@dataclass
+class Part:
+    """A run of row groups, and where its rows stand among those of all files."""
+
+    groups: Groups
+    run: list[int]
+    start: int
+    rows: int
+    time: str
+
+    @cached_property
+    def spans(self) -> Mapping[str, Span]:
+        """What the statistics say of it."""
+        return self.groups.spans(self.run, self.time)
+
+
+def wanted_first(parts: Iterator[Part], pruning: Pruning) -> Iterator[Part]:
+    """The parts of some files in their order, but those with wanted rows as early as that changes nothing."""
+    waiting: deque[Part] = deque()
+    while True:
+        wishes = pruning.wanted()
+        while len(waiting) < (AHEAD if wishes else 1):
+            part = next(parts, None)
+            if part is None:
+                break
+            waiting.append(part)
+        if not waiting:
+            return
+        place = pruning.first([part.spans for part in waiting]) if wishes else 0
+        chosen = waiting[place]
+        del waiting[place]
+        pruning.moved += chosen.rows if place else 0
+        yield chosen
+
+
+def unread(offsets: Mapping[int, int], start: int, rows: int) -> int:
+    """How many of some rows, the first ones, were read before.
+
+    >>> unread({0: 5}, 3, 4), unread({0: 5, -9: 10}, 8, 4)
+    (2, 2)
+    """
+    ends = [offsets.get(0, 0), *(end for key, end in offsets.items() if key < 0 and -1 - key <= start)]
+    return min(rows, max(0, max(ends) - start))
+
+
+def read_up_to(offsets: dict[int, int], lane: int, start: int, end: int) -> None:
+    """Notes that rows were read. What is read ahead of others stands under the key -1 - its start.
+
+    >>> offsets = {0: 5}
+    >>> read_up_to(offsets, 0, 8, 10); offsets
+    {0: 5, -9: 10}
+    >>> read_up_to(offsets, 0, 5, 8); offsets
+    {0: 10}
+    """
+    if start > offsets.get(lane, 0):
+        key = next((k for k, stop in offsets.items() if k < 0 and stop == start), -1 - start)
+        offsets[key] = end
+        return
+    offsets[lane] = end
+    while -1 - offsets[lane] in offsets:
+        offsets[lane] = offsets.pop(-1 - offsets[lane])
 
 
 def ticks(value: Any, t: pa.DataType) -> int:

@@ -173,15 +173,30 @@ class Source(SourceNode):
     def heartbeat(self) -> int | None:
         return self.policy.period
 
-    def pruned_by(self, told: Callable[[], list[Pattern]]) -> Pruning | None:
-        """What the reader need not read under feedback; None where it reads everything.
+    def pruned_by(
+        self,
+        told: Callable[[], list[Pattern]],
+        wanted: Callable[[], list[Pattern]] | None = None,
+        top: Callable[[], int] | None = None,
+    ) -> Pruning | None:
+        """What the reader need not read under feedback, and reads first; None where it reads as it is.
 
         Only inserted points tell by their own columns that nobody wants them.
         """
         if not hasattr(self.reader, "read_pruned") or not self.properties.points:
             return None
         names = {self.shape.named(raw): raw for raw in self.reader.schema.names}
-        return Pruning(told, names, self.shape.time)
+        pruning = Pruning(told, names, self.shape.time)
+        if wanted is None or not self.permutable:
+            return pruning
+        lag, _, _ = self.policy.lags(self.time)
+        return replace(pruning, wanted=wanted, lag=lag, top=top or pruning.top)
+
+    @property
+    def permutable(self) -> bool:
+        """Whether promises follow from the times of the rows alone, or come at the end only."""
+        own = (self.policy.column, self.policy.node, self.policy.clock_lag, self.policy.idle)
+        return self.shape.insert_only and not self.reader.punctuates and own == (None,) * 4
 
     def read(self, offsets: Mapping[int, int], pruning: Pruning | None = None) -> Iterator[Raw]:
         try:

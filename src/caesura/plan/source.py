@@ -15,7 +15,7 @@ import pyarrow as pa
 from caesura.events.item import Item
 from caesura.plan.node import Node
 from caesura.plan.operator import Operator
-from caesura.punctuation import Pattern
+from caesura.punctuation import MIN_TIME, Pattern
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Raw:
 
 class Ingress(Operator):
     """Turns raw rows into a legal stream; what may not enter goes to the late table."""
+
+    @property
+    def top(self) -> int:
+        """The latest time of any row so far."""
+        return MIN_TIME
 
     def raw(self, raw: Raw) -> Iterable[Item]:
         """What enters because a lane gave rows."""

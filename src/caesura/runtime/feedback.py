@@ -139,6 +139,9 @@ class Assumptions:
         for number, intent, output, patterns in data["spoken"]:
             told = tuple(Pattern.from_json(p) for p in patterns)
             self._spoken[number] = Spoken(number, Intent(intent), output, told)
+            if self._spoken[number].intent is Intent.DESIRED:  # an order is no state: it is asked for again
+                for pattern in told:
+                    self._query.send_up(output, Punctuation(pattern, Intent.DESIRED, (("standing", True),)))
 
 
 def note_losses(cells: list[Cell]) -> None:

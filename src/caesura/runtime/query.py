@@ -33,6 +33,7 @@ from caesura.expr import Expr
 from caesura.feedback.responder import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
 from caesura.io.pruning import Pruning
+from caesura.io.row_groups import read_up_to
 from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.ops.pace import Pacing
@@ -101,6 +102,8 @@ class Query:
                 self._cells[node.fingerprint].taps.append(self._taps[name])
         if claims is not None:
             ends = {name: self._cells[node.fingerprint] for name, node in outputs.items()}
+            for reader in self._readers.values():
+                reader.wishes = False
             self.claiming = claiming_for(claims, self.graph, ends, self._readers, self._inputs)
         self.assumptions = Assumptions(self)
 
@@ -445,6 +448,8 @@ class _Reader:
         self._left: Raw | None = None
         self._next_beat = 0
         self.pruning: Pruning | None = None
+        self.wishes = True
+        """Whether rows that are wanted may be read first; not where claims speak of a prefix."""
 
     @property
     def cti(self) -> int:
@@ -476,7 +481,13 @@ class _Reader:
             return None
         if most is not None and raw.batch.num_rows > most:
             raw, self._left = _split(raw, most)
-        self.offsets[raw.lane] = raw.offset + raw.batch.num_rows + raw.skipped
+        end = raw.offset + raw.batch.num_rows + raw.skipped
+        if self.pruning is None:
+            self.offsets[raw.lane] = end
+        else:
+            read_up_to(self.offsets, raw.lane, raw.offset, end)
+            if self.pruning.moved:
+                self.ingress.counters.feedback["rows read first"] = self.pruning.moved
         self.ingress.counters.rows_in += raw.batch.num_rows
         if raw.skipped and self.cell.responder is not None and raw.top is not None:
             lost = self.cell.responder.output
@@ -488,9 +499,16 @@ class _Reader:
 
     def _opened(self) -> Iterator[Raw]:
         if isinstance(self.node, Source):
-            self.pruning = self.node.pruned_by(self._told)
+            wanted = self._wanted if self.wishes else None
+            self.pruning = self.node.pruned_by(self._told, wanted, self._top)
             return iter(self.node.read(self.offsets, self.pruning))
         return iter(self.node.read(self.offsets))
+
+    def _wanted(self) -> list[Pattern]:
+        return self.cell.desired
+
+    def _top(self) -> int:
+        return self.ingress.top
 
     def _told(self) -> list[Pattern]:
         responder = self.cell.responder
