@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -29,7 +28,6 @@ from caesura.plan import (
     Properties,
     Said,
     Translation,
-    Unsaid,
     definite,
     row_rule,
     shown,
@@ -108,20 +106,19 @@ class Instrumented(Operator):
         self._seen = 0
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        first = self.node.every - 1 - self._seen % self.node.every
-        self._seen += len(page)
-        if first < len(page) and self.node.tells == "upstream":
-            some = page
-            if self.node.every > 1:
-                some = page.take(np.arange(first, len(page), self.node.every))
-            if self.node.pattern is not None:
-                self.up.append((0, Punctuation(self.node.pattern, Intent.ASSUMED)))
+        node, seen = self.node, self._seen
+        self._seen = seen + len(page)
+        if node.tells == "upstream" and self._seen // node.every > seen // node.every:
+            if node.pattern is not None:
+                self.up.append((0, Punctuation(node.pattern, Intent.ASSUMED)))
+            elif node.every == 1:
+                self.unsaid.append(page)
             else:
-                last = int(np.maximum.reduce(some.le))
-                self.unsaid.append(Unsaid(0, last, partial(self._words, some)))
+                first = node.every - 1 - seen % node.every
+                self.unsaid.append(page.take(np.arange(first, len(page), node.every)))
         return [page]
 
-    def _words(self, page: Page) -> list[Punctuation]:
+    def words(self, page: Page) -> list[Punctuation]:
         return [Punctuation(p, Intent.ASSUMED) for p in self._patterns(page)]
 
     def _patterns(self, page: Page) -> list[Pattern]:

@@ -5,7 +5,7 @@ from caesura.plan.duration import Duration, shown, ticks
 from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, Said, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
-from caesura.plan.operator import Counters, GivenUp, Operator, Unsaid, Up, aligned, definite
+from caesura.plan.operator import Counters, GivenUp, Operator, Up, aligned, definite
 from caesura.plan.properties import Properties, both
 from caesura.plan.source import Ingress, Raw, SourceNode
 
@@ -27,7 +27,6 @@ __all__ = [
     "Said",
     "SourceNode",
     "Translation",
-    "Unsaid",
     "Up",
     "aligned",
     "both",

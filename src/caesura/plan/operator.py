@@ -8,7 +8,7 @@ beyond its own state.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,8 @@ from caesura.errors import StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks, RowState
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64
 from caesura.plan.ring import Ring
 from caesura.punctuation import Alignment, Intent, Pattern, Promises, Punctuation
 
@@ -27,13 +29,13 @@ OVERTAKEN = "overtaken while it waited"
 """What is counted of messages that can save nothing any more when their turn comes; they go no further."""
 
 
-class Unsaid(NamedTuple):
-    """What a step would say, put into words only if it is still news when the next page comes."""
-
-    port: int
-    last: int
-    """The latest start that it speaks of: punctuation beyond it leaves nothing to be said."""
-    words: Callable[[], Iterable[Punctuation]]
+@kernel
+def all_before(times: I64, bound: int) -> bool:
+    """Whether every time lies before a bound."""
+    for i in range(len(times)):  # noqa: SIM110 (a loop that compiles)
+        if times[i] >= bound:
+            return False
+    return True
 
 
 class GivenUp(NamedTuple):
@@ -84,8 +86,8 @@ class Operator:
         self.counters = Counters()
         self.up: list[Up] = []
         """Messages for the operators above; the runtime takes them when a call is done."""
-        self.unsaid: list[Unsaid] = []
-        """What the operators above are told before anyone takes the next page, if it still matters then."""
+        self.unsaid: list[Page] = []
+        """Pages whose `words` the operator above is told before the next is taken, if they matter then."""
         self.watched: list[Pattern] = []
         """Results that are given up as soon as they match, because they never cease to."""
         self.crossed: list[Pattern] = []
@@ -156,7 +158,7 @@ class Operator:
         if not known.add(item.pattern):
             return ()
         if self.unsaid:
-            self._overtake(port, known.cti)
+            self._overtake(known.cti)
         items = list(self.definite(port, item.pattern))
         if known.cti > before and item.pattern != Pattern.before(known.cti):
             items += self.definite(port, Pattern.before(known.cti))  # several together speak of all
@@ -164,13 +166,19 @@ class Operator:
             items += self.progressed(port)
         return items
 
-    def _overtake(self, port: int, cti: int) -> None:
+    def words(self, page: Page) -> Iterable[Punctuation]:
+        """What the operator above is told because of a page; nothing is made of it before it is asked for."""
+        return ()
+
+    def _overtake(self, cti: int) -> None:
         """Keeps to itself what punctuation has made old news."""
-        left = [some for some in self.unsaid if some.port != port or some.last >= cti]
-        if len(left) < len(self.unsaid):
-            told = self.counters.feedback
-            told[OVERTAKEN] = told.get(OVERTAKEN, 0) + len(self.unsaid) - len(left)
-            self.unsaid = left
+        unsaid, told = self.unsaid, self.counters.feedback
+        self.unsaid = []
+        for page in unsaid:
+            if all_before(page.le, cti):
+                told[OVERTAKEN] = told.get(OVERTAKEN, 0) + 1
+            else:
+                self.unsaid.append(page)
 
     def progressed(self, port: int) -> list[Item]:
         """What a loop is told when an input from outside it has come further."""

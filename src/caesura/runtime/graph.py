@@ -340,8 +340,8 @@ class Cell:
     def utter(self) -> None:
         """Puts into words what the operator has left unsaid, for those above."""
         unsaid, self.operator.unsaid = self.operator.unsaid, []
-        for some in unsaid:
-            self.inputs[some.port].up.extend(some.words())
+        for page in unsaid:
+            self.inputs[0].up.extend(self.operator.words(page))
 
     def work(self, port: int) -> None:
         """Takes one item: control first, so that a message reaches the operator before the next page."""

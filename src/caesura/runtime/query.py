@@ -240,7 +240,11 @@ class Query:
         if self._speaking and isinstance(edge.items[0], Page):
             self._attend()
         target.work(edge.port)
-        if target.spoke or target.operator.unsaid:
+        if target.operator.unsaid:
+            self._speaking.append(target)
+            if self.claiming is not None:
+                self._hear()
+        if target.spoke:
             target.spoke = False
             self._speaking.append(target)
             if self.claiming is not None or any(above.urgent for above in target.inputs):
@@ -259,9 +263,13 @@ class Query:
     def _attend(self) -> None:
         """Lets messages climb that wait for the next page, if any is left."""
         for cell in self._speaking:
-            if cell.operator.unsaid or any(above.up for above in cell.inputs):
+            if cell.operator.unsaid:
                 self._hear()
                 return
+            for above in cell.inputs:
+                if above.up:
+                    self._hear()
+                    return
         self._speaking.clear()
 
     def listen(self) -> None:
