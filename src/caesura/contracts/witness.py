@@ -81,7 +81,7 @@ def _ends(step: Step) -> bool:
 def _many(step: Step) -> int:
     """How many rows at a time are more than a step works off, where it has a budget for each item."""
     budget = getattr(step.node, "budget", None)
-    return 1 if budget is None or not step.derived.unmet else 8 * budget
+    return 8 * budget if isinstance(budget, int) and step.derived.unmet else 1
 
 
 def _event(step: Step, tick: int, instant: int, shape: _Shape) -> Page:

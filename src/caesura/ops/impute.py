@@ -1,4 +1,4 @@
-"""`impute` fills missing values by a lookup in an archive or a slow function, a budget of rows at a time.
+"""`impute` fills missing values by a lookup in an archive or a slow function, to a budget of rows or time.
 
       LE RE | id mph  |        impute("mph", by=archive, budget=1)
        1  2 | 3  null | +            2  3 | 4 51 | +      what is whole goes through at once
@@ -8,14 +8,20 @@
 Rows that wait are state. Those that will be ignored are never worked on; those that are desired come first;
 punctuation waits for the rows that it speaks of. (The IMPUTE and EXPENSIVE of the feedback thesis, 1.2, 7.4.)
 
-Law: with feedback or without, each row is filled with the same value.
+A budget counts for every item that is taken, or for an epoch: a micro-batch on Spark, a call of `run` here.
+How many rows fit into a time is not the same in every run. Rows that wait and rows that have left are saved
+together, so wherever a run is cut and taken up again each row leaves once.
+
+Law: with feedback or without, and to any budget, each row is filled with the same value, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import timedelta
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +30,16 @@ import pyarrow.compute as pc
 from caesura.errors import PlanError, StreamError, closest
 from caesura.events.identity import identity
 from caesura.events.item import Item
-from caesura.events.page import Page
+from caesura.events.page import Page, concat
 from caesura.events.rows import RowState
 from caesura.expr import Expr, attributes, compile_predicate
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
-from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule, shown
 from caesura.punctuation import INFINITY, Pattern, Promises, lt
 
 Fill = Callable[[pa.RecordBatch], Any]
+Per = Literal["item", "epoch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,17 +93,20 @@ class Impute(Node):
     value: str
     by: Fill
     missing: Expr
-    budget: int | None = None
-    """How many rows are worked on whenever an item is taken; None for all."""
+    budget: int | timedelta | None = None
+    """How many rows are worked on, or for how long, whenever an item is taken; None for all."""
+    per: Per = "item"
+    """Whether every item brings the budget, or every epoch."""
 
     kind = "impute"
 
     def output_schema(self) -> pa.Schema:
         self.column(self.value)
-        if self.budget is not None and self.budget <= 0:
-            raise PlanError(
-                f"a budget of {self.budget} rows fills nothing.", remedy="Give 1 or more, or none."
-            )
+        if self.budget is not None and not _some(self.budget):
+            what = f"{self.budget} rows" if isinstance(self.budget, int) else self.most
+            raise PlanError(f"a budget of {what} fills nothing.", remedy="Give 1 or more, or none.")
+        if self.per not in ("item", "epoch"):
+            raise PlanError(f"a budget per {self.per!r} is none.", remedy="Write 'item' or 'epoch'.")
         if not self.inputs[0].properties.insert_only:
             raise PlanError(
                 "impute works on rows that stay; this stream corrects its rows.",
@@ -120,7 +130,7 @@ class Impute(Node):
         """Without a budget nothing waits; with one, rows are freed by being filled, or struck by feedback."""
         if self.budget is None:
             return ()
-        why = f"more of them may come with an item than its budget of {self.budget} fills"
+        why = f"more of them may come with an {self.per} than its budget of {self.most} fills"
         hold = Holding("rows that wait to be filled", 0, (Need(0, ()),), until="forever", why=why)
         return (replace(hold, holds_back=True, struck=True),)
 
@@ -133,8 +143,18 @@ class Impute(Node):
         return Imputing(self)
 
     def describe(self) -> str:
-        most = "" if self.budget is None else f"; {self.budget} rows at a time"
-        return f"{self.value} where {self.missing}{most}"
+        if self.budget is None:
+            return f"{self.value} where {self.missing}"
+        rows = " rows" if isinstance(self.budget, int) else ""
+        at = "at a time" if self.per == "item" else "in an epoch"
+        return f"{self.value} where {self.missing}; {self.most}{rows} {at}"
+
+    @property
+    def most(self) -> str:
+        """The budget in words."""
+        if isinstance(self.budget, timedelta):
+            return shown(self.budget // timedelta(microseconds=1), pa.timestamp("us"))
+        return str(self.budget)
 
 
 class Imputing(Operator):
@@ -149,6 +169,22 @@ class Imputing(Operator):
         self._wanted: list[Pattern] = []
         self._owed = Promises()
         """Punctuation that waits for rows."""
+        self._left = self._whole
+        """What is left of the budget: rows, or nanoseconds."""
+
+    clock: Callable[[], int] = staticmethod(time.perf_counter_ns)
+    """Tells nanoseconds; budgets of time are measured by it."""
+
+    @property
+    def _whole(self) -> int:
+        budget = self.node.budget
+        if isinstance(budget, timedelta):
+            return budget // timedelta(microseconds=1) * 1000
+        return 0 if budget is None else budget
+
+    def begin(self) -> None:
+        """Another epoch brings its budget."""
+        self._left = self._whole
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         missing = self._test(page.payload, page.le, page.re)
@@ -159,9 +195,37 @@ class Imputing(Operator):
         some = page.filter(missing)
         if len(some):
             self.waiting.append({"le": some.le, "re": some.re}, some.payload)
-        return [*items, *self._work(self.node.budget), *self._pay()]
+        return [*items, *self._spend(), *self._pay()]
 
-    def _work(self, most: int | None) -> list[Item]:
+    def _spend(self) -> Sequence[Item]:
+        """Fills what the budget allows."""
+        budget = self.node.budget
+        if budget is None or self.waiting.live == 0:
+            return self._work(None)
+        if self.node.per == "item":
+            self._left = self._whole
+        if self._left <= 0:
+            return []
+        if isinstance(budget, timedelta):
+            return self._until()
+        before = self.waiting.live
+        items = self._work(self._left)
+        self._left -= before - self.waiting.live
+        return items
+
+    def _until(self) -> list[Page]:
+        """Fills rows until the time is over: one, then as many as will fit by what the last ones took."""
+        pages: list[Page] = []
+        rows = 1
+        while self.waiting.live and self._left > 0:
+            began = self.clock()
+            pages += self._work(rows)
+            took = max(1, self.clock() - began)
+            self._left -= took
+            rows = max(1, min(2 * rows, self._left * rows // took))
+        return [concat(pages, self.node.schema)] if pages else []
+
+    def _work(self, most: int | None) -> list[Page]:
         """Fills rows that wait: wanted ones first, else in their order."""
         live = np.flatnonzero(self.waiting.alive)
         if len(live) == 0:
@@ -208,11 +272,11 @@ class Imputing(Operator):
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         items: list[Item] = []
         if pattern.time_bound == INFINITY and not pattern.without_time().attributes:
-            items = self._work(None)
+            items = list(self._work(None))
         carried = self.node.carry(port, pattern)
         if carried is not None:
             self._owed.add(carried)
-        return [*items, *self._work(self.node.budget), *self._pay()]
+        return [*items, *self._spend(), *self._pay()]
 
     def _pay(self) -> list[Item]:
         """The punctuation that no waiting row contradicts; a time bound as far as it can be."""
@@ -266,3 +330,7 @@ class Imputing(Operator):
     def rebuild(self) -> None:
         if self.waiting.live < self.waiting.size:
             self.waiting.compact()
+
+
+def _some(budget: int | timedelta) -> bool:
+    return budget > timedelta() if isinstance(budget, timedelta) else budget > 0

@@ -37,7 +37,7 @@ from caesura.io.row_groups import read_up_to
 from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.ops.pace import Pacing
-from caesura.plan import Counters, Ingress, Node, Raw, SourceNode, here, walk
+from caesura.plan import Counters, Ingress, Node, Operator, Raw, SourceNode, here, walk
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 from caesura.runtime.claiming import Claiming
 from caesura.runtime.claims import claiming_for, put_token, saved_by
@@ -106,6 +106,8 @@ class Query:
                 reader.wishes = False
             self.claiming = claiming_for(claims, self.graph, ends, self._readers, self._inputs)
         self.assumptions = Assumptions(self)
+        working = [cell.operator for cell in self.graph.cells]
+        self._budgeted = [o for o in working if type(o).begin is not Operator.begin]
 
     def _mount(self, node: Node, speculate: Speculate) -> None:
         operator = node.operator()
@@ -224,7 +226,9 @@ class Query:
         return self._cells[self.outputs[output].fingerprint]
 
     def run(self) -> None:
-        """Works until nothing is queued and every source is at its end."""
+        """Works until nothing is queued and every source is at its end: an epoch, for budgets."""
+        for operator in self._budgeted:
+            operator.begin()
         while self.step():
             pass
 
@@ -244,6 +248,8 @@ class Query:
             self._speaking.append(target)
             if self.claiming is not None:
                 self._hear()
+        elif self._speaking and self._speaking[-1] is target:
+            self._forgo()  # punctuation may have overtaken what it had to say
         if target.spoke:
             target.spoke = False
             self._speaking.append(target)
@@ -260,17 +266,15 @@ class Query:
         ready = self.graph.ready()
         return None if not ready else self.schedule.pick(ready) if len(ready) > 1 else ready[0]
 
+    def _forgo(self) -> None:
+        """Forgets the steps that have nothing left to say."""
+        self._speaking = [c for c in self._speaking if c.operator.unsaid or any(e.up for e in c.inputs)]
+
     def _attend(self) -> None:
         """Lets messages climb that wait for the next page, if any is left."""
-        for cell in self._speaking:
-            if cell.operator.unsaid:
-                self._hear()
-                return
-            for above in cell.inputs:
-                if above.up:
-                    self._hear()
-                    return
-        self._speaking.clear()
+        self._forgo()
+        if self._speaking:
+            self._hear()
 
     def listen(self) -> None:
         """Lets messages climb that wait for the next page."""

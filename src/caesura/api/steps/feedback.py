@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from caesura.api.planned import Planned
+from caesura.errors import PlanError
 from caesura.expr import Expr, col
-from caesura.ops.impute import Fill, Impute
+from caesura.ops.impute import Fill, Impute, Per
 from caesura.ops.pace import Pace
 from caesura.ops.speak import Deadline, FeedbackFrom, Instrument, Wish
-from caesura.plan import Duration, walk
+from caesura.plan import Duration, here, ticks, walk
 from caesura.plan.feedback import Switches
 from caesura.punctuation import Pattern
 
@@ -82,16 +86,19 @@ class FeedbackSteps(Planned):
         by: Fill,
         *,
         missing: Expr | None = None,
-        budget: int | None = None,
+        budget: int | str | timedelta | None = None,
+        per: Per = "item",
         name: str = "",
     ) -> Stream:
         """Fills a column where it is null (or ``missing`` is true) by an archive or a slow function.
 
-        ``by`` takes a batch of rows and gives one value for each; ``budget`` rows are worked on whenever an
-        item is taken, and the others wait. Rows that will be ignored are struck from the list.
+        ``by`` takes a batch of rows and gives one value for each; ``budget`` rows, or for a time such as
+        "20ms", are worked on whenever an item is taken, or in an epoch, and the others wait. Rows that will
+        be ignored are struck from the list.
         """
         test = col(column).is_null() if missing is None else missing
-        node = Impute(inputs=(self.node,), value=column, by=by, missing=test, budget=budget, name=name)
+        most = budget if not isinstance(budget, str) else timedelta(microseconds=_micros(budget))
+        node = Impute(inputs=(self.node,), value=column, by=by, missing=test, budget=most, per=per, name=name)
         return self._then(node)
 
     def deadline(self, after: Duration, *, name: str = "") -> Stream:
@@ -99,3 +106,10 @@ class FeedbackSteps(Planned):
         source = next(node for node in walk(self.node) if not node.inputs)
         bound = self._ticks(after, "deadline", "deadline")
         return self._then(Deadline(inputs=(self.node, source), after=bound, name=name))
+
+
+def _micros(budget: str) -> int:
+    try:
+        return ticks(budget, pa.timestamp("us"), "budget")
+    except PlanError as error:
+        raise error.at(Impute.kind, here()) from None
