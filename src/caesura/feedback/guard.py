@@ -114,16 +114,33 @@ class Guard:
         self.until = MIN_TIME
         """The latest end of a row stopped."""
         self._ends = False
+        self._version = 0
+        self._behind: tuple[int, int, bool] = (-1, -1, False)
+
+    def implied_by(self, above: Guard) -> bool:
+        """Whether all that it would stop is stopped by a guard that rows have to pass before it.
+
+        Rows that were on their way when that was put up may come through; that is allowed, and soon over.
+        """
+        if self.bag is not None or not self.active:
+            return False
+        if self._behind[:2] != (self._version, above._version):
+            few = self.held.size <= FEW and above.held.size <= FEW
+            covered = few and all(above.held.covers(p) for p in self.held.patterns())
+            self._behind = self._version, above._version, covered
+        return self._behind[2]
 
     def mount(self, pattern: Pattern) -> bool:
         """Takes a feedback pattern; False if it stopped all that before."""
         added = self.held.add(to_promise(pattern))
+        self._version += 1
         self._ends = any(RE in kept for kept in self.held.others())
         return added
 
     def replace(self, patterns: list[Pattern]) -> None:
         """Stands for these patterns only from now on; rows dropped before stay known."""
         self.held = Promises(map(to_promise, patterns))
+        self._version += 1
         self._ends = any(RE in kept for kept in self.held.others())
 
     @property
@@ -182,6 +199,7 @@ class Guard:
         """Lets go of what definite punctuation covers; gives how many patterns went."""
         if self.bag is not None and self.bag.rows.live:
             self.bag.settle(promises)
+        self._version += 1
         return drop_overtaken(self.held, promises) if self.active else 0
 
     def to_json(self) -> dict[str, Any]:
@@ -194,6 +212,7 @@ class Guard:
 
     def restore(self, meta: dict[str, Any], chunks: dict[str, bytes]) -> None:
         self.held = Promises.from_json(meta["held"])
+        self._version += 1
         self.hits, self.until, self._ends = meta["hits"], meta["until"], meta["ends"]
         if self.bag is not None:
             self.bag.rows.restore(chunks)

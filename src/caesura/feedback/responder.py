@@ -354,11 +354,14 @@ class Responder:
 
     # Items.
 
-    def admit(self, port: int, page: Page) -> Page:
-        """The rows of a page that reach the step."""
+    def admit(self, port: int, page: Page, above: Responder | None = None) -> Page:
+        """The rows of a page that reach the step; what the step above keeps back is not looked for again."""
         if port >= len(self.inputs):
             return page
-        return self.inputs[port].stop(self.blind[port].stop(page))
+        page = self.blind[port].stop(page)
+        if above is not None and self.inputs[port].implied_by(above.output):
+            return page
+        return self.inputs[port].stop(page)
 
     def release(self, items: Iterable[Item]) -> list[Item]:
         """The items that leave."""

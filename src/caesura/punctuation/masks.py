@@ -41,6 +41,8 @@ def mask(values: Values, array: Any) -> Mask:
         if array.dtype.kind == "i" and values.kind in ("", "int"):
             return _numbers(values, array.astype(np.int64, copy=False))
         array = pa.array(array)
+    if isinstance(array, pa.Int64Array) and values.kind == "int" and not array.null_count:
+        return _numbers(values, array.to_numpy())
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_dictionary(array.type):

@@ -400,7 +400,8 @@ class Cell:
             if isinstance(item.tags, Marks):
                 return self.carry(port, item, item.tags)
             if self.responder is not None:
-                item = self.responder.admit(port, item)
+                above = self.inputs[port].source
+                item = self.responder.admit(port, item, None if above is None else above.responder)
             return self.guarded(self.operator.page, port, item)
         counters.told_in = item
         return self.guarded(self.operator.punctuation, port, item)
