@@ -68,3 +68,41 @@ def test_what_a_consumer_says_never_waits() -> None:
     query = stream(id="int").where(col("id") > 0).query()
     query.assume(Pattern(LE=lt(10)))
     assert counted(query)["where"]["sent up"] == 1
+
+
+def test_steps_that_only_hand_a_message_on_are_passed_at_once() -> None:
+    plan = stream(id="int")
+    for number in range(3):
+        plan = plan.where(col("id") > number).feedback(exploit=False)
+    query = plan.instrument(every=1, columns=("id",)).query()
+    feed(query, ROW)
+    assert [str(m.pattern) for m in query.heard("a")] == ["LE = 1, id = 7"]
+    relays = [cell for cell in query.graph.cells if cell.label.startswith("where")]
+    assert [cell.responder for cell in relays] == [None] * 3
+    assert [cell.operator.counters.feedback for cell in relays] == [{"sent up": 1}] * 3
+
+
+def test_a_step_that_neither_acts_nor_sends_on_says_so() -> None:
+    plan = stream(id="int").where(col("id") > 0).feedback(exploit=False, propagate=False)
+    query = plan.instrument(every=1, columns=("id",)).query()
+    feed(query, ROW)
+    assert query.heard("a") == []
+    assert counted(query)["where"] == {"told nobody": 1}
+
+
+def test_what_the_step_above_keeps_back_is_not_looked_for_again() -> None:
+    query = stream(id="int").where(col("id") > 0).query()
+    query.assume(Pattern(id=7))
+    guard = query.cell("out").responder.inputs[0]  # type: ignore[union-attr]
+    assert guard.active and guard.implied_by(query.cell_of("a").responder.output)  # type: ignore[union-attr]
+    query.assume(Pattern(id=9))
+    query.cell_of("a").responder.output.replace([Pattern(id=7)])  # type: ignore[union-attr]
+    assert not guard.implied_by(query.cell_of("a").responder.output)  # type: ignore[union-attr]
+
+
+def test_times_that_have_passed_leave_a_guard_before_the_rest_of_it() -> None:
+    query = stream(id="int").where(col("id") > 0).instrument(every=1, columns=("id",)).query()
+    for t in range(0, 400, 2):
+        feed(query, f" LE RE | id |\n {t} {t + 1} | 7 | +\n-- {max(0, t - 10)} --")
+    held = query.cell_of("a").responder.output.held.patterns()  # type: ignore[union-attr]
+    assert all(len(pattern["time"].cuts) < 40 for pattern in held) and held
