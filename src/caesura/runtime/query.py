@@ -241,7 +241,7 @@ class Query:
             return self._pull()
         target = edge.target
         assert target is not None
-        if self._speaking and isinstance(edge.items[0], Page):
+        if self._speaking and edge.items[0].__class__ is Page:  # for every item: no call
             self._attend()
         target.work(edge.port)
         if target.operator.unsaid:
@@ -268,7 +268,15 @@ class Query:
 
     def _forgo(self) -> None:
         """Forgets the steps that have nothing left to say."""
-        self._speaking = [c for c in self._speaking if c.operator.unsaid or any(e.up for e in c.inputs)]
+        speaking, self._speaking = self._speaking, []
+        for cell in speaking:
+            if cell.operator.unsaid:
+                self._speaking.append(cell)
+                continue
+            for above in cell.inputs:
+                if above.up:
+                    self._speaking.append(cell)
+                    break
 
     def _attend(self) -> None:
         """Lets messages climb that wait for the next page, if any is left."""
