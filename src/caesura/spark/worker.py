@@ -274,7 +274,10 @@ class Store:
         return None if held is None else str(held[0])
 
     def read(self) -> dict[str, bytes]:
-        return {str(k[0]): bytes(v[0]) for k, v in self._chunks.iterator()}
+        """All chunks, one at a time: an iterator over them would hold thousands in one message."""
+        keys = self._chunks.keys()
+        names = [str(key[0]) for key in keys]
+        return {name: bytes(self._chunks.getValue((name,))[0]) for name in names}
 
     def write(self, chunks: dict[str, bytes | None], stamp: str) -> None:
         for name, data in chunks.items():
