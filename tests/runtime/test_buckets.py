@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -29,6 +29,15 @@ LOOKED_UP = "join with a table"
 """Its late rows show the lifetimes that the lookup gave them, and retracts are matched behind it."""
 FILTERED = {"where and select", "a diamond"}
 """Plans whose first step drops rows before the gate judges them; their late rows are fewer."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_packets() -> Iterator[None]:
+    """Packets of a row or two, so that what a chunk says travels in many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("caesura.runtime.packet.MOST_BYTES", 100)
+        yield
+
 
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 lanes = st.lists(st.integers(0, 1), min_size=1, max_size=3)

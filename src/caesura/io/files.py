@@ -174,6 +174,12 @@ class FileReader:
             self.path, self.format, schema=self.schema, columns=columns, batch_size=self.batch_size
         )
 
+    def coarser(self, rows: int) -> FileReader:
+        """The same files in larger batches, unless a size was asked for."""
+        if self.batch_size != BATCH:
+            return self
+        return FileReader(self.path, self.format, schema=self.schema, batch_size=max(rows, BATCH))
+
     @property
     def folder(self) -> Path:
         """Where to look for files: the path itself."""

@@ -55,7 +55,8 @@ class Cluster:
         packets = [packet.arrived() for packet in self.returning]
         for source, raw in raws:
             self._chunks += 1
-            packets += self.mappers[source.fingerprint].map(raw, (self._chunks,))
+            made = self.mappers[source.fingerprint].map(raw, (self._chunks,))
+            packets += [part for whole in made for part in whole.split()]
         if closes:
             packets += self._closing()
         for fragments in self.fragments:

@@ -198,7 +198,7 @@ class Fragment:
             responder = self.query.cell_of(label).responder if self.query.ignored(label) else None
             if responder is None:
                 continue
-            tops = [Chunk.from_json(p.header).top for p in packets if p.label == label and p.header]
+            tops = [Chunk.from_json(p.header).top for p in packets if p.label == label]
             latest = max([gate.report()["latest"], *tops])
             responder.lost = max(responder.lost, min(latest, INFINITY - 1) + 1)
 
@@ -224,13 +224,10 @@ class Fragment:
         if not packets and not closes:
             return
         chunks: dict[tuple[Any, ...], tuple[Chunk, list[Page]]] = {}
-        last: tuple[Any, ...] = ()
         for packet in packets:
-            if packet.header:
-                chunk = Chunk.from_json(packet.header)
-                last = (chunk.lane, *chunk.order)
-                chunks[last] = (chunk, [])
-            chunks[last][1].extend(item for item in packet.items if isinstance(item, Page))
+            chunk = Chunk.from_json(packet.header)
+            _, pages = chunks.setdefault((chunk.lane, *chunk.order), (chunk, []))
+            pages.extend(item for item in packet.items if isinstance(item, Page))
         items: list[Item] = []
         for place in sorted(chunks):
             chunk, pages = chunks[place]

@@ -60,18 +60,18 @@ class Packet:
         return Packet(row[0], row[1], row[2], row[3], row[4], header, items)
 
     def split(self) -> Iterator[Packet]:
-        """The packet in parts that each fit into one row; the header goes with the first."""
+        """The packet in parts that each fit into one row; the header goes with each."""
         pieces: list[Item] = []
         size = 0
-        header, seq = self.header, self.seq
+        seq = self.seq
         for item in (part for whole in self.items for part in _parts(whole)):
             weight = item.nbytes if isinstance(item, Page) else 200
             if pieces and size + weight > MOST_BYTES:
-                yield Packet(self.stage, self.label, self.bucket, self.origin, seq, header, tuple(pieces))
-                pieces, size, header, seq = [], 0, {}, seq + 1
+                yield replace(self, seq=seq, items=tuple(pieces))
+                pieces, size, seq = [], 0, seq + 1
             pieces.append(item)
             size += weight
-        yield Packet(self.stage, self.label, self.bucket, self.origin, seq, header, tuple(pieces))
+        yield replace(self, seq=seq, items=tuple(pieces))
 
 
 ROWS = pa.schema(

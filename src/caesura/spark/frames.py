@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HOP_ROWS = 2048
 """How many rows of a DataFrame, or packets of half a MB, go to a worker at a time."""
-CHUNK_ROWS = 1 << 16
+CHUNK_ROWS = 1 << 18
 """How many rows of a DataFrame are worked on at a time."""
 NEVER = str(2**31 - 1)
 

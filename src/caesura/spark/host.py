@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Speculate = Literal["arrival", "watermark"]
+CHUNK_ROWS = 1 << 18
+"""How many rows are read and sent on at a time: a task does nothing else with them."""
 LISTING = "path string, modificationTime timestamp, length long, content binary"
 
 
@@ -154,6 +156,7 @@ def _read_files(
     source = job.source(fingerprint)
     chunks = worker.mapper(job, fingerprint).source.reader
     assert isinstance(chunks, FileReader)
+    chunks = chunks.coarser(CHUNK_ROWS)
     with worker.reading(source):
         pruning, most = worker.pruning(job, source), limit(job, fingerprint)
         done = 0
