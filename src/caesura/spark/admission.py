@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from caesura.errors import PlanError
 from caesura.io.files import FileReader
 from caesura.punctuation import MIN_TIME
-from caesura.runtime.fragment import Fragment
 from caesura.runtime.packet import Packet
 from caesura.spark.looplog import LoopLog
 
@@ -61,10 +60,10 @@ def epoch_here() -> int:
     return -1 if number is None else int(number)
 
 
-def note_progress(job: Job, stage: int, fragment: Fragment) -> None:
+def note_progress(job: Job, stage: int, reached: dict[str, int]) -> None:
     """Writes down how far the sources that enter at a stage have come."""
     epoch, log = epoch_here(), LoopLog(job.loop)
-    log.note(_name(epoch, stage), json.dumps(fragment.reached()))
+    log.note(_name(epoch, stage), json.dumps(reached))
     log.remove(_name(epoch - KEPT_NOTES, stage))
 
 

@@ -18,6 +18,7 @@ from caesura.events.stored import is_run, stored_rows
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.checkpoint import NAME, kept_plan
 from caesura.spark.running import ours, whole
+from caesura.spark.worker import from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +80,7 @@ def _buckets(
         raise ours(error) from error
     found: dict[int, dict[str, bytes]] = {}
     for key, name, data in rows:
-        found.setdefault(keys.index(int(key[0])), {})[str(name[0])] = bytes(data[0])
+        found.setdefault(keys.index(int(key[0])), {})[str(name[0])] = from_text(data[0])
     return found
 
 

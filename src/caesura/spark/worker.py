@@ -1,8 +1,8 @@
 """What runs in Spark's Python workers: stage 0 on chunks, and one fragment per bucket and stage.
 
 Live fragments stay in the worker between epochs. A fragment is used again only if its stamp equals
-the one that the state store holds: a retried task, or a bucket that went to another worker and came
-back, finds another stamp and restores from the store.
+the one that the state store holds, here or in a sibling that is asked to step it (`neighbours`): a
+retried task finds another stamp and restores from the store.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import uuid
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,12 +27,14 @@ from caesura.plan.cut import Stages
 from caesura.punctuation import Pattern
 from caesura.runtime.fragment import Fragment
 from caesura.runtime.mapper import Mapper
-from caesura.runtime.packet import Packet
+from caesura.runtime.packet import Packet, Row
 from caesura.runtime.status import UNREAD
 from caesura.runtime.unread import Ignored, unread
+from caesura.spark import neighbours
 from caesura.spark.admission import note_progress
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.looplog import LoopLog
+from caesura.spark.neighbours import Place, Worked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +89,7 @@ MOST_JOBS = 16
 IGNORED = ".ignored"
 """What a bucket stops at its gates, for the tasks that read."""
 _MAPPERS: dict[tuple[str, str], Mapper] = {}
-_LIVE: dict[tuple[str, int, int], tuple[str, Fragment]] = {}
+_LIVE: dict[Place, tuple[str, Fragment]] = {}
 MANY_OBJECTS = 20_000
 
 
@@ -152,7 +155,7 @@ def run_bucket(
     """
     import pandas as pd
 
-    mine: list[Packet] = []
+    mine: list[Row] = []
     returning: list[pd.DataFrame] = []
     logs = bool(job.loop) and stage == job.last
     for frame in rows:
@@ -164,35 +167,68 @@ def run_bucket(
             yield others[COLUMNS]
         for row in frame[frame["stage"] == stage].itertuples(index=False):
             cells: Any = row
-            mine.append(Packet.from_row(tuple(cells[1:])))
+            mine.append(tuple(cells[1:]))
     bucket = job.keys.index(key)
-    out = list(_step(job, stage, bucket, mine, store)) if mine else []
+    out = _step(job, stage, bucket, mine, store) if mine else []
     if logs:
-        returning.append(_frame(job, bucket, [p for p in out if p.back]))
+        returning.append(_frame(job, bucket, [row for row in out if row[0] < 0]))
         _log(job, bucket, pd.concat(returning))
-        out = [p for p in out if not p.back]
+        out = [row for row in out if row[0] >= 0]
     if out:
         yield _frame(job, bucket, out)
 
 
-def _step(job: Job, stage: int, bucket: int, packets: list[Packet], store: Store) -> list[Packet]:
-    fragment = _fragment(job, stage, bucket, store)
-    out = [*fragment.step(packets, closes=job.closes), fragment.report()]
+def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: Store) -> list[Row]:
+    """One epoch of a bucket, here or where a sibling holds its fragment; the store has what changed."""
+    _set_aside()
+    place, held = (job.name, stage, bucket), store.stamp()
+    worked = None if held is None else _work_on(place, held, rows, job.closes)
+    if worked is None and held is not None:
+        worked = neighbours.ask(place, held, rows, job.closes)
+    if worked is None:
+        worked = _work(place, _restored(job, stage, bucket, store), rows, job.closes)
     if job.loop:
-        _tell_ignored(job, stage, bucket, fragment)
+        _tell_ignored(job, stage, bucket, worked.ignored)
     if job.ahead is not None and bucket == 0:
-        note_progress(job, stage, fragment)
+        note_progress(job, stage, worked.reached)
+    store.write(worked.chunks, worked.stamp)
+    return worked.rows
+
+
+def _work_on(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+    """Steps the live fragment of a place, if it stands where the store does."""
+    live = _LIVE.pop(place, None)
+    if live is not None and live[0] == stamp:
+        return _work(place, live[1], rows, closes)
+    if live is not None:
+        live[1].release()
+    return None
+
+
+def _work(place: Place, fragment: Fragment, rows: list[Row], closes: bool) -> Worked:
+    """One epoch of a fragment, which is live from then on: one that failed half way is not used again."""
+    packets = [Packet.from_row(row) for row in rows]
+    out = [*fragment.step(packets, closes=closes), fragment.report()]
+    ignored = {label: [p.to_json() for p in some] for label, some in fragment.ignored().items()}
     stamp = uuid.uuid4().hex
-    store.write(fragment.snapshot(), stamp)
-    _LIVE[job.name, stage, bucket] = (stamp, fragment)
-    return out
+    worked = Worked([p.to_row() for p in out], fragment.snapshot(), stamp, ignored, fragment.reached())
+    _LIVE[place] = (stamp, fragment)
+    neighbours.tell(place, stamp, _work_on)
+    return worked
 
 
-def _tell_ignored(job: Job, stage: int, bucket: int, fragment: Fragment) -> None:
+def _restored(job: Job, stage: int, bucket: int, store: Store) -> Fragment:
+    """A fragment as the store has it."""
+    fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate)
+    if store.stamp() is not None:
+        fragment.restore(store.read())
+    return fragment
+
+
+def _tell_ignored(job: Job, stage: int, bucket: int, ignored: dict[str, Any]) -> None:
     """Lets the tasks of stage 0 know, from the next epoch on, what this bucket stops at its gates."""
-    found = {label: [p.to_json() for p in patterns] for label, patterns in fragment.ignored().items()}
     log, name = LoopLog(job.loop), f"{stage}-{bucket}{IGNORED}"
-    text = json.dumps(found)
+    text = json.dumps(ignored)
     if (log.noted(name) or "{}") != text:
         log.note(name, text)
 
@@ -214,11 +250,11 @@ def pruning(job: Job, source: Source) -> Pruning | None:
     return source.pruned_by(lambda: patterns) if patterns else None
 
 
-def _frame(job: Job, bucket: int, packets: list[Packet]) -> pd.DataFrame:
-    """Packets as rows; what leaves or goes backwards stays with the bucket that sent it."""
+def _frame(job: Job, bucket: int, rows: list[Row]) -> pd.DataFrame:
+    """Packets as a frame; what leaves or goes backwards stays with the bucket that sent it."""
     import pandas as pd
 
-    table = [(job.keys[p.bucket if p.stage > 0 else bucket], *p.to_row()) for p in packets]
+    table = [(job.keys[row[2] if row[0] > 0 else bucket], *row) for row in rows]
     return pd.DataFrame(table, columns=COLUMNS).astype({"key": "int32", "stage": "int32", "bucket": "int32"})
 
 
@@ -244,29 +280,11 @@ def _log(job: Job, bucket: int, returning: pd.DataFrame) -> None:
     log.write(int(epoch), bucket, batch)
 
 
-def _fragment(job: Job, stage: int, bucket: int, store: Store) -> Fragment:
-    """The live fragment if it stands where the store does, else one restored.
-
-    It is put back when its epoch is done: one that failed half way is not used again.
-    """
-    _set_aside()
-    held = store.stamp()
-    live = _LIVE.pop((job.name, stage, bucket), None)
-    if live is not None and live[0] == held:
-        return live[1]
-    if live is not None:
-        live[1].release()
-    fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate)
-    if held is not None:
-        fragment.restore(store.read())
-    return fragment
-
-
 class Store:
-    """The chunks of one bucket in Spark's state store."""
+    """The chunks of one bucket in Spark's state store, as text: bytes come back from it more slowly."""
 
     def __init__(self, handle: Any) -> None:
-        self._chunks = handle.getMapState("chunks", "name string", "data binary")
+        self._chunks = handle.getMapState("chunks", "name string", "data string")
         self._stamp = handle.getValueState("stamp", "stamp string")
 
     def stamp(self) -> str | None:
@@ -277,7 +295,7 @@ class Store:
         """All chunks, one at a time: an iterator over them would hold thousands in one message."""
         keys = self._chunks.keys()
         names = [str(key[0]) for key in keys]
-        return {name: bytes(self._chunks.getValue((name,))[0]) for name in names}
+        return {name: from_text(self._chunks.getValue((name,))[0]) for name in names}
 
     def write(self, chunks: dict[str, bytes | None], stamp: str) -> None:
         for name, data in chunks.items():
@@ -285,8 +303,18 @@ class Store:
                 if self._chunks.containsKey((name,)):
                     self._chunks.removeKey((name,))
             else:
-                self._chunks.updateValue((name,), (data,))
+                self._chunks.updateValue((name,), (as_text(data),))
         self._stamp.update((stamp,))
+
+
+def as_text(data: bytes) -> str:
+    """Bytes as the state store holds them."""
+    return b64encode(data).decode("ascii")
+
+
+def from_text(text: str) -> bytes:
+    """What `as_text` took."""
+    return b64decode(text)
 
 
 @contextmanager
