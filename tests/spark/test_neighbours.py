@@ -1,4 +1,4 @@
-"""A worker that holds a fragment steps it for a sibling; for another stamp, or when it is gone, nobody does."""
+"""A worker that holds a fragment steps it for a sibling; for another stamp, or when gone, nobody does."""
 
 from __future__ import annotations
 
