@@ -32,7 +32,7 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter
 
 unit: $(READY)
 	$(PY) -m pytest -n 2 --dist loadscope --ignore=tests/spark
-	$(PY) -m pytest tests/spark
+	$(PY) -m pytest -n 2 --dist loadgroup tests/spark
 
 soak: $(READY) ## the long forms: many law examples, twenty kills
 	CAESURA_SEARCH=1 CAESURA_LAW_EXAMPLES=400 CAESURA_WINDOW_EXAMPLES=100 CAESURA_BUCKET_EXAMPLES=100 CAESURA_CLAIM_EXAMPLES=25 \

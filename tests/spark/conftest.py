@@ -10,6 +10,13 @@ import pytest
 import caesura as cz
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With two processes, one has the session and the other the tests that start Spark by themselves."""
+    for item in items:
+        shared = "spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("shared" if shared else "alone"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     fast = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # short runs are mostly class loading

@@ -14,6 +14,7 @@ the first (or of the schema given), in types that fit; a file that does not is n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -178,7 +179,9 @@ class FileReader:
         """The same files in larger batches, unless a size was asked for."""
         if self.batch_size != BATCH:
             return self
-        return FileReader(self.path, self.format, schema=self.schema, batch_size=max(rows, BATCH))
+        other = copy(self)
+        other.batch_size = max(rows, BATCH)
+        return other
 
     @property
     def folder(self) -> Path:
