@@ -193,6 +193,8 @@ def test_every_call_of_a_kernel_gives_what_its_twin_gives(checked: Checked) -> N
     for seed in range(4):
         for stream in plans(seed):
             ran(stream.query(output=("changes", "final", "marked")[seed % 3]))
+        both = points(seed)
+        ran(both.join(both.select("id", w=col("v")), on="id").query(claims=cz.heeding()))
     assert set(kernels()) - reached(checked.seen) <= RARE
     assert len(checked.seen) > 25
 
