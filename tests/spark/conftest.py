@@ -19,7 +19,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    fast = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # short runs are mostly class loading
+    fast = {
+        "spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1",  # short runs are mostly class loading
+        "spark_sql_streaming_stateStore_maintenanceInterval": "5s",  # epochs are short too
+    }
     made = cz.session("caesura-tests", master="local[2]", buckets=2, **fast)
     yield made
     made.stop()
