@@ -360,7 +360,7 @@ def main(args: list[str]) -> None:
         for keys, runs in (("uniform", 5), ("synchronised", 5 if full else 1)):
             u_curve(report, 200_000 if full else 40_000, runs, keys)
     if given.only in (None, "costs"):
-        costs(report, 400_000 if full else 200_000, 31 if full else 15, BLOCK)
+        costs(report, 400_000, 40, BLOCK)
         if full:
             costs(report, 20_000, 15, 256)
     if given.only in (None, "tuner"):
