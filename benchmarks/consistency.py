@@ -285,7 +285,7 @@ def peak(work: Callable[[], object]) -> float:
 
 
 def costs(report: Report, rows: int, pairs: int, page: int) -> None:
-    """Each mode against none, batch by batch side by side in random order, for one to four joins."""
+    """Each mode beside none, batch by batch in random order, for one to four joins."""
     for count in (1, 2, 3, 4):
         every = settled(8 * rows, count, page)
         modes: dict[str, Mode | None] = {
@@ -295,16 +295,19 @@ def costs(report: Report, rows: int, pairs: int, page: int) -> None:
             "tokens": cz.tokens(every=every),
         }
         runs: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
+        bases: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
         ran(rows, count, modes, page)
-        for turn in range(pairs):
-            for name, took in ran(rows, count, modes, page, turn).items():
-                runs[name].append(took)
+        for name, mode in modes.items():
+            for turn in range(pairs if mode is not None else 3):
+                took = ran(rows, count, {"base": None, name: mode}, page, turn)
+                runs[name].append(took[name])
+                bases[name].append(took["base"])
         for name, mode in modes.items():
             memory = peak(lambda m=mode, n=count: ran(rows, n, {"alone": m}, page))
             more: dict[str, object] = {"latency_ms": round(1e3 * median(t for _, t in runs[name]), 2)}
             ratio = None
             if name != "none":
-                against = list(zip(runs[name], runs["none"], strict=True))
+                against = list(zip(runs[name], bases[name], strict=True))
                 shares = [one[0] / base[0] for one, base in against]
                 more["cost"] = interval(shares)
                 more["latency"] = interval([one[1] / base[1] for one, base in against])

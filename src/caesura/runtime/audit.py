@@ -17,7 +17,7 @@ from caesura.ops.pace import Pace
 from caesura.plan import Counters, Node, walk
 from caesura.plan.prune import prune
 from caesura.punctuation import Pattern
-from caesura.runtime.graph import wanted
+from caesura.runtime.edge import wanted
 from caesura.runtime.query import Query
 
 Said = Pattern | Expr | bool

@@ -13,8 +13,9 @@ from caesura.events import Item
 from caesura.events.rows import Chunks
 from caesura.plan import Ingress, Raw, SourceNode
 from caesura.punctuation import Intent, Punctuation
+from caesura.runtime.edge import Edge
 from caesura.runtime.emitter import Emitter
-from caesura.runtime.graph import Cell, Edge, Graph
+from caesura.runtime.graph import Cell, Graph
 from caesura.runtime.views import View
 
 

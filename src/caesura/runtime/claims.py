@@ -11,7 +11,8 @@ from caesura.events.rows import Chunks
 from caesura.plan import here
 from caesura.runtime.claiming import Claiming, Reader
 from caesura.runtime.draining import DrainClaims
-from caesura.runtime.graph import Cell, Edge, Graph
+from caesura.runtime.edge import Edge
+from caesura.runtime.graph import Cell, Graph
 from caesura.runtime.heeding import HeedClaims
 from caesura.runtime.publish import Subscribed
 from caesura.runtime.settling import SettledClaims

@@ -21,8 +21,8 @@ from caesura.plan.cut import EVERYWHERE, LOOP, Exchange, Stages
 from caesura.plan.feedback import could_go
 from caesura.plan.node import rebuilt
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Punctuation
+from caesura.runtime.edge import mergeable
 from caesura.runtime.gate import Chunk, Gate
-from caesura.runtime.graph import mergeable
 from caesura.runtime.mapper import late_packet, note_packet, path, root_of, route, teller
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query

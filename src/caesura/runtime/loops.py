@@ -11,7 +11,8 @@ from caesura.fixpoint.operator import SEED, FlyingFixpoint
 from caesura.plan import Node, walk
 from caesura.plan.loops import on_loop
 from caesura.plan.ring import Ring
-from caesura.runtime.graph import Cell, Edge, Graph
+from caesura.runtime.edge import Edge
+from caesura.runtime.graph import Cell, Graph
 
 
 @dataclass

@@ -37,7 +37,7 @@ from caesura.plan import Node
 from caesura.punctuation import Intent, Punctuation
 
 if TYPE_CHECKING:
-    from caesura.runtime.graph import Edge
+    from caesura.runtime.edge import Edge
     from caesura.runtime.query import Query
 
 

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from typing import Protocol
 
-from caesura.runtime.graph import Edge
+from caesura.runtime.edge import Edge
 
 
 class Schedule(Protocol):

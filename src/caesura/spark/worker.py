@@ -186,7 +186,8 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: Store) -> l
     if worked is None and held is not None:
         worked = neighbours.ask(place, held, rows, job.closes)
     if worked is None:
-        worked = _work(place, _restored(job, stage, bucket, store), rows, job.closes)
+        fragment = _restored(job, stage, bucket, None if held is None else store.read())
+        worked = _work(place, fragment, rows, job.closes)
     if job.loop:
         _tell_ignored(job, stage, bucket, worked.ignored)
     if job.ahead is not None and bucket == 0:
@@ -217,11 +218,12 @@ def _work(place: Place, fragment: Fragment, rows: list[Row], closes: bool) -> Wo
     return worked
 
 
-def _restored(job: Job, stage: int, bucket: int, store: Store) -> Fragment:
-    """A fragment as the store has it."""
+def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None) -> Fragment:
+    """A fragment as the store has it, or a new one."""
+    _forget_old(job.name)
     fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate)
-    if store.stamp() is not None:
-        fragment.restore(store.read())
+    if chunks is not None:
+        fragment.restore(chunks)
     return fragment
 
 
