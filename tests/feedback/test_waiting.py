@@ -79,15 +79,32 @@ def test_steps_that_only_hand_a_message_on_are_passed_at_once() -> None:
     assert [str(m.pattern) for m in query.heard("a")] == ["LE = 1, id = 7"]
     relays = [cell for cell in query.graph.cells if cell.label.startswith("where")]
     assert [cell.responder for cell in relays] == [None] * 3
-    assert [cell.operator.counters.feedback for cell in relays] == [{"sent up": 1}] * 3
+    told = counted(query)
+    assert [told[cell.label] for cell in relays] == [{"sent up": 1}] * 3
+
+
+def test_a_step_that_begins_to_act_is_no_longer_passed() -> None:
+    plan = stream(id="int").where(col("id") > 0).where(col("id") > 1).feedback(exploit=False)
+    query = plan.instrument(every=1, columns=("id",)).query()
+    relay = next(cell for cell in query.graph.cells if cell.label == "where-2")
+    for start in range(3):
+        if start == 1:
+            relay.listen()  # somebody else has spoken to it
+        feed(query, f" LE RE | id |\n {start} 9 | 7 | +")
+    assert relay.ways == []
+    assert counted(query)["where-2"]["sent up"] == 3
+    assert [str(p) for p in query.cell_of("a").responder.output.patterns] == ["LE in [0..2], id = 7"]  # type: ignore[union-attr]
 
 
 def test_a_step_that_neither_acts_nor_sends_on_says_so() -> None:
     plan = stream(id="int").where(col("id") > 0).feedback(exploit=False, propagate=False)
     query = plan.instrument(every=1, columns=("id",)).query()
-    feed(query, ROW)
+    speaker = query.cell("out").operator
+    speaker.words = pytest.fail  # type: ignore[method-assign]  # what nobody acts on is not put into words
+    for _ in range(2):
+        feed(query, ROW)
     assert query.heard("a") == []
-    assert counted(query)["where"] == {"told nobody": 1}
+    assert counted(query)["where"] == {"told nobody": 2}
 
 
 def test_what_the_step_above_keeps_back_is_not_looked_for_again() -> None:

@@ -103,6 +103,7 @@ class Instrumented(Operator):
     def __init__(self, node: Instrument) -> None:
         super().__init__()
         self.node = node
+        self.topics = ("LE", *node.columns)
         self._seen = 0
 
     def page(self, port: int, page: Page) -> Iterable[Item]:

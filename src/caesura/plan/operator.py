@@ -77,6 +77,8 @@ class Operator:
         """Messages for the operators above; the runtime takes them when a call is done."""
         self.unsaid: list[Page] = []
         """Pages whose `words` the operator above is told before the next is taken, if they matter then."""
+        self.topics: tuple[str, ...] = ()
+        """The attributes that `words` name."""
         self.watched: list[Pattern] = []
         """Results that are given up as soon as they match, because they never cease to."""
         self.crossed: list[Pattern] = []
@@ -149,8 +151,6 @@ class Operator:
         before = known.cti
         if not known.add(item.pattern):
             return ()
-        if self.unsaid:
-            self._overtake(known.cti)
         items = list(self.definite(port, item.pattern))
         if known.cti > before and item.pattern != Pattern.before(known.cti):
             items += self.definite(port, Pattern.before(known.cti))  # several together speak of all
@@ -161,17 +161,6 @@ class Operator:
     def words(self, page: Page) -> Iterable[Punctuation]:
         """What the operator above is told because of a page; nothing is made of it before it is asked for."""
         return ()
-
-    def _overtake(self, cti: int) -> None:
-        """Keeps to itself what punctuation has made old news."""
-        unsaid, told = self.unsaid, self.counters.feedback
-        self.unsaid = []
-        for page in unsaid:
-            starts = page.le
-            if starts[starts.argmax()] < cti:  # a third of what max() takes, for every page
-                told[OVERTAKEN] = told.get(OVERTAKEN, 0) + 1
-            else:
-                self.unsaid.append(page)
 
     def progressed(self, port: int) -> list[Item]:
         """What a loop is told when an input from outside it has come further."""

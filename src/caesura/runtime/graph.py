@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Protocol, TypeVar
 
 from caesura.consistency.token import Marks, is_token, pieces
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.feedback.responder import SENT, WITHDRAWN, Heard, Responder
+from caesura.feedback.responder import WITHDRAWN, Heard, Responder
 from caesura.plan import FeedbackRule, Node, Operator
 from caesura.plan.explain import Given, carried
 from caesura.plan.feedback import RE, as_definite
 from caesura.plan.operator import OVERTAKEN
 from caesura.punctuation import Intent, Pattern, Promises, Punctuation
 from caesura.runtime.edge import Edge, can_wait
+from caesura.runtime.way import Way
 
 T = TypeVar("T")
-NOT_TOLD = "told nobody"
-"""What is counted of messages at a step that neither acts on them nor sends them on."""
 
 
 class Tap(Protocol):
@@ -65,6 +63,12 @@ class Cell:
     spoke: bool = False
     """Whether a message was put on an edge that leads here; the query sees that it is heard."""
     watch: Watch | None = None
+    _relayed: frozenset[str] | None = None
+    """What `_hands_on` said; a cached property would make every other attribute slower to reach."""
+    ways: list[Way] = field(default_factory=list)
+    """The ways of messages that pass here."""
+    _way: Way | None = None
+    """Where the operator's own words are heard."""
     carries: bool = field(init=False)
     """Whether tokens may pass as row positions of a page."""
 
@@ -80,33 +84,21 @@ class Cell:
         """Whether a message waits to be heard here."""
         return any(e.up or (e.target is not None and e.target.operator.unsaid) for e in self.outputs)
 
-    @cached_property
-    def relayed(self) -> frozenset[str]:
+    def relays(self, names: tuple[str, ...]) -> bool:
+        """Whether a message on these attributes changes nothing here: not acted on, and the same above."""
+        if self.responder is not None or not names:
+            return False
+        if self._relayed is None:
+            self._relayed = self._hands_on()
+        return self._relayed.issuperset(names)
+
+    def _hands_on(self) -> frozenset[str]:
         """The attributes whose patterns this step only hands on, as they are; none where it does more."""
         rules = self.node.feedback() or ()
         alone = len(self._consumers()) == 1 == len(self.inputs) and len(rules) == 1
         if self.node.switches.exploit or not alone or rules[0].means != "rows" or rules[0].ports[0] is None:
             return frozenset()
         return rules[0].ports[0].same - {RE}
-
-    def relays(self, names: tuple[str, ...]) -> bool:
-        """Whether a message on these attributes changes nothing here: not acted on, and the same above."""
-        return self.responder is None and bool(names) and self.relayed.issuperset(names)
-
-    def relay(self, message: Punctuation) -> None:
-        """Hands a message up, at once past all steps that do nothing else with it."""
-        cell, names = self, message.pattern.attributes
-        while True:
-            told = cell.operator.counters.feedback
-            if not cell.node.switches.propagate:
-                told[NOT_TOLD] = told.get(NOT_TOLD, 0) + 1
-                return
-            told[SENT] = told.get(SENT, 0) + 1
-            edge = cell.inputs[0]
-            if edge.source is None or not edge.source.relays(names):
-                edge.up.append(message)
-                return
-            cell = edge.source
 
     def hear(self) -> None:
         """Takes the messages from below, and passes on what the operator sends further up."""
@@ -118,9 +110,17 @@ class Cell:
                     told[OVERTAKEN] = told.get(OVERTAKEN, 0) + 1
                     continue
                 if can_wait(message) and self.relays(message.pattern.attributes):
-                    self.relay(message)
+                    self._relay(edge, message)
                 else:
                     self.upward(message, f"edge {number}")
+
+    def _relay(self, edge: Edge, message: Punctuation) -> None:
+        """Hands a message up, at once past all steps that do nothing else with it."""
+        way = Way(edge, message.pattern.attributes)
+        way.taken = 1
+        if way.end is not None:
+            way.end.up.append(message)
+        way.leave()
 
     def upward(self, message: Punctuation, branch: str = "") -> None:
         """Takes a message from one consumer."""
@@ -179,6 +179,8 @@ class Cell:
         if self.responder is None:
             for edge in self.inputs:
                 edge.part()
+            for way in list(self.ways):
+                way.leave()
             given = Promises()
             if self.outputs and self.outputs[0].target is not None:
                 given = self.outputs[0].target.operator.promises[self.outputs[0].port].copy()
@@ -214,11 +216,28 @@ class Cell:
         self.inputs[port].up.append(message)
         self.spoke = True
 
-    def utter(self) -> None:
-        """Puts into words what the operator has left unsaid, for those above."""
-        unsaid, self.operator.unsaid = self.operator.unsaid, []
-        for page in unsaid:
-            self.inputs[0].up.extend(self.operator.words(page))
+    def utter(self) -> bool:
+        """Tells those above what the operator has left unsaid; gives whether one is to hear it.
+
+        What punctuation has overtaken goes no further, and steps that only hand it on are passed before
+        it is put into words.
+        """
+        operator, way, heard = self.operator, self._way, False
+        cti = operator.promises[0].cti
+        for page in operator.unsaid:
+            starts = page.le
+            if starts.item(-1) < cti and starts.item(starts.argmax()) < cti:  # a third of what max() takes
+                told = operator.counters.feedback
+                told[OVERTAKEN] = told.get(OVERTAKEN, 0) + 1
+                continue
+            if way is None or way.broken:
+                way = self._way = Way(self.inputs[0], operator.topics)
+            way.taken += 1
+            if way.end is not None:
+                way.end.up.extend(operator.words(page))
+                heard = True
+        operator.unsaid.clear()
+        return heard
 
     def work(self, port: int) -> None:
         """Takes one item: control first, so that a message reaches the operator before the next page."""
@@ -261,6 +280,13 @@ class Cell:
         elif self.operator.crossed:
             self.responder.cross()
             self.respond()
+
+    def measure(self) -> None:
+        """Writes what was counted of feedback into the counters of the steps."""
+        if self._way is not None:
+            self._way.count()
+        if self.responder is not None:
+            self.responder.measure()
 
     def settle(self, said: Pattern | None = None) -> None:
         """Lets go of feedback that punctuation has overtaken."""

@@ -235,6 +235,8 @@ class Query:
         edge = self._next()
         if edge is None:
             if self._readers or self._feeders or self.graph.urgent or self.claiming is not None:
+                if self._speaking:
+                    self._attend()
                 self.listen()
             return self._pull()
         target = edge.target
@@ -246,8 +248,6 @@ class Query:
             self._speaking.append(target)
             if self.claiming is not None:
                 self._hear()
-        elif self._speaking and self._speaking[-1] is target:
-            self._forgo()  # punctuation may have overtaken what it had to say
         if target.spoke:
             target.spoke = False
             self._speaking.append(target)
@@ -264,22 +264,16 @@ class Query:
         ready = self.graph.ready()
         return None if not ready else self.schedule.pick(ready) if len(ready) > 1 else ready[0]
 
-    def _forgo(self) -> None:
-        """Forgets the steps that have nothing left to say."""
-        speaking, self._speaking = self._speaking, []
-        for cell in speaking:
-            if cell.operator.unsaid:
-                self._speaking.append(cell)
-                continue
-            for above in cell.inputs:
-                if above.up:
-                    self._speaking.append(cell)
-                    break
-
     def _attend(self) -> None:
         """Lets messages climb that wait for the next page, if any is left."""
-        self._forgo()
-        if self._speaking:
+        heard = False
+        for cell in self._speaking:
+            if not cell.operator.unsaid:
+                heard = heard or any(above.up for above in cell.inputs)
+            elif cell.utter():
+                heard = True
+        self._speaking.clear()
+        if heard:
             self._hear()
 
     def listen(self) -> None:
@@ -388,8 +382,7 @@ class Query:
         """What each step has done and holds; messages that wait are heard first."""
         self.listen()
         for cell in self.graph.cells:
-            if cell.responder is not None:
-                cell.responder.measure()
+            cell.measure()
         counted = {cell.label: cell.operator.measure() for cell in self.graph.cells}
         for loop in self._loops:
             loop.measure()
