@@ -113,6 +113,8 @@ class Guard:
         """Rows stopped."""
         self.until = MIN_TIME
         """The latest end of a row stopped."""
+        self.active = False
+        """Whether it stands for any pattern."""
         self._ends = False
         self._version = 0
         self._behind: tuple[int, int, bool] = (-1, -1, False)
@@ -133,24 +135,23 @@ class Guard:
     def mount(self, pattern: Pattern) -> bool:
         """Takes a feedback pattern; False if it stopped all that before."""
         added = self.held.add(to_promise(pattern))
-        self._version += 1
-        self._ends = any(RE in kept for kept in self.held.others())
+        self._changed()
         return added
 
     def replace(self, patterns: list[Pattern]) -> None:
         """Stands for these patterns only from now on; rows dropped before stay known."""
         self.held = Promises(map(to_promise, patterns))
+        self._changed()
+
+    def _changed(self) -> None:
         self._version += 1
+        self.active = self.held.cti > MIN_TIME or self.held.size > 0
         self._ends = any(RE in kept for kept in self.held.others())
 
     @property
     def patterns(self) -> list[Pattern]:
         """What it stops, as feedback patterns."""
         return [from_promise(p) for p in self.held.patterns()]
-
-    @property
-    def active(self) -> bool:
-        return self.held.cti > MIN_TIME or self.held.size > 0
 
     @property
     def idle(self) -> bool:
@@ -180,7 +181,7 @@ class Guard:
 
     def stop(self, page: Page) -> Page:
         """The rows that may pass."""
-        if len(page) == 0 or self.idle:
+        if (not self.active and self.idle) or len(page) == 0:
             return page
         mask = self.matches(page)
         if self.bag is not None and not page.settled:
@@ -199,12 +200,13 @@ class Guard:
         """Lets go of what definite punctuation covers; gives how many patterns went."""
         if self.bag is not None and self.bag.rows.live:
             self.bag.settle(promises)
-        self._version += 1
-        return drop_overtaken(self.held, promises) if self.active else 0
+        gone = drop_overtaken(self.held, promises) if self.active else 0
+        self._changed()
+        return gone
 
     def to_json(self) -> dict[str, Any]:
         """What it stands for and has counted."""
-        return {"held": self.held.to_json(), "hits": self.hits, "until": self.until, "ends": self._ends}
+        return {"held": self.held.to_json(), "hits": self.hits, "until": self.until}
 
     def snapshot(self) -> Chunks:
         """The rows kept, as chunks of what changed."""
@@ -212,8 +214,8 @@ class Guard:
 
     def restore(self, meta: dict[str, Any], chunks: dict[str, bytes]) -> None:
         self.held = Promises.from_json(meta["held"])
-        self._version += 1
-        self.hits, self.until, self._ends = meta["hits"], meta["until"], meta["ends"]
+        self._changed()
+        self.hits, self.until = meta["hits"], meta["until"]
         if self.bag is not None:
             self.bag.rows.restore(chunks)
             self.bag.rebuild()

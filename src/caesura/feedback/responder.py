@@ -133,6 +133,8 @@ class Responder:
         self.output = Guard(node.schema, node.properties)
         self.closing = Guard(node.schema, node.properties)
         """What stays suppressed after a withdrawal, until punctuation closes it."""
+        bags = [guard.bag for guard in (*self.inputs, self.output, self.closing)]
+        self._bags = [bag for bag in bags if bag is not None]
         ports = max(1, len(sources))  # a step that reads has one way up, out of the plan
         self.sent = [Promises() for _ in range(ports)]
         self.said: list[list[Pattern]] = [[] for _ in range(ports)]
@@ -358,10 +360,12 @@ class Responder:
         """The rows of a page that reach the step; what the step above keeps back is not looked for again."""
         if port >= len(self.inputs):
             return page
-        page = self.blind[port].stop(page)
-        if above is not None and self.inputs[port].implied_by(above.output):
+        if self.blind[port].active:
+            page = self.blind[port].stop(page)
+        guard = self.inputs[port]
+        if above is not None and above.output.active and guard.implied_by(above.output):
             return page
-        return self.inputs[port].stop(page)
+        return guard.stop(page)
 
     def release(self, items: Iterable[Item]) -> list[Item]:
         """The items that leave."""
@@ -376,10 +380,7 @@ class Responder:
 
     def _idle(self, said: Pattern) -> bool:
         """Whether a punctuation can change nothing here: it is about other columns, or earlier times."""
-        if self.pending:
-            return False
-        bags = [g.bag for g in (*self.inputs, self.output, self.closing)]
-        if any(bag is not None and bag.rows.live for bag in bags):
+        if self.pending or any(bag.rows.live for bag in self._bags):
             return False
         if self._reach is None:
             held = [p for g in self.guards.values() for p in g.held.patterns()]
@@ -387,10 +388,11 @@ class Responder:
             first = min(ends, default=INFINITY)
             self._reach = first, {name for p in held for name in p.attributes}
         first, names = self._reach
-        if not names.issuperset(a for a in said.attributes if a != TIME):
-            return True
+        others = [name for name, _ in said.items() if name != TIME]
+        if others:
+            return not names.issuperset(others)
         bound = said.time_bound
-        return set(said.attributes) <= {TIME} and bound is not None and bound <= first and bound < INFINITY
+        return bound is not None and bound <= first and bound < INFINITY
 
     def settle(self, said: Pattern | None = None) -> None:
         """Lets guards go that punctuation covers, and tries again what had to wait."""
