@@ -174,7 +174,7 @@ class Page:
 
 
 SHORT = 8192
-"""Up to so many rows Arrow takes a batch sooner as a whole; beyond, memory counts, and our gather is faster."""
+"""Up to so many rows Arrow is faster with a whole batch; beyond, memory counts, and our gather is."""
 
 
 def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
