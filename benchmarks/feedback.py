@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 import caesura as cz
 from benchmarks import feedback_data as data
+from benchmarks.feedback_spark import bytes_on_spark
 from benchmarks.report import Report
 from caesura import Pattern, Stream, col
 from caesura.consistency.token import Marks, is_token, pieces
@@ -38,7 +39,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="bench feedback")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--full", action="store_true", help="the thesis' sizes, 20 runs")
-    parser.add_argument("--only", default="", help="comma-separated: 1, 2, 3, 4, 5, bytes, moments")
+    parser.add_argument("--only", default="", help="comma-separated: 1, 2, 3, 4, 5, bytes, moments, spark")
     options = parser.parse_args(arguments)
     report = Report("feedback", options.json)
     minutes, runs = (1440, 20) if options.full else (144, 5)
@@ -50,6 +51,7 @@ def main(arguments: list[str]) -> None:
         "5": savings,
         "bytes": bytes_not_read,
         "moments": moments,
+        "spark": bytes_on_spark,
     }
     for name in options.only.split(",") if options.only else list(suites):
         gc.collect()

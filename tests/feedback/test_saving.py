@@ -31,12 +31,13 @@ def folder(path: Path, *, stamps: bool = False) -> Path:
     return path
 
 
-def plan(path: Path) -> cz.Stream:
-    return cz.read.parquet(path, time="ts", punctuate=cz.delay(5), batch_size=25).where(col("v") >= 0)
+def plan(path: Path, batch: int = 25) -> cz.Stream:
+    return cz.read.parquet(path, time="ts", punctuate=cz.delay(5), batch_size=batch).where(col("v") >= 0)
 
 
-def test_row_groups_that_nobody_wants_are_not_read(tmp_path: Path) -> None:
-    stream_ = plan(folder(tmp_path))
+@pytest.mark.parametrize("batch", [25, 60, 65_536])
+def test_row_groups_that_nobody_wants_are_not_read(tmp_path: Path, batch: int) -> None:
+    stream_ = plan(folder(tmp_path), batch)
     query = stream_.query()
     query.assume(Pattern(seg=0))
     query.run()
@@ -75,8 +76,9 @@ def test_times_prune_too(tmp_path: Path) -> None:
     assert query.counters()["read"].feedback["rows not read"] == 300
 
 
-def test_a_restart_goes_on_behind_what_was_not_read(tmp_path: Path) -> None:
-    stream_ = plan(folder(tmp_path))
+@pytest.mark.parametrize("batch", [25, 60, 65_536])
+def test_a_restart_goes_on_behind_what_was_not_read(tmp_path: Path, batch: int) -> None:
+    stream_ = plan(folder(tmp_path), batch)
     query, again = stream_.query(), stream_.query()
     query.assume(Pattern(seg=0))
     for _ in range(9):

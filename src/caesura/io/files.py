@@ -157,12 +157,20 @@ class FileReader:
 
     def _rows_of(self, part: Part, skip: int, pruning: Pruning) -> Iterator[Raw]:
         """The rows of a part but for the first ones, or how many were left out."""
-        timed = part.spans.get(pruning.time) if pruning.active and not skip else None
-        if timed is not None and not timed.nulls and pruning.covers(part.spans):
-            pruning.saved(part.rows, part.groups.weight(part.run), len(part.run))
-            nothing = pa.RecordBatch.from_pylist([], self.schema)
-            yield Raw(0, part.start, nothing, skipped=part.rows, top=timed.most)
+        if not pruning.active:
+            yield from self._read_part(part, skip)
             return
+        for piece, ignored in part.split(pruning.ignores):
+            before = min(piece.rows, max(0, skip - (piece.start - part.start)))
+            if ignored and not before:
+                pruning.saved(piece.rows, piece.groups.weight(piece.run), len(piece.run))
+                nothing = pa.RecordBatch.from_pylist([], self.schema)
+                top = piece.spans[pruning.time].most
+                yield Raw(0, piece.start, nothing, skipped=piece.rows, top=top)
+            elif before < piece.rows:
+                yield from self._read_part(piece, before)
+
+    def _read_part(self, part: Part, skip: int) -> Iterator[Raw]:
         batches, at = part.groups.batches(part.run, self.batch_size), 0
         while (batch := self._open(part.groups.path, partial(_following, batches))) is not None:
             for raw in in_lane([_cast(batch, self.schema)], max(0, skip - at), self.batch_size):

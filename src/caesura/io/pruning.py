@@ -70,6 +70,11 @@ class Pruning:
     def active(self) -> bool:
         return bool(self.told())
 
+    def ignores(self, spans: Mapping[str, Span]) -> bool:
+        """Whether a part need not be read: every row is ignored, and its latest time is known."""
+        timed = spans.get(self.time)
+        return timed is not None and not timed.nulls and self.covers(spans)
+
     def covers(self, spans: Mapping[str, Span]) -> bool:
         """Whether one pattern takes every row of a part with these spans; times are ticks."""
         return any(self._within(pattern, spans) for pattern in self.told())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,15 @@ class Part:
     def spans(self) -> Mapping[str, Span]:
         """What the statistics say of it."""
         return self.groups.spans(self.run, self.time)
+
+    def split(self, apart: Callable[[Mapping[str, Span]], bool]) -> Iterator[tuple[Part, bool]]:
+        """Its row groups, those to be set apart by their statistics in parts of their own."""
+        start = self.start
+        for split_off, some in groupby(self.run, lambda group: apart(self.groups.spans([group], self.time))):
+            run = list(some)
+            rows = self.groups.count(run)
+            yield Part(self.groups, run, start, rows, self.time), split_off
+            start += rows
 
 
 def wanted_first(parts: Iterator[Part], pruning: Pruning) -> Iterator[Part]:
