@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from caesura.audit.progress import Known, Progress
 from caesura.audit.values import NotAuditedError
 from caesura.consistency import Prefix
 from caesura.errors import StreamError
@@ -14,46 +16,87 @@ from caesura.io.files import FileReader
 from caesura.io.in_data import find_marks
 from caesura.io.source import Source
 from caesura.plan import Raw
-from caesura.punctuation import Pattern
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Promises
 from caesura.testing.oracles.rows import Rows, same
 
-Event = tuple[int, int, int | None, dict[str, Any]]
+
+class Event(NamedTuple):
+    """A row that has entered: an insert, or a retract to another end."""
+
+    le: int
+    re: int
+    new: int | None
+    payload: dict[str, Any]
+    start: int
+    """Where it starts; later than its own start where it came late and was adjusted."""
 
 
-def rows_of(source: Source, prefix: Prefix, files: Sequence[str] | None = None) -> Rows:
-    """The history that a prefix of a source makes; late and malformed rows are left out.
+@dataclass
+class Judged:
+    """A source read again: what has entered, and what it could promise."""
+
+    events: list[Event] = field(default_factory=list)
+    tops: dict[int, int] = field(default_factory=dict)
+    said: list[Pattern] = field(default_factory=list)
+    """Punctuation found in the data, in its order."""
+
+    def promised(self, lanes: int, lag: int | None) -> list[Pattern]:
+        """What the rows allow to promise: what was said, and the slowest lane's time minus the delay."""
+        tops = [self.tops.get(lane) for lane in range(max(lanes, len(self.tops)))]
+        known = [top for top in tops if top is not None]
+        if lag is None or not known or len(known) < len(tops):
+            return list(self.said)
+        return [*self.said, Pattern.before(min(known) - lag)]
+
+
+def given_by(source: Source, prefix: Prefix, files: Sequence[str] | None = None) -> Known:
+    """The history and the punctuation of a prefix of a source; late and malformed rows are left out.
 
     ``files`` are the files that make up the prefix, in order, where it is not counted in rows.
     """
     policy = source.policy
     clock = policy.clock_lag is not None or policy.idle is not None or policy.node is not None
     many = source.reader.lanes > 1 and (policy.column is not None or source.reader.punctuates)
-    if clock or many or source.late != "reject":
+    moved = source.late == "adjust" and not source.shape.insert_only
+    if clock or many or moved:
         raise NotAuditedError(
             f"'{source.step}' judges lateness by more than its own rows.",
             remedy="Audit a pipeline whose sources give delay(...), in_data(...) of one lane, or nothing.",
         )
     lag = policy.lags(source.time)[0]
-    events: list[Event] = []
-    read: dict[int, int] = {}
-    tops: dict[int, int] = {}
-    said: list[Pattern] = []
+    judged = Judged()
     if files is not None:
         for raw in _read_files(source, files):
-            events += _events(source, raw, lag, tops, said)
-        return _folded(events)
+            _judge(source, raw, lag, judged)
+        told = Progress(tuple(judged.promised(source.reader.lanes, lag)))
+        return Known(_folded(judged.events), told if policy.every == 1 else None)
     if prefix.log:
         raise NotAuditedError(
             f"the rows behind {prefix.log} of '{source.step}' cannot be read again from here.",
             remedy="Audit a pipeline over files, or compare the views by hand.",
         )
+    _read_prefix(source, prefix, lag, judged)
+    promised = judged.promised(source.reader.lanes, lag)
+    _check_promises(source, prefix, promised)
+    at_end = prefix.closed and Promises(prefix.definite).cti == INFINITY
+    said = (*promised, Pattern()) if at_end else prefix.definite
+    return Known(_folded(judged.events), Progress(said))
+
+
+def rows_of(source: Source, prefix: Prefix, files: Sequence[str] | None = None) -> Rows:
+    """The history that a prefix of a source makes."""
+    return given_by(source, prefix, files).rows
+
+
+def _read_prefix(source: Source, prefix: Prefix, lag: int | None, judged: Judged) -> None:
+    read: dict[int, int] = {}
     for raw in source.read({}):
         end = prefix.offsets.get(raw.lane, 0)
         if raw.offset >= end:
             continue
         part = _first(raw, end - raw.offset)
         read[raw.lane] = max(read.get(raw.lane, 0), part.offset + part.batch.num_rows)
-        events += _events(source, part, lag, tops, said)
+        _judge(source, part, lag, judged)
     for lane, end in prefix.offsets.items():
         if read.get(lane, 0) < end:
             raise StreamError(
@@ -62,7 +105,19 @@ def rows_of(source: Source, prefix: Prefix, files: Sequence[str] | None = None) 
                 step=source.step,
                 place=source.place,
             )
-    return _folded(events)
+
+
+def _check_promises(source: Source, prefix: Prefix, promised: Sequence[Pattern]) -> None:
+    """Refuses a claim under punctuation that its rows do not bear out."""
+    allowed = Promises(promised)
+    over = [pattern for pattern in prefix.definite if not allowed.covers(pattern)]
+    if over and not prefix.closed:
+        raise StreamError(
+            f"'{over[0]}' is claimed of '{source.step}', and the rows of the prefix promise {allowed}.",
+            remedy="The claim is ahead of its source: the source has changed, or the claim is false.",
+            step=source.step,
+            place=source.place,
+        )
 
 
 def _read_files(source: Source, files: Sequence[str]) -> Iterator[Raw]:
@@ -80,55 +135,72 @@ def _first(raw: Raw, rows: int) -> Raw:
     return Raw(raw.lane, raw.offset, raw.batch.slice(0, rows), marks)
 
 
-def _events(
-    source: Source, raw: Raw, lag: int | None, tops: dict[int, int], said: list[Pattern]
-) -> list[Event]:
-    """The events of a batch that are on time; tells lanes and promises on."""
+def _judge(source: Source, raw: Raw, lag: int | None, judged: Judged) -> None:
+    """Takes in the events of a batch that are on time; tells lanes and promises on."""
     marks = find_marks(raw, source.policy.column, source.schema, source.scheme)
     shaped = source.shape.cut(marks.batch, source.schema)
     columns = {n: c.to_pylist() for n, c in zip(source.schema.names, shaped.payload.columns, strict=True)}
     news = [None] * len(shaped.le) if shaped.re_new is None else shaped.re_new.tolist()
     flaws = [0] * len(shaped.le) if shaped.flaw is None else shaped.flaw.tolist()
-    patterns = list(marks.patterns)
-    out: list[Event] = []
-    for i, (le, re, advance) in enumerate(
-        zip(shaped.le.tolist(), shaped.re.tolist(), shaped.advance.tolist(), strict=True)
-    ):
+    patterns, tops = list(marks.patterns), judged.tops
+    times = zip(shaped.le.tolist(), shaped.re.tolist(), shaped.advance.tolist(), strict=True)
+    for i, (le, re, advance) in enumerate(times):
         while patterns and patterns[0][0] <= i:
-            said.append(patterns.pop(0)[1])
+            judged.said.append(patterns.pop(0)[1])
         if flaws[i]:
             continue
         new = None if news[i] is None or news[i] == np.iinfo(np.int64).min else news[i]
-        sync = le if new is None else min(re, new)
         payload = {name: column[i] for name, column in columns.items()}
         top = tops.get(raw.lane)
-        late = lag is not None and top is not None and sync < top - lag
-        late = late or any(p.matches_row({**payload, "time": sync}) for p in said)
+        bound = MIN_TIME if lag is None or top is None else top - lag
         tops[raw.lane] = advance if top is None else max(top, advance)
-        if not late:
-            out.append((le, re, new, payload))
-    said += [pattern for _, pattern in patterns]
-    return out
+        start = _start(source, judged.said, bound, le, re, new, payload)
+        if start is not None:
+            judged.events.append(Event(le, re, new, payload, start))
+    judged.said += [pattern for _, pattern in patterns]
+
+
+def _start(
+    source: Source,
+    said: Sequence[Pattern],
+    bound: int,
+    le: int,
+    re: int,
+    new: int | None,
+    payload: Mapping[str, Any],
+) -> int | None:
+    """Where a row starts, or None where it is late."""
+    sync = le if new is None else min(re, new)
+    told = [t for p in said if p.attributes == ("time",) and (t := p.time_bound) is not None]
+    limit = max([bound, *told])
+    adjusted = sync < limit and source.late == "adjust" and re > limit
+    if sync < limit and not adjusted:
+        return None
+    at = limit if adjusted else sync
+    if any(p.matches_row({**payload, "time": at}) for p in said):
+        return None
+    return limit if adjusted else le
 
 
 def _folded(events: list[Event]) -> Rows:
     """The events with their corrections; a retract whose event is not there counts for nothing yet."""
     live: dict[Any, list[tuple[int, int, dict[str, Any]]]] = {}
-    waiting = [e for e in events if e[2] is not None]
-    for le, re, new, payload in events:
-        if new is None:
-            live.setdefault((le, re, same(payload)), []).append((le, re, payload))
+    waiting = [e for e in events if e.new is not None]
+    for one in events:
+        if one.new is None:
+            live.setdefault((one.le, one.re, same(one.payload)), []).append((one.start, one.re, one.payload))
     while waiting:
         left = []
-        for le, re, new, payload in waiting:
-            there = live.get((le, re, same(payload)))
+        for one in waiting:
+            there = live.get((one.le, one.re, same(one.payload)))
             if not there:
-                left.append((le, re, new, payload))
+                left.append(one)
                 continue
             there.pop()
-            assert new is not None
-            if new > le:
-                live.setdefault((le, new, same(payload)), []).append((le, new, payload))
+            assert one.new is not None
+            if one.new > one.le:
+                after = (one.le, one.new, one.payload)
+                live.setdefault((one.le, one.new, same(one.payload)), []).append(after)
         if len(left) == len(waiting):
             break
         waiting = left

@@ -1,20 +1,24 @@
-"""Expressions on one row, in plain Python: nulls, wrapping integers and Spark's division.
+"""Expressions on one row, in plain Python: nulls, NaN, wrapping integers and Spark's division.
 
+>>> import pyarrow as pa
 >>> from caesura.expr import col
->>> value(col("a") / 2 + 1, {"a": 3}, 0, 1), value(col("a") > 1, {"a": None}, 0, 1)
+>>> reader = Reader(pa.schema([("a", pa.int64())]), pa.int64())
+>>> reader.of(col("a") / 2 + 1, {"a": 3}, 0, 1), reader.of(col("a") > 1, {"a": None}, 0, 1)
 (2.5, None)
 """
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+
+from caesura.audit.functions import FUNCTIONS, LOGIC, UnsureError, casted, fitted, same_value
 from caesura.errors import StreamError
-from caesura.expr.nodes import Alias, Apply, Boundary, Case, Column, Constant, Expr, Member
+from caesura.expr import type_of
+from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
 from caesura.punctuation import INFINITY
 
 
@@ -22,104 +26,97 @@ class NotAuditedError(StreamError):
     """Something that the audit cannot recompute; it is said, never passed over."""
 
 
-def value(expr: Expr, row: Mapping[str, Any], le: int, re: int) -> Any:
-    """The value of an expression on a row with a lifetime."""
-    match expr:
-        case Column(name):
-            return row[name]
-        case Constant(what, _):
-            return what
-        case Alias(arg, _):
-            return value(arg, row, le, re)
-        case Boundary(side):
-            return le if side == "start" else (None if re == INFINITY else re)
-        case Case(branches, default):
-            for test, then in branches:
-                if value(test, row, le, re) is True:
-                    return value(then, row, le, re)
-            return value(default, row, le, re)
-        case Member(arg, values):
-            return _member(value(arg, row, le, re), [v.value for v in values])
-        case Apply(name, args, _):
-            return applied(name, [value(a, row, le, re) for a in args], str(expr))
-    raise _unknown(str(expr))
+class Reader:
+    """Reads expressions on the rows of a stream with these columns and this type of time."""
+
+    def __init__(self, schema: pa.Schema, time: pa.DataType) -> None:
+        self.schema, self.time = schema, time
+        self._types: dict[int, tuple[Expr, pa.DataType]] = {}
+
+    def type(self, expr: Expr) -> pa.DataType:
+        """The type of an expression's values."""
+        if id(expr) not in self._types:
+            self._types[id(expr)] = (expr, type_of(expr, self.schema, time=self.time))
+        return self._types[id(expr)][1]
+
+    def of(self, expr: Expr, row: Mapping[str, Any], le: int = 0, re: int = 0) -> Any:
+        """The value of an expression on a row with a lifetime."""
+        match expr:
+            case Column(name):
+                return row[name]
+            case Constant():
+                return expr.scalar.as_py()
+            case Alias(arg, _):
+                return self.of(arg, row, le, re)
+            case Field(arg, name):
+                whole = self.of(arg, row, le, re)
+                return None if whole is None else whole[name]
+            case Boundary(side):
+                return self.moment(le if side == "start" else re)
+            case Case(branches, default):
+                chosen = next(
+                    (then for test, then in branches if self.of(test, row, le, re) is True), default
+                )
+                return fitted(self.of(chosen, row, le, re), self.type(expr))
+            case Member(arg, values):
+                return _member(self.of(arg, row, le, re), [v.scalar.as_py() for v in values])
+            case Call():
+                return self._called(expr, [self.of(a, row, le, re) for a in expr.args])
+            case Cast(arg, target):
+                return self._cast(expr, self.of(arg, row, le, re), self.type(arg), target)
+            case Apply(_, args, _):
+                return self._applied(expr, [self.of(a, row, le, re) for a in args])
+        raise unknown(str(expr))
+
+    def moment(self, t: int) -> Any:
+        """A time as a value of the stream's type of time; null where it never comes."""
+        if t == INFINITY:
+            return None
+        return pa.scalar(t, pa.int64()).cast(self.time).as_py() if pa.types.is_timestamp(self.time) else t
+
+    def _called(self, call: Call, args: list[Any]) -> Any:
+        """The user's own function, on one row; a vectorised one gets columns of one value."""
+        takes = [*call.takes, *[None] * (len(args) - len(call.takes))]
+        given = [fitted(a, t) for a, t in zip(args, takes, strict=True)]
+        if not call.vectorised:
+            return pa.scalar(call.function(*given), call.type).as_py()
+        types = [t or self.type(a) for a, t in zip(call.args, takes, strict=True)]
+        columns = [pa.array([a], t) for a, t in zip(given, types, strict=True)]
+        arrow = call.vectorised == "arrow"
+        made = call.function(*(columns if arrow else [c.to_numpy(zero_copy_only=False) for c in columns]))
+        return pa.array(made.to_pylist() if hasattr(made, "to_pylist") else list(made), call.type)[0].as_py()
+
+    def _cast(self, expr: Expr, got: Any, source: pa.DataType, target: pa.DataType) -> Any:
+        known, made = casted(got, source, target)
+        if not known:
+            raise unknown(str(expr))
+        return made
+
+    def _applied(self, expr: Apply, args: list[Any]) -> Any:
+        if any(isinstance(a, Decimal) for a in args) and any(isinstance(a, float) for a in args):
+            raise unknown(str(expr))  # how a decimal becomes a double is not the same everywhere
+        if expr.name in LOGIC:
+            return fitted(LOGIC[expr.name](*args), self.type(expr))
+        if expr.name not in FUNCTIONS:
+            raise unknown(str(expr))
+        if None in args:
+            return None
+        try:
+            return fitted(FUNCTIONS[expr.name](*args, *expr.options), self.type(expr))
+        except UnsureError:
+            raise unknown(str(expr)) from None
 
 
 def _member(got: Any, among: list[Any]) -> bool | None:
     if got is None:
         return None
-    if any(v is not None and v == got for v in among):
+    if any(v is not None and same_value(v, got) for v in among):
         return True
     return None if None in among else False
 
 
-def applied(name: str, args: list[Any], shown: str) -> Any:
-    """A function of the language on values."""
-    match name:
-        case "and":
-            return False if False in args else (None if None in args else True)
-        case "or":
-            return True if True in args else (None if None in args else False)
-        case "is_null":
-            return args[0] is None
-        case "is_not_null":
-            return args[0] is not None
-        case "coalesce":
-            return next((a for a in args if a is not None), None)
-        case "equal_null_safe":
-            return args[0] == args[1]
-    if name not in PLAIN:
-        raise _unknown(shown)
-    return None if None in args else PLAIN[name](*args)
-
-
-def _wrapped(result: Any) -> Any:
-    if isinstance(result, int) and not isinstance(result, bool):
-        return (result + 2**63) % 2**64 - 2**63
-    return result
-
-
-def _arithmetic(op: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda a, b: _wrapped(op(a, b))
-
-
-def _remainder(a: Any, b: Any) -> Any:
-    if b == 0:
-        return None
-    return math.fmod(a, b) if isinstance(a, float) or isinstance(b, float) else a - b * int(a / b)
-
-
-PLAIN: dict[str, Callable[..., Any]] = {
-    "add": _arithmetic(operator.add),
-    "subtract": _arithmetic(operator.sub),
-    "multiply": _arithmetic(operator.mul),
-    "divide": lambda a, b: None if b == 0 else float(a) / float(b),
-    "remainder": _remainder,
-    "negate": lambda a: _wrapped(-a),
-    "abs": lambda a: _wrapped(abs(a)),
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "between": lambda a, low, high: low <= a <= high,
-    "not": operator.not_,
-    "lower": str.lower,
-    "upper": str.upper,
-    "concat": lambda *parts: "".join(parts),
-}
-
-
-def ticks_of(moment: Any) -> int:
-    """A time as the engine counts it."""
-    if isinstance(moment, datetime):
-        zone = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return (zone - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    return int(moment)
-
-
-def _unknown(shown: str) -> NotAuditedError:
+def unknown(shown: str) -> NotAuditedError:
+    """That the audit has no way of its own to compute an expression."""
     return NotAuditedError(
         f"the audit cannot compute '{shown}' by itself.",
         remedy="Audit the views that do without it, or compare those by hand.",

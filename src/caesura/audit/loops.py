@@ -1,0 +1,89 @@
+"""Loops: the seed and what the step makes of the result so far, again and again until nothing is new."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from caesura.audit.functions import order
+from caesura.audit.values import NotAuditedError
+from caesura.fixpoint.node import Fixpoint, Keep, Recursive
+from caesura.plan import Node
+from caesura.testing.oracles.bags import distinct
+from caesura.testing.oracles.rows import Rows, key, maximal, same
+
+MOST_ROUNDS = 10_000
+
+
+def open_loops(node: Node) -> frozenset[str]:
+    """The loops whose rows a step reads from inside."""
+    if isinstance(node, Recursive):
+        return frozenset((node.loop,))
+    found: frozenset[str] = frozenset().union(*(open_loops(child) for child in node.inputs))
+    return found - {node.loop} if isinstance(node, Fixpoint) else found
+
+
+def least_solution(node: Fixpoint, seed: Rows, step: Callable[[Rows], Rows]) -> Rows:
+    """The least result that is the seed and what the step makes of the result."""
+    if node.max_rounds is not None:
+        raise NotAuditedError(
+            "the audit cannot recompute a loop that is cut off after some rounds.",
+            remedy="Audit the views in front of it, or compare this one by hand.",
+        )
+    names = node.plain.names
+    result: Rows = []
+    for _ in range(MOST_ROUNDS):
+        derived = [(le, re, {n: p[n] for n in names}) for le, re, p in step(result)] if result else []
+        fresh = kept([*seed, *derived], node.keep)
+        if _bag(fresh) == _bag(result):
+            return result
+        result = fresh
+    raise NotAuditedError(
+        f"the audit has gone around a loop {MOST_ROUNDS} times without an end.",
+        remedy="Audit the views in front of it, or compare this one by hand.",
+    )
+
+
+def _bag(rows: Rows) -> Counter[Any]:
+    return Counter((le, re, same(p)) for le, re, p in rows)
+
+
+def kept(rows: Rows, keep: Keep | None) -> Rows:
+    """All rows; each once; or at every instant the best of each key."""
+    if keep is None:
+        return rows
+    groups: dict[Any, Rows] = {}
+    for row in rows:
+        groups.setdefault(key(row[2], keep.per) if keep.value else same(row[2]), []).append(row)
+    best = _best if keep.value else lambda some, _: distinct(some)
+    return [row for some in groups.values() for row in best(some, keep)]
+
+
+def _best(rows: Rows, keep: Keep) -> Rows:
+    sign = 1 if keep.best == "least" else -1
+    spans: dict[Any, list[tuple[int, int]]] = {}
+    payloads: dict[Any, dict[str, Any]] = {}
+    for start, end in pairwise(sorted({t for le, re, _ in rows for t in (le, re)})):
+        alive = [p for le, re, p in rows if le <= start < re and p[keep.value] is not None]
+        for p in alive:
+            if all(sign * order(p[keep.value], q[keep.value]) <= 0 for q in alive):
+                payloads[same(p)] = p
+                spans.setdefault(same(p), [])
+                if (start, end) not in spans[same(p)]:
+                    spans[same(p)].append((start, end))
+    if any(len(some) > 1 for some in _at_once(spans)):
+        raise NotAuditedError(
+            f"the audit cannot tell which of several rows with the same {keep.value} a loop keeps.",
+            remedy="Keep rows that the key and the value tell apart.",
+        )
+    return [(a, b, payloads[one]) for one, some in spans.items() for a, b in maximal(some)]
+
+
+def _at_once(spans: dict[Any, list[tuple[int, int]]]) -> list[set[Any]]:
+    at: dict[tuple[int, int], set[Any]] = {}
+    for one, some in spans.items():
+        for span in some:
+            at.setdefault(span, set()).add(one)
+    return list(at.values())

@@ -1,0 +1,253 @@
+"""Aggregates and the user's modules over windows: members listed, in canonical order, and called for."""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.audit.functions import fitted
+from caesura.audit.values import Reader
+from caesura.expr import Expr
+from caesura.ops.aggregate import Aggregate, Totals, Tumbling
+from caesura.ops.windows import Count, Grid, Session, Windows
+from caesura.ops.windows.frames import Frame
+from caesura.testing.oracles.aggregates import aggregate, grouped
+from caesura.testing.oracles.rows import Payload, Rows
+from caesura.testing.oracles.tumbling import Horizon
+from caesura.testing.oracles.windows import windowed
+from caesura.udm import Event, Use, Window
+from caesura.udm.define import reads_window
+from caesura.udm.mapping import mapping
+
+Compute = Callable[[Rows, int, int], Rows]
+
+
+def ranked(values: Sequence[Any]) -> list[Any]:
+    """Values that are there, ascending; NaN is the greatest."""
+    return sorted((v for v in values if v is not None), key=lambda v: (v != v, v))
+
+
+def aggregated(what: Aggregate, values: Sequence[Any], starts: Sequence[int]) -> Any:
+    """One aggregate of the values of members that start at these times."""
+    some = ranked(values)
+    match what.kind:
+        case "first" | "last":
+            told = [(t, v != v, v) for t, v in zip(starts, values, strict=True) if v is not None]
+            return (min(told) if what.kind == "first" else max(told))[2] if told else None
+        case "top_k":
+            k = int(what.option)
+            best = [*some[::-1][:k], *[None] * k]
+            return {f"top{i + 1}": best[i] for i in range(k)}
+        case "quantile":
+            return some[max(0, math.ceil(what.option * len(some)) - 1)] if some else None
+        case "median":
+            low, high = (some[(len(some) - 1) // 2], some[len(some) // 2]) if some else (None, None)
+            return None if low is None or high is None else (float(low) + float(high)) / 2
+        case "variance" | "stddev":
+            return _spread(some, int(what.option), root=what.kind == "stddev")
+    return aggregate(what.kind, values)
+
+
+def _spread(some: Sequence[Any], ddof: int, *, root: bool) -> float | None:
+    if len(some) <= ddof:
+        return None
+    if not all(math.isfinite(v) for v in some):
+        return math.nan
+    exact = [Fraction(v) for v in some]
+    mean = sum(exact, Fraction(0)) / len(exact)
+    spread = float(sum(((v - mean) ** 2 for v in exact), Fraction(0)) / (len(exact) - ddof))
+    return math.sqrt(spread) if root else spread
+
+
+def folded(outputs: Sequence[tuple[str, Any]], reader: Reader, types: pa.Schema) -> Callable[..., Payload]:
+    """From a window's members to its aggregates and the values of the user's, by name."""
+
+    def compute(members: Rows, start: int, end: int) -> Payload:
+        starts = [le for le, _, _ in members]
+        out: Payload = {}
+        for name, what in outputs:
+            if isinstance(what, Use):
+                out[name] = pa.scalar(
+                    _called(what, reader, members, start, end), types.field(name).type
+                ).as_py()
+                continue
+            values = [True if what.value is None else reader.of(what.value, p, a, b) for a, b, p in members]
+            out[name] = fitted(aggregated(what, values, starts), types.field(name).type)
+        return out
+
+    return compute
+
+
+def totals(node: Totals, rows: Rows, reader: Reader) -> Rows:
+    """One row per group over all its rows; it lives from the first start to the last end."""
+    compute = folded(node.aggregates, reader, node.schema)
+    out: Rows = []
+    for group in grouped(rows, node.group):
+        key = {name: group[0][2][name] for name in node.group}
+        start, end = min(le for le, _, _ in group), max(re for _, re, _ in group)
+        out.append((start, end, {**key, **compute(group, start, end)}))
+    return out
+
+
+def tumbling(node: Tumbling, rows: Rows, reader: Reader, limit: Horizon) -> Rows:
+    """Built-in aggregates over a grid."""
+    compute = folded(node.aggregates, reader, node.schema)
+    frame = ("grid", node.size, node.every, node.offset)
+    return windowed(rows, node.group, frame, lambda m, s, e: [(s, e, compute(m, s, e))], horizon=limit)
+
+
+def over_windows(node: Windows, rows: Rows, reader: Reader, limit: Horizon) -> Rows:
+    """Aggregates, the user's among them, or one operator of the user's, over any windows."""
+    compute: Compute
+    if node.apply is None:
+        fold = folded(node.outputs, reader, node.schema)
+
+        def compute(members: Rows, start: int, end: int) -> Rows:
+            return [(start, end, fold(members, start, end))]
+
+    else:
+        use = node.apply
+
+        def compute(members: Rows, start: int, end: int) -> Rows:
+            return _given_rows(use, _called(use, reader, members, start, end), start, end)
+
+    return windowed(
+        in_order(rows, reader, _read_columns(node)),
+        node.group,
+        _frame(node.frame),
+        compute,
+        clip=node.clip,
+        stamp=node.stamp,
+        timed=node.timed,
+        horizon=limit,
+    )
+
+
+def _frame(frame: Frame) -> tuple[Any, ...]:
+    match frame:
+        case Grid(size, hop, offset):
+            return ("grid", size, hop, offset)
+        case Count(n, by):
+            return (f"count_{by}", n)
+        case Session(gap, longest):
+            return ("session", gap, longest)
+    return ("snapshot",)
+
+
+def _read_columns(node: Windows) -> list[Expr]:
+    """What is read of the members: by the aggregates, then by the modules."""
+    plain = [o.value for _, o in node.outputs if isinstance(o, Aggregate) and o.value is not None]
+    return [*plain, *(expr for use in node.uses for _, expr in mapping(use, node.inputs[0].schema))]
+
+
+def in_order(rows: Rows, reader: Reader, columns: Sequence[Expr]) -> Rows:
+    """Members in canonical order: by start, end and what is read of them; null is the least."""
+
+    def place(row: tuple[int, int, Payload]) -> tuple[Any, ...]:
+        le, re, payload = row
+        values = [reader.of(expr, payload, le, re) for expr in columns]
+        return (le, re, *((v is not None, v != v, "" if v is None or v != v else v) for v in values))
+
+    return sorted(rows, key=place)
+
+
+# The user's modules.
+
+
+def _called(use: Use, reader: Reader, members: Rows, start: int, end: int) -> Any:
+    """A module on one window: a function is called, a class is given its members one by one."""
+    module = use.module
+    target = module.make(use.params)
+    window = Window(start, end)
+    if module.segments:
+        return list(target(_array(use, reader, members), np.zeros(1, np.int64)))[0]
+    compute = target.compute if isinstance(module.target, type) else target
+    more = _window_for(module.target.compute if isinstance(module.target, type) else module.target, window)
+    if not module.incremental:
+        return compute(_view(use, reader, members), **more)
+    state = target.init()
+    told = _window_for(module.target.add, window)
+    for item in _items(use, reader, members):
+        after = target.add(state, item, **told)
+        state = state if after is None else after
+    return compute(state, **more)
+
+
+def _window_for(method: Callable[..., Any], window: Window) -> dict[str, Window]:
+    return {"window": window} if reads_window(method) else {}
+
+
+def _view(use: Use, reader: Reader, members: Rows) -> Any:
+    match use.module.view:
+        case "array":
+            return _array(use, reader, members)
+        case "batch":
+            return _batch(use, reader, members)
+        case "frame":
+            return _batch(use, reader, members).to_pandas()
+    return _items(use, reader, members)
+
+
+def _items(use: Use, reader: Reader, members: Rows) -> list[Any]:
+    module = use.module
+    columns = mapping(use, reader.schema)
+    types = dict(module.takes or ())
+    out: list[Any] = []
+    for le, re, payload in members:
+        cells = {n: fitted(reader.of(e, payload, le, re), types.get(n)) for n, e in columns}
+        item: Any = next(iter(cells.values())) if module.row is None else _row(module.row, cells)
+        out.append(Event(le, re, item) if module.events else item)
+    return out
+
+
+def _row(row: Any, cells: Mapping[str, Any]) -> Any:
+    return dict(cells) if typing.is_typeddict(row) else row(**cells)
+
+
+def _array(use: Use, reader: Reader, members: Rows) -> Any:
+    return _batch(use, reader, members).column(0).to_numpy(zero_copy_only=False)
+
+
+def _batch(use: Use, reader: Reader, members: Rows) -> pa.RecordBatch:
+    names, columns = [], []
+    for name, expr in mapping(use, reader.schema):
+        names.append(name)
+        columns.append(pa.array([reader.of(expr, p, le, re) for le, re, p in members], reader.type(expr)))
+    if use.module.timed:
+        names += ["LE", "RE"]
+        columns += [pa.array([row[place] for row in members], pa.int64()) for place in (0, 1)]
+    return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _given_rows(use: Use, result: Any, start: int, end: int) -> Rows:
+    """What an operator of the user's gave, as rows."""
+    if isinstance(result, pa.RecordBatch):
+        result = result.to_pylist()
+    elif hasattr(result, "to_dict") and hasattr(result, "columns"):
+        result = result.to_dict("records")
+    out: Rows = []
+    for row in result or ():
+        span, payload = (start, end), row
+        if isinstance(row, Event):
+            span, payload = (row.start, row.end), row.payload
+        elif use.module.stamps and isinstance(row, dict) and "LE" in row:
+            span = (int(row["LE"]), int(row["RE"]))
+        out.append((*span, _cells(use, payload)))
+    return out
+
+
+def _cells(use: Use, row: Any) -> Payload:
+    fields = list(use.module.gives)
+    if isinstance(row, dict):
+        cells = [row[f.name] for f in fields]
+    elif len(fields) == 1 and not hasattr(row, fields[0].name):
+        cells = [row]
+    else:
+        cells = [getattr(row, f.name) for f in fields]
+    return {f.name: pa.scalar(v, f.type).as_py() for f, v in zip(fields, cells, strict=True)}
