@@ -21,6 +21,7 @@ from caesura.events import History
 from caesura.events.history import comparable
 from caesura.io.source import Source
 from caesura.plan import Node
+from caesura.punctuation import Intent
 from caesura.runtime.pipelines import source_labels
 from caesura.testing.oracles.rows import Rows
 
@@ -162,19 +163,22 @@ def audit_states(
 
 
 def compare(claim: Claim, view: str, node: Node, wanted: Rows, got: History) -> Finding:
-    """A view's state against what it must be; feedback may have let rows go, and only those."""
+    """A view's state against what it must be.
+
+    Feedback may have let rows go, or shown some before they were final, and only those that it speaks of.
+    """
     names = node.schema.names
     want: Bag = Counter((le, re, tuple(comparable(p[n]) for n in names)) for le, re, p in wanted)
     have: Bag = got.bag
     if claim.covers == "before" and claim.time is not None:
         want, have = _before(want, claim.time), got.before(claim.time)
     missing, extra = want - have, have - want
-    if claim.under:
-        let_go = [m.pattern for m in claim.under]
-        for row in list(missing):
+    early = [m.pattern for m in claim.under if m.intent is Intent.DEMANDED]
+    for rows, let_go in ((missing, [m.pattern for m in claim.under]), (extra, early)):
+        for row in list(rows):
             shown = {**dict(zip(names, row[2], strict=True)), "time": row[0], "LE": row[0], "RE": row[1]}
             if any(set(p.attributes) <= set(shown) and p.matches_row(shown) for p in let_go):
-                del missing[row]
+                del rows[row]
     return Finding(claim, view, _shown(missing), _shown(extra))
 
 

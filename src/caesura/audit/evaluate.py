@@ -119,22 +119,17 @@ def _step(node: Node, inputs: list[Known]) -> Rows:
             return answered(node, first)
         case Match():
             return matched(node, first)
-        case Impute() if node.budget is None:
+        case Impute():
             return _imputed(node, rows, reader)
         case Deliver():
             return _delivered(node, first)
-        case Speaks() if not node.says():
+        case Speaks() if not node.lets_go:
             return rows
+    why = ": what it gives depends on when rows arrive" if node.lets_go else ""
     raise NotAuditedError(
-        f"the audit cannot recompute '{node.kind}'{_why(node)}.",
+        f"the audit cannot recompute '{node.kind}'{why}.",
         remedy="Audit the views in front of it, or compare this one by hand.",
     )
-
-
-def _why(node: Node) -> str:
-    if node.speaks:
-        return ": what it gives depends on when rows arrive"
-    return ": what has left depends on its budget" if isinstance(node, Impute) else ""
 
 
 def _by_key(sides: Sequence[Rows], on: Sequence[tuple[str, str]], meet: Callable[[Rows, Rows], Rows]) -> Rows:
@@ -222,7 +217,7 @@ def _imputed(node: Impute, rows: Rows, reader: Reader) -> Rows:
                 found = archive.get(tuple(canonical(p[n]) for n in node.by.on))
             else:
                 column = node.by(pa.RecordBatch.from_pylist([p], reader.schema))
-                found = column.to_pylist()[0] if hasattr(column, "to_pylist") else list(column)[0]
+                found = column.to_pylist()[0] if hasattr(column, "to_pylist") else next(iter(column))
             p = {**p, node.value: found}
         out.append((le, re, p))
     return out

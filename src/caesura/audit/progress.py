@@ -81,7 +81,7 @@ def needed(node: Node, known: Known, *, why: str, whole: bool = False) -> Progre
     progress = known.progress
     if progress is None or (whole and not progress.whole):
         raise NotAuditedError(
-            f"the audit cannot recompute '{node.kind}' {why}: how far its input had come at the claim "
+            f"the audit cannot recompute '{node.kind}'{why}: how far its input had come at the claim "
             "does not follow from the sources' punctuation.",
             remedy="Audit the views in front of it, or compare this one by hand.",
         )
@@ -92,7 +92,7 @@ def reached(node: Node, known: Known) -> Horizon:
     """Where windows of events that never end stop to start, by group; asked for only if there are any."""
     if all(re != INFINITY for _, re, _ in known.rows):
         return _nowhere
-    return horizon(needed(node, known, why="over events that never end", whole=True).said)
+    return horizon(needed(node, known, why=" over events that never end", whole=True).said)
 
 
 def _nowhere(_: Payload) -> int:

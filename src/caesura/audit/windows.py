@@ -166,7 +166,7 @@ def _called(use: Use, reader: Reader, members: Rows, start: int, end: int) -> An
     target = module.make(use.params)
     window = Window(start, end)
     if module.segments:
-        return list(target(_array(use, reader, members), np.zeros(1, np.int64)))[0]
+        return next(iter(target(_array(use, reader, members), np.zeros(1, np.int64))))
     compute = target.compute if isinstance(module.target, type) else target
     more = _window_for(module.target.compute if isinstance(module.target, type) else module.target, window)
     if not module.incremental:

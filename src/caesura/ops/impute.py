@@ -303,6 +303,14 @@ class Imputing(Operator):
             items += definite(pattern.replace("time", lt(first)))
         return items
 
+    @property
+    def pending(self) -> bool:
+        return self.waiting.live > 0
+
+    def flush(self) -> Iterable[Item]:
+        """A claim answers for rows that wait too, so they are filled whatever the budget is."""
+        return [*self._work(None), *self._pay()]
+
     def let_go(self, port: int, pattern: Pattern) -> int:
         """Strikes rows that will be ignored from the list."""
         live = np.flatnonzero(self.waiting.alive)

@@ -43,6 +43,7 @@ class Pace(Union):
 
     kind = "pace"
     speaks = True
+    lets_go = True
 
     def output_schema(self) -> pa.Schema:
         if self.within < 0:

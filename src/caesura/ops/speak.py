@@ -73,6 +73,10 @@ class Instrument(Speaks):
 
     kind = "instrument"
 
+    @property
+    def lets_go(self) -> bool:  # type: ignore[override]
+        return bool(self.says())
+
     def output_schema(self) -> pa.Schema:
         if self.every <= 0:
             raise PlanError(f"every {self.every} rows is never.", remedy="Give 1 or more.")
@@ -182,6 +186,10 @@ class FeedbackFrom(Speaks):
 
     kind = "feedback_from"
     partitioning = "one"
+
+    @property
+    def lets_go(self) -> bool:  # type: ignore[override]
+        return "assumed" in (self.intent, self.leaving)
 
     def output_schema(self) -> pa.Schema:
         if not self.on:

@@ -139,6 +139,15 @@ class Operator:
     def begin(self) -> None:
         """Another epoch begins; a budget for one is there again."""
 
+    @property
+    def pending(self) -> bool:
+        """Whether rows wait here that need no further input to leave: they are still in flight."""
+        return False
+
+    def flush(self) -> Iterable[Item]:
+        """Lets out what is pending, before a token."""
+        return ()
+
     def demand(self, pattern: Pattern) -> Iterable[Item]:
         """What there is now of rows that match, marked as partial; it is corrected later."""
         return ()

@@ -142,9 +142,10 @@ class Claiming:
     # -- claims ---------------------------------------------------------------------------------------
 
     def heard(self, message: Punctuation) -> None:
-        """A consumer spoke: claims from now on name what it lets go."""
+        """A consumer spoke: claims from now on name what it lets go, and what it is shown before its time."""
         plain = Punctuation(message.pattern, message.intent)
-        if message.intent is Intent.ASSUMED and plain not in self.under:
+        early = message.intent is Intent.DEMANDED and any(map(_holds_back, self.graph.cells))
+        if (message.intent is Intent.ASSUMED or early) and plain not in self.under:
             self.under.append(plain)
 
     @property
@@ -213,3 +214,8 @@ class _Into:
 def insert_only(reader: Reader) -> bool:
     """Whether every row that a source lets in is one that it read, in the same order."""
     return reader.node.properties.insert_only and not reader.node.inputs
+
+
+def _holds_back(cell: Cell) -> bool:
+    """Whether a step keeps results until they are final, and shows them earlier on demand."""
+    return cell.operator.speculate == "watermark" or cell.node.kind == "output final"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caesura.consistency import Claim, Draining, Heeding, Mode, Synchronised, Tokens
+from caesura.consistency.claimable import refuse_arrival
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.rows import Chunks
 from caesura.plan import here
@@ -29,6 +30,7 @@ def claiming_for(
     """Watches a query in the way that a mode names."""
     inputs = {label: (_cell(edge), edge) for label, edge in edges.items()}
     followed = {label: cell for label, (cell, _) in inputs.items() if isinstance(cell.node, Subscribed)}
+    refuse_arrival(cell.node for cell in graph.cells)
     try:
         return _made(mode, graph, outputs, readers, inputs, followed)
     except CaesuraError as error:

@@ -40,6 +40,8 @@ class DrainClaims(Claiming):
         self._number = meta["number"]
 
     def pull(self) -> bool:
+        if self._open and any(cell.flush() for cell in self.graph.cells):
+            return True
         if self._open:
             self._open = False
             self._number += 1

@@ -258,6 +258,7 @@ class Cell:
         """Takes one item where feedback or claims are to be thought of."""
         if self.watch is not None and is_token(edge.items[0]):
             tokens = [e.items.popleft() for e in self.inputs if not e.back]
+            self.flush()
             self.send([self.watch.token(self, [t for t in tokens if is_token(t)])])
             return
         if edge.desired and self.watch is None:
@@ -267,6 +268,13 @@ class Cell:
         self.send(items if self.watch is None else self.watch.derived(self, item, items))
         if self.responder is not None or edge.desired:
             self._follow(edge, item)
+
+    def flush(self) -> bool:
+        """Sends what waits here and needs no further input; whether there was any."""
+        if not self.operator.pending:
+            return False
+        self.send(self.guarded(self.operator.flush))
+        return True
 
     def _follow(self, edge: Edge, item: Item) -> None:
         """What an item means for feedback: punctuation ends it, a page may make results cross a bound."""

@@ -72,6 +72,8 @@ class HeedClaims(Claiming):
         self.reached: Vector = {}
         self.seen: dict[int, Vector] = {id(c): {} for c in self.graph.cells if not shows_all(c.node)}
         """Of each step that may lack rows on account of others, what it has seen."""
+        self.pending: dict[int, list[Vector]] = {}
+        """Of each step in which rows wait for their turn, the active labels of what they came with."""
         self._fresh = False
         self._number = 0
         for edge in self.graph.edges:
@@ -139,7 +141,7 @@ class HeedClaims(Claiming):
                 "feedback was given, and labels do not tell what it lets go.",
                 remedy="Take claims=cz.tokens(); they name the feedback that they are under.",
             ).at(cell.node.step, cell.node.place)
-        labels = labels_of(item)
+        labels, waits = self._with_pending(cell, labels_of(item))
         seen = self.seen.get(id(cell))
         if seen is not None:
             raised(seen, labels.most)
@@ -155,9 +157,26 @@ class HeedClaims(Claiming):
                 own = Labels({k: np.full(size, n) for k, n in most.items()}, labels.active, labels.least)
             self._fly(own.least, len(cell.outputs))
             out.append(tagged(made, own))
-        if not self.naive:
-            self.flying.remove(labels.least)
+        if cell.operator.pending:
+            self.pending[id(cell)] = waits
+            return out
+        self.pending.pop(id(cell), None)
+        for least in waits if not self.naive else ():
+            self.flying.remove(least)
         return out
+
+    def _with_pending(self, cell: Cell, labels: Labels) -> tuple[Labels, list[Vector]]:
+        """The labels that a step's output may come from: those of an item, and of rows that wait in it."""
+        waits = [*self.pending.get(id(cell), ()), labels.least]
+        if len(waits) == 1:
+            return labels, waits
+        floor: Vector = {}
+        for least in waits:
+            for k, number in least.items():
+                floor[k] = min(number, floor.get(k, number))
+        active = labels.active | frozenset(floor)
+        cols = {k: labels.cols.get(k, np.array([floor[k]])) for k in {*labels.cols, *floor}}
+        return Labels(cols, active, floor), waits
 
     def arrived(self, view: View, item: Item) -> None:
         if isinstance(item, Page) and isinstance(item.tags, Labels):
@@ -191,7 +210,8 @@ class HeedClaims(Claiming):
 
     def _scan(self, source: int) -> int | None:
         """The least active label of a source, from every row in every queue."""
-        found: int | None = None
+        waits = [least[source] for some in self.pending.values() for least in some if source in least]
+        found: int | None = min(waits, default=None)
         for edge in self.graph.edges:
             for item in edge.items:
                 labels = labels_of(item)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caesura.consistency import Claim, Level, Prefix
+from caesura.consistency.claimable import refuse_arrival, refuse_budgets
 from caesura.consistency.store import Manifest, Store, Written
 from caesura.errors import DataError, PlanError
 from caesura.fixpoint.node import Fixpoint
@@ -143,6 +144,8 @@ def start_pipeline(
             "on Spark an epoch of a plan with a loop is no claim.",
             remedy="Run the pipeline in this process with claims=cz.synchronised(...).",
         ).at("pipeline", here())
+    refuse_arrival(walk(*nodes.values()))
+    refuse_budgets(walk(*nodes.values()))
     sink = ClaimedSink(str(path), checkpoint=str(checkpoint), nodes=dict(nodes))
     return start(
         nodes,

@@ -1,0 +1,31 @@
+"""Plans of which no state can be claimed: what leaves depends on more than the rows that were read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from caesura.errors import StreamError
+from caesura.ops.impute import Impute
+from caesura.plan import Node
+
+
+def refuse_arrival(nodes: Iterable[Node]) -> None:
+    """Refuses steps that let rows go by when they arrive: a claim behind them would be false."""
+    for node in nodes:
+        if node.lets_go:
+            raise StreamError(
+                f"what '{node.kind}' lets go depends on when rows arrive, so no state behind it is that of a "
+                "prefix.",
+                remedy="Claim the views in front of it, or bound lateness where rows are read: "
+                "punctuate=cz.delay(...).",
+            ).at(node.step, node.place)
+
+
+def refuse_budgets(nodes: Iterable[Node]) -> None:
+    """Refuses steps that keep rows for a later epoch, where the epoch is the claim."""
+    for node in nodes:
+        if isinstance(node, Impute) and node.budget is not None:
+            raise StreamError(
+                f"with a budget '{node.kind}' leaves rows to a later epoch, so an epoch is no claim.",
+                remedy="Leave the budget out, or run the pipeline in this process: a token waits for them.",
+            ).at(node.step, node.place)
