@@ -21,6 +21,16 @@ def refuse_arrival(nodes: Iterable[Node]) -> None:
             ).at(node.step, node.place)
 
 
+def refuse_demands(nodes: Iterable[Node]) -> None:
+    """Refuses steps that ask for results before they are final, where output is held until it is."""
+    for node in nodes:
+        if node.demands:
+            raise StreamError(
+                f"what '{node.kind}' demands is shown before it is final, and by when rows arrive.",
+                remedy="Take output='changes', which has shown it already, or claim without the step.",
+            ).at(node.step, node.place)
+
+
 def refuse_budgets(nodes: Iterable[Node]) -> None:
     """Refuses steps that keep rows for a later epoch, where the epoch is the claim."""
     for node in nodes:

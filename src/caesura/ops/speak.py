@@ -191,6 +191,10 @@ class FeedbackFrom(Speaks):
     def lets_go(self) -> bool:  # type: ignore[override]
         return "assumed" in (self.intent, self.leaving)
 
+    @property
+    def demands(self) -> bool:  # type: ignore[override]
+        return "demanded" in (self.intent, self.leaving)
+
     def output_schema(self) -> pa.Schema:
         if not self.on:
             raise PlanError("no column says what the feedback is about.", remedy="Name some with on=.")
@@ -271,6 +275,7 @@ class Deadline(Speaks):
     after: int
 
     kind = "deadline"
+    demands = True
 
     def output_schema(self) -> pa.Schema:
         if self.after <= 0:

@@ -48,6 +48,8 @@ class Node:
     """Whether the step may tell those above it, at run time, what it can do without."""
     lets_go: ClassVar[bool] = False
     """Whether rows are let go by when they arrive, so that no state behind it is that of a prefix."""
+    demands: ClassVar[bool] = False
+    """Whether results are asked for before they are final, by when rows arrive."""
     moves_time: ClassVar[bool] = False
     """Whether a row-wise step changes lifetimes; it then runs behind the gate that judges lateness."""
     forward: ClassVar[bool] = False

@@ -144,7 +144,7 @@ class Claiming:
     def heard(self, message: Punctuation) -> None:
         """A consumer spoke: claims from now on name what it lets go, and what it is shown before its time."""
         plain = Punctuation(message.pattern, message.intent)
-        early = message.intent is Intent.DEMANDED and any(map(_holds_back, self.graph.cells))
+        early = message.intent is Intent.DEMANDED and any(map(holds_back, self.graph.cells))
         if (message.intent is Intent.ASSUMED or early) and plain not in self.under:
             self.under.append(plain)
 
@@ -216,6 +216,6 @@ def insert_only(reader: Reader) -> bool:
     return reader.node.properties.insert_only and not reader.node.inputs
 
 
-def _holds_back(cell: Cell) -> bool:
+def holds_back(cell: Cell) -> bool:
     """Whether a step keeps results until they are final, and shows them earlier on demand."""
     return cell.operator.speculate == "watermark" or cell.node.kind == "output final"

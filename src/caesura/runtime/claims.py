@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from caesura.consistency import Claim, Draining, Heeding, Mode, Synchronised, Tokens
-from caesura.consistency.claimable import refuse_arrival
+from caesura.consistency.claimable import refuse_arrival, refuse_demands
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.rows import Chunks
 from caesura.plan import here
-from caesura.runtime.claiming import Claiming, Reader
+from caesura.runtime.claiming import Claiming, Reader, holds_back
 from caesura.runtime.draining import DrainClaims
 from caesura.runtime.edge import Edge
 from caesura.runtime.graph import Cell, Graph
@@ -31,6 +31,8 @@ def claiming_for(
     inputs = {label: (_cell(edge), edge) for label, edge in edges.items()}
     followed = {label: cell for label, (cell, _) in inputs.items() if isinstance(cell.node, Subscribed)}
     refuse_arrival(cell.node for cell in graph.cells)
+    if any(map(holds_back, graph.cells)):
+        refuse_demands(cell.node for cell in graph.cells)
     try:
         return _made(mode, graph, outputs, readers, inputs, followed)
     except CaesuraError as error:

@@ -295,7 +295,8 @@ class Log:
                 self.entries.appendleft((first + taken, size - taken, rest, lane))
         while self.reads and self.reads[0][0] <= end:
             _, lanes, closed = self.reads.popleft()
-            self.lanes |= lanes
+            for lane, at in lanes.items():  # a batch of late rows alone was read before rows that have left
+                self.lanes[lane] = max(at, self.lanes.get(lane, 0))
             self.closed = self.closed or closed
         return Prefix(self.rows, self.told, dict(self.lanes), tuple(self.promises.patterns()), self.closed)
 
