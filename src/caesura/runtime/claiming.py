@@ -219,3 +219,10 @@ def insert_only(reader: Reader) -> bool:
 def holds_back(cell: Cell) -> bool:
     """Whether a step keeps results until they are final, and shows them earlier on demand."""
     return cell.operator.speculate == "watermark" or cell.node.kind == "output final"
+
+
+def punctuated(reader: Reader) -> bool:
+    """Whether punctuation may lie between a source's rows, so that a page is not all of a batch."""
+    policy: Any = getattr(reader.node, "policy", None)
+    inner: Any = getattr(reader.node, "reader", None)
+    return getattr(policy, "column", None) is not None or bool(getattr(inner, "punctuates", True))

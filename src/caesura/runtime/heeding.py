@@ -30,7 +30,7 @@ from caesura.ops.join import Join
 from caesura.ops.union import Union
 from caesura.plan import Node, Raw, SourceNode
 from caesura.punctuation import Intent, Promises, Punctuation
-from caesura.runtime.claiming import Claiming, Reader, insert_only
+from caesura.runtime.claiming import Claiming, Reader, insert_only, punctuated
 from caesura.runtime.emitter import Emitter
 from caesura.runtime.graph import Cell
 from caesura.runtime.views import View
@@ -112,7 +112,8 @@ class HeedClaims(Claiming):
             return None
         self.note(reader, emitter, raw)
         items = reader.cell.guarded(reader.ingress.raw, raw)
-        exact = insert_only(reader) and sum(isinstance(i, Page) for i in items) == 1
+        pages = sum(isinstance(i, Page) for i in items)
+        exact = insert_only(reader) and not punctuated(reader) and pages == 1
         entered = getattr(reader.ingress, "entered", None) if exact else None
         self._enter(emitter, items, entered, raw.lane)
         return raw

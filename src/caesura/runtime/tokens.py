@@ -21,7 +21,7 @@ from caesura.events import Item, Page
 from caesura.events.rows import Chunks
 from caesura.plan import here, ticks
 from caesura.punctuation import INFINITY, MIN_TIME, Punctuation
-from caesura.runtime.claiming import Claiming, Reader, insert_only
+from caesura.runtime.claiming import Claiming, Reader, insert_only, punctuated
 from caesura.runtime.emitter import Emitter
 from caesura.runtime.feedback import snapshot_of
 from caesura.runtime.graph import Cell
@@ -99,7 +99,7 @@ class TokenClaims(Claiming):
 
     def _carries(self, reader: Reader) -> bool:
         """Whether a batch enters as one page, in which tokens can stand."""
-        if self.mode.saves or isinstance(self.mode, Synchronised) or _punctuated(reader):
+        if self.mode.saves or isinstance(self.mode, Synchronised) or punctuated(reader):
             return False
         return insert_only(reader) and len(self.roots) == len(self.emitters)
 
@@ -387,13 +387,6 @@ def _from_elsewhere(cell: Cell, came: Punctuation) -> Punctuation:
 
 def _promised(emitter: Emitter) -> str:
     return "nothing" if emitter.promises.cti == MIN_TIME else f"time < {emitter.promises.cti}"
-
-
-def _punctuated(reader: Reader) -> bool:
-    """Whether punctuation may lie between a source's rows, so that a page is not all of a batch."""
-    policy: Any = getattr(reader.node, "policy", None)
-    inner: Any = getattr(reader.node, "reader", None)
-    return getattr(policy, "column", None) is not None or bool(getattr(inner, "punctuates", True))
 
 
 def _refuse_loops(edges: list[Any]) -> None:
