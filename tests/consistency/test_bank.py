@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
 from bank_oracle import Bank, bank
@@ -16,10 +17,13 @@ from caesura.runtime import Shuffled
 MANY = int(os.environ.get("CAESURA_BANK_ROWS", "200000"))
 
 
+@pytest.mark.parametrize("views", [bank.views, bank.aligned_views], ids=["views", "aligned"])
 @pytest.mark.parametrize(("count", "cancelled"), [(MANY // 10, 0.0), (MANY, 0.05)])
-def test_every_claim_equals_the_query_from_scratch(count: int, cancelled: float) -> None:
+def test_every_claim_equals_the_query_from_scratch(
+    count: int, cancelled: float, views: Callable[[cz.Stream], cz.Pipeline]
+) -> None:
     table = bank.transactions(count, cancelled=cancelled)
-    done = bank.views(bank.read(table)).run(claims=cz.tokens(every=len(table) // 4))
+    done = views(bank.read(table)).run(claims=cz.tokens(every=len(table) // 4))
     oracle = Bank(table)
     assert len(done.claims) >= 4
     for claim in done.claims:

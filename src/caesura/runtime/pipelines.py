@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from caesura.plan.prune import prune
 from caesura.runtime.query import Query
 from caesura.runtime.running import Result
 from caesura.runtime.schedule import Schedule
+from caesura.runtime.stored import pickled
 
 MOST_LOGS = 32
 
@@ -185,14 +185,6 @@ def source_labels(nodes: Mapping[str, Node]) -> dict[str, SourceNode]:
         if isinstance(node, SourceNode):
             labels[label] = node
     return labels
-
-
-def pickled(nodes: Mapping[str, Node]) -> bytes | None:
-    """The plan for an audit; None where it holds what cannot be written, such as a nested function."""
-    try:
-        return pickle.dumps(dict(nodes))
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return None
 
 
 def token_mode(mode: Mode) -> Tokens | Synchronised:
