@@ -45,19 +45,17 @@ VIEWS = {
     " on c.a = d.a) having count(*) > 0",
 }
 
+SIDE = "(select {0} a, min(ts) le, max(till) re, sum(amount)::bigint s, max(ts) last from tx group by 1)"
 MET = (
-    "(select greatest(c.le, d.le) le, least(c.re, d.re) re, c.a account, c.at at, c.s - d.s s from "
-    "(select to_account a, min(ts) le, max(till) re, sum(amount)::bigint s, max(ts) at from tx group by 1) c "
-    "join "
-    "(select from_account a, min(ts) le, max(till) re, sum(amount)::bigint s, max(ts) at from tx group by 1) d"
-    " on c.a = d.a and c.at = d.at)"
+    "(select greatest(c.le, d.le) le, least(c.re, d.re) re, c.a account, c.last last, c.s - d.s s"
+    f" from {SIDE.format('to_account')} c join {SIDE.format('from_account')} d"
+    " on c.a = d.a and c.last = d.last)"
 )
 ALIGNED = {
-    "credits2": "select min(ts), max(till), to_account, sum(amount)::bigint, max(ts) from tx group by to_account",
-    "debits2": "select min(ts), max(till), from_account, sum(amount)::bigint, max(ts) from tx"
-    " group by from_account",
-    "balance2": f"select le, re, account, at, s from {MET}",
-    "total2": f"select min(le), max(re), at, sum(s)::bigint from {MET} group by at",
+    "credits2": f"select le, re, a, s, last from {SIDE.format('to_account')}",
+    "debits2": f"select le, re, a, s, last from {SIDE.format('from_account')}",
+    "balance2": f"select le, re, account, last, s from {MET}",
+    "total2": f"select min(le), max(re), last, sum(s)::bigint from {MET} group by last",
 }
 
 
