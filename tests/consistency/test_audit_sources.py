@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,14 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import caesura as cz
-from caesura import Stream, col, qre
+from caesura import Claim, Stream, col, qre
 from caesura.audit import Finding, audit_states
 from caesura.consistency import Mode
+from caesura.consistency.token import is_token
+from caesura.events import History, Item
 from caesura.io.policy import Policy
 from caesura.io.shape import Shape
 from caesura.io.source import Source
 from caesura.plan import Raw
-from caesura.runtime import Shuffled
+from caesura.runtime import Query, Shuffled
 
 EXAMPLES = int(os.environ.get("CAESURA_CLAIM_EXAMPLES", "1")) * 12
 PLAIN = pa.schema([("t", pa.int64()), ("end", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
@@ -140,5 +142,46 @@ def test_every_claim_over_any_source_passes_the_audit(name: str) -> None:
             assert finding.right, (
                 f"{mode}\n{read.reader}\n{read.policy} {read.late}\n{finding.claim}\n{finding}"
             )
+
+    holds()
+
+
+def ended(
+    stream: Stream, mode: Mode, seed: int
+) -> tuple[list[Item], list[tuple[Claim, int, dict[str, bytes]]]]:
+    """What comes out, and per claim how much had come and what a restart needs."""
+    query = Query({"out": stream.node}, claims=mode, schedule=Shuffled(seed))
+    came: list[Item] = []
+    kept: dict[str, bytes] = {}
+    places = []
+    while query.step():
+        came += [item for item in query.take("out") if not is_token(item)]
+        for claim, chunks in query.saved():
+            kept = {n: d for n, d in {**kept, **chunks}.items() if d is not None}
+            places.append((claim, len(came), dict(kept)))
+    return came, places
+
+
+@pytest.mark.parametrize("mode", [cz.tokens(every=3), cz.synchronised(4)], ids=str)
+@pytest.mark.parametrize("name", PLANS)
+def test_a_restart_lands_on_its_claim_over_any_source(name: str, mode: Mode) -> None:
+    saving = replace(mode, saves=True, release="consistent")  # type: ignore[call-arg]
+
+    @settings(
+        max_examples=EXAMPLES // 2, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        stream = plan(Stream(source(data)), Stream(source(data)), name)
+        seed = data.draw(st.integers(0, 9))
+        came, places = ended(stream, saving, seed)
+        wanted = History.of(came, stream.schema)
+        for claim, seen, chunks in places[:-1]:
+            again = Query({"out": stream.node}, claims=saving, schedule=Shuffled(seed + 1))
+            again.restore(chunks)
+            again.run()
+            rest = [item for item in again.take("out") if not is_token(item)]
+            assert History.of([*came[:seen], *rest], stream.schema) == wanted, str(claim)
+            assert all(later.follows(claim) for later in again.claims)
 
     holds()

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from killed_pipeline import bank, views
 
 import caesura as cz
+from caesura import col
 from caesura.audit import audit
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "bank"))
-
-import pipeline as bank
+from caesura.errors import CaesuraError
+from caesura.ops.impute import Archive
+from caesura.runtime.pipelines import run_views
 
 
 def stored(table: pa.Table, folder: Path, first: int, files: int) -> None:
@@ -26,7 +30,39 @@ def stored(table: pa.Table, folder: Path, first: int, files: int) -> None:
         pq.write_table(table.slice(n * size, size), folder / f"part-{first + n:03d}.parquet")
 
 
-@pytest.mark.skipif(not os.environ.get("CAESURA_SEARCH"), reason="most of a minute, for make soak")
+LONG = pytest.mark.skipif(not os.environ.get("CAESURA_SEARCH"), reason="some minutes, for make soak")
+
+
+def test_each_epoch_is_a_claim_about_all_views(spark: Any, tmp_path: Path) -> None:
+    table = bank.transactions(200, cancelled=0.05)
+    table = table.slice(0, len(table) // 2 * 2)
+    stored(table, tmp_path / "in", 0, 2)
+    out = tmp_path / "out"
+    views(tmp_path).start(
+        spark,
+        path=out,
+        checkpoint=tmp_path / "checkpoint",
+        trigger="available",
+        files_per_epoch=1,
+        allow_unbounded=True,
+    ).wait()
+    report = audit(out)
+    assert report.right and len(report.findings) == 20, str(report)
+    seen = cz.read_claimed(out)
+    bare = run_views(views(tmp_path).nodes, None)
+    assert {v: seen.history(v).bag for v in seen.views} == {v: bare[v].history.bag for v in seen.views}
+    for view in ("accepted", "balance2"):
+        assert spark.read.parquet(*seen.paths(view)).count() == seen.claim.output[view]
+    credits, debits = (cz.from_claimed(out, view) for view in ("credits", "debits"))
+    met = credits.join(debits, on={"to_account": "from_account"})
+    behind = met.select(account=col("to_account"), balance=col("credits") - col("debits"))
+    for claim in (done := behind.run(claims=cz.tokens())).claims[:2]:
+        log = claim.prefix["credits/read"].log
+        first = next(m.claim.number for m in seen.manifests if m.claim.prefix["read"].log == log)
+        assert done.at(claim).bag == cz.read_claimed(out, at=first).history("balance").bag
+
+
+@LONG
 def test_every_epoch_is_a_claim_that_passes_the_audit(spark: Any, tmp_path: Path) -> None:
     table = bank.transactions(600, cancelled=0.05)
     table = table.slice(0, len(table) // 4 * 4)
@@ -62,3 +98,65 @@ def test_every_epoch_is_a_claim_that_passes_the_audit(spark: Any, tmp_path: Path
     assert spark.read.parquet(*seen.paths("accepted")).count() == seen.claim.output["accepted"]
     bare = bank.views(bank.read(table)).run()
     assert {v: seen.history(v).bag for v in seen.views} == {v: bare[v].history.bag for v in seen.views}
+
+
+@LONG
+def test_claims_survive_kills(tmp_path: Path) -> None:
+    """Killed in the middle of epochs: what was claimed stays, what is claimed later follows from it."""
+    table = bank.transactions(360, cancelled=0.05)
+    size, claims = len(table) // 6, tmp_path / "out" / "_claims"
+    (tmp_path / "in").mkdir()
+    kept: dict[str, bytes] = {}
+    for kill in range(3):
+        for number in (2 * kill, 2 * kill + 1):
+            partial = tmp_path / f"{number}.partial"
+            pq.write_table(table.slice(number * size, size if number < 5 else None), partial)
+            os.utime(partial, (1_700_000_000 + number,) * 2)
+            partial.rename(tmp_path / "in" / f"{number}.parquet")
+        process = _started(tmp_path)
+        _wait_for_claims(claims, len(kept) + 1, process)
+        time.sleep(0.2 * kill)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        there = {file.name: file.read_bytes() for file in claims.glob("*.json")}
+        assert {name: there[name] for name in kept} == kept
+        report = audit(tmp_path / "out")
+        assert report.right, str(report)
+        kept = there
+    (tmp_path / "stop").touch()
+    assert _started(tmp_path).wait(timeout=300) == 0, (tmp_path / "log").read_text()[-3000:]
+    report = audit(tmp_path / "out")
+    assert report.right, str(report)
+    seen, bare = cz.read_claimed(tmp_path / "out"), run_views(views(tmp_path).nodes, None)
+    assert {v: seen.history(v).bag for v in seen.views} == {v: bare[v].history.bag for v in seen.views}
+
+
+def _started(folder: Path) -> subprocess.Popen[bytes]:
+    script = Path(__file__).with_name("killed_pipeline.py")
+    log = (folder / "log").open("ab")
+    return subprocess.Popen(
+        [sys.executable, str(script), str(folder)], stdout=log, stderr=log, start_new_session=True
+    )
+
+
+def _wait_for_claims(claims: Path, count: int, process: subprocess.Popen[bytes]) -> None:
+    deadline, log = time.monotonic() + 150, claims.parents[1] / "log"
+    while len(list(claims.glob("*.json"))) < count:
+        assert process.poll() is None and time.monotonic() < deadline, log.read_text()[-3000:]
+        time.sleep(0.005)
+
+
+def test_what_no_epoch_can_claim_is_refused_before_it_starts(tmp_path: Path) -> None:
+    read = cz.from_arrow(bank.transactions(5), time="ts")
+    archive = Archive(pa.table({"id": [1], "amount": [1]}), ("id",), "amount")
+    for odd, why in (
+        (read.impute("amount", by=archive, budget=1), "leaves rows to a later epoch"),
+        (read.pace(read, within=3), "depends on when rows arrive"),
+    ):
+        with pytest.raises(CaesuraError, match=why):
+            cz.pipeline(odd=odd).start(
+                None,
+                path=tmp_path / "out",
+                checkpoint=tmp_path / "check",
+                allow_unbounded=True,  # type: ignore[arg-type]
+            )
