@@ -204,12 +204,15 @@ def _date_trunc(moment: Any, unit: str) -> datetime:
         return stamp
     if unit == "millisecond":
         return stamp.replace(microsecond=stamp.microsecond // 1000 * 1000)
-    names = ("second", "minute", "hour", "day")
-    if unit in names:
-        zeros = {"second": 0, "minute": 0, "hour": 0}
-        kept = {n: v for n, v in zeros.items() if n in names[: names.index(unit)]}
-        return stamp.replace(microsecond=0, **kept)
+    if unit == "second":
+        return stamp.replace(microsecond=0)
+    if unit == "minute":
+        return stamp.replace(second=0, microsecond=0)
+    if unit == "hour":
+        return stamp.replace(minute=0, second=0, microsecond=0)
     midnight = stamp.replace(hour=0, minute=0, second=0, microsecond=0)
+    if unit == "day":
+        return midnight
     if unit == "week":
         return midnight - timedelta(days=midnight.weekday())
     month = {"month": stamp.month, "quarter": (stamp.month - 1) // 3 * 3 + 1, "year": 1}[unit]

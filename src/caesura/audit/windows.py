@@ -163,16 +163,18 @@ def in_order(rows: Rows, reader: Reader, columns: Sequence[Expr]) -> Rows:
 def _called(use: Use, reader: Reader, members: Rows, start: int, end: int) -> Any:
     """A module on one window: a function is called, a class is given its members one by one."""
     module = use.module
+    written: Any = module.target
     target = module.make(use.params)
     window = Window(start, end)
     if module.segments:
         return next(iter(target(_array(use, reader, members), np.zeros(1, np.int64))))
-    compute = target.compute if isinstance(module.target, type) else target
-    more = _window_for(module.target.compute if isinstance(module.target, type) else module.target, window)
+    by_class = isinstance(written, type)
+    compute = target.compute if by_class else target
+    more = _window_for(written.compute if by_class else written, window)
     if not module.incremental:
         return compute(_view(use, reader, members), **more)
     state = target.init()
-    told = _window_for(module.target.add, window)
+    told = _window_for(written.add, window)
     for item in _items(use, reader, members):
         after = target.add(state, item, **told)
         state = state if after is None else after
