@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import caesura as cz
@@ -62,3 +64,18 @@ def test_what_feedback_does_not_cover_is_missed() -> None:
 def test_heeding_does_not_go_with_feedback() -> None:
     with pytest.raises(CaesuraError, match="labels do not tell what it lets go"):
         ran(cz.heeding(), 1)
+
+
+@pytest.mark.parametrize("mode", [cz.tokens(every=7), cz.draining()], ids=str)
+def test_rows_that_feedback_lets_a_source_skip_count_as_read(mode: Mode, tmp_path: Path) -> None:
+    table = pa.table({"t": range(60), "k": [i // 10 for i in range(60)]})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=5)
+    read = cz.read.parquet(tmp_path / "rows.parquet", time="t", punctuate=cz.delay(100), batch_size=5)
+    query = read.query(claims=mode)
+    while query.step():
+        if len(query.claims) == 1:
+            query.assume(col("k") == 4)
+    came = states(query.take("out"))
+    judged = [(c, {"out": History.of(came[c.number], read.schema)}) for c in query.claims]
+    assert [str(f) for f in audit_states({"out": read.node}, judged) if not f.right] == []
+    assert query.counters()["read"].rows_in < 60, "nothing was skipped"

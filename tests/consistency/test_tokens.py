@@ -148,13 +148,16 @@ class Repeating:
         return "repeating"
 
 
-def test_a_repeated_offset_is_refused() -> None:
+@pytest.mark.parametrize(
+    "mode", [cz.tokens(every=2), cz.tokens(), cz.synchronised(1), cz.heeding(), cz.draining()], ids=str
+)
+def test_a_repeated_offset_is_refused(mode: Mode) -> None:
     from caesura.io.shape import Shape
     from caesura.io.source import Source
 
     stream = Stream(Source(reader=Repeating(), shape=Shape.of(time="t")))
     with pytest.raises(CaesuraError, match="repeats offset 1; 2 were read"):
-        stream.run(claims=cz.tokens(every=2))
+        stream.run(claims=mode)
 
 
 def test_rows_are_marked_with_the_claim_that_covers_them() -> None:

@@ -73,7 +73,8 @@ class Emitter:
                 f"lane {raw.lane} of '{self.label}' repeats offset {raw.offset}; {expected} were read.",
                 remedy="Read from the offsets that are asked for; no claim covers a row twice.",
             )
-        self.offsets = {**self.offsets, raw.lane: raw.offset + raw.batch.num_rows}
+        end = raw.offset + raw.batch.num_rows + raw.skipped  # what feedback lets go counts as read
+        self.offsets = {**self.offsets, raw.lane: end}
 
     def prefix(self) -> Prefix:
         """What has entered so far."""

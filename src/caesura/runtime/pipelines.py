@@ -10,7 +10,7 @@ from pathlib import Path
 from caesura.consistency import Claim, Mode, Synchronised, Tokens
 from caesura.consistency.store import Manifest, Store, put
 from caesura.consistency.token import is_token, number_of
-from caesura.errors import StreamError
+from caesura.errors import DataError, StreamError
 from caesura.events import History, Item
 from caesura.events.rows import Chunks
 from caesura.io.sink import row_schema, rows_table
@@ -144,6 +144,11 @@ class StateLog:
     def load(self, files: tuple[str, ...]) -> dict[str, bytes]:
         """The chunks that these files leave."""
         for file in files:
+            if not (self.folder / file).exists():
+                raise DataError(
+                    f"'{self.folder / file}', which the last claim needs for a restart, is gone.",
+                    remedy="Put it back, or write the pipeline anew into an empty folder.",
+                )
             for name, data in _unpacked((self.folder / file).read_bytes()).items():
                 if data is None:
                     self.whole.pop(name, None)
