@@ -56,10 +56,13 @@ MATCHES = LawCase(
     inputs=(InputSpec({"v": "key"}, key="v", max_rows=6),),
 )
 LOOPS = fixpoint_law_cases.CASES
+SOME = 1 if EXAMPLES > 1 else 5
+"""Of the many windows, and of the user's modules in them, a few by default; all in a longer search."""
 CASES = [
     *cases(),
-    *window_law_cases.CASES,
-    *udm_law_cases.CASES,
+    *window_law_cases.CASES[::SOME],
+    *[case for case in window_law_cases.CASES if case.name in ("hopping lifetimes", "bucket-5-2")],
+    *udm_law_cases.CASES[::SOME],
     *qre_law_cases.CASES,
     MATCHES,
     *(case for case in LOOPS if case.name.endswith("-hybrid")),
@@ -118,10 +121,33 @@ def test_the_audit_agrees_at_every_claim_or_says_why_it_cannot_tell(case: LawCas
     assert told[True] or case.name in WHY_NOT or not told
 
 
-def test_every_kind_of_step_has_a_case() -> None:
-    """No operator is left out: each node is in a case here, or is one that a claim says nothing about."""
+NO_CASE = {
+    "Input": "the leaves of every case",
+    "Recursive": "a part of every loop",
+    "Source": "test_audit_sources",
+    "SourceNode": "what sources are made of",
+    "Speaks": "what the three steps that speak are made of",
+    "Subscribed": "fed by another query, whose claims come with its rows",
+    "Impute": "test_claims_in_flight",
+    "Deadline": "test_claims_in_flight",
+    "Instrument": "claims are refused: test_claims_in_flight",
+    "FeedbackFrom": "claims are refused, or nothing is let go: test_claims_in_flight",
+    "Pace": "claims are refused: test_claims_in_flight",
+    "OverSynchronised": "how a query is spread over buckets; no plan of a user holds it",
+    "OverParts": "how a query is spread over buckets; no plan of a user holds it",
+}
+"""Steps without a law case here, and where they are looked at instead."""
+
+
+def kinds(of: type[Node]) -> set[str]:
+    """All steps that the package defines."""
+    own = {of.__name__} if of.__module__.startswith("caesura.") and of is not Node else set()
+    return own.union(*(kinds(sub) for sub in of.__subclasses__()))
+
+
+def test_no_kind_of_step_is_left_out() -> None:
+    import caesura.qre.synchronised  # noqa: F401  (else its steps are not there yet)
+
     there = {type(node).__name__ for case in CASES for node in walk(case.plan())}
-    assert there >= {
-        "Where", "Select", "Union", "Lifetime", "Layers", "Join", "Clip", "Chop", "Totals", "Tumbling",
-        "Windows", "Quantise", "Bucket", "Over", "OverEachKey", "Match", "Fixpoint", "Deliver",
-    }  # fmt: skip
+    assert kinds(Node) - there == {name for name in NO_CASE if name not in there}
+    assert set(NO_CASE) <= kinds(Node)
