@@ -134,6 +134,8 @@ NO_CASE = {
     "FeedbackFrom": "claims are refused, or nothing is let go: test_claims_in_flight",
     "Pace": "claims are refused: test_claims_in_flight",
     "OverSynchronised": "how a query is spread over buckets; no plan of a user holds it",
+    "PartsOfMaps": "how a query is spread over buckets; no plan of a user holds it",
+    "PartsAtTicks": "how a query is spread over buckets; no plan of a user holds it",
     "OverParts": "how a query is spread over buckets; no plan of a user holds it",
 }
 """Steps without a law case here, and where they are looked at instead."""
