@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import caesura as cz
-from caesura import Stream, col
+from caesura import Stream, col, qre
 from caesura.audit import NotAuditedError
 from caesura.audit.check import compare
 from caesura.audit.evaluate import Evaluation
@@ -55,6 +57,47 @@ MATCHES = LawCase(
     oracle=lambda a, **_: a,
     inputs=(InputSpec({"v": "key"}, key="v", max_rows=6),),
 )
+LEFT = InputSpec({"id": "key", "n": "int"}, key="id", max_rows=4)
+RIGHT = InputSpec({"id": "key", "n": "int"}, key="id", max_rows=4)
+MET: dict[str, Callable[..., Stream]] = {
+    "where": lambda a, *_: a.where(col("n") > 0),
+    "select": lambda a, *_: a.select(k=col("id")),
+    "shift": lambda a, *_: a.shift(5),
+    "extend": lambda a, *_: a.extend(-3),
+    "start_at": lambda a, *_: a.start_at(4),
+    "quantise": lambda a, *_: a.hopping_lifetimes(6, every=4),
+    "chop": lambda a, *_: a.set_duration(9).chop(4),
+    "tumbling": lambda a, *_: a.group_by("id").tumbling(5).agg(n=cz.count()),
+    "hopping": lambda a, *_: a.hopping(6, every=2).agg(n=cz.count()),
+    "distinct": lambda a, *_: a.select("id").distinct(),
+    "difference": lambda a, b: a.difference(b),
+    "union": lambda a, b: a.union(b.shift(2)),
+    "join": lambda a, b: a.join(b.select("id", m=col("n")), on="id"),
+    "left join": lambda a, b: a.join(b.select("id", m=col("n")), on="id", how="left"),
+    "full join": lambda a, b: a.join(b.select("id", m=col("n")), on="id", how="full"),
+    "anti join": lambda a, b: a.join(b, on="id", how="anti"),
+    "two joins": lambda a, b: a.join(b.select("id", m=col("n")), on="id").join(
+        a.select("id"), on="id", how="semi"
+    ),
+}
+"""Steps in front of one that waits for progress: it tells how far they have come."""
+
+
+def counted(name: str, *inputs: Node) -> Node:
+    """How many rows there are, as far as progress lets them be counted."""
+    before = MET[name](*map(Stream, inputs)).node
+    return qre.over(before, qre.iter1(qre.atom(items=qre.items(before.schema)), qre.count()))
+
+
+PROGRESS = [
+    LawCase(
+        f"progress behind {name}",
+        build=partial(counted, name),
+        oracle=lambda a, *_, **__: a,
+        inputs=(LEFT,) if made.__code__.co_argcount == 1 else (LEFT, RIGHT),
+    )
+    for name, made in MET.items()
+]
 LOOPS = fixpoint_law_cases.CASES
 SOME = 1 if EXAMPLES > 1 else 5
 """Of the many windows, and of the user's modules in them, a few by default; all in a longer search."""
@@ -65,6 +108,7 @@ CASES = [
     *udm_law_cases.CASES[::SOME],
     *qre_law_cases.CASES,
     MATCHES,
+    *PROGRESS,
     *(case for case in LOOPS if case.name.endswith("-hybrid")),
 ]
 WHY_NOT = {"output final": "depends on when its end came"}

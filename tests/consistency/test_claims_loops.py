@@ -6,6 +6,7 @@ import pytest
 
 import caesura as cz
 from caesura import col
+from caesura.audit import audit_states
 from caesura.consistency import Level
 from caesura.errors import CaesuraError
 from caesura.events import History
@@ -56,3 +57,16 @@ def test_a_loop_is_claimed_before_the_time_that_it_has_promised() -> None:
 def test_tokens_around_a_loop_are_refused_with_what_to_do() -> None:
     with pytest.raises(CaesuraError, match="tokens cannot be aligned around a loop"):
         reachable().run(claims=cz.tokens(every=2))
+
+
+def test_the_audit_goes_around_the_loop_by_itself() -> None:
+    stream = reachable()
+    done = stream.run(claims=cz.synchronised(3))
+    judged = [(claim, {"out": done.at(claim)}) for claim in done.claims]
+    findings = audit_states({"out": stream.node}, judged)
+    assert len(findings) >= 3
+    assert [str(f) for f in findings if not f.right] == []
+    claim, views = judged[-1]
+    less = History(views["out"].page.slice(1, len(views["out"]) - 1))
+    (found,) = audit_states({"out": stream.node}, [(claim, {"out": less})])
+    assert len(found.missing) == 1
