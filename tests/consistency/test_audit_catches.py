@@ -15,6 +15,7 @@ import caesura as cz
 from caesura import Claim, Pattern, Prefix, Stream, col, qre
 from caesura.audit import audit, audit_states
 from caesura.cli.main import app
+from caesura.consistency.store import Store
 
 TABLE = pa.table({"t": range(20), "k": [i % 3 for i in range(20)], "v": range(20)})
 SUMS = qre.iter1(qre.atom(op=col("v"), items=qre.items(TABLE.select(["k", "v"]).schema)), qre.sum())
@@ -140,3 +141,17 @@ def test_a_prefix_fed_by_hand_is_not_audited() -> None:
     claim = Claim(1, cz.Level.PREFIX_CONSISTENT, {"a": Prefix(3)})
     (found,) = audit_states({"out": stream.node}, [(claim, {"out": stream.run().history})])
     assert "fed by hand" in found.why
+
+
+def test_a_manifest_that_was_forged_whole_is_caught_by_recomputing(tmp_path: Path) -> None:
+    """It has the right checks and names true files; only the prefix is another one."""
+    cz.pipeline(sums=read().group_by("k").totals(s=cz.sum("v"))).write(tmp_path, claims=cz.tokens(every=6))
+    store = Store(tmp_path)
+    *before, last = store.chain().manifests
+    prefix = replace(before[-1].claim.prefix["read"], rows=19, offsets={0: 19})
+    forged = replace(last, claim=replace(last.claim, prefix={"read": prefix}))
+    store.commit(forged)
+    assert cz.read_claimed(tmp_path).claim == forged.claim
+    report = audit(tmp_path)
+    assert report.flaws == []
+    assert [f.claim.number for f in report.wrong] == [forged.claim.number]
