@@ -62,6 +62,7 @@ def kept(rows: Rows, keep: Keep | None) -> Rows:
 
 
 def _best(rows: Rows, keep: Keep) -> Rows:
+    """Of rows with one key, at every instant the one with the best value; they have no other columns."""
     sign = 1 if keep.best == "least" else -1
     spans: dict[Any, list[tuple[int, int]]] = {}
     payloads: dict[Any, dict[str, Any]] = {}
@@ -73,17 +74,4 @@ def _best(rows: Rows, keep: Keep) -> Rows:
                 spans.setdefault(same(p), [])
                 if (start, end) not in spans[same(p)]:
                     spans[same(p)].append((start, end))
-    if any(len(some) > 1 for some in _at_once(spans)):
-        raise NotAuditedError(
-            f"the audit cannot tell which of several rows with the same {keep.value} a loop keeps.",
-            remedy="Keep rows that the key and the value tell apart.",
-        )
     return [(a, b, payloads[one]) for one, some in spans.items() for a, b in maximal(some)]
-
-
-def _at_once(spans: dict[Any, list[tuple[int, int]]]) -> list[set[Any]]:
-    at: dict[tuple[int, int], set[Any]] = {}
-    for one, some in spans.items():
-        for span in some:
-            at.setdefault(span, set()).add(one)
-    return list(at.values())

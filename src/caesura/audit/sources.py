@@ -112,8 +112,9 @@ def _check_promises(source: Source, prefix: Prefix, promised: Sequence[Pattern])
     allowed = Promises(promised)
     over = [pattern for pattern in prefix.definite if not allowed.covers(pattern)]
     if over and not prefix.closed:
+        shown = ", ".join(map(str, allowed.patterns())) or "nothing"
         raise StreamError(
-            f"'{over[0]}' is claimed of '{source.step}', and the rows of the prefix promise {allowed}.",
+            f"'{over[0]}' is claimed of '{source.step}', and the rows of the prefix promise {shown}.",
             remedy="The claim is ahead of its source: the source has changed, or the claim is false.",
             step=source.step,
             place=source.place,
