@@ -115,7 +115,10 @@ class HeedClaims(Claiming):
         pages = sum(isinstance(i, Page) for i in items)
         exact = insert_only(reader) and not punctuated(reader) and pages == 1
         entered = getattr(reader.ingress, "entered", None) if exact else None
+        first = emitter.items + 1
         self._enter(emitter, items, entered, raw.lane)
+        if not exact:
+            self.logs[emitter.label].whole.append((first, emitter.items))
         return raw
 
     def _enter(self, emitter: Emitter, items: list[Item], entered: I64 | None, lane: int | None) -> None:
@@ -249,6 +252,8 @@ class Log:
     """(first item, how many, offsets of a page's rows or None, or a punctuation; lane)."""
     reads: deque[tuple[int, dict[int, int], bool]] = field(default_factory=deque)
     """(items then, offsets then, closed then), per batch that was read."""
+    whole: deque[tuple[int, int]] = field(default_factory=deque)
+    """(first item, last item) of batches inside of which no offset is known."""
     rows: int = 0
     told: int = 0
     lanes: dict[int, int] = field(default_factory=dict)
@@ -259,7 +264,8 @@ class Log:
     def after(prefix: Prefix) -> Log:
         """The log of a source that has given a prefix."""
         promises = Promises(prefix.definite)
-        return Log(deque(), deque(), prefix.rows, prefix.punctuations, dict(prefix.offsets), promises)
+        told = (prefix.rows, prefix.punctuations, dict(prefix.offsets), promises)
+        return Log(deque(), deque(), deque(), *told)
 
     def add(self, item: Item, first: int, size: int, offsets: I64 | None, lane: int) -> None:
         what: Any = offsets if isinstance(item, Page) else item
@@ -271,12 +277,7 @@ class Log:
 
     def allowed(self, end: int) -> int:
         """The nearest item up to this one where the offsets of a prefix are known."""
-        for first, _, what, _ in self.entries:
-            if first > end:
-                break
-            if what is None and any(first <= items and end < items for items, _, _ in self.reads):
-                return first - 1
-        return end
+        return next((first - 1 for first, last in self.whole if first <= end < last), end)
 
     def advance(self, end: int) -> Prefix:
         """The prefix up to an item; what it covers is forgotten."""
@@ -294,6 +295,8 @@ class Log:
             if taken < size:
                 rest = None if what is None else what[taken:]
                 self.entries.appendleft((first + taken, size - taken, rest, lane))
+        while self.whole and self.whole[0][1] <= end:
+            self.whole.popleft()
         while self.reads and self.reads[0][0] <= end:
             _, lanes, closed = self.reads.popleft()
             for lane, at in lanes.items():  # a batch of late rows alone was read before rows that have left

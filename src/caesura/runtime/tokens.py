@@ -181,8 +181,9 @@ class TokenClaims(Claiming):
                 emitter.push(item)
                 continue
             emitter.send([item])
-            if isinstance(self.mode, Synchronised) and not isinstance(item, Page):
-                self._synchronise()
+        # Only behind all that a batch gives: its offsets, and what the source keeps, are those of its end.
+        if isinstance(self.mode, Synchronised) and not all(isinstance(item, Page) for item in items):
+            self._synchronise()
 
     def _place(self, emitter: Emitter) -> None:
         """Puts in a token where it is time to."""
