@@ -18,20 +18,22 @@ class DrainClaims(Claiming):
 
     def __init__(self, mode: Draining, *args: Any) -> None:
         super().__init__(mode, *args)
-        self._queue: deque[tuple[Emitter, Item]] = deque()
+        self._queue: deque[tuple[Emitter, Item, bool]] = deque()
+        """Items that wait to be let in; and whether all rows that were read have then entered."""
         self._open = False
         """Whether something has entered since the last claim."""
         self._number = 0
 
     def feed(self, label: str, item: Item) -> None:
-        self._queue.extend((self.emitters[label], part) for part in _single(item))
+        self._queue.extend((self.emitters[label], part, True) for part in _single(item))
 
     def turn(self, reader: Reader, emitter: Emitter) -> None:
         self.read(reader, emitter, 1)
 
     def let_in(self, emitter: Emitter, items: list[Item]) -> None:
-        for item in items:
-            self._queue.extend((emitter, part) for part in _single(item))
+        parts = [part for item in items for part in _single(item)]
+        last = max((n for n, part in enumerate(parts) if isinstance(part, Page)), default=0)
+        self._queue.extend((emitter, part, n >= last) for n, part in enumerate(parts))
 
     def meta(self) -> dict[str, Any]:
         return {"number": self._number}
@@ -51,9 +53,8 @@ class DrainClaims(Claiming):
                 view.append(token(self._number, prefix))
             self.claim(self._number, prefix, output)
         if self._queue:
-            emitter, item = self._queue.popleft()
+            emitter, item, self._open = self._queue.popleft()
             emitter.send([item])
-            self._open = True
             return True
         return super().pull()
 
