@@ -22,7 +22,7 @@ import pyarrow as pa
 
 import caesura as cz
 from benchmarks import consistency_plots as plots
-from benchmarks.consistency_bank import bank
+from benchmarks.consistency_bank import bank, bank_on_spark
 from benchmarks.report import Report
 from caesura import Stream, col
 from caesura.consistency import Mode
@@ -351,7 +351,7 @@ def main(args: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks consistency", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON line per measurement")
     parser.add_argument("--full", action="store_true", help="longer runs, small pages too, 10 M transactions")
-    parts = ("histogram", "u", "costs", "tuner", "bank")
+    parts = ("histogram", "u", "costs", "tuner", "bank", "spark")
     parser.add_argument("--only", choices=parts, help="one part")
     parser.add_argument("--plots", type=Path, help="a folder for the paper's figures as HTML")
     given = parser.parse_args(args)
@@ -370,5 +370,7 @@ def main(args: list[str]) -> None:
         tuner(report, 200_000, 10 if full else 4)
     if given.only in (None, "bank"):
         bank(report, 10_000_000 if full else 200_000)
+    if given.only in (None, "spark"):
+        bank_on_spark(report, 200_000)
     if given.plots is not None:
         plots.write(report.rows, given.plots)

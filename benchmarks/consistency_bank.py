@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import resource
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import caesura as cz
 from benchmarks.report import Report
+from benchmarks.spark import durations
 from caesura.consistency.token import is_token, number_of
 from caesura.events import Item, Page
 from caesura.events.page import KEPT
@@ -84,11 +89,16 @@ def from_scratch(oracle: Any, sql: dict[str, str], rows: int) -> dict[str, State
     return found
 
 
-def bank(report: Report, count: int) -> None:
-    """All views of the bank-transfer test; every claim against the query from scratch, by DuckDB."""
+def imported() -> Any:
+    """The oracle of the tests, with the example that it speaks of."""
     root = Path(__file__).parents[1]
     sys.path[:0] = [str(root / "examples" / "bank"), str(root / "tests" / "consistency")]
-    oracles = importlib.import_module("bank_oracle")
+    return importlib.import_module("bank_oracle")
+
+
+def bank(report: Report, count: int) -> None:
+    """All views of the bank-transfer test; every claim against the query from scratch, by DuckDB."""
+    oracles = imported()
     given = oracles.bank.transactions(count, cancelled=0.02)
     pipe = oracles.bank.views(oracles.bank.read(given))
     query = pipe.query(claims=cz.tokens(every=max(1, count // 5)))
@@ -116,3 +126,40 @@ def bank(report: Report, count: int) -> None:
     small = oracles.bank.views(oracles.bank.read(oracles.bank.transactions(150), batch_size=1))
     seen = small.eager()
     report.add("bank without claims", states=seen.states, wrong_states=seen.wrong)
+
+
+def bank_on_spark(report: Report, count: int, epochs: int = 8) -> None:
+    """The same views as one streaming query on Spark; each epoch's claim against SQL on its prefix."""
+    oracles = imported()
+    given = oracles.bank.transactions(count, cancelled=0.02)
+    size = -(-len(given) // epochs)
+    spark = cz.session("caesura-bench", master="local[2]", buckets=2, spark_driver_memory="4g")
+    with tempfile.TemporaryDirectory(prefix="caesura-bench-") as path:
+        folder = Path(path)
+        (folder / "in").mkdir()
+        for number in range(epochs):
+            file = folder / "in" / f"{number:03d}.parquet"
+            pq.write_table(given.slice(number * size, size), file)
+            os.utime(file, (1_700_000_000 + number,) * 2)
+        shape = {"end": "end", "kind": "kind", "new_end": "new_end"}
+        read = cz.read.parquet(folder / "in", time="ts", punctuate=cz.delay(oracles.bank.DELAY), **shape)
+        query = oracles.bank.views(read).start(
+            spark,
+            path=folder / "out",
+            checkpoint=folder / "checkpoint",
+            trigger="available",
+            files_per_epoch=1,
+            allow_unbounded=True,
+        )
+        query.wait()
+        took = durations(query.query)
+        spark.stop()
+        oracle, wrong, states = oracles.Bank(given), 0, 0
+        claims = [m.claim for m in cz.read_claimed(folder / "out").manifests]
+        for claim in claims:
+            seen = cz.read_claimed(folder / "out", at=claim.number)
+            rows = min(len(given), size * claim.prefix["read"].offsets.get(0, 0))
+            found = oracle.differences(rows, {view: seen.history(view) for view in seen.views})
+            states, wrong = states + len(found), wrong + sum(map(bool, found.values()))
+    more = {"claims": len(claims), "states": states, "wrong_states": wrong}
+    report.add(f"bank on Spark, {count} transactions, 6 views", size / median(took[2:]), **more)
