@@ -9,6 +9,7 @@ Rows that wait are state. Those that will be ignored are never worked on; those 
 punctuation waits for the rows that it speaks of. (The IMPUTE and EXPENSIVE of the feedback thesis, 1.2, 7.4.)
 
 A budget counts for every item that is taken, or for an epoch: a micro-batch on Spark, a call of `run` here.
+An epoch in which nothing comes is a turn, too.
 How many rows fit into a time is not the same in every run. Rows that wait and rows that have left are saved
 together, so wherever a run is cut and taken up again each row leaves once.
 
@@ -171,6 +172,8 @@ class Imputing(Operator):
         """Punctuation that waits for rows."""
         self._left = self._whole
         """What is left of the budget: rows, or nanoseconds."""
+        self._turned = False
+        """Whether it was its turn in this epoch."""
 
     clock: Callable[[], int] = staticmethod(time.perf_counter_ns)
     """Tells nanoseconds; budgets of time are measured by it."""
@@ -184,7 +187,15 @@ class Imputing(Operator):
 
     def begin(self) -> None:
         """Another epoch brings its budget."""
-        self._left = self._whole
+        self._left, self._turned = self._whole, False
+
+    def resume(self) -> Iterable[Item]:
+        """Without an item, what waits has one turn in an epoch."""
+        return [] if self._turned or not self.waits else [*self._spend(), *self._pay()]
+
+    @property
+    def waits(self) -> bool:
+        return self.waiting.live > 0
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         missing = self._test(page.payload, page.le, page.re)
@@ -202,6 +213,7 @@ class Imputing(Operator):
         budget = self.node.budget
         if budget is None or self.waiting.live == 0:
             return self._work(None)
+        self._turned = True
         if self.node.per == "item":
             self._left = self._whole
         if self._left <= 0:

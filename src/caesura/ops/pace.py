@@ -21,14 +21,16 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.item import Item
-from caesura.events.page import Page, concat
+from caesura.events.page import KEPT as NOT_RETRACTED
+from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.feedback.bag import Bag
 from caesura.feedback.responder import assumed
 from caesura.ops.union import Merge, Union
-from caesura.plan import Holding, Need, Operator, Said, shown
-from caesura.punctuation import MIN_TIME, Intent, Pattern, Punctuation, lt
+from caesura.plan import Counters, Holding, Need, Operator, Said, shown
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, lt
 
+TOO_LATE = "too late"
 KEEP = 10_000
 """So many rows that were too late are kept until they are asked for; all are counted."""
 
@@ -86,7 +88,8 @@ class Pacing(Merge):
             None if child.properties.insert_only else Bag(node.schema, fixed=child.properties.fixed_ends)
             for child in node.inputs
         ]
-        self._late: list[Page] = []
+        self._left_out = RowState({"le": np.int64, "re": np.int64, "new": np.int64}, node.schema)
+        """The rows left out that nobody has asked for yet."""
         self._told = MIN_TIME
         self._closes = node.properties.insert_only
 
@@ -120,9 +123,11 @@ class Pacing(Merge):
 
     def _leave_out(self, page: Page) -> None:
         extra = self.counters.extra
-        extra["too late"] = extra.get("too late", 0) + len(page)
-        if sum(map(len, self._late)) < KEEP:
-            self._late.append(page)
+        extra[TOO_LATE] = extra.get(TOO_LATE, 0) + len(page)
+        kept = page.slice(0, max(0, min(len(page), KEEP - self._left_out.live)))
+        if len(kept):
+            new = np.full(len(kept), NOT_RETRACTED) if kept.re_new is None else kept.re_new
+            self._left_out.append({"le": kept.le, "re": kept.re, "new": new}, kept.payload)
 
     def _tell(self) -> None:
         """Tells the inputs how far behind is too late, when that has moved."""
@@ -146,20 +151,36 @@ class Pacing(Merge):
                 bag.settle(promises)
         return super().definite(port, pattern)
 
-    def drain_late(self) -> pa.Table | None:
+    def drain_notes(self) -> pa.Table | None:
         """The rows left out since the last call, with the reason, as far as they were kept."""
-        if not self._late:
+        rows = np.flatnonzero(self._left_out.alive)
+        if len(rows) == 0:
             return None
-        page = concat(self._late, self.node.schema)
-        self._late = []
+        payload = self._left_out.payload.take(rows)
+        le, re, new = (self._left_out.get(name)[rows] for name in ("le", "re", "new"))
+        self._left_out.kill(rows)
+        self._left_out.compact()
         why = f"more than {shown(self.node.within, self.node.time)} behind the furthest start"
-        columns: dict[str, Any] = {"reason": [why] * len(page), "LE": page.le, "RE": page.re}
-        for name, column in zip(self.node.schema.names, page.payload.columns, strict=True):
-            columns[name] = column
+        columns: dict[str, Any] = {
+            "reason": [why] * len(rows),
+            "kind": np.where(new == NOT_RETRACTED, "+", "-").tolist(),
+            "LE": pa.array(le).cast(self.node.time),
+            "RE": pa.array(re, mask=re == INFINITY).cast(self.node.time),
+        }
+        for name, column in zip(payload.schema.names, payload.columns, strict=True):
+            columns[f"{name}_" if name in columns else name] = column
         return pa.table(columns)
 
     def states(self) -> dict[str, RowState]:
-        return {f"late{port}": bag.rows for port, bag in enumerate(self.bags) if bag is not None}
+        bags = {f"late{port}": bag.rows for port, bag in enumerate(self.bags) if bag is not None}
+        return {**bags, "left_out": self._left_out}
+
+    def measure(self) -> Counters:
+        """What is kept for who asks is bounded and no state of the stream."""
+        counted = super().measure()
+        counted.state_rows -= self._left_out.live
+        counted.state_bytes -= self._left_out.nbytes
+        return counted
 
     def rebuild(self) -> None:
         for bag in self.bags:
@@ -167,8 +188,10 @@ class Pacing(Merge):
                 bag.rebuild()
 
     def meta(self) -> dict[str, Any]:
-        return {**super().meta(), "mark": self.mark, "told": self._told}
+        counted = self.counters.extra.get(TOO_LATE, 0)
+        return {**super().meta(), "mark": self.mark, "told": self._told, "late": counted}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self.mark, self._told = meta["mark"], meta["told"]
+        self.counters.extra[TOO_LATE] = meta["late"]

@@ -34,12 +34,13 @@ class Cluster:
         *,
         speculate: Literal["arrival", "watermark"] = "arrival",
         stages: Stages | None = None,
+        wakes: bool = False,
     ) -> None:
         self.stages = stages or cut(prune(outputs), buckets)
         self.buckets = buckets
         self.mappers = {s.fingerprint: Mapper(self.stages, _source(s), buckets) for s in self.stages.sources}
         self.fragments = [
-            [Fragment(self.stages, n, b, buckets, speculate=speculate) for b in range(buckets)]
+            [Fragment(self.stages, n, b, buckets, speculate=speculate, wakes=wakes) for b in range(buckets)]
             for n in range(1, len(self.stages.stages))
         ]
         self.items: dict[str, list[Item]] = {name: [] for name in outputs}

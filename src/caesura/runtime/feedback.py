@@ -89,7 +89,7 @@ class Assumptions:
             )
             raise error.at("withdraw", here())
         del self._spoken[number]
-        for pattern in spoken.patterns:
+        for pattern in spoken.patterns if spoken.output in self._query.outputs else ():
             if spoken.intent is Intent.ASSUMED:
                 message = assumed(pattern, standing=True, withdrawn=True)
             else:
@@ -100,13 +100,15 @@ class Assumptions:
         """What stands, what of it is over, and what is still suppressed."""
         lines = []
         for spoken in self._spoken.values():
+            if spoken.output not in self._query.outputs:
+                lines.append(str(spoken) + gone(spoken.output))
+                continue
             cell = self._query.cell(spoken.output)
             given = cell.responder.given if cell.responder is not None else None
             over = given is not None and all(given.covers(as_definite(p)) for p in spoken.patterns)
             lines.append(f"{spoken}{' (over: punctuation covers it)' if over else ''}")
         for cell in self._query.graph.cells:
-            if cell.responder is not None:
-                lines += [f"still suppressed at '{cell.label}': {p}" for p in cell.responder.closing.patterns]
+            lines += [still_suppressed(cell.label, what) for what in suppressed_at(cell)]
         return lines
 
     def _output(self, output: str | None, step: str) -> str:
@@ -139,9 +141,24 @@ class Assumptions:
         for number, intent, output, patterns in data["spoken"]:
             told = tuple(Pattern.from_json(p) for p in patterns)
             self._spoken[number] = Spoken(number, Intent(intent), output, told)
-            if self._spoken[number].intent is Intent.DESIRED:  # an order is no state: it is asked for again
-                for pattern in told:
+            if self._spoken[number].intent is Intent.DESIRED and output in self._query.outputs:
+                for pattern in told:  # an order is no state: it is asked for again
                     self._query.send_up(output, Punctuation(pattern, Intent.DESIRED, (("standing", True),)))
+
+
+def suppressed_at(cell: Cell) -> list[str]:
+    """What a step keeps back after a withdrawal, since it lost something, until punctuation closes it."""
+    return [] if cell.responder is None else [str(p) for p in cell.responder.closing.patterns]
+
+
+def gone(output: str) -> str:
+    """What is said of an utterance about an output that the query has no more."""
+    return f" (over: there is no output '{output}' any more)"
+
+
+def still_suppressed(step: str, what: str) -> str:
+    """A line of the list of what stands."""
+    return f"still suppressed at '{step}': {what}"
 
 
 def note_losses(cells: list[Cell]) -> None:

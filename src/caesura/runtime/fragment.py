@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from caesura.events import Item, Page
@@ -22,6 +23,7 @@ from caesura.plan.feedback import could_go
 from caesura.plan.node import rebuilt
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Punctuation
 from caesura.runtime.edge import mergeable
+from caesura.runtime.feedback import suppressed_at
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.mapper import late_packet, note_packet, path, root_of, route, teller
 from caesura.runtime.packet import Packet
@@ -30,6 +32,11 @@ from caesura.runtime.rounds import Rounds
 from caesura.runtime.status import COUNTS
 
 OUT = "out:"
+WAKE = "wake"
+"""Another epoch, for work that waits."""
+AGAIN = "again"
+"""The note of a demand that stays in its stage: those before it have heard it."""
+ASKED, NONE = "demands", b"[]"
 SAY = "say:"
 """What the consumer of an output says."""
 UP = "up:"
@@ -47,8 +54,14 @@ class Fragment:
         buckets: int,
         *,
         speculate: Literal["arrival", "watermark"] = "arrival",
+        wakes: bool = False,
     ) -> None:
         self.stages, self.stage = stages, stages.stages[number]
+        self._wakes = wakes
+        """Whether work that waits asks for another epoch; else it goes on in the next that there is."""
+        self._again: list[tuple[str, int, Punctuation, int]] = []
+        """Demands that were sent on to earlier stages, and for how many epochs answers may come."""
+        self._asked = NONE
         self.bucket, self.buckets = bucket, buckets
         self._grafted: dict[str, Node] = {}
         self.gates: dict[str, Gate] = {}
@@ -148,6 +161,7 @@ class Fragment:
             else:
                 self._align(label, alignment, mine)
         self.query.run()
+        self._demand_again()
         self.rounds.end()
         for step, table in self.query.notes().items():
             yield note_packet(table, step, f"{self.stage.number}:{self.bucket}")
@@ -163,6 +177,8 @@ class Fragment:
                 yield from packet.split()
         for arrival in self.stage.arrivals:
             yield from self._speak(arrival)
+        if self._wakes and self.query.waits:
+            yield Packet(~self.stage.number, WAKE, self.bucket, str(self.bucket), 0)
 
     def _hear(self, departure: Exchange, packets: list[Packet]) -> None:
         """What the buckets behind an exchange said. What all of them assume holds; a wish is a wish.
@@ -175,7 +191,7 @@ class Fragment:
                 assert isinstance(message, Punctuation)
                 if message.intent is Intent.ASSUMED:
                     self._shut(departure.label, bucket, message)
-                self.query.send_up(departure.label, message, bucket)
+                self._tell(departure.label, message, bucket)
 
     def _shut(self, label: str, bucket: int, message: Punctuation) -> None:
         door, told = self.doors[label][bucket], self._told[label][bucket]
@@ -207,13 +223,29 @@ class Fragment:
         for packet in packets:
             for message in packet.items:
                 assert isinstance(message, Punctuation)
-                self.query.send_up(OUT + name, message)
+                self._tell(OUT + name, message, 0)
+
+    def _tell(self, output: str, message: Punctuation, reader: int) -> None:
+        self.query.send_up(output, message, reader)
+        if message.intent is Intent.DEMANDED and self.stage.number > 1:
+            self._again.append((output, reader, message, self.stage.number - 1))
+
+    def _demand_again(self) -> None:
+        """Demands once more what earlier stages have sent on demand: they heard it an epoch later each."""
+        waiting, self._again = self._again, []
+        for output, reader, message, epochs in waiting:
+            if not message.noted(AGAIN):  # this epoch has heard it already
+                self._again.append((output, reader, replace(message, note=((AGAIN, True),)), epochs))
+                continue
+            self.query.send_up(output, message, reader)
+            if epochs > 1:
+                self._again.append((output, reader, message, epochs - 1))
 
     def _speak(self, arrival: Exchange) -> Iterator[Packet]:
         """What the steps here said to those in front of an exchange, for all buckets there."""
         if arrival.source_stage == 0:
             return  # what the source has given is stopped here, at the gate
-        messages = tuple(self.query.heard(arrival.label))
+        messages = tuple(m for m in self.query.heard(arrival.label) if not m.noted(AGAIN))
         if messages:
             for bucket in range(self.buckets):
                 where = (~arrival.source_stage, UP + arrival.label, bucket, str(self.bucket))
@@ -311,6 +343,8 @@ class Fragment:
         for cell in self.query.graph.cells:
             if isinstance(cell.node, Input):
                 continue
+            if cell.responder is not None:
+                cell.responder.measure()
             counted = cell.operator.measure()
             told = None if counted.told_out is None else counted.told_out.pattern.time_bound
             steps[cell.label] = {
@@ -322,6 +356,8 @@ class Fragment:
                 "promised": MIN_TIME if told is None else told,
                 "held_by": counted.held_by,
                 "extra": dict(counted.extra),
+                "feedback": dict(counted.feedback),
+                "suppressed": suppressed_at(cell),
             }
         telling = [label for label in self.gates if label in self._tellers]
         sources = {self._sources[label].step: self.gates[label].report() for label in telling}
@@ -344,6 +380,9 @@ class Fragment:
         shut = json.dumps({label: self._shut_json(label) for label in self.doors}).encode()
         if shut != self._doors and any(d.hits or d.active for some in self.doors.values() for d in some):
             chunks["doors"] = self._doors = shut
+        again = json.dumps([[o, r, m.to_json(), n] for o, r, m, n in self._again]).encode()
+        if again != self._asked:
+            chunks[ASKED] = self._asked = again
         aligned = json.dumps({label: a.to_json() for label, a in self.alignments.items()}).encode()
         if aligned != self._aligned:
             chunks["aligned"] = self._aligned = aligned
@@ -360,6 +399,8 @@ class Fragment:
         for label, gate in self.gates.items():
             gate.restore(_under(f"gate/{label}/", chunks) or self._sibling(label, chunks))
         self.rounds.restore(chunks)
+        self._asked = chunks.get(ASKED, NONE)
+        self._again = [(o, r, Punctuation.from_json(m), n) for o, r, m, n in json.loads(self._asked)]
         if "doors" in chunks:
             self._doors = chunks["doors"]
             for label, saved in json.loads(self._doors).items():

@@ -32,7 +32,6 @@ from caesura.expr import Expr
 from caesura.feedback.responder import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
 from caesura.ops.input import Input
-from caesura.ops.pace import Pacing
 from caesura.plan import Counters, Node, Operator, SourceNode, here, walk
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 from caesura.runtime.claiming import Claiming
@@ -104,8 +103,7 @@ class Query:
                 reader.wishes = False
             self.claiming = claiming_for(claims, self.graph, ends, self._readers, self._inputs)
         self.assumptions = Assumptions(self)
-        working = [cell.operator for cell in self.graph.cells]
-        self._budgeted = [o for o in working if type(o).begin is not Operator.begin]
+        self._budgeted = [c for c in self.graph.cells if type(c.operator).begin is not Operator.begin]
 
     def _mount(self, node: Node, speculate: Speculate) -> None:
         operator = node.operator()
@@ -224,14 +222,51 @@ class Query:
         return self._cells[self.outputs[output].fingerprint]
 
     def run(self) -> None:
-        """Works until nothing is queued and every source is at its end: an epoch, for budgets."""
-        for operator in self._budgeted:
-            operator.begin()
-        while self.step():
+        """Works until nothing is queued and every source is at its end: an epoch, for budgets.
+
+        Work that waits has a turn, also when no item came for it.
+        """
+        self._begin()
+        self.work()
+        if self._resume():
+            self.work()
+
+    def work(self) -> None:
+        """Works off what is queued and what the sources have, within the epoch that `run` began."""
+        while self._step():
             pass
 
     def step(self) -> bool:
-        """Takes one item, or one batch of raw rows when nothing is queued; False when idle."""
+        """Takes one item, or one batch of raw rows when nothing is queued, or else work that waits.
+
+        False when there is nothing to do.
+        """
+        if self._step():
+            return True
+        self._begin()
+        return self._resume()
+
+    @property
+    def waits(self) -> bool:
+        """Whether some step has work that waits for its turn."""
+        return any(cell.operator.waits for cell in self._budgeted)
+
+    def _begin(self) -> None:
+        for cell in self._budgeted:
+            cell.operator.begin()
+
+    def _resume(self) -> bool:
+        """Lets steps do work that waits, where no item gave them a turn; True if something came of it."""
+        if self.claiming is not None:
+            return False  # a claim speaks of what each item became
+        came = False
+        for cell in self._budgeted:
+            items = cell.guarded(cell.operator.resume)
+            cell.send(items)
+            came = came or bool(items)
+        return came
+
+    def _step(self) -> bool:
         edge = self._next()
         if edge is None:
             if self._readers or self._feeders or self.graph.urgent or self.claiming is not None:
@@ -363,9 +398,6 @@ class Query:
     def late(self) -> dict[str, pa.Table]:
         """Rows that the sources refused, and that steps have something to say of, since the last call."""
         tables = {label: r.ingress.drain_late() for label, r in self._readers.items()}
-        for cell in self.graph.cells:
-            if isinstance(cell.operator, Pacing):
-                tables[cell.label] = cell.operator.drain_late()
         tables |= self.notes()
         return {label: table for label, table in tables.items() if table is not None}
 

@@ -66,7 +66,7 @@ class Rounds:
             head.send(self._head(loop).end_epoch(losing=losing))
             head.speak()
         if self.heard:
-            self.query.run()
+            self.query.work()
 
     def leave(self, loop: str, items: Sequence[Item]) -> list[Item]:
         """The rows that cross, and this bucket's report if it says anything new."""

@@ -12,7 +12,7 @@ Every bucket reports with its epoch; the board adds the reports up. A promise is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -39,6 +39,10 @@ class StepStatus:
     held_by: str = ""
     extra: Mapping[str, int] = field(default_factory=dict)
     """What only some steps count: the rounds, guesses, lag and longest silence of a loop, and their like."""
+    feedback: Mapping[str, int] = field(default_factory=dict)
+    """What feedback did: guards put up and gone, rows stopped at each place, messages sent."""
+    suppressed: Sequence[str] = ()
+    """What is kept back after a withdrawal until punctuation closes it."""
 
     def plus(self, other: StepStatus) -> StepStatus:
         return StepStatus(
@@ -49,11 +53,14 @@ class StepStatus:
             self.state_bytes + other.state_bytes,
             min(self.promised, other.promised),
             self.held_by or other.held_by,
-            {
-                name: _together(name, self.extra.get(name, 0), other.extra.get(name, 0))
-                for name in {**self.extra, **other.extra}
-            },
+            _added(self.extra, other.extra),
+            _added(self.feedback, other.feedback),
+            tuple(dict.fromkeys([*self.suppressed, *other.suppressed])),
         )
+
+
+def _added(mine: Mapping[str, int], theirs: Mapping[str, int]) -> dict[str, int]:
+    return {n: _together(n, mine.get(n, 0), theirs.get(n, 0)) for n in {**mine, **theirs}}
 
 
 def _together(name: str, mine: int, theirs: int) -> int:

@@ -16,7 +16,7 @@ from caesura.errors import CaesuraError, StreamError
 from caesura.plan import Node
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
-from caesura.runtime.feedback import Spoken
+from caesura.runtime.feedback import Spoken, still_suppressed
 from caesura.runtime.running import Output, Result, delivered
 from caesura.runtime.status import Status
 from caesura.spark.admission import EVERYTHING, Most
@@ -90,7 +90,7 @@ class SparkQuery:
         """These rows first, where rows wait."""
         return self.speaking.say(Intent.DESIRED, what, output)
 
-    def demand(self, what: Said, *, output: str | None = None) -> None:
+    def demand(self, what: Said = True, *, output: str | None = None) -> None:
         """What there is of these rows now, marked as partial."""
         self.speaking.demand(what, output)
 
@@ -99,8 +99,10 @@ class SparkQuery:
         self.speaking.withdraw(spoken)
 
     def feedback(self) -> list[str]:
-        """The feedback that stands."""
-        return self.speaking.standing()
+        """The feedback that stands, and what is still suppressed as of the last epoch."""
+        steps = self.sink.board.status().steps
+        closing = [still_suppressed(name, what) for name, step in steps.items() for what in step.suppressed]
+        return [*self.speaking.standing(), *closing]
 
     def progress(self) -> dict[str, Any]:
         """What Spark says of the last epoch: durations, offsets, its state store."""
@@ -179,6 +181,7 @@ def launch(
     most: Most = EVERYTHING,
 ) -> SparkQuery:
     """Starts a plan that is cut already."""
+    job = dataclasses.replace(job, wakes=bool(job.loop) and trigger != "available")
     frame = packets(spark, job, streaming=True, most=most)
     target.open(nodes, job.buckets)
 

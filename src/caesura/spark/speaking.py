@@ -13,7 +13,7 @@ from caesura.feedback.predicates import patterns_of
 from caesura.feedback.responder import assumed
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
-from caesura.runtime.feedback import Spoken
+from caesura.runtime.feedback import Spoken, gone
 from caesura.runtime.fragment import SAY
 from caesura.runtime.packet import Packet
 from caesura.spark.looplog import LoopLog
@@ -69,7 +69,10 @@ class Speaking:
 
     def standing(self) -> list[str]:
         """What was said and not withdrawn."""
-        return [str(spoken) for spoken in self._spoken.values()]
+        return [
+            f"{spoken}{'' if spoken.output in self._outputs else gone(spoken.output)}"
+            for spoken in self._spoken.values()
+        ]
 
     def _read(self, said: Said, output: str | None, step: str) -> tuple[str, tuple[Pattern, ...]]:
         if not self._job.loop:
@@ -89,6 +92,8 @@ class Speaking:
             raise error.at(node.step, here()) from None
 
     def _send(self, output: str, messages: list[Punctuation]) -> None:
+        if output not in self._outputs:
+            return
         stage = next(s for s in self._job.stages.stages if output in s.outputs)
         packets = [
             Packet(stage.number, SAY + output, bucket, "consumer", 0, {}, tuple(messages))

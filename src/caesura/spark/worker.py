@@ -68,6 +68,8 @@ class Job:
     """Where the loop log lies, if the plan has anything that goes backwards."""
     ahead: int | None = None
     """How far a source may be read ahead of the slowest, in ticks; None for any distance."""
+    wakes: bool = False
+    """Whether work that waits asks for another epoch, through the loop log."""
 
     @cached_property
     def keys(self) -> list[int]:
@@ -221,7 +223,7 @@ def _work(place: Place, fragment: Fragment, rows: list[Row], closes: bool) -> Wo
 def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None) -> Fragment:
     """A fragment as the store has it, or a new one."""
     _forget_old(job.name)
-    fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate)
+    fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate, wakes=job.wakes)
     if chunks is not None:
         fragment.restore(chunks)
     return fragment
