@@ -139,3 +139,15 @@ def test_what_leaves_the_control_stream_is_withdrawn() -> None:
     feed(query, " LE RE | id |\n 1 9->1 | 7 | -", "b")
     feed(query, " LE RE | id |\n 2 3 | 7 | +")
     assert rows(query, plan) == [(2, 3, 7)]
+
+
+def test_a_wish_survives_a_restart_wherever_it_has_climbed_to() -> None:
+    plan = stream(seg="int").where(cz.col("seg") >= 0).join(stream("b", seg="int"), "seg", impatient=True)
+    query, again = plan.query(), plan.query()
+    feed(query, " LE RE | seg |\n 1 9 | 3 | +", "b")  # the join asks for what would meet it
+    query.heard("a")
+    again.restore({name: data for name, data in query.snapshot().items() if data is not None})
+    waiting(again, " LE RE | seg |\n 1 2 | 1 | +\n 1 2 | 3 | +")
+    again.run()
+    assert again.cell_of("a").desired == [Pattern(seg=3)]
+    assert sum(edge.moved for edge in again.graph.edges) == 1

@@ -27,6 +27,7 @@ from caesura.runtime.cluster import Cluster
 from caesura.runtime.running import run
 from caesura.testing.case import LawCase
 from caesura.testing.feedback import check_feedback_laws, covers, patterns
+from caesura.testing.oracles import fixpoint as slow
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.strategies import streams
 
@@ -80,6 +81,26 @@ def bounded(nodes: Node, links: Node) -> Node:
     return cz.fixpoint(seeds(nodes), hop, max_rounds=2).node
 
 
+def reach(nodes: Node, links: Node) -> Node:
+    """From where which node can be reached, each pair once."""
+
+    def hop(r: Stream) -> Stream:
+        return r.join(Stream(links), on={"at": "a"}).select("src", at=col("b"))
+
+    seed = Stream(nodes).select(src=col("node"), at=col("node"))
+    return cz.fixpoint(seed, hop, keep="distinct").node
+
+
+def shortest(nodes: Node, links: Node) -> Node:
+    """From where which node can be reached in how few hops."""
+
+    def hop(r: Stream) -> Stream:
+        met = r.where(col("n") < 4).join(Stream(links), on={"at": "a"})
+        return met.select("src", at=col("b"), n=col("n") + 1)
+
+    return cz.fixpoint(seeds(nodes), hop, keep=cz.least("n", per=["src", "at"])).node
+
+
 def dangling(nodes: Node, links: Node) -> Node:
     """Ways that also end where no link leads on."""
 
@@ -125,6 +146,28 @@ def slow_doubled(nodes: Rows, links: Rows) -> Rows:
     return found
 
 
+def slow_reach(nodes: Rows, links: Rows, *, counts: bool = False) -> Rows:
+    """At every instant, all pairs, each with the fewest hops."""
+
+    def hop(rows: list[Any], links: list[Any]) -> list[Any]:
+        return [
+            {"src": r["src"], "at": x["b"], "n": r["n"] + 1}
+            for r in rows
+            for x in links
+            if r["at"] is not None and r["at"] == x["a"] and r["n"] < 4
+        ]
+
+    def best(rows: list[Any]) -> list[Any]:
+        least: dict[Any, int] = {}
+        for p in rows:
+            at = (p["src"], p["at"])
+            least[at] = min(p["n"], least.get(at, p["n"]))
+        return [{"src": s, "at": a, **({"n": n} if counts else {})} for (s, a), n in least.items()]
+
+    start = [(le, re, {"src": p["node"], "at": p["node"], "n": 0}) for le, re, p in nodes]
+    return slow.snapshots(start, hop, links, best=best)
+
+
 def case(name: str, build: Any, oracle: Any) -> LawCase:
     return LawCase(name, build=build, oracle=lambda *rows, **_: oracle(*rows), inputs=(NODES, LINKS))
 
@@ -134,6 +177,8 @@ OWN = [
     case("moved", moved, partial(slow_walks, most=2, later=2)),
     case("bounded", bounded, partial(slow_walks, most=3, marks=True)),
     case("doubled", doubled, slow_doubled),
+    case("reach", reach, slow_reach),
+    case("shortest", shortest, partial(slow_reach, counts=True)),
 ]
 
 
@@ -153,6 +198,9 @@ PLANS: dict[str, Any] = {
     "bounded": bounded,
     "dangling": dangling,
     "reached": lambda *a: reached(*a, "hybrid"),
+    "reach": reach,
+    "shortest": shortest,
+    "reach in all buckets": lambda *a: crossing(reach(*a)),
     "walks in all buckets": lambda *a: crossing(walks(*a)),
 }
 
@@ -253,6 +301,26 @@ def test_other_rows_are_kept_back_on_their_way_out_but_go_around() -> None:
     assert (1, 3, 2) in came and (1, 4, 3) in came
     assert not [row for row in came if row[1] == 2]
     assert query.counters()["fixpoint"].feedback["stopped at the output"] == 3
+
+
+@pytest.mark.parametrize("build", [reach, shortest])
+def test_a_loop_that_replaces_rows_is_told_of_values_that_it_holds_no_row_of(build: Any) -> None:
+    query, plan = started(build, Pattern(src=3), Pattern(src=1))
+    assert [str(m.pattern) for m in query.heard("a")] == ["node = 3"]  # of 1 there is a row
+    came = finish(query, plan)
+    assert {row[0] for row in came} == {2}
+    counted = query.counters()
+    assert counted["fixpoint"].feedback["waiting to give up"] == 1
+    assert all(c.feedback.get("guard state", 0) == 0 for c in counted.values())
+
+
+def test_values_that_a_loop_held_are_told_when_punctuation_has_freed_them() -> None:
+    query, _ = started(reach, Pattern(src=1))
+    for label, schema in (("a", NODES.schema), ("b", LINKS.schema)):
+        for item in parse(f" LE RE | {' '.join(schema.names)} |\n-- 10 --", schema):
+            query.feed(label, item)
+    query.run()
+    assert [str(m.pattern) for m in query.heard("a")] == ["node = 1"]
 
 
 @pytest.mark.parametrize("build", [nearest, reached])

@@ -215,7 +215,7 @@ class Responder:
     def _retry(self, pattern: Pattern, standing: bool) -> None:
         for rule in self.rules:
             told = rule.up(pattern) if rule.means == "groups" else None
-            if told is not None and self._groups(rule, pattern, told, standing):
+            if told is not None and self._groups(rule, pattern, told, standing, again=True):
                 return
 
     def _rows(
@@ -239,7 +239,13 @@ class Responder:
             self._count("purged rows", self.operator.let_go(port, pattern))
 
     def _groups(
-        self, rule: FeedbackRule, pattern: Pattern, told: tuple[Pattern | None, ...], standing: bool
+        self,
+        rule: FeedbackRule,
+        pattern: Pattern,
+        told: tuple[Pattern | None, ...],
+        standing: bool,
+        *,
+        again: bool = False,
     ) -> bool:
         """Gives results up whole, with the output guarded; False if that must wait."""
         if not self.switches.exploit or not self._mount(self.output, -1, pattern, standing, "output"):
@@ -248,7 +254,7 @@ class Responder:
         if gone is None:
             if (pattern, standing) not in self.pending:
                 self.pending.append((pattern, standing))
-                self._count("waiting to give up")
+                self._count("waiting to give up", 0 if again else 1)
             return False
         self.out += gone.items
         self.purged = max(self.purged, gone.until)

@@ -22,7 +22,7 @@ from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
-from caesura.punctuation import INFINITY
+from caesura.punctuation import INFINITY, Pattern
 
 WORST = np.iinfo(np.int64).max
 
@@ -216,6 +216,14 @@ class Kept:
     def keys(self) -> I64:
         """The numbers of all keys that there is anything about."""
         return np.unique(np.concatenate([state.get("key") for state in self.states().values()]))
+
+    def holds(self, pattern: Pattern) -> bool:
+        """Whether there is a row that matches a pattern of columns."""
+        for state in self.states().values():
+            live = np.flatnonzero(state.alive)
+            if len(live) and pattern.matches(state.payload.take(live)).any():
+                return True
+        return False
 
     def purge(self, t: int) -> None:
         """Lets go of what ended before t."""

@@ -27,6 +27,7 @@ from caesura.fixpoint.kept import Kept
 from caesura.fixpoint.node import RANK, Fixpoint
 from caesura.fixpoint.operator import BODY, SEED, FlyingFixpoint
 from caesura.kernels.hashing import I64
+from caesura.plan.operator import GivenUp
 from caesura.plan.ring import bound
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation
 
@@ -202,6 +203,10 @@ class SelectedFixpoint(FlyingFixpoint):
     def _tidy(self) -> None:
         if self.kept.wasteful and not self._fresh and not self._pending and not self._changed:
             self.kept.index()
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Nothing, once no row with these values is there that may still be replaced."""
+        return None if self.kept.holds(pattern) else GivenUp([], MIN_TIME)
 
     def states(self) -> dict[str, RowState]:
         return self.kept.states()

@@ -8,9 +8,12 @@
 
 Law: a row is stopped on its way around only if every row that is derived from it is covered too.
 
-That needs a loop in which every derivation is a row of its own and steps that give more rows for more
-rows. A loop that keeps one row of each, or the best, sends rows that better ones replace later: what it
-sent would stay uncorrected if seeds were missing, so nobody is told there.
+That needs steps whose rows come each from one row of the loop, or from some with the same value. In a
+loop where every derivation is a row of its own, what was sent stays, and times are translated too.
+
+A loop that keeps one row of each, or the best per key, replaces rows later. There the value must be part
+of the key, so that rows of different values never meet, and all of it is given up at once: as long as the
+loop holds a row with the value, what it has sent may have to be corrected, and the seed is not told.
 """
 
 from __future__ import annotations
@@ -29,12 +32,15 @@ from caesura.plan.loops import kept_around, on_loop
 
 def loop_rules(loop: Fixpoint) -> tuple[FeedbackRule, ...]:
     """The rule of a loop: by the columns that go around, or at its output alone."""
-    lives = None if loop.keep is not None else _lifetimes(loop)
+    lives = _lifetimes(loop)
     columns = kept_around(loop) if lives is not None else ()
+    if loop.keep is not None:
+        columns = tuple(c for c in columns if c in loop.keys(0) and not loop.across)
+        lives = Whole(1) if isinstance(lives, Inside) else Whole()
     if not columns:
         return OUTPUT_ONLY
     ports = tuple(Translation.of(columns, child.properties, lives) for child in loop.inputs)
-    return (FeedbackRule(ports, "rows", "input"),)
+    return (FeedbackRule(ports, "rows" if loop.keep is None else "groups", "input"),)
 
 
 def _lifetimes(loop: Fixpoint) -> Lifetimes | None:

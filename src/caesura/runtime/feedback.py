@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from caesura.runtime.query import Query
 
 META = "feedback/meta"
+WISHES = "wishes"
 SPOKEN = "spoken"
 
 
@@ -173,13 +174,21 @@ def note_losses(cells: list[Cell]) -> None:
         lost[cell.node.fingerprint] = cell.responder.lost_out
 
 
+def _wishes(cell: Cell) -> list[list[Pattern]]:
+    """What is wanted first of a step, and of each of its inputs."""
+    return [cell.desired, *(edge.desired for edge in cell.inputs)]
+
+
 def snapshot_of(cell: Cell) -> Chunks:
     """What feedback holds at a step, as chunks of what changed."""
-    responder = cell.responder
+    responder, place = cell.responder, cell.node.fingerprint
+    chunks: Chunks = {}
+    wishes = json.dumps([[p.to_json() for p in some] for some in _wishes(cell)]).encode()
+    if wishes != cell.wished and (cell.wished or any(_wishes(cell))):
+        chunks[f"{place}/{WISHES}"] = cell.wished = wishes
     if responder is None:
-        return {}
-    place = cell.node.fingerprint
-    chunks: Chunks = {f"{place}/feedback/{name}": data for name, data in responder.rows().items()}
+        return chunks
+    chunks |= {f"{place}/feedback/{name}": data for name, data in responder.rows().items()}
     meta = json.dumps(responder.meta()).encode()
     if meta != responder.saved:
         chunks[f"{place}/{META}"] = responder.saved = meta
@@ -188,6 +197,11 @@ def snapshot_of(cell: Cell) -> Chunks:
 
 def restore_into(cell: Cell, chunks: Mapping[str, bytes]) -> None:
     """Takes what `snapshot_of` gave."""
+    if WISHES in chunks:
+        cell.wished = chunks[WISHES]
+        for mine, saved in zip(_wishes(cell), json.loads(cell.wished), strict=False):
+            mine[:] = [Pattern.from_json(p) for p in saved]
+        cell.operator.prefer(list(cell.desired))
     if META not in chunks:
         return
     prefix = "feedback/"

@@ -58,6 +58,8 @@ class Cell:
     agreed: dict[str, Heard] = field(default_factory=dict)
     """By output, what its readers have said, where the step answers in its own way."""
     desired: list[Pattern] = field(default_factory=list)
+    wished: bytes = b""
+    """What is desired, as it was last saved."""
     demanded: list[Pattern] = field(default_factory=list)
     """What is wanted now; the query sees to it from the sources down."""
     spoke: bool = False
