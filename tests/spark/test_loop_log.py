@@ -108,6 +108,6 @@ def test_a_query_without_a_way_back_says_how_to_get_one(tmp_path: Path) -> None:
     source = cz.from_rows([{"ts": 1, "id": 2}], time="ts").node
     assert isinstance(source, Source)
     stages = Stages((Stage(0), Stage(1, outputs={"out": source})), {"out": source}, (source,))
-    speaking = Speaking(Job("mute", stages, 2, "arrival", closes=False), {"out": source})
+    speaking = Speaking.of(Job("mute", stages, 2, "arrival", closes=False), {"out": source})
     with pytest.raises(StreamError, match="without a way back"):
         speaking.say(Intent.ASSUMED, col("id") == 2, None)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from caesura.cli import bench, claims, flows, health, keep, new, running
+from caesura.cli import bench, claims, flows, health, keep, new, running, tell
 from caesura.cli.shell import app, say
 
-__all__ = ["app", "bench", "claims", "flows", "health", "keep", "main", "new", "running"]
+__all__ = ["app", "bench", "claims", "flows", "health", "keep", "main", "new", "running", "tell"]
 
 
 def _version(asked: bool) -> None:

@@ -39,6 +39,9 @@ def run(
     allow_unbounded: Annotated[bool, typer.Option("--allow-unbounded", help="run an unsafe plan")] = False,
     assume: Said = None,
     desire: Said = None,
+    feedback: Annotated[
+        bool, typer.Option("--feedback", help="others may speak to it, by its checkpoint: see tell")
+    ] = False,
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
@@ -52,11 +55,11 @@ def run(
     stream = load(target)
     if embedded:
         late = _shown(_embedded(stream, chosen, assume, desire), as_json=as_json)
-    elif not (assume or desire) and trigger == "available" and all(s.is_table for s in _sources(stream)):
+    elif not (assume or desire or feedback) and trigger == "available" and all(s.is_table for s in _sources(stream)):
         late = _shown(_batch(stream, chosen), as_json=as_json)
     else:
         options: dict[str, Any] = {"checkpoint": checkpoint, "output": chosen, "trigger": trigger}
-        options |= {"allow_unbounded": allow_unbounded, "feedback": bool(assume or desire)}
+        options |= {"allow_unbounded": allow_unbounded, "feedback": feedback or bool(assume or desire)}
         late = _streaming(stream, sink, options, lambda q: speak(q, assume, desire), as_json=as_json)
     if late and strict:
         raise typer.Exit(LATE_ROWS)

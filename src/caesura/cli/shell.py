@@ -26,6 +26,7 @@ ORDER = (
     "run",
     "trace",
     "feedback",
+    "tell",
     "late",
     "state",
     "rescale",

@@ -333,6 +333,15 @@ class Fragment:
         found = {label: self.query.ignored(label) for label in self.gates}
         return {label: patterns for label, patterns in found.items() if patterns}
 
+    def wanted(self) -> dict[str, list[Pattern]]:
+        """By way from a source, the rows that are wanted first in this bucket."""
+        found = {label: self.query.wanted(label) for label in self.gates}
+        return {label: patterns for label, patterns in found.items() if patterns}
+
+    def suppressed(self) -> list[tuple[str, str]]:
+        """By step, what is kept back after a withdrawal until punctuation closes it."""
+        return [(cell.label, what) for cell in self.query.graph.cells for what in suppressed_at(cell)]
+
     def counters(self) -> dict[str, Counters]:
         """What each step of the stage has done and holds here."""
         return self.query.counters()
@@ -357,7 +366,6 @@ class Fragment:
                 "held_by": counted.held_by,
                 "extra": dict(counted.extra),
                 "feedback": dict(counted.feedback),
-                "suppressed": suppressed_at(cell),
             }
         telling = [label for label in self.gates if label in self._tellers]
         sources = {self._sources[label].step: self.gates[label].report() for label in telling}

@@ -179,6 +179,10 @@ class Query:
         responder = self.cell_of(label).responder if label in self._inputs else None
         return responder.output.patterns if responder is not None and responder.output.active else []
 
+    def wanted(self, label: str) -> list[Pattern]:
+        """What somebody behind an `Input` wants first."""
+        return list(self.cell_of(label).desired) if label in self._inputs else []
+
     def heard(self, label: str) -> list[Punctuation]:
         """What operators have said to whoever feeds an `Input`, since the last call."""
         if label not in self._inputs:

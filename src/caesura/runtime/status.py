@@ -12,7 +12,7 @@ Every bucket reports with its epoch; the board adds the reports up. A promise is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -41,8 +41,6 @@ class StepStatus:
     """What only some steps count: the rounds, guesses, lag and longest silence of a loop, and their like."""
     feedback: Mapping[str, int] = field(default_factory=dict)
     """What feedback did: guards put up and gone, rows stopped at each place, messages sent."""
-    suppressed: Sequence[str] = ()
-    """What is kept back after a withdrawal until punctuation closes it."""
 
     def plus(self, other: StepStatus) -> StepStatus:
         return StepStatus(
@@ -55,7 +53,6 @@ class StepStatus:
             self.held_by or other.held_by,
             _added(self.extra, other.extra),
             _added(self.feedback, other.feedback),
-            tuple(dict.fromkeys([*self.suppressed, *other.suppressed])),
         )
 
 

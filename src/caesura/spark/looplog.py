@@ -13,7 +13,10 @@ executors both reach it, as the checkpoint must.
 
 from __future__ import annotations
 
+import fcntl
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -23,6 +26,7 @@ from caesura.errors import StreamError
 SUFFIX = ".arrow"
 ASKED = ".asked"
 OWNER = "owner"
+LOCK = "lock"
 
 
 class LoopLog:
@@ -67,6 +71,21 @@ class LoopLog:
             return None
         with self._files.open_input_stream(path) as file:
             return bytes(file.read()).decode()
+
+    def notes(self, suffix: str) -> list[str]:
+        """The names of the texts that end so."""
+        return self._names(suffix)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While it lasts nobody else on this machine who asks for it is in; elsewhere the last one wins."""
+        if not isinstance(self._files, pafs.LocalFileSystem):
+            yield
+            return
+        self._files.create_dir(self._path, recursive=True)
+        with open(f"{self._path}/{LOCK}", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def remove(self, name: str) -> None:
         """Takes away the text under a name, if there is one."""

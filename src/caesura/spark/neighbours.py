@@ -40,6 +40,10 @@ class Worked:
     """What the bucket stops at its gates."""
     reached: dict[str, int]
     """How far the sources that enter here have come."""
+    wanted: dict[str, Any]
+    """What is wanted first of what enters here."""
+    suppressed: list[tuple[str, str]]
+    """By step, what is kept back after a withdrawal."""
 
 
 Step = Callable[[Place, str, list[Row], bool], Worked | None]

@@ -16,7 +16,7 @@ from caesura.errors import CaesuraError, StreamError
 from caesura.plan import Node
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
-from caesura.runtime.feedback import Spoken, still_suppressed
+from caesura.runtime.feedback import Spoken
 from caesura.runtime.running import Output, Result, delivered
 from caesura.runtime.status import Status
 from caesura.spark.admission import EVERYTHING, Most
@@ -100,9 +100,7 @@ class SparkQuery:
 
     def feedback(self) -> list[str]:
         """The feedback that stands, and what is still suppressed as of the last epoch."""
-        steps = self.sink.board.status().steps
-        closing = [still_suppressed(name, what) for name, step in steps.items() for what in step.suppressed]
-        return [*self.speaking.standing(), *closing]
+        return self.speaking.standing()
 
     def progress(self) -> dict[str, Any]:
         """What Spark says of the last epoch: durations, offsets, its state store."""
@@ -202,7 +200,7 @@ def launch(
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
     with hops(spark, job):
         query = writer.start()
-    return SparkQuery(query, target, failures, Speaking(job, dict(nodes)))
+    return SparkQuery(query, target, failures, Speaking.of(job, nodes))
 
 
 def run_all(

@@ -1,11 +1,18 @@
 """The consumer of a running Spark query speaks; the next epoch hears it, in every bucket.
 
-What is said goes through the loop log, and what stands is kept beside it, so that both survive a restart.
+What is said goes through the loop log, and what stands is kept beside it, so that both survive a restart,
+and so that several can speak: whoever started the query, and whoever knows its checkpoint.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
 
 from caesura.errors import CaesuraError, StreamError, closest
 from caesura.expr import Expr
@@ -13,104 +20,171 @@ from caesura.feedback.predicates import patterns_of
 from caesura.feedback.responder import assumed
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
-from caesura.runtime.feedback import Spoken, gone
+from caesura.runtime.feedback import Spoken, gone, still_suppressed
 from caesura.runtime.fragment import SAY
 from caesura.runtime.packet import Packet
+from caesura.spark.buckets import bucket_keys
 from caesura.spark.looplog import LoopLog
-from caesura.spark.worker import Job, as_batch
+from caesura.spark.worker import SUPPRESSED, Job, as_batch
 
 SPOKEN = "spoken.json"
+LISTENERS = "listeners.json"
 Said = Pattern | Expr | bool
 
 
-class Speaking:
-    """What the consumer of a query has said."""
+@dataclass(frozen=True)
+class Listener:
+    """Who hears what is said of an output: a stage, and what there is to speak of."""
 
-    def __init__(self, job: Job, outputs: dict[str, Node]) -> None:
-        self._job, self._outputs = job, outputs
+    stage: int
+    step: str
+    schema: pa.Schema
+    time: pa.DataType
+
+    @staticmethod
+    def of(job: Job, output: str, node: Node) -> Listener:
+        stage = next(s.number for s in job.stages.stages if output in s.outputs)
+        return Listener(stage, node.step, node.schema, node.time)
+
+    def to_json(self) -> list[object]:
+        whole = self.schema.append(pa.field("", self.time)).serialize().to_pybytes()
+        return [self.stage, self.step, b64encode(whole).decode("ascii")]
+
+    @staticmethod
+    def from_json(data: list[object]) -> Listener:
+        whole = pa.ipc.read_schema(pa.py_buffer(b64decode(str(data[2]))))
+        *columns, time = whole
+        return Listener(int(str(data[0])), str(data[1]), pa.schema(columns), time.type)
+
+
+class Speaking:
+    """What the consumers of a query have said."""
+
+    def __init__(self, loop: str, buckets: int, outputs: Mapping[str, Listener]) -> None:
+        self._loop, self._buckets, self._outputs = loop, buckets, dict(outputs)
         self._spoken: dict[int, Spoken] = {}
         self._last = 0
-        kept = LoopLog(job.loop).noted(SPOKEN) if job.loop else None
-        if kept is not None:
-            self._remember(json.loads(kept))
+
+    @staticmethod
+    def of(job: Job, outputs: Mapping[str, Node]) -> Speaking:
+        """The way to speak to a query that is being started; it is written down for others."""
+        listeners = {name: Listener.of(job, name, node) for name, node in outputs.items()}
+        if job.loop:
+            told = {name: one.to_json() for name, one in listeners.items()}
+            LoopLog(job.loop).note(LISTENERS, json.dumps({"buckets": job.buckets, "outputs": told}))
+        return Speaking(job.loop, job.buckets, listeners)
+
+    @staticmethod
+    def at(checkpoint: str | Path) -> Speaking:
+        """The way to speak to the query that a checkpoint belongs to, from anywhere."""
+        loop = f"{checkpoint}/loop"
+        text = LoopLog(loop).noted(LISTENERS)
+        if text is None:
+            raise StreamError(
+                f"nobody listens at '{checkpoint}'.",
+                remedy="Give the folder that was checkpoint= of a query started with feedback=True, or with "
+                "`caesura run --checkpoint FOLDER --feedback`.",
+            )
+        told = json.loads(text)
+        listeners = {name: Listener.from_json(data) for name, data in told["outputs"].items()}
+        return Speaking(loop, int(told["buckets"]), listeners)
 
     def say(self, intent: Intent, said: Said, output: str | None) -> Spoken:
         """Tells the step behind an output something that stands until it is withdrawn."""
         name, patterns = self._read(said, output, intent.value)
-        self._last += 1
-        spoken = Spoken(self._last, intent, name, patterns)
-        self._spoken[self._last] = spoken
-        self._send(name, [Punctuation(p, intent, (("standing", True),)) for p in patterns])
-        self._keep()
+        with self._log.alone():
+            self._recall()
+            self._last += 1
+            spoken = Spoken(self._last, intent, name, patterns)
+            self._spoken[self._last] = spoken
+            self._send(name, [Punctuation(p, intent, (("standing", True),)) for p in patterns])
+            self._keep()
         return spoken
 
     def demand(self, said: Said, output: str | None) -> None:
         """Asks for what there is now; nothing stands afterwards."""
         name, patterns = self._read(said, output, "demand")
-        self._send(name, [Punctuation(p, Intent.DEMANDED) for p in patterns])
+        with self._log.alone():
+            self._send(name, [Punctuation(p, Intent.DEMANDED) for p in patterns])
 
     def withdraw(self, which: Spoken | int) -> None:
         """Takes something back; what has lost rows by it stays suppressed until it closes."""
         number = which if isinstance(which, int) else which.number
-        spoken = self._spoken.pop(number, None)
-        if spoken is None:
-            names = ", ".join(f"#{n}" for n in self._spoken) or "none"
-            error = StreamError(
-                f"no feedback #{number} is standing.",
-                remedy=f"It was withdrawn already, or never said. There are: {names}.",
-            )
-            raise error.at("withdraw", here())
-        self._keep()
-        if spoken.intent is Intent.ASSUMED:
-            messages = [assumed(p, standing=True, withdrawn=True) for p in spoken.patterns]
-        else:
-            messages = [Punctuation(p, spoken.intent, (("withdrawn", True),)) for p in spoken.patterns]
-        self._send(spoken.output, messages)
+        self._check("withdraw")
+        with self._log.alone():
+            self._recall()
+            spoken = self._spoken.pop(number, None)
+            if spoken is None:
+                names = ", ".join(f"#{n}" for n in self._spoken) or "none"
+                error = StreamError(
+                    f"no feedback #{number} is standing.",
+                    remedy=f"It was withdrawn already, or never said. There are: {names}.",
+                )
+                raise error.at("withdraw", here())
+            self._keep()
+            if spoken.intent is Intent.ASSUMED:
+                messages = [assumed(p, standing=True, withdrawn=True) for p in spoken.patterns]
+            else:
+                messages = [Punctuation(p, spoken.intent, (("withdrawn", True),)) for p in spoken.patterns]
+            self._send(spoken.output, messages)
 
     def standing(self) -> list[str]:
-        """What was said and not withdrawn."""
-        return [
+        """What was said and not withdrawn, and what is still suppressed as of the last epoch."""
+        if not self._loop:
+            return []
+        self._recall()
+        said = [
             f"{spoken}{'' if spoken.output in self._outputs else gone(spoken.output)}"
             for spoken in self._spoken.values()
         ]
+        notes = (self._log.noted(name) or "[]" for name in self._log.notes(SUPPRESSED))
+        lines = [still_suppressed(step, what) for text in notes for step, what in json.loads(text)]
+        return [*said, *dict.fromkeys(lines)]
 
-    def _read(self, said: Said, output: str | None, step: str) -> tuple[str, tuple[Pattern, ...]]:
-        if not self._job.loop:
+    @property
+    def _log(self) -> LoopLog:
+        return LoopLog(self._loop)
+
+    def _check(self, step: str) -> None:
+        if not self._loop:
             raise StreamError(
                 "this query was started without a way back for what its consumer says.",
                 remedy="Start it with feedback=True.",
             ).at(step, here())
+
+    def _read(self, said: Said, output: str | None, step: str) -> tuple[str, tuple[Pattern, ...]]:
+        self._check(step)
         name = output or next(iter(self._outputs))
         if name not in self._outputs or (output is None and len(self._outputs) > 1):
             given = "the query has several outputs" if output is None else f"there is no output '{output}'"
             error = StreamError(f"{given}.", remedy=f"Name one. {closest(output or '', self._outputs)}")
             raise error.at(step, here())
-        node = self._outputs[name]
+        listener = self._outputs[name]
         try:
-            return name, tuple(p for p in patterns_of(said, node.schema, node.time) if not p.is_empty)
+            return name, tuple(p for p in patterns_of(said, listener.schema, listener.time) if not p.is_empty)
         except CaesuraError as error:
-            raise error.at(node.step, here()) from None
+            raise error.at(listener.step, here()) from None
 
     def _send(self, output: str, messages: list[Punctuation]) -> None:
-        if output not in self._outputs:
+        if output not in self._outputs or not messages:
             return
-        stage = next(s for s in self._job.stages.stages if output in s.outputs)
         packets = [
-            Packet(stage.number, SAY + output, bucket, "consumer", 0, {}, tuple(messages))
-            for bucket in range(self._job.buckets)
+            Packet(self._outputs[output].stage, SAY + output, bucket, "consumer", 0, {}, tuple(messages))
+            for bucket in range(self._buckets)
         ]
-        if messages:
-            LoopLog(self._job.loop).ask(as_batch(packets, self._job.keys))
+        self._log.ask(as_batch(packets, bucket_keys(self._buckets)))
 
     def _keep(self) -> None:
         spoken = [
             [s.number, s.intent.value, s.output, [p.to_json() for p in s.patterns]]
             for s in self._spoken.values()
         ]
-        LoopLog(self._job.loop).note(SPOKEN, json.dumps({"last": self._last, "spoken": spoken}))
+        self._log.note(SPOKEN, json.dumps({"last": self._last, "spoken": spoken}))
 
-    def _remember(self, kept: dict[str, object]) -> None:
-        self._last = int(str(kept["last"]))
-        for number, intent, output, patterns in kept["spoken"]:  # type: ignore[attr-defined]
+    def _recall(self) -> None:
+        """What stands, by whomever it was said."""
+        kept = json.loads(self._log.noted(SPOKEN) or '{"last": 0, "spoken": []}')
+        self._last, self._spoken = int(kept["last"]), {}
+        for number, intent, output, patterns in kept["spoken"]:
             read = tuple(Pattern.from_json(p) for p in patterns)
             self._spoken[number] = Spoken(number, Intent(intent), output, read)

@@ -90,6 +90,8 @@ class Job:
 MOST_JOBS = 16
 IGNORED = ".ignored"
 """What a bucket stops at its gates, for the tasks that read."""
+SUPPRESSED = ".suppressed"
+"""What a bucket keeps back after a withdrawal, for whoever asks."""
 _MAPPERS: dict[tuple[str, str], Mapper] = {}
 _LIVE: dict[Place, tuple[str, Fragment]] = {}
 MANY_OBJECTS = 20_000
@@ -191,7 +193,8 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: Store) -> l
         fragment = _restored(job, stage, bucket, None if held is None else store.read())
         worked = _work(place, fragment, rows, job.closes)
     if job.loop:
-        _tell_ignored(job, stage, bucket, worked.ignored)
+        _tell(job, f"{stage}-{bucket}{IGNORED}", json.dumps(worked.ignored), "{}")
+        _tell(job, f"{stage}-{bucket}{SUPPRESSED}", json.dumps(worked.suppressed), "[]")
     if job.ahead is not None and bucket == 0:
         note_progress(job, stage, worked.reached)
     store.write(worked.chunks, worked.stamp)
@@ -213,8 +216,10 @@ def _work(place: Place, fragment: Fragment, rows: list[Row], closes: bool) -> Wo
     packets = [Packet.from_row(row) for row in rows]
     out = [*fragment.step(packets, closes=closes), fragment.report()]
     ignored = {label: [p.to_json() for p in some] for label, some in fragment.ignored().items()}
-    stamp = uuid.uuid4().hex
-    worked = Worked([p.to_row() for p in out], fragment.snapshot(), stamp, ignored, fragment.reached())
+    wanted = {label: [p.to_json() for p in some] for label, some in fragment.wanted().items()}
+    stamp, rows = uuid.uuid4().hex, [p.to_row() for p in out]
+    told = (ignored, fragment.reached(), wanted, fragment.suppressed())
+    worked = Worked(rows, fragment.snapshot(), stamp, *told)
     _LIVE[place] = (stamp, fragment)
     neighbours.tell(place, stamp, _work_on)
     return worked
@@ -229,11 +234,10 @@ def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None
     return fragment
 
 
-def _tell_ignored(job: Job, stage: int, bucket: int, ignored: dict[str, Any]) -> None:
-    """Lets the tasks of stage 0 know, from the next epoch on, what this bucket stops at its gates."""
-    log, name = LoopLog(job.loop), f"{stage}-{bucket}{IGNORED}"
-    text = json.dumps(ignored)
-    if (log.noted(name) or "{}") != text:
+def _tell(job: Job, name: str, text: str, nothing: str) -> None:
+    """Lets others know, from the next epoch on, how this bucket stands."""
+    log = LoopLog(job.loop)
+    if (log.noted(name) or nothing) != text:
         log.note(name, text)
 
 
