@@ -26,7 +26,7 @@ import pyarrow as pa
 from caesura.errors import DataError, PlanError, closest
 from caesura.events.types import plain_type
 from caesura.io.clock import to_ticks
-from caesura.io.pruning import Pruning
+from caesura.io.pruning import Pruning, Span
 from caesura.io.readers import BATCH, in_lane
 from caesura.io.row_groups import Groups, Part, unread, wanted_first
 from caesura.plan import Raw
@@ -213,6 +213,13 @@ class FileReader:
         if first is None or first.num_rows == 0:
             return None
         return int(to_ticks(first.column(time), INFINITY).min())
+
+    def spans(self, uri: str, time: str) -> tuple[dict[str, Span], int, int]:
+        """What the statistics of a whole Parquet file say of its columns; its rows and bytes."""
+        file = Path(unquote(urlparse(uri).path))
+        opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
+        whole = [group for run in opened.runs(self.batch_size) for group in run]
+        return (opened.spans(whole, time) if whole else {}), opened.rows, file.stat().st_size
 
     def read_file(self, uri: str, pruning: Pruning | None = None) -> Iterator[Raw]:
         """The rows of one file, offsets counted from its own first row, without those not to be read."""

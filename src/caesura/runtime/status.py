@@ -76,6 +76,8 @@ class SourceStatus:
     rows_unread: int = 0
     bytes_unread: int = 0
     """What feedback has saved from being read, since the query was started."""
+    rows_first: int = 0
+    """How many rows were read before others that came first, since the query was started."""
 
     def plus(self, other: SourceStatus) -> SourceStatus:
         return SourceStatus(
@@ -130,12 +132,13 @@ class Board:
 
     def __init__(self) -> None:
         self._reports: dict[str, Mapping[str, Any]] = {}
-        self._unread: dict[str, tuple[int, int]] = {}
+        self._unread: dict[str, tuple[int, int, int]] = {}
 
     def spare(self, told: Mapping[str, Any]) -> None:
-        """A source did not read so many rows and bytes."""
-        rows, size = self._unread.get(told["source"], (0, 0))
-        self._unread[told["source"]] = (rows + told["rows"], size + told["bytes"])
+        """A source did not read so many rows and bytes, and some parts before others."""
+        rows, size, first = self._unread.get(told["source"], (0, 0, 0))
+        more = (rows + told["rows"], size + told["bytes"], first + told["first"])
+        self._unread[told["source"]] = more
 
     def take(self, origin: str, report: Mapping[str, Any]) -> None:
         """A bucket's report; it replaces the one before."""
@@ -153,8 +156,9 @@ class Board:
             for name, values in report["sources"].items():
                 read = SourceStatus(**values)
                 sources[name] = sources[name].plus(read) if name in sources else read
-        for name, (rows, size) in self._unread.items():
-            sources[name] = replace(sources.get(name, SourceStatus()), rows_unread=rows, bytes_unread=size)
+        for name, (rows, size, first) in self._unread.items():
+            known = sources.get(name, SourceStatus())
+            sources[name] = replace(known, rows_unread=rows, bytes_unread=size, rows_first=first)
         steps: dict[str, StepStatus] = {}
         for stage, name in sorted(placed, key=lambda place: place[0]):
             steps[f"{name}@{stage}" if name in steps else name] = placed[stage, name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -11,15 +12,17 @@ import pyarrow.compute as pc
 
 from caesura.errors import PlanError
 from caesura.io.files import FileReader
+from caesura.io.pruning import Pruning
 from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.packet import decode
 from caesura.spark import worker
-from caesura.spark.admission import HELD, Most, admitted, held, limit
+from caesura.spark.admission import HELD, Most, admitted, epoch_here, held, limit
 from caesura.spark.frames import FrameReader
 from caesura.spark.session import check_session
+from caesura.spark.wishes import choose, lined_up, orders, wait, waits
 from caesura.spark.worker import PACKETS, Job, Store
 from caesura.udm import homes
 
@@ -77,7 +80,7 @@ def packets(spark: SparkSession, job: Job, *, streaming: bool, most: Most) -> Da
     frames = [_source(spark, job, _checked(s), streaming, most) for s in job.stages.sources]
     frame = frames[0]
     if job.loop:
-        frames.append(_returning(spark, job, most.files))
+        frames.append(_returning(spark, job, most))
     for more in frames[1:]:
         frame = frame.unionAll(more)
     for stage in job.stages.stages[1:]:
@@ -85,7 +88,7 @@ def packets(spark: SparkSession, job: Job, *, streaming: bool, most: Most) -> Da
     return frame
 
 
-def _returning(spark: SparkSession, job: Job, most: int | None) -> DataFrame:
+def _returning(spark: SparkSession, job: Job, most: Most) -> DataFrame:
     """What the query's own last stage sent back in earlier epochs.
 
     Files that waited are looked at again, and so many of a source are read.
@@ -94,17 +97,22 @@ def _returning(spark: SparkSession, job: Job, most: int | None) -> DataFrame:
 
     spark.dataSource.register(LoopSource)
     frame = spark.readStream.format(LoopSource.name()).option("path", job.loop).load()
-    if job.ahead is None:
+    if job.ahead is None and not any(orders(_checked(source)) for source in job.stages.sources):
         return frame
 
     def resume(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files: list[dict[str, Any]] = []
         for batch in batches:
             waited = pc.equal(batch.column("label"), HELD)
             yield batch.filter(pc.invert(waited))
-            files = [decode(data)[0] for data in batch.filter(waited).column("data").to_pylist()]
-            for source in sorted({file["source"] for file in files}):
-                paths = sorted(file["path"] for file in files if file["source"] == source)
-                yield from _read_files(job, source, paths, most)
+            files += [decode(data)[0] for data in batch.filter(waited).column("data").to_pylist()]
+        for source in sorted({file["source"] for file in files}):
+            mine = [file for file in files if file["source"] == source]
+            paths = sorted(file["path"] for file in mine if "epoch" not in file)
+            yield from _read_files(job, source, ((epoch_here(), p) for p in paths), most, files=most.files)
+            in_line = [file for file in mine if "epoch" in file]
+            if in_line:
+                yield from _read_in_line(job, source, in_line, most)
 
     return frame.mapInArrow(resume, PACKETS)
 
@@ -144,31 +152,75 @@ def _files(
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         paths = (path for batch in batches for path in sorted(batch.column(0).to_pylist()))
-        yield from _read_files(job, fingerprint, (path for path in paths if path.endswith(suffix)))
+        mine = ((epoch_here(), path) for path in paths if path.endswith(suffix))
+        yield from _read_files(job, fingerprint, mine, most, new=streaming)
 
     return listing.mapInArrow(read, PACKETS)
 
 
 def _read_files(
-    job: Job, fingerprint: str, paths: Iterable[str], files: int | None = None
+    job: Job,
+    fingerprint: str,
+    named: Iterable[tuple[int, str]],
+    most: Most,
+    *,
+    files: int | None = None,
+    new: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """The packets of files; of those that lie too far ahead, or are too many, only that they wait."""
+    """The packets of files, named in an epoch; of those that have to wait only that they do.
+
+    They lie too far ahead, are too many, or stand in line while others are wanted first.
+    """
     source = job.source(fingerprint)
-    chunks = worker.mapper(job, fingerprint).source.reader
-    assert isinstance(chunks, FileReader)
-    chunks = chunks.coarser(CHUNK_ROWS)
     with worker.reading(source):
-        pruning, most = worker.pruning(job, source), limit(job, fingerprint)
-        done = 0
-        for path in paths:
-            if done == files or not admitted(chunks, path, source.shape.time, most):
+        chunks, pruning = _chunks(job, fingerprint), worker.pruning(job, source)
+        bound, done = limit(job, fingerprint), 0
+        in_line = new and wait(job, source, pruning, most)
+        for epoch, path in named:
+            if in_line:
+                yield worker.as_batch([waits(fingerprint, path, epoch)], job.keys)
+            elif done == files or not admitted(chunks, path, source.shape.time, bound):
                 yield worker.as_batch([held(fingerprint, path)], job.keys)
-                continue
-            done += 1
-            for number, raw in enumerate(chunks.read_file(path, pruning)):
-                yield worker.packets_of(job, fingerprint, raw, (path, number))
-        if pruning is not None and pruning.rows:
+            else:
+                done += 1
+                yield from _packets(job, fingerprint, chunks, pruning, epoch, path)
+        if pruning is not None and (pruning.rows or pruning.moved):
             yield worker.unread_report(job, fingerprint, pruning)
+
+
+def _read_in_line(
+    job: Job, fingerprint: str, headers: list[dict[str, Any]], most: Most
+) -> Iterator[pa.RecordBatch]:
+    """The packets of those files that wait which are read now; the names of the others."""
+    source = job.source(fingerprint)
+    with worker.reading(source):
+        chunks, pruning = _chunks(job, fingerprint), worker.pruning(job, source)
+        bound, time = limit(job, fingerprint), source.shape.time
+        files = lined_up(source, headers)
+        ready = list(takewhile(lambda file: admitted(chunks, file.path, time, bound), files))
+        chosen, left = choose(ready, pruning, most, epoch_here())
+        left += files[len(ready) :]
+        for file in chosen:
+            yield from _packets(job, fingerprint, chunks, pruning, file.epoch, file.path)
+        if left:
+            packets = [waits(fingerprint, file.path, file.epoch) for file in left]
+            yield worker.as_batch(packets, job.keys)
+        if pruning is not None and (pruning.rows or pruning.moved):
+            yield worker.unread_report(job, fingerprint, pruning)
+
+
+def _chunks(job: Job, fingerprint: str) -> FileReader:
+    """A source's files, in parts as large as a task takes."""
+    reader = worker.mapper(job, fingerprint).source.reader
+    assert isinstance(reader, FileReader)
+    return reader.coarser(CHUNK_ROWS)
+
+
+def _packets(
+    job: Job, fingerprint: str, chunks: FileReader, pruning: Pruning | None, epoch: int, path: str
+) -> Iterator[pa.RecordBatch]:
+    for number, raw in enumerate(chunks.read_file(path, pruning)):
+        yield worker.packets_of(job, fingerprint, raw, (epoch, path, number))
 
 
 def _memory(spark: SparkSession, job: Job, source: Source) -> DataFrame:

@@ -35,6 +35,7 @@ from caesura.spark.admission import note_progress
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.looplog import LoopLog
 from caesura.spark.neighbours import Place, Worked
+from caesura.spark.wishes import note_wanted, orders, wanted_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,9 +136,10 @@ def packets_of(job: Job, fingerprint: str, raw: Raw, order: tuple[Any, ...]) -> 
 
 
 def unread_report(job: Job, fingerprint: str, pruning: Pruning) -> pa.RecordBatch:
-    """What was not read, on its way to whoever watches the query."""
+    """What was not read, or before others, on its way to whoever watches the query."""
     source = job.source(fingerprint)
     told = {"source": source.step, "rows": pruning.rows, "bytes": pruning.bytes, "groups": pruning.groups}
+    told |= {"first": pruning.moved}
     return as_batch([Packet(0, UNREAD, 0, uuid.uuid4().hex, 0, told)], job.keys)
 
 
@@ -195,6 +197,7 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: Store) -> l
     if job.loop:
         _tell(job, f"{stage}-{bucket}{IGNORED}", json.dumps(worked.ignored), "{}")
         _tell(job, f"{stage}-{bucket}{SUPPRESSED}", json.dumps(worked.suppressed), "[]")
+        note_wanted(job, stage, bucket, worked.wanted)
     if job.ahead is not None and bucket == 0:
         note_progress(job, stage, worked.reached)
     store.write(worked.chunks, worked.stamp)
@@ -255,7 +258,8 @@ def pruning(job: Job, source: Source) -> Pruning | None:
             told = json.loads(text)
             said[stage, bucket] = {label: [Pattern.from_json(p) for p in ps] for label, ps in told.items()}
     patterns = unread(job.stages, source, said, job.buckets)
-    return source.pruned_by(lambda: patterns) if patterns else None
+    wanted = wanted_of(job, source) if orders(source) else []
+    return source.pruned_by(lambda: patterns, lambda: wanted) if patterns or wanted else None
 
 
 def _frame(job: Job, bucket: int, rows: list[Row]) -> pd.DataFrame:
