@@ -54,3 +54,15 @@ def test_the_average_price_is_that_of_valid_bids_on_open_auctions() -> None:
                 prices.setdefault((bid["ts"] // 1800 * 1800, auction["category"]), []).append(bid["price"])
     expected = {key: (sum(some) / len(some), len(some)) for key, some in prices.items()}
     assert {(r["LE"], r["category"]): (r["price"], r["bids"]) for r in rows} == expected
+
+
+def test_feedback_keeps_the_traffic_map_live_and_zooming_in_saves_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES / "traffic"))
+    story = runpy.run_path(str(EXAMPLES / "traffic" / "feedback.py"))
+    table = story["readings"](15)
+    live = {how: story["stops"](table, how) for how in ("union", "pace", "pace with feedback")}
+    assert live["pace with feedback"]["useful"] > live["pace"]["useful"] >= live["union"]["useful"]
+    everything, one = story["zoom"](table, tmp_path).values()
+    assert all(one[what] < everything[what] for what in everything if what != "ms")
