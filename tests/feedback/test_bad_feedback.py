@@ -7,6 +7,7 @@ from feedback_streams import ANY, counted, feed, rows, stream
 from caesura import Pattern, col
 from caesura.feedback.responder import MOST
 from caesura.punctuation import ge, lt
+from caesura.runtime import Query
 
 ROWS = " LE RE | id |\n 1 2 | 1 | +\n 1 2 | 2 | +\n-- definite: * --"
 
@@ -55,3 +56,19 @@ def test_many_words_about_one_column_cost_one_range() -> None:
     for n in range(200):
         query.assume(Pattern(id=n))
     assert counted(query)["where"]["guard state"] == 1
+
+
+def test_what_was_said_of_an_output_that_is_gone_is_listed_as_over_and_can_be_withdrawn() -> None:
+    readings = stream(id="int").where(col("id") > 0)
+    before = Query({"map": readings.select(k=col("id")).node, "out": readings.node})
+    before.assume(Pattern(k=1), output="map")
+    before.desire(Pattern(k=2), output="map")
+    after = Query({"out": readings.node})
+    after.restore({name: data for name, data in before.snapshot().items() if data is not None})
+    over = "(over: there is no output 'map' any more)"
+    assert after.feedback() == [f"#1 assumed: k = 1 {over}", f"#2 desired: k = 2 {over}"]
+    feed(after, ROWS)
+    assert len(rows(after, readings)) == 2
+    after.withdraw(1)
+    after.withdraw(2)
+    assert after.feedback() == []

@@ -147,3 +147,34 @@ def test_bucket_punctuates_only_windows_that_are_closed_whole() -> None:  # 4.2.
     feed(query, " LE RE | t v |\n 0 1 | 30 a | +\n-- definite: t <= 90 --")
     promised = [str(i) for i in query.take("out") if not hasattr(i, "le")]
     assert promised == ["definite: t < 91", "definite: wid < 1"]
+
+
+OUTER = ("left", "right", "full", "semi", "anti")
+
+
+def joined(how: str, pattern: Pattern | None) -> tuple[list[tuple[object, ...]], Query]:
+    """The example of 4.2.5, with a row on each side that meets none."""
+    plan = stream(a="int", b="int").join(stream("b", b="int", c="int"), on="b", how=how)  # type: ignore[arg-type]
+    query = plan.query()
+    feed(query, " LE RE | a b |\n 0 1 | 1 1 | +\n 0 1 | 2 1 | +\n 0 1 | 3 9 | +")
+    if pattern is not None:
+        query.assume(pattern)
+    feed(query, " LE RE | b c |\n 0 1 | 1 1 | +\n 0 1 | 1 2 | +\n 0 1 | 8 2 | +\n-- definite: * --", "b")
+    feed(query, " LE RE | a b |\n 0 1 | 4 1 | +\n 0 1 | 2 7 | +\n-- definite: * --")
+    return rows(query, plan), query
+
+
+@pytest.mark.parametrize("how", OUTER)
+@pytest.mark.parametrize("case", CASES)
+def test_outer_forms_lose_no_uncovered_row_and_make_none_up(case: str, how: str) -> None:  # 4.2.5
+    """A row left out of the side that is looked up would leave its partner without one, and show it so."""
+    pattern, _ = CASES[case]
+    names = "ab" if how in ("semi", "anti") else "abc"
+    if not set(pattern.attributes) <= set(names):
+        return
+    whole, _ = joined(how, None)
+    came, query = joined(how, pattern)
+    covered = {r for r in whole if pattern.matches_row(dict(zip(names, r[2:], strict=True)))}
+    assert set(whole) - covered <= set(came) <= set(whole)
+    assert {row[2:4] for row in set(came) & covered} <= {(3, 9)}  # it had left before
+    assert all(c.get("guard state", 0) == 0 for c in counted(query).values())
