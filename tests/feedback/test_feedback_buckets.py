@@ -174,3 +174,32 @@ def test_a_window_that_is_empty_in_one_bucket_only_is_kept_from_that_bucket_alon
     assert told == [[[past, "LE in [5..9], RE < 11"], [past]]] * 2
     stopped = [d.hits for f in cluster.fragments[0] for ds in f.doors.values() for d in ds]
     assert sum(stopped) == 1
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 5])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_after_a_withdrawal_later_results_come_back_beyond_an_exchange(buckets: int, restarts: bool) -> None:
+    """The stage in front answers how late the rows end that it left out."""
+    src = source([[(5 * n + t, t, 1) for t in range(4)] for n in range(10)], 3)
+    plan = Stream(src).group_by("id").tumbling(5).agg(n=cz.count())
+    plan = plan.group_by("n").tumbling(10).agg(k=cz.count()).group_by("k").tumbling(10).agg(m=cz.max("n"))
+    cluster = Cluster({"out": plan.node}, buckets)
+    items: list[Any] = []
+    saved: dict[str, bytes | None] = {}
+    cluster.say(assumed(Pattern(k=8), standing=True))
+    for number, raw in enumerate(src.read({})):
+        if number == 3:
+            cluster.say(assumed(Pattern(k=8), standing=True, withdrawn=True))
+        if restarts and number in (4, 5):
+            items += cluster.items["out"]
+            saved |= cluster.snapshot()
+            cluster = Cluster({"out": plan.node}, buckets)
+            cluster.restore({n: d for n, d in saved.items() if d is not None})
+        cluster.epoch([(src, raw)])
+    cluster.epoch([], closes=True)
+    cluster.drain()
+    got = History.of([*items, *cluster.items["out"]], plan.schema)
+    whole = plan.run().history
+    assert not got.bag - whole.bag
+    assert [row[:2] for row in got.rows()][-2:] == [(30, 40), (40, 50)]
+    assert len(got.rows()) < len(whole.rows())

@@ -15,13 +15,13 @@ from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard, drop_overtaken, from_promise, middle_of, overtaken, to_promise
+from caesura.feedback.heard import Heard as Heard
 from caesura.plan import FeedbackRule, Node, Operator, Up
 from caesura.plan.feedback import LE, RE, Kinds, as_definite, could_go
 from caesura.punctuation import (
     INFINITY,
     MIN_TIME,
     TIME,
-    Alignment,
     Intent,
     Pattern,
     Promises,
@@ -40,73 +40,6 @@ def assumed(pattern: Pattern, *, standing: bool = False, withdrawn: bool = False
     """The message that rows will be ignored; a standing one counts until it is withdrawn."""
     notes = [(name, True) for name, said in ((STANDING, standing), (WITHDRAWN, withdrawn)) if said]
     return Punctuation(pattern, Intent.ASSUMED, tuple(notes))
-
-
-class Heard:
-    """What each consumer of a step has said, and what all of them together assume."""
-
-    def __init__(self, branches: Iterable[str]) -> None:
-        self.branches = list(branches)
-        self.firm: dict[str, Promises] = {b: Promises() for b in self.branches}
-        self.standing: dict[str, list[Pattern]] = {b: [] for b in self.branches}
-        self._all = Alignment(self.branches)
-        self._stale = False
-        """Whether a single consumer has said things that are looked up where they lie."""
-
-    @property
-    def size(self) -> int:
-        return sum(p.size for p in self.firm.values()) + sum(map(len, self.standing.values()))
-
-    def add(self, branch: str, pattern: Pattern, standing: bool) -> list[Pattern]:
-        """Takes what a consumer assumes; gives what all assume from now on."""
-        if not standing and len(self.branches) == 1 and not self.standing[branch]:
-            self._stale = True
-            return [pattern] if self.firm[branch].add(to_promise(pattern)) else []
-        if self._stale:
-            self.rebuilt()
-        if standing:
-            self.standing[branch].append(pattern)
-        else:
-            self.firm[branch].add(to_promise(pattern))
-        return [from_promise(p) for p in self._all.add(branch, to_promise(pattern))]
-
-    def withdraw(self, branch: str, pattern: Pattern) -> list[Pattern]:
-        """Takes a standing pattern back; gives all that is assumed then."""
-        if pattern in self.standing[branch]:
-            self.standing[branch].remove(pattern)
-        return self.rebuilt()
-
-    def rebuilt(self) -> list[Pattern]:
-        """What all consumers together assume, from what each has said."""
-        self._all, self._stale = Alignment(self.branches), False
-        shared: list[Pattern] = []
-        for branch in self.branches:
-            told = [*self.firm[branch].patterns(), *map(to_promise, self.standing[branch])]
-            for pattern in told:
-                shared += self._all.add(branch, pattern)
-        return [from_promise(p) for p in shared]
-
-    def settle(self, given: Promises) -> None:
-        """Forgets what punctuation covers."""
-        for firm in self.firm.values():
-            drop_overtaken(firm, given)
-        if self._all.held.size:
-            kept = self._all.held.cti
-            drop_overtaken(self._all.held, given)
-            self._all.held.cti = kept
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "firm": {b: p.to_json() for b, p in self.firm.items()},
-            "standing": {b: [p.to_json() for p in some] for b, some in self.standing.items()},
-        }
-
-    def remember(self, data: Mapping[str, Any]) -> None:
-        for branch in self.branches:
-            if branch in data["firm"]:
-                self.firm[branch] = Promises.from_json(data["firm"][branch])
-                self.standing[branch] = [Pattern.from_json(p) for p in data["standing"][branch]]
-        self.rebuilt()
 
 
 class Responder:
@@ -133,6 +66,8 @@ class Responder:
         self.output = Guard(node.schema, node.properties)
         self.closing = Guard(node.schema, node.properties)
         """What stays suppressed after a withdrawal, until punctuation closes it."""
+        self.unbounded: list[Pattern] = []
+        """Of that, what was withdrawn before it was known how late the losses end."""
         bags = [guard.bag for guard in (*self.inputs, self.output, self.closing)]
         self._bags = [bag for bag in bags if bag is not None]
         ports = max(1, len(sources))  # a step that reads has one way up, out of the plan
@@ -331,6 +266,21 @@ class Responder:
             self.up += [(p, m) for p, m in again if p == port and m.pattern not in some]
         self._count("withdrawn")
 
+    def start_over(self) -> None:
+        """Takes back all that was assumed: consumers are there that have not said so."""
+        groups = [r for r in self.rules if r.means == "groups"]
+        for pattern in self.output.patterns if groups else ():
+            if any(rule.up(pattern) is not None for rule in groups):
+                self._suppress(pattern, groups[0])
+        for guard in (*self.inputs, *self.blind, self.output):
+            guard.replace([])
+        self.heard = Heard(self.heard.branches)
+        self.operator.watched.clear()
+        self.pending, self.crossed, self.up = [], Promises(), []
+        self.said, self.sent = [[] for _ in self.said], [Promises() for _ in self.sent]
+        self._reach = None
+        self._count("started over")
+
     def _suppress(self, pattern: Pattern, rule: FeedbackRule) -> None:
         until = self.lost_in
         for port in rule.ports:
@@ -339,12 +289,24 @@ class Responder:
         until = max(until, self.purged)
         if until == MIN_TIME:
             return  # nothing was lost
-        if until < INFINITY:
-            starts = pattern[LE].intersect(lt(until)) if LE in pattern else lt(until)
-            pattern = Pattern(**{**dict(pattern.items()), LE: starts})
+        if until == INFINITY:
+            self.unbounded.append(pattern)
+        pattern = _before(pattern, until)
         if not pattern.is_empty and not self.given.covers(as_definite(pattern)):
             self.closing.mount(pattern)
             self._reach = None
+
+    def narrow(self) -> None:
+        """Keeps back less of what was withdrawn, now that it is known how late the losses end."""
+        waiting, self.unbounded = self.unbounded, []
+        kept = self.closing.patterns
+        for pattern in waiting:
+            others = [p for p in kept if not pattern.covers(p)]
+            if len(others) < len(kept):
+                self.closing.replace(others)
+                self._suppress(pattern, next(r for r in self.rules if r.means == "groups"))
+                kept = self.closing.patterns
+        self._reach = None
 
     @property
     def lost_in(self) -> int:
@@ -461,6 +423,7 @@ class Responder:
             "crossed": self.crossed.to_json(),
             "watched": [p.to_json() for p in self.operator.watched],
             "purged": self.purged,
+            "unbounded": [p.to_json() for p in self.unbounded],
             "lost": self.lost,
             "counted": self.operator.counters.feedback,
         }
@@ -481,4 +444,13 @@ class Responder:
         self.crossed = Promises.from_json(meta["crossed"])
         self.operator.watched = [Pattern.from_json(p) for p in meta["watched"]]
         self.purged, self.lost = meta["purged"], meta["lost"]
+        self.unbounded = [Pattern.from_json(p) for p in meta["unbounded"]]
         self.operator.counters.feedback = dict(meta["counted"])
+
+
+def _before(pattern: Pattern, until: int) -> Pattern:
+    """The part of a pattern whose rows start before a time."""
+    if until == INFINITY:
+        return pattern
+    starts = pattern[LE].intersect(lt(until)) if LE in pattern else lt(until)
+    return Pattern(**{**dict(pattern.items()), LE: starts})

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2s
 
 from caesura.plan.combine import combine
 from caesura.plan.loops import carried_by, image, on_loop, same_columns, spread_of, whole_loops
@@ -77,6 +78,12 @@ class Stages:
     """Those that are read as streams; the others are tables that stage 0 holds."""
     copies: frozenset[tuple[str, int]] = frozenset()
     """Inputs, by step and port, of which every bucket has a copy."""
+
+    @property
+    def readers(self) -> str:
+        """A mark of who reads what: feedback that was heard under another one binds nobody."""
+        named = "/".join(f"{name}={node.fingerprint}" for name, node in sorted(self.outputs.items()))
+        return blake2s(named.encode(), digest_size=8).hexdigest()
 
     @property
     def backward(self) -> bool:

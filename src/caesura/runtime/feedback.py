@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from caesura.errors import CaesuraError, StreamError, closest
+import pyarrow as pa
+
+from caesura.errors import CaesuraError, PatternError, StreamError, closest
 from caesura.events.rows import Chunks
 from caesura.expr import Expr
 from caesura.feedback.predicates import patterns_of
 from caesura.feedback.responder import assumed
 from caesura.plan import here
-from caesura.plan.feedback import as_definite
+from caesura.plan.feedback import as_definite, check_feedback
 from caesura.punctuation import MIN_TIME, Intent, Pattern, Punctuation
 
 if TYPE_CHECKING:
@@ -133,7 +135,8 @@ class Assumptions:
         self._saved = data
         return {SPOKEN: data}
 
-    def restore(self, chunks: Mapping[str, bytes]) -> None:
+    def restore(self, chunks: Mapping[str, bytes], *, again: bool = False) -> None:
+        """Takes what `snapshot` gave; what is assumed is said ``again`` to steps that have forgotten it."""
         if SPOKEN not in chunks:
             return
         self._saved = chunks[SPOKEN]
@@ -142,14 +145,25 @@ class Assumptions:
         for number, intent, output, patterns in data["spoken"]:
             told = tuple(Pattern.from_json(p) for p in patterns)
             self._spoken[number] = Spoken(number, Intent(intent), output, told)
-            if self._spoken[number].intent is Intent.DESIRED and output in self._query.outputs:
-                for pattern in told:  # an order is no state: it is asked for again
-                    self._query.send_up(output, Punctuation(pattern, Intent.DESIRED, (("standing", True),)))
+            if output not in self._query.outputs or (intent == Intent.ASSUMED.value and not again):
+                continue
+            for pattern in told:  # an order is no state: it is asked for again
+                if fits(pattern, self._query.outputs[output].schema):
+                    self._query.send_up(output, Punctuation(pattern, Intent(intent), (("standing", True),)))
 
 
 def suppressed_at(cell: Cell) -> list[str]:
     """What a step keeps back after a withdrawal, since it lost something, until punctuation closes it."""
     return [] if cell.responder is None else [str(p) for p in cell.responder.closing.patterns]
+
+
+def fits(pattern: Pattern, schema: pa.Schema) -> bool:
+    """Whether a stream has the columns that a pattern speaks of, in its types."""
+    try:
+        check_feedback(pattern, schema)
+    except PatternError:
+        return False
+    return True
 
 
 def gone(output: str) -> str:
@@ -162,8 +176,11 @@ def still_suppressed(step: str, what: str) -> str:
     return f"still suppressed at '{step}': {what}"
 
 
-def note_losses(cells: list[Cell]) -> None:
-    """Tells every step how late the rows end that steps above it have lost; nothing may be queued."""
+def note_losses(cells: list[Cell]) -> dict[str, int]:
+    """Tells every step how late the rows end that steps above it have lost; nothing may be queued.
+
+    Gives by fingerprint how late the output ends that each step has lost.
+    """
     lost: dict[str, int] = {}
     for cell in sorted(cells, key=lambda c: c.depth):
         above = max((lost.get(child.fingerprint, MIN_TIME) for child in cell.node.inputs), default=MIN_TIME)
@@ -172,6 +189,15 @@ def note_losses(cells: list[Cell]) -> None:
             continue
         cell.responder.lost = max(cell.responder.lost, above)
         lost[cell.node.fingerprint] = cell.responder.lost_out
+    return lost
+
+
+def start_over(cells: list[Cell]) -> None:
+    """Forgets all feedback; what lost something to it stays suppressed until punctuation closes it."""
+    note_losses(cells)
+    for cell in cells:
+        if cell.responder is not None:
+            cell.responder.start_over()
 
 
 def _wishes(cell: Cell) -> list[list[Pattern]]:

@@ -25,6 +25,7 @@ from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, 
 from caesura.runtime.edge import mergeable
 from caesura.runtime.feedback import suppressed_at
 from caesura.runtime.gate import Chunk, Gate
+from caesura.runtime.losses import Losses
 from caesura.runtime.mapper import late_packet, note_packet, path, root_of, route, teller
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
@@ -36,6 +37,9 @@ WAKE = "wake"
 """Another epoch, for work that waits."""
 AGAIN = "again"
 """The note of a demand that stays in its stage: those before it have heard it."""
+READERS = "readers"
+LOST = "lost"
+"""In the header of an answer to a withdrawal: how late the rows end that were left out."""
 ASKED, NONE = "demands", b"[]"
 SAY = "say:"
 """What the consumer of an output says."""
@@ -62,6 +66,7 @@ class Fragment:
         self._again: list[tuple[str, int, Punctuation, int]] = []
         """Demands that were sent on to earlier stages, and for how many epochs answers may come."""
         self._asked = NONE
+        self._readers = b""
         self.bucket, self.buckets = bucket, buckets
         self._grafted: dict[str, Node] = {}
         self.gates: dict[str, Gate] = {}
@@ -86,6 +91,8 @@ class Fragment:
             readers={d.label: self.buckets for d in self.stage.departures},
         )
         self.rounds = Rounds(self.query, buckets, tuple(crossing))
+        before = [a.label for a in self.stage.arrivals if a.source_stage > 0 and not a.back]
+        self.losses = Losses(self.query, buckets, [label for label in before if label in self.query.inputs])
         self.doors = {
             d.label: [Guard(d.producer.schema, d.producer.properties) for _ in range(self.buckets)]
             for d in self.stage.departures
@@ -160,6 +167,7 @@ class Fragment:
                 self.rounds.arrive(label[len(LOOP) :], mine)
             else:
                 self._align(label, alignment, mine)
+        due = self.losses.settle()
         self.query.run()
         self._demand_again()
         self.rounds.end()
@@ -170,6 +178,8 @@ class Fragment:
             if departure.label.startswith(LOOP):
                 items = self.rounds.leave(departure.label[len(LOOP) :], items)
             yield from self._send(departure, items)
+            if departure.label in due:
+                yield from self._answer(departure, due[departure.label])
         for name in self.stage.outputs:
             items = merged(self.query.take(OUT + name))
             if items:
@@ -177,7 +187,7 @@ class Fragment:
                 yield from packet.split()
         for arrival in self.stage.arrivals:
             yield from self._speak(arrival)
-        if self._wakes and self.query.waits:
+        if self._wakes and self.query.turns.waits:
             yield Packet(~self.stage.number, WAKE, self.bucket, str(self.bucket), 0)
 
     def _hear(self, departure: Exchange, packets: list[Packet]) -> None:
@@ -186,11 +196,15 @@ class Fragment:
         What one of them assumes is kept from it alone, until the others have said so too.
         """
         for packet in packets:
+            if packet.header.get(READERS) != self.stages.readers:
+                continue  # it was said when others read what is sent there
             bucket = int(packet.origin)
             for message in packet.items:
                 assert isinstance(message, Punctuation)
                 if message.intent is Intent.ASSUMED:
                     self._shut(departure.label, bucket, message)
+                    if message.noted(WITHDRAWN):
+                        self.losses.withdrawn(departure.label)
                 self._tell(departure.label, message, bucket)
 
     def _shut(self, label: str, bucket: int, message: Punctuation) -> None:
@@ -208,8 +222,10 @@ class Fragment:
     def _note_unread(self, packets: list[Packet]) -> None:
         """Before a withdrawal: what was not read on account of feedback is lost, up to the latest time."""
         said = (m for p in packets if p.label.startswith((UP, SAY)) for m in p.items)
-        if not any(isinstance(m, Punctuation) and m.noted(WITHDRAWN) for m in said):
-            return
+        if any(isinstance(m, Punctuation) and m.noted(WITHDRAWN) for m in said):
+            self._note_lost(packets)
+
+    def _note_lost(self, packets: list[Packet]) -> None:
         for label, gate in self.gates.items():
             responder = self.query.cell_of(label).responder if self.query.ignored(label) else None
             if responder is None:
@@ -224,6 +240,8 @@ class Fragment:
             for message in packet.items:
                 assert isinstance(message, Punctuation)
                 self._tell(OUT + name, message, 0)
+                if message.noted(WITHDRAWN):
+                    self.losses.withdrawn(None)
 
     def _tell(self, output: str, message: Punctuation, reader: int) -> None:
         self.query.send_up(output, message, reader)
@@ -249,7 +267,7 @@ class Fragment:
         if messages:
             for bucket in range(self.buckets):
                 where = (~arrival.source_stage, UP + arrival.label, bucket, str(self.bucket))
-                yield Packet(*where, 0, {}, messages)
+                yield Packet(*where, 0, {READERS: self.stages.readers}, messages)
 
     def _through_gate(self, label: str, gate: Gate, packets: list[Packet], closes: bool) -> Iterator[Packet]:
         """Chunks in the order of their lane, then how far the source has come."""
@@ -291,6 +309,8 @@ class Fragment:
         """Pages of all origins first, then what all origins together promise."""
         told: list[tuple[int, Punctuation]] = []
         for packet in packets:
+            if LOST in packet.header:
+                self.losses.answered(label, packet.origin, packet.header[LOST])
             for item in packet.items:
                 if isinstance(item, Page):
                     self.query.feed(label, item)
@@ -320,6 +340,12 @@ class Fragment:
                 target = ~exchange.target_stage if exchange.back else exchange.target_stage
                 where = (target, exchange.label, bucket, str(self.bucket))
                 yield from Packet(*where, 0, {}, tuple(box)).split()
+
+    def _answer(self, exchange: Exchange, until: int) -> Iterator[Packet]:
+        """Tells the stage behind an exchange how late the rows end that were left out here."""
+        for bucket, door in enumerate(self.doors[exchange.label]):
+            where = (exchange.target_stage, exchange.label, bucket, str(self.bucket))
+            yield Packet(*where, 0, {LOST: max(until, door.until)})
 
     def _settle(self, label: str) -> None:
         """Opens doors that punctuation has passed."""
@@ -386,15 +412,18 @@ class Fragment:
                 rows = door.snapshot() if not door.idle else {}
                 chunks.update({f"door/{label}/{bucket}/{name}": data for name, data in rows.items()})
         shut = json.dumps({label: self._shut_json(label) for label in self.doors}).encode()
-        if shut != self._doors and any(d.hits or d.active for some in self.doors.values() for d in some):
+        used = self._doors or any(d.hits or d.active for some in self.doors.values() for d in some)
+        if shut != self._doors and used:
             chunks["doors"] = self._doors = shut
         again = json.dumps([[o, r, m.to_json(), n] for o, r, m, n in self._again]).encode()
         if again != self._asked:
             chunks[ASKED] = self._asked = again
+        if self._readers != self.stages.readers.encode():
+            chunks[READERS] = self._readers = self.stages.readers.encode()
         aligned = json.dumps({label: a.to_json() for label, a in self.alignments.items()}).encode()
         if aligned != self._aligned:
             chunks["aligned"] = self._aligned = aligned
-        return chunks | self.rounds.snapshot()
+        return chunks | self.rounds.snapshot() | self.losses.snapshot()
 
     def release(self) -> None:
         """Lets go of what the steps hold; nothing can be done with the fragment any more."""
@@ -407,6 +436,7 @@ class Fragment:
         for label, gate in self.gates.items():
             gate.restore(_under(f"gate/{label}/", chunks) or self._sibling(label, chunks))
         self.rounds.restore(chunks)
+        self.losses.restore(chunks)
         self._asked = chunks.get(ASKED, NONE)
         self._again = [(o, r, Punctuation.from_json(m), n) for o, r, m, n in json.loads(self._asked)]
         if "doors" in chunks:
@@ -416,6 +446,20 @@ class Fragment:
         self._aligned = chunks["aligned"]
         aligned = json.loads(self._aligned)
         self.alignments |= {n: Alignment.from_json(a) for n, a in aligned.items() if n in self.alignments}
+        self._readers = chunks.get(READERS, b"")
+        if self._readers != self.stages.readers.encode():
+            self._start_over()
+
+    def _start_over(self) -> None:
+        """Forgets feedback that was heard when others read what leaves here."""
+        self._note_lost([])
+        self.query.start_over()
+        for label, doors in self.doors.items():
+            self._told[label] = [[] for _ in doors]
+            for door in doors:
+                door.replace([])
+            self.losses.withdrawn(label)
+        self.losses.withdrawn(None)
 
     def _shut_json(self, label: str) -> list[Any]:
         told = [[p.to_json() for p in some] for some in self._told[label]]

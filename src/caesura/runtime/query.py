@@ -32,17 +32,25 @@ from caesura.expr import Expr
 from caesura.feedback.responder import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
 from caesura.ops.input import Input
-from caesura.plan import Counters, Node, Operator, SourceNode, here, walk
+from caesura.plan import Counters, Node, SourceNode, here, walk
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 from caesura.runtime.claiming import Claiming
 from caesura.runtime.claims import claiming_for, put_token, saved_by
 from caesura.runtime.edge import Edge
-from caesura.runtime.feedback import Assumptions, Spoken, note_losses, restore_into, snapshot_of
+from caesura.runtime.feedback import (
+    Assumptions,
+    Spoken,
+    note_losses,
+    restore_into,
+    snapshot_of,
+    start_over,
+)
 from caesura.runtime.graph import Cell, Graph
 from caesura.runtime.loops import Loop, close, refuse_open
 from caesura.runtime.publish import Publication, Subscribed
 from caesura.runtime.reader import Reader
 from caesura.runtime.schedule import BottomUp, Schedule
+from caesura.runtime.turns import Turns
 
 Speculate = Literal["arrival", "watermark"]
 PUBLISHED = "published:"
@@ -79,6 +87,8 @@ class Query:
         self._cells: dict[str, Cell] = {}
         self._readers: dict[str, Reader] = {}
         self._offsets = b""
+        self._read_by = b""
+        """The outputs under which feedback was heard, as they were last saved."""
         self._published: dict[str, Publication] = {}
         self._feeders: list[Query] = []
         """Running queries that this one reads publications of."""
@@ -103,7 +113,8 @@ class Query:
                 reader.wishes = False
             self.claiming = claiming_for(claims, self.graph, ends, self._readers, self._inputs)
         self.assumptions = Assumptions(self)
-        self._budgeted = [c for c in self.graph.cells if type(c.operator).begin is not Operator.begin]
+        self._readers_now = json.dumps(sorted((n, node.fingerprint) for n, node in outputs.items())).encode()
+        self.turns = Turns(self.graph.cells)
 
     def _mount(self, node: Node, speculate: Speculate) -> None:
         operator = node.operator()
@@ -215,6 +226,15 @@ class Query:
         """The feedback that stands, and what is still suppressed."""
         return self.assumptions.list()
 
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The labels of what can be fed."""
+        return frozenset(self._inputs)
+
+    def start_over(self) -> None:
+        """Forgets all feedback: outputs are there that have not agreed to it."""
+        start_over(self.graph.cells)
+
     def cell_of(self, label: str) -> Cell:
         """The step that an input feeds, at work."""
         target = self._inputs[label].target
@@ -230,7 +250,7 @@ class Query:
 
         Work that waits has a turn, also when no item came for it.
         """
-        self._begin()
+        self.turns.begin()
         self.work()
         if self._resume():
             self.work()
@@ -247,28 +267,12 @@ class Query:
         """
         if self._step():
             return True
-        self._begin()
+        self.turns.begin()
         return self._resume()
 
-    @property
-    def waits(self) -> bool:
-        """Whether some step has work that waits for its turn."""
-        return any(cell.operator.waits for cell in self._budgeted)
-
-    def _begin(self) -> None:
-        for cell in self._budgeted:
-            cell.operator.begin()
-
     def _resume(self) -> bool:
-        """Lets steps do work that waits, where no item gave them a turn; True if something came of it."""
-        if self.claiming is not None:
-            return False  # a claim speaks of what each item became
-        came = False
-        for cell in self._budgeted:
-            items = cell.guarded(cell.operator.resume)
-            cell.send(items)
-            came = came or bool(items)
-        return came
+        """Lets work that waits go on; not under claims, which speak of what each item became."""
+        return self.claiming is None and self.turns.resume()
 
     def _step(self) -> bool:
         edge = self._next()
@@ -452,6 +456,8 @@ class Query:
                 chunks[f"{cell.node.fingerprint}/{name}"] = data
             chunks |= snapshot_of(cell)
         chunks |= self.assumptions.snapshot()
+        if self._read_by != self._readers_now and any(cell.responder for cell in self.graph.cells):
+            chunks["readers"] = self._read_by = self._readers_now
         for output, published in self._published.items():
             chunks |= {f"{PUBLISHED}{output}/{n}": data for n, data in published.snapshot().items()}
         if self.claiming is not None:
@@ -469,7 +475,11 @@ class Query:
             if mine:
                 cell.operator.restore(mine)
                 restore_into(cell, mine)
-        self.assumptions.restore(chunks)
+        self._read_by = chunks.get("readers", b"")
+        others = bool(self._read_by) and self._read_by != self._readers_now
+        if others:
+            self.start_over()
+        self.assumptions.restore(chunks, again=others)
         for output, published in self._published.items():
             prefix = f"{PUBLISHED}{output}/"
             published.restore({k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)})

@@ -20,8 +20,8 @@ from caesura.feedback.predicates import patterns_of
 from caesura.feedback.responder import assumed
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
-from caesura.runtime.feedback import Spoken, gone, still_suppressed
-from caesura.runtime.fragment import SAY
+from caesura.runtime.feedback import Spoken, fits, gone, still_suppressed
+from caesura.runtime.fragment import READERS, SAY
 from caesura.runtime.packet import Packet
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.looplog import LoopLog
@@ -69,10 +69,27 @@ class Speaking:
     def of(job: Job, outputs: Mapping[str, Node]) -> Speaking:
         """The way to speak to a query that is being started; it is written down for others."""
         listeners = {name: Listener.of(job, name, node) for name, node in outputs.items()}
+        speaking = Speaking(job.loop, job.buckets, listeners)
         if job.loop:
+            log, readers = LoopLog(job.loop), job.stages.readers
+            before = json.loads(log.noted(LISTENERS) or "{}").get(READERS, readers)
             told = {name: one.to_json() for name, one in listeners.items()}
-            LoopLog(job.loop).note(LISTENERS, json.dumps({"buckets": job.buckets, "outputs": told}))
-        return Speaking(job.loop, job.buckets, listeners)
+            log.note(
+                LISTENERS, json.dumps({"buckets": job.buckets, READERS: readers, "outputs": told})
+            )
+            if before != readers:
+                speaking._say_again()
+        return speaking
+
+    def _say_again(self) -> None:
+        """Steps that others read now have forgotten what they heard; what stands is said once more."""
+        with self._log.alone():
+            self._recall()
+            for spoken in self._spoken.values():
+                if spoken.intent is Intent.ASSUMED and spoken.output in self._outputs:
+                    schema = self._outputs[spoken.output].schema
+                    patterns = [p for p in spoken.patterns if fits(p, schema)]
+                    self._send(spoken.output, [assumed(p, standing=True) for p in patterns])
 
     @staticmethod
     def at(checkpoint: str | Path) -> Speaking:

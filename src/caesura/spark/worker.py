@@ -25,7 +25,7 @@ from caesura.io.source import Source
 from caesura.plan import Raw
 from caesura.plan.cut import Stages
 from caesura.punctuation import Pattern
-from caesura.runtime.fragment import Fragment
+from caesura.runtime.fragment import READERS, Fragment
 from caesura.runtime.mapper import Mapper
 from caesura.runtime.packet import Packet, Row
 from caesura.runtime.status import UNREAD
@@ -195,7 +195,8 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: Store) -> l
         fragment = _restored(job, stage, bucket, None if held is None else store.read())
         worked = _work(place, fragment, rows, job.closes)
     if job.loop:
-        _tell(job, f"{stage}-{bucket}{IGNORED}", json.dumps(worked.ignored), "{}")
+        ignored = {READERS: job.stages.readers, **worked.ignored} if worked.ignored else {}
+        _tell(job, f"{stage}-{bucket}{IGNORED}", json.dumps(ignored), "{}")
         _tell(job, f"{stage}-{bucket}{SUPPRESSED}", json.dumps(worked.suppressed), "[]")
         note_wanted(job, stage, bucket, worked.wanted)
     if job.ahead is not None and bucket == 0:
@@ -256,6 +257,8 @@ def pruning(job: Job, source: Source) -> Pruning | None:
             if text is None:
                 continue
             told = json.loads(text)
+            if told.pop(READERS, None) != job.stages.readers:
+                continue
             said[stage, bucket] = {label: [Pattern.from_json(p) for p in ps] for label, ps in told.items()}
     patterns = unread(job.stages, source, said, job.buckets)
     wanted = wanted_of(job, source) if orders(source) else []

@@ -1,0 +1,81 @@
+"""What the consumers of a step have said: a step leaves out only what all of them assume.
+
+>>> heard = Heard(["x", "y"])
+>>> heard.add("x", Pattern(id=4), True), heard.add("y", Pattern(id=4), True)
+([], [Pattern(id = 4)])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from caesura.feedback.guard import drop_overtaken, from_promise, to_promise
+from caesura.punctuation import Alignment, Pattern, Promises
+
+
+class Heard:
+    """What each consumer of a step has said, and what all of them together assume."""
+
+    def __init__(self, branches: Iterable[str]) -> None:
+        self.branches = list(branches)
+        self.firm: dict[str, Promises] = {b: Promises() for b in self.branches}
+        self.standing: dict[str, list[Pattern]] = {b: [] for b in self.branches}
+        self._all = Alignment(self.branches)
+        self._stale = False
+        """Whether a single consumer has said things that are looked up where they lie."""
+
+    @property
+    def size(self) -> int:
+        return sum(p.size for p in self.firm.values()) + sum(map(len, self.standing.values()))
+
+    def add(self, branch: str, pattern: Pattern, standing: bool) -> list[Pattern]:
+        """Takes what a consumer assumes; gives what all assume from now on."""
+        if not standing and len(self.branches) == 1 and not self.standing[branch]:
+            self._stale = True
+            return [pattern] if self.firm[branch].add(to_promise(pattern)) else []
+        if self._stale:
+            self.rebuilt()
+        if standing:
+            self.standing[branch].append(pattern)
+        else:
+            self.firm[branch].add(to_promise(pattern))
+        return [from_promise(p) for p in self._all.add(branch, to_promise(pattern))]
+
+    def withdraw(self, branch: str, pattern: Pattern) -> list[Pattern]:
+        """Takes a standing pattern back; gives all that is assumed then."""
+        if pattern in self.standing[branch]:
+            self.standing[branch].remove(pattern)
+        return self.rebuilt()
+
+    def rebuilt(self) -> list[Pattern]:
+        """What all consumers together assume, from what each has said."""
+        self._all, self._stale = Alignment(self.branches), False
+        shared: list[Pattern] = []
+        for branch in self.branches:
+            told = [*self.firm[branch].patterns(), *map(to_promise, self.standing[branch])]
+            for pattern in told:
+                shared += self._all.add(branch, pattern)
+        return [from_promise(p) for p in shared]
+
+    def settle(self, given: Promises) -> None:
+        """Forgets what punctuation covers."""
+        for firm in self.firm.values():
+            drop_overtaken(firm, given)
+        if self._all.held.size:
+            kept = self._all.held.cti
+            drop_overtaken(self._all.held, given)
+            self._all.held.cti = kept
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "firm": {b: p.to_json() for b, p in self.firm.items()},
+            "standing": {b: [p.to_json() for p in some] for b, some in self.standing.items()},
+        }
+
+    def remember(self, data: Mapping[str, Any]) -> None:
+        for branch in self.branches:
+            if branch in data["firm"]:
+                self.firm[branch] = Promises.from_json(data["firm"][branch])
+                self.standing[branch] = [Pattern.from_json(p) for p in data["standing"][branch]]
+        self.rebuilt()
