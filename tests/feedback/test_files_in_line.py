@@ -23,7 +23,7 @@ pytest.importorskip("pyspark")
 from caesura.spark import wishes
 from caesura.spark.admission import Most
 from caesura.spark.looplog import LoopLog
-from caesura.spark.wishes import Waiting, choose, lined_up, note_wanted, wait, wanted_of, waits
+from caesura.spark.wishes import Waiting, choose, lined_up, note_wanted, wait, waits, wanted_of
 from caesura.spark.worker import Job, as_batch
 
 EXAMPLES = 15 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "4"))

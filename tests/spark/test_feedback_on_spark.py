@@ -1,4 +1,4 @@
-"""Feedback on Spark, several plans in one query: law 6, files in the order wished for, slow work, late rows."""
+"""Feedback on Spark, several plans in one query: law 6, the order of files, slow work, late rows."""
 
 from __future__ import annotations
 
@@ -95,8 +95,12 @@ def test_several_plans_under_feedback_in_one_query(spark: Any, tmp_path: Path) -
     assert 0 < len(filled) < missing  # the rest waits
     assert all(v == 10 * i for *_, (i, v) in filled) and len(set(filled)) == len(filled)
     steps = again.status().steps
-    assert steps["impute"].state_rows == missing - len(filled) - steps["impute"].feedback.get("purged rows", 0)
-    late = [row for sink in sinks for table in [sink.late().get("pace")] if table for row in table.to_pylist()]
+    assert steps["impute"].state_rows == missing - len(filled) - steps["impute"].feedback.get(
+        "purged rows", 0
+    )
+    late = [
+        row for sink in sinks for table in [sink.late().get("pace")] if table for row in table.to_pylist()
+    ]
     assert len(late) == steps["pace"].extra.get("too late", 0)
 
     again.withdraw(spoken["windows"].number)

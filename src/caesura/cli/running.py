@@ -55,7 +55,11 @@ def run(
     stream = load(target)
     if embedded:
         late = _shown(_embedded(stream, chosen, assume, desire), as_json=as_json)
-    elif not (assume or desire or feedback) and trigger == "available" and all(s.is_table for s in _sources(stream)):
+    elif (
+        not (assume or desire or feedback)
+        and trigger == "available"
+        and all(s.is_table for s in _sources(stream))
+    ):
         late = _shown(_batch(stream, chosen), as_json=as_json)
     else:
         options: dict[str, Any] = {"checkpoint": checkpoint, "output": chosen, "trigger": trigger}

@@ -17,6 +17,7 @@ import fcntl
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -83,7 +84,7 @@ class LoopLog:
             yield
             return
         self._files.create_dir(self._path, recursive=True)
-        with open(f"{self._path}/{LOCK}", "w") as file:
+        with Path(self._path, LOCK).open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 

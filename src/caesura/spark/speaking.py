@@ -74,9 +74,7 @@ class Speaking:
             log, readers = LoopLog(job.loop), job.stages.readers
             before = json.loads(log.noted(LISTENERS) or "{}").get(READERS, readers)
             told = {name: one.to_json() for name, one in listeners.items()}
-            log.note(
-                LISTENERS, json.dumps({"buckets": job.buckets, READERS: readers, "outputs": told})
-            )
+            log.note(LISTENERS, json.dumps({"buckets": job.buckets, READERS: readers, "outputs": told}))
             if before != readers:
                 speaking._say_again()
         return speaking

@@ -82,7 +82,7 @@ def wanted_of(job: Job, source: Source) -> list[Pattern]:
 
 
 def above(way: Exchange, source: Source, pattern: Pattern) -> Pattern | None:
-    """A wish behind the steps of stage 0 over the source's own rows, widely; None where that is all of them."""
+    """A wish behind the steps of stage 0 over the source's own rows, widely; None where that is every row."""
     found: Pattern | None = pattern
     for node, port in reversed(steps_from(way.producer, source)):
         found = None if found is None else _wide(node, port, found)
@@ -152,7 +152,8 @@ def choose(
     epochs, since wanted ones may be among those. Where an epoch takes any number, the wanted ones are read,
     or all if none is.
     """
-    left, chosen, size = list(files), [], 0
+    left, size = list(files), 0
+    chosen: list[Waiting] = []
     naming = any(file.epoch >= now - 1 for file in files)
     while left and not _full(most, len(chosen), size):
         place = 0
