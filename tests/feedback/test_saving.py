@@ -150,3 +150,13 @@ def test_windows_that_lost_unread_rows_stay_suppressed_after_a_withdrawal(tmp_pa
     query.withdraw(said)
     query.run()
     assert rows(query, windows) == [(50, 100, 1, 50), (100, 150, 1, 50), (150, 200, 1, 50)]
+
+
+def test_an_imputation_is_the_same_step_when_the_plan_is_made_again() -> None:
+    def made(value: int, by: int) -> str:
+        archive = cz.Archive(pa.table({"id": [1, 2], "v": [50, value]}), ("id",), "v")
+        readings = stream(id="int", v="int").impute("v", archive)
+        return readings.impute("v", lambda batch: [by] * batch.num_rows).node.fingerprint
+
+    assert made(60, 7) == made(60, 7)
+    assert len({made(60, 7), made(61, 7), made(60, 8)}) == 3

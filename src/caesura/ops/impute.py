@@ -18,6 +18,7 @@ Law: with feedback or without, and to any budget, each row is filled with the sa
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ from caesura.events.item import Item
 from caesura.events.page import Page, concat
 from caesura.events.rows import RowState
 from caesura.expr import Expr, attributes, compile_predicate
+from caesura.expr.code import code_key
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule, shown
@@ -41,6 +43,41 @@ from caesura.punctuation import INFINITY, Pattern, Promises, lt
 
 Fill = Callable[[pa.RecordBatch], Any]
 Per = Literal["item", "epoch"]
+
+
+class HashingSink:
+    """A file that keeps nothing of what is written but its hash."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.digest = hashlib.blake2b(digest_size=16)
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slow:
+    """A function of the user's that fills values, known by its code wherever the plan is made."""
+
+    function: Fill
+
+    @property
+    def key(self) -> object:
+        """Equal for functions that do the same, also in another process."""
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        return f"{getattr(self.function, '__module__', '')}.{name}#{code_key(self.function)}"
+
+    def __call__(self, batch: pa.RecordBatch) -> Any:
+        return self.function(batch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +93,7 @@ class Archive:
     on: tuple[str, ...]
     value: str
     _known: list[Any] = field(default_factory=list, repr=False)
+    _hash: list[str] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         for name in (*self.on, self.value):
@@ -66,8 +104,14 @@ class Archive:
 
     @property
     def key(self) -> object:
-        """Equal for archives that answer alike."""
-        return f"archive@{id(self.table)}:{self.on}:{self.value}"
+        """Equal for archives that answer alike, also in another process: by their rows."""
+        if not self._hash:
+            whole = self.table.select([*self.on, self.value]).replace_schema_metadata(None)
+            sink = HashingSink()
+            with pa.ipc.new_stream(pa.PythonFile(sink, "w"), whole.schema) as writer:
+                writer.write_table(whole.combine_chunks())
+            self._hash.append(sink.digest.hexdigest())
+        return f"archive:{self._hash[0]}:{self.on}:{self.value}"
 
     def __call__(self, batch: pa.RecordBatch) -> pa.Array:
         table, values, last = self._index()

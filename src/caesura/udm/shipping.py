@@ -39,6 +39,8 @@ def functions(part: object) -> Iterator[Any]:
     """The users' functions in a parameter of a step."""
     if isinstance(part, Call):
         yield part.function
+    elif not isinstance(part, Expr) and callable(getattr(part, "function", None)):
+        yield part.function  # type: ignore[attr-defined]
     if isinstance(part, Expr):
         for child in children(part):
             yield from functions(child)

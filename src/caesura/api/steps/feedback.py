@@ -12,7 +12,7 @@ import pyarrow as pa
 from caesura.api.planned import Planned
 from caesura.errors import PlanError
 from caesura.expr import Expr, col
-from caesura.ops.impute import Fill, Impute, Per
+from caesura.ops.impute import Archive, Fill, Impute, Per, Slow
 from caesura.ops.pace import Pace
 from caesura.ops.speak import Deadline, FeedbackFrom, Instrument, Wish
 from caesura.plan import Duration, here, ticks, walk
@@ -98,7 +98,10 @@ class FeedbackSteps(Planned):
         """
         test = col(column).is_null() if missing is None else missing
         most = budget if not isinstance(budget, str) else timedelta(microseconds=_micros(budget))
-        node = Impute(inputs=(self.node,), value=column, by=by, missing=test, budget=most, per=per, name=name)
+        how = by if isinstance(by, Archive) else Slow(by)
+        node = Impute(
+            inputs=(self.node,), value=column, by=how, missing=test, budget=most, per=per, name=name
+        )
         return self._then(node)
 
     def deadline(self, after: Duration, *, name: str = "") -> Stream:
