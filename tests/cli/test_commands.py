@@ -187,6 +187,12 @@ def test_feedback_can_be_given_and_explained(flow: str) -> None:
     assert "| 8" not in ran
 
 
+def test_an_audit_compares_a_run_with_feedback_and_one_without(flow: str) -> None:
+    found = told("feedback", flow, "id = 8", "--audit")
+    assert found["holds"] and found["left_out"] == found["rows"] == 1
+    assert "rows left out" in CliRunner().invoke(app, ["feedback", flow, "id = 8", "--audit"]).stdout
+
+
 def test_what_steps_do_about_feedback_comes_as_json(flow: str) -> None:
     where, source = told("feedback", flow, "id = 8")
     assert where["does"] == ["stops id = 8 at its input"] and where["tells"] == {"r0": "id = 8"}

@@ -47,11 +47,22 @@ def explain(
 def feedback(
     target: Target,
     pattern: Annotated[str, typer.Argument(help="as in 'segment = 3, LE < 20'")],
+    audit: Annotated[bool, typer.Option("--audit", help="run with and without, and compare")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prints what each step would do if such rows were assumed away."""
+    """Prints what each step would do if such rows were assumed away.
+
+    With --audit runs the stream with that feedback and without it, and checks that nothing else is missing;
+    exit code 1 if something is.
+    """
     stream, said = load(target), read_pattern(pattern)
-    if as_json:
+    if audit:
+        with working("running twice"):
+            found = stream.audit(said)
+        say_json(found.to_json()) if as_json else say(str(found))
+        if not found.holds:
+            raise typer.Exit(1)
+    elif as_json:
         node = stream.node
         heard = patterns_of(said, node.schema, node.time)
         say_json([one.to_json() for one in responses(node, heard)])

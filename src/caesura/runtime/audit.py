@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from caesura.errors import PlanError
 from caesura.events import History
@@ -41,6 +42,11 @@ class Audit:
     @property
     def holds(self) -> bool:
         return not self.lost and not self.made_up
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as plain values."""
+        own = {"holds": self.holds, "rows": self.rows, "left_out": self.left_out, "saved": self.saved}
+        return {**own, "lost": [str(r) for r in self.lost], "made_up": [str(r) for r in self.made_up]}
 
     def __str__(self) -> str:
         head = f"{'holds' if self.holds else 'BROKEN'}: {self.left_out} of {self.rows} rows left out"
