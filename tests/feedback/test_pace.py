@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura import Pattern, col
 from caesura.events import History, Page, violations
+from caesura.runtime import Query
 from caesura.testing.case import LABELS
 from caesura.testing.spec import InputSpec, plain_rows
 from caesura.testing.strategies import interleaved, streams
@@ -46,8 +47,8 @@ def test_on_inserts_a_slow_input_does_not_hold_the_output_back() -> None:
 @settings(max_examples=25)
 @given(st.data())
 def test_the_law_of_pace(data: st.DataObject) -> None:
-    within = data.draw(st.sampled_from((0, 3, 8)))
-    plan = stream(known=ANY, id="int").pace(stream("b", ANY, id="int"), within=within)
+    within, tells = data.draw(st.sampled_from((0, 3, 8))), data.draw(st.sampled_from(("upstream", "nobody")))
+    plan = stream(known=ANY, id="int").pace(stream("b", ANY, id="int"), within=within, tells=tells)
     query = plan.query()
     given_ = [data.draw(streams(SPEC))[1] for _ in range(2)]
     todo = [iter(items) for items in given_]
@@ -68,7 +69,28 @@ def test_the_law_of_pace(data: st.DataObject) -> None:
     union = [row for g in given_ for row in plain_rows(g, ["id"])]
     whole = History.from_rows([(le, re, tuple(p.values())) for le, re, p in union], plan.schema)
     assert not History.of(items, plan.schema).bag - whole.bag
+    every_row_is_counted(query, sum(len(i) for g in given_ for i in g if isinstance(i, Page)), tells)
     assert all(told.get("guard state", 0) == 0 for told in counted(query).values())
+
+
+def every_row_is_counted(query: Query, came: int, tells: str) -> None:
+    """What came has left, is in the late table, or was stopped above because pace had said so."""
+    counters = query.counters()
+    late = counters["pace"].extra.get("too late", 0)
+    above = [c.feedback.get("stopped at the output", 0) for n, c in counters.items() if n.startswith("input")]
+    assert came == counters["pace"].rows_out + late + sum(above)
+    assert sum(table.num_rows for table in query.late().values()) == late
+    assert tells == "upstream" or sum(above) == 0
+
+
+def test_rows_left_out_are_kept_for_who_asks_over_a_restart() -> None:
+    plan = stream(id="int").pace(within=5)
+    query, again = plan.query(), plan.query()
+    feed(query, " LE RE | id |\n 10 11 | 1 | +\n 3 4 | 2 | +")
+    again.restore({name: data for name, data in query.snapshot().items() if data is not None})
+    assert again.late()["pace"].column("id").to_pylist() == [2]
+    assert again.counters()["pace"].extra["too late"] == 1
+    assert again.late() == {}
 
 
 def test_imputation_catches_up_because_pace_speaks() -> None:
