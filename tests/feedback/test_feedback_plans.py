@@ -1,0 +1,144 @@
+"""Law 6 on drawn plans: chains and graphs of steps, with one consumer or with two of different opinions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import caesura as cz
+from caesura import Stream, col
+from caesura.events import History, Item, violations
+from caesura.events.history import Row
+from caesura.ops.input import Input
+from caesura.plan import Node, walk
+from caesura.runtime import Query
+from caesura.testing.case import LABELS, LawCase
+from caesura.testing.feedback import check_feedback_laws, covers, patterns
+from caesura.testing.oracles.rows import Rows
+from caesura.testing.spec import InputSpec
+from caesura.testing.strategies import interleaved, streams
+
+EXAMPLES = 4 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "4"))
+SPEC = InputSpec({"id": "key", "v": "int"}, key="id", lifetimes="finite", max_rows=5)
+OPEN = settings(
+    max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
+)
+Step = Callable[[Stream, Stream], Stream]
+
+STEPS: dict[str, Step] = {
+    "where": lambda s, t: s.where(col("v") > 0),
+    "select": lambda s, t: s.select("id", v=col("v") + 1),
+    "swap": lambda s, t: s.select(id=col("v"), v=col("id")),
+    "shift": lambda s, t: s.shift(2),
+    "duration": lambda s, t: s.set_duration(4),
+    "union": lambda s, t: s.union(t),
+    "join": lambda s, t: s.join(t.select("id", w=col("v")), "id").select("id", v=col("w")),
+    "left": lambda s, t: s.join(t.select("id", w=col("v")), "id", how="left").select("id", v=col("w")),
+    "anti": lambda s, t: s.join(t.select("id"), "id", how="anti"),
+    "semi": lambda s, t: s.join(t.select("id"), "id", how="semi"),
+    "distinct": lambda s, t: s.distinct(),
+    "difference": lambda s, t: s.difference(t),
+    "tumbling": lambda s, t: s.group_by("id").tumbling(4).agg(v=cz.count()),
+    "hopping": lambda s, t: s.group_by("id").hopping(6, every=3).agg(v=cz.max("v")),
+    "snapshot": lambda s, t: s.group_by("id").snapshot().agg(v=cz.count()),
+    "totals": lambda s, t: s.group_by("id").totals(v=cz.min("v")),
+}
+
+
+TWO = ("union", "join", "left", "anti", "semi", "difference")
+"""Steps that read both."""
+
+
+def drawn(seed: int, a: Node, b: Node) -> tuple[list[Stream], list[str]]:
+    """The steps of a plan, each on some before it; and what they are."""
+    random, pool, names = Random(seed), [Stream(a), Stream(b)], ["a", "b"]
+    for _ in range(random.randint(2, 4)):
+        name = random.choice(list(STEPS))
+        left, right = random.choice(pool[-2:]), random.choice(pool)
+        pool.append(STEPS[name](left, right))
+        names.append(f"{name}({names[pool.index(left)]}, {names[pool.index(right)]})")
+    unread = [n for n, node in enumerate((a, b)) if node not in list(walk(pool[-1].node))]
+    for number in unread:
+        name = random.choice(TWO)
+        names.append(f"{name}({names[-1]}, {'ab'[number]})")
+        pool.append(STEPS[name](pool[-1], pool[number]))
+    return pool, names
+
+
+def undisturbed(build: Callable[..., Node]) -> Callable[..., Rows]:
+    """What the plan gives when nobody says anything: what is wanted, for this law."""
+
+    def oracle(*histories: Rows, **_: Any) -> Rows:
+        inputs = [Input(label=label, payload=SPEC.schema, known=SPEC.known) for label in LABELS[:2]]
+        node = build(*inputs)
+        query = Query({"out": node})
+        for label, rows in zip(LABELS, histories, strict=False):
+            typed = [(le, re, tuple(p.values())) for le, re, p in rows]
+            if typed:
+                query.feed(label, History.from_rows(typed, SPEC.schema).page)
+        query.run()
+        found = History.of(query.take("out"), node.schema).rows()
+        return [(le, re, dict(zip(node.schema.names, p, strict=True))) for le, re, p in found]
+
+    return oracle
+
+
+@OPEN
+@given(st.integers(0, 1 << 30), st.data())
+def test_law_6_holds_on_drawn_plans(seed: int, data: st.DataObject) -> None:
+    def build(a: Node, b: Node) -> Node:
+        return drawn(seed, a, b)[0][-1].node
+
+    case = LawCase(f"plan {seed}", build=build, oracle=undisturbed(build), inputs=(SPEC, SPEC))
+    check_feedback_laws(case, data)
+
+
+@OPEN
+@given(st.integers(0, 1 << 30), st.data())
+def test_law_6_holds_for_each_of_two_consumers(seed: int, data: st.DataObject) -> None:
+    inputs = [Input(label=label, payload=SPEC.schema, known=SPEC.known) for label in LABELS[:2]]
+    pool, names = drawn(seed, *inputs)
+    first, second = pool[-1], data.draw(st.sampled_from(pool[2:]))
+    plans = {"x": first.node, "y": second.node}
+    feeds = [data.draw(streams(SPEC))[1] for _ in range(2)]
+    order = interleaved([len(f) for f in feeds], data.draw(st.integers(0, 9)))
+    said = {
+        name: data.draw(st.dictionaries(st.integers(0, max(0, len(order) - 1)), patterns(node.schema)))
+        for name, node in plans.items()
+    }
+    whole, _ = play(plans, feeds, order, {})
+    got, query = play(plans, feeds, order, said)
+    for name, node in plans.items():
+        assert violations(got[name]) == [], names
+        want, have = (History.of(run[name], node.schema) for run in (whole, got))
+        assert not have.bag - want.bag, (name, names, said)
+        lost: list[Row] = list((want.bag - have.bag).elements())
+        assert all(covers(list(said[name].values()), node.schema, lost)), (name, names, said)
+
+
+def play(
+    plans: dict[str, Node], feeds: list[list[Item]], order: list[int], said: dict[str, dict[int, Any]]
+) -> tuple[dict[str, list[Item]], Query]:
+    """Feeds the inputs, with things said by each consumer before some items."""
+    query = Query(plans, unused=LABELS[:2])
+    todo = [iter(feed) for feed in feeds]
+    for position, number in enumerate(order):
+        for name, moments in said.items():
+            if position in moments:
+                query.assume(moments[position], output=name)
+        query.feed(LABELS[number], next(todo[number]))
+        query.run()
+    return {name: query.take(name) for name in plans}, query
+
+
+def test_plans_are_of_many_kinds() -> None:
+    """The drawing reaches every step, and steps that several read."""
+    a, b = (Input(label=label, payload=SPEC.schema, known=SPEC.known) for label in LABELS[:2])
+    texts = [drawn(seed, a, b)[1][-1] for seed in range(200)]
+    assert all(any(f"{name}(" in text for text in texts) for name in STEPS)
+    assert any(text.count("tumbling(a") > 1 or text.count("where(a") > 1 for text in texts)
