@@ -378,8 +378,7 @@ class Fragment:
         for cell in self.query.graph.cells:
             if isinstance(cell.node, Input):
                 continue
-            if cell.responder is not None:
-                cell.responder.measure()
+            cell.measure()
             counted = cell.operator.measure()
             told = None if counted.told_out is None else counted.told_out.pattern.time_bound
             steps[cell.label] = {
