@@ -160,3 +160,15 @@ def test_an_imputation_is_the_same_step_when_the_plan_is_made_again() -> None:
 
     assert made(60, 7) == made(60, 7)
     assert len({made(60, 7), made(61, 7), made(60, 8)}) == 3
+
+
+def test_a_source_of_rows_with_an_end_is_read_whole(tmp_path: Path) -> None:
+    table = pa.table({"a": list(range(100)), "b": list(range(10, 110)), "seg": [1] * 100})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=25)
+    intervals = cz.read.parquet(tmp_path, time="a", end="b", batch_size=25)
+    query = intervals.query()
+    query.assume(Pattern(seg=1))
+    query.run()
+    told = query.counters()["read"]
+    assert (told.rows_in, told.feedback.get("rows not read", 0)) == (100, 0)
+    assert told.feedback["stopped at the output"] == 100

@@ -9,6 +9,7 @@ from feedback_streams import ANY, INSERTS, counted, feed, rows, stream
 
 import caesura as cz
 from caesura import Pattern, Stream, col
+from caesura.plan import Properties
 from caesura.punctuation import ge, lt
 
 Plan = Callable[[Stream, Stream], Stream]
@@ -196,3 +197,16 @@ def test_feedback_is_not_sent_twice() -> None:
     query.assume(Pattern(id=3))
     assert counted(query)["select"]["sent up"] == 1
     assert counted(query)["select"]["said before"] == 1
+
+
+@pytest.mark.parametrize("known", [ANY, INSERTS], ids=["with retractions", "inserts alone"])
+def test_a_bound_on_a_value_closes_groups_only_where_it_cannot_be_left_again(known: Properties) -> None:
+    plan = stream(known=known, id="int").group_by("id").tumbling(10).agg(n=cz.count())
+    query = plan.query(speculate="watermark")
+    query.assume(Pattern(n=ge(2)))
+    feed(query, " LE RE | id |\n 1 2 | 1 | +\n 1 2 | 1 | +")
+    crossed = counted(query)["tumbling"].get("crossed", 0)
+    assert crossed == (1 if known is INSERTS else 0)
+    if known is ANY:  # one is taken back, and the window is below the bound again
+        feed(query, " LE RE | id |\n 1 2->1 | 1 | -\n-- definite: * --")
+        assert rows(query, plan) == [(0, 10, 1, 1)]
