@@ -50,13 +50,21 @@ def source(batches: list[Rows], lag: int = 0, key: str = "a") -> Source:
     return Source(reader=Listed(key, batches), shape=Shape.of(time="ts"), policy=delay(lag), name=key)
 
 
-def run(plan: Stream, buckets: int, batches: int, said: dict[int, list[Pattern]]) -> Cluster:
-    """Runs batch by batch, saying things before some of them."""
+def run(
+    plan: Stream,
+    buckets: int,
+    batches: int,
+    said: dict[int, list[Pattern]],
+    unsaid: dict[int, list[Pattern]] | None = None,
+) -> Cluster:
+    """Runs batch by batch, saying things before some of them, and taking some back."""
     cluster = Cluster({"out": plan.node}, buckets)
     feeds = [(s, list(s.read({}))) for s in cluster.stages.sources]
     for number in range(batches):
         for pattern in said.get(number, ()):
             cluster.say(assumed(pattern, standing=True))
+        for pattern in (unsaid or {}).get(number, ()):
+            cluster.say(assumed(pattern, standing=True, withdrawn=True))
         cluster.epoch([(s, raws[number]) for s, raws in feeds if number < len(raws)])  # type: ignore[misc]
     cluster.epoch([], closes=True)
     cluster.drain()
@@ -107,6 +115,37 @@ def test_law_6_holds_in_buckets(name: str, buckets: int) -> None:
         assert not got.bag - whole.bag
         missing = list((whole.bag - got.bag).elements())
         assert all(covers(next(iter(said.values())), plan.schema, missing))
+
+    holds()
+
+
+def chained(a: Stream, b: Stream) -> Stream:
+    """Three stages, each grouped by what the one before has counted."""
+    windows = a.group_by("id").tumbling(5).agg(n=cz.count())
+    return windows.group_by("n").tumbling(5).agg(k=cz.count()).group_by("k").tumbling(10).agg(m=cz.max("n"))
+
+
+WITHDRAWN = {name: PLANS[name] for name in ("windows", "windows of windows", "distinct", "join of windows")}
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 5])
+@pytest.mark.parametrize("name", [*WITHDRAWN, "chained"])
+def test_what_is_withdrawn_in_buckets_makes_nothing_up(name: str, buckets: int) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None)
+    @given(st.lists(batch, min_size=6, max_size=6), st.lists(batch, min_size=6, max_size=6), st.data())
+    def holds(left: list[Rows], right: list[Rows], data: st.DataObject) -> None:
+        a, b = source(timed(left), 3), source(timed(right), 3, "b")
+        plan = {**WITHDRAWN, "chained": chained}[name](Stream(a), Stream(b))
+        some = data.draw(st.lists(patterns(plan.schema), min_size=1, max_size=2))
+        at = data.draw(st.integers(0, 2))
+        unsaid = {at + data.draw(st.integers(1, 3)): some[: data.draw(st.integers(1, 2))]}
+        whole = History.of(run(plan, 1, 6, {}).items["out"], plan.schema)
+        items = run(plan, buckets, 6, {at: some}, unsaid).items["out"]
+        assert violations(items) == []
+        got = History.of(items, plan.schema)
+        assert not got.bag - whole.bag
+        missing = list((whole.bag - got.bag).elements())
+        assert all(covers(some, plan.schema, missing))
 
     holds()
 
