@@ -28,11 +28,13 @@ from caesura.plan import (
     Node,
     Operator,
     Properties,
+    Translation,
     here,
     shown,
     ticks,
 )
-from caesura.punctuation import Pattern
+from caesura.plan.lifetimes import Whole
+from caesura.punctuation import Image, Pattern, SchemaMapping
 from caesura.qre.collect import anew_at_every_tick, core
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.held import holdings, partitioned
@@ -76,8 +78,17 @@ class Over(Node):
         return pattern
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
-        """Any item may belong to any match: feedback stops here."""
-        return OUTPUT_ONLY
+        """Keys of a partition are given up whole; else any item may belong to any match, and it stops here.
+
+        Ticks begin with the first item of all keys, so a query with ticks needs all of them.
+        """
+        named = partitioned(self.query)
+        if not named or not isinstance(self.query, Partition) or self.lives != "point" or self.every:
+            return OUTPUT_ONLY
+        images = {name: Image(column) for column, name in named.items()}
+        known = self.inputs[0].properties
+        told = Translation(SchemaMapping(images, time=None), Whole(), known)
+        return (FeedbackRule((told,), "groups", purges=True),)
 
     def holds(self) -> tuple[Holding, ...]:
         return holdings(self.query, self.every, self.lives)
@@ -86,6 +97,11 @@ class Over(Node):
         """Whether a promise speaks of whole keys of a partition, for all time."""
         names = set(pattern.attributes)
         return bool(names) and names <= set(partitioned(self.query))
+
+    def by_keys(self, pattern: Pattern) -> Pattern:
+        """A pattern of the output's keys, by the columns that they come from."""
+        columns = {name: column for column, name in partitioned(self.query).items()}
+        return Pattern.of({columns[name]: values for name, values in pattern.items()})
 
     def of_keys(self, pattern: Pattern) -> Pattern:
         """A promise on keys, by the names that they have in the output."""

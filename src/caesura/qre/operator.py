@@ -23,7 +23,8 @@ from caesura.events.rows import Chunks, RowState
 from caesura.kernels.hashing import I64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.plan import Counters, Operator, definite
-from caesura.punctuation import INFINITY, Pattern
+from caesura.plan.operator import GivenUp
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 from caesura.qre.departures import Departures
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.node import Over
@@ -110,6 +111,18 @@ class QueryOperator(Operator):
             self.open.kill(open_[said.matches(self.open.payload.take(open_))])
         self._changed = True
         return True
+
+    def give_up(self, pattern: Pattern) -> GivenUp:
+        """Forgets keys; answers are points, and those that have left stay as they are."""
+        self._settle()
+        own, before = self.node.by_keys(pattern), self.evaluator.keys
+        live = np.flatnonzero(self.waiting.alive)
+        gone = live[own.matches(self.waiting.payload.take(live))] if len(live) else live
+        self.waiting.kill(gone)
+        self.evaluator.close(own)
+        self._changed = True
+        lost = len(gone) + before - self.evaluator.keys
+        return GivenUp([], INFINITY if lost else MIN_TIME, lost)
 
     def _advance(self, bound: int) -> list[Item]:
         """Reads the events before the bound, run by run, with the ticks that fall due."""
