@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import attributes, col, has_call, pattern_of, reads_time, substitute
+from caesura.expr import Column, attributes, col, has_call, pattern_of, reads_time, substitute
 from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
 from caesura.ops.aggregate.tumbling import of_groups
 from caesura.ops.timed import refuse_moving_ends
@@ -27,7 +27,7 @@ from caesura.ops.windows.frames import Count, Frame, Grid, Session
 from caesura.ops.windows.liveness import to_come
 from caesura.ops.windows.policy import Clip, Stamp, check, reads_ends
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation, lifetimes
-from caesura.punctuation import INFINITY, Pattern, lt
+from caesura.punctuation import INFINITY, Image, Pattern, SchemaMapping, lt
 from caesura.udm import Use
 from caesura.udm.define import reads_window
 from caesura.udm.mapping import check_types, mapping
@@ -241,10 +241,36 @@ class Windows(Node):
         )
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
-        """A group's windows are given up whole; where windows lie on a grid, also by their times."""
+        """A group's windows are given up whole; where windows lie on a grid, also by their times.
+
+        A module that a filter commutes with gives up single rows, with the events that they come from.
+        """
         known = self.inputs[0].properties
         told = Translation.of(self.group, known, self._lifetimes())
-        return (FeedbackRule((told,), "groups", purges=True),)
+        rule = FeedbackRule((told,), "groups", purges=True)
+        if not self.passed:
+            return (rule,)
+        images = {name: Image(column) for name, column in self.passed}
+        images |= {name: Image(name) for name in self.group}
+        rows = Translation(SchemaMapping(images, time=None), self._lifetimes(), known)
+        return (rule, FeedbackRule((rows,), "groups", purges=True))
+
+    @property
+    def passed(self) -> tuple[tuple[str, str], ...]:
+        """Columns that a module gives on from its rows, where leaving rows out leaves out just those.
+
+        Each with the input's column that it comes from.
+        """
+        use = self.apply
+        if use is None or not isinstance(self.frame, Grid) or use.module.incremental:
+            return ()
+        known = use.module.traits
+        if not (known.filter_commutes and known.empty_preserving):
+            return ()
+        here, there = self.schema, self.inputs[0].schema
+        taken = [(name, e.name) for name, e in mapping(use, there) if isinstance(e, Column)]
+        mine = [(name, column) for name, column in taken if name in here.names and name not in self.group]
+        return tuple((n, c) for n, c in mine if here.field(n).type == there.field(c).type)
 
     def _lifetimes(self) -> lifetimes.Lifetimes:
         if isinstance(self.frame, Grid) and self.stamp == "aligned":

@@ -419,8 +419,11 @@ class WindowsOperator(Operator):
         gone = np.zeros(0, np.int64)
         if not self.work.incremental and "LE" not in pattern and "RE" not in pattern:
             live = np.flatnonzero(rows.alive)
-            keys = dict(zip(self.node.group, self.events.keys_of(live), strict=True))
-            gone = live[pattern.matches({**keys, "LE": rows.get("le")[live]})]
+            columns = dict(zip(self.node.group, self.events.keys_of(live), strict=True))
+            if not set(columns).issuperset(pattern.attributes):
+                values = rows.payload.take(live).columns[self.events.width :]
+                columns |= dict(zip((f.name for f in self.work.fields), values, strict=True))
+            gone = live[pattern.matches({**columns, "LE": rows.get("le")[live]})]
             rows.get("n")[gone] = 0
             rows.kill(gone)
         until = max(int(re.max(initial=MIN_TIME)), int(rows.get("re")[gone].max(initial=MIN_TIME)))
