@@ -18,7 +18,6 @@ from caesura.plan import Node
 from caesura.punctuation import ge
 from caesura.runtime import Query
 from caesura.testing import parse
-
 from caesura.testing.case import LawCase
 from caesura.testing.feedback import check_feedback_laws
 from caesura.testing.oracles.rows import Rows
