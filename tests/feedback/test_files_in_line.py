@@ -123,7 +123,7 @@ def job(folder: Path, **options: Any) -> tuple[Job, Source]:
     stages = cut({"out": plan.node}, 2)
     [source] = stages.sources
     assert isinstance(source, Source)
-    return Job("q", stages, 2, "arrival", closes=False, loop=f"{folder}/cp/loop"), source
+    return Job("q", stages, 2, "arrival", closes=False, loop=f"{folder}/cp/loop", wishes=True), source
 
 
 def at(epoch: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ def _step(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | N
         raise RuntimeError("a step that fails")
     if stamp != "now":
         return None
-    return Worked(rows, {"gone": None, "kept": b"k"}, "next", {}, {"source": 7})
+    return Worked(rows, {"gone": None, "kept": b"k"}, "next", {}, {"source": 7}, {}, [])
 
 
 def _sibling(ready: Event) -> None:
@@ -42,7 +42,7 @@ def test_a_sibling_steps_what_it_holds_until_it_is_gone(
     sibling.start()
     assert ready.wait(20)
     worked = neighbours.ask(PLACE, "now", ROWS, False)
-    assert worked == Worked(ROWS, {"gone": None, "kept": b"k"}, "next", {}, {"source": 7})
+    assert worked == Worked(ROWS, {"gone": None, "kept": b"k"}, "next", {}, {"source": 7}, {}, [])
     assert neighbours.ask(PLACE, "before", ROWS, False) is None
     assert neighbours.ask(("query", 1, 1), "now", ROWS, False) is None
     assert neighbours.ask(PLACE, "now", [(1, "fails", 0, "a", 0, b"")], False) is None

@@ -63,7 +63,8 @@ def make_job(
         )
     ahead = ahead if len(stages.sources) > 1 else None
     log = loop if stages.backward or heard or ahead is not None else ""
-    return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes, log, ahead)
+    wishes = heard or any(node.speaks for stage in stages.stages for node in stage.nodes)
+    return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes, log, ahead, wishes)
 
 
 def _ship_modules(outputs: Mapping[str, Node]) -> None:
@@ -97,7 +98,8 @@ def _returning(spark: SparkSession, job: Job, most: Most) -> DataFrame:
 
     spark.dataSource.register(LoopSource)
     frame = spark.readStream.format(LoopSource.name()).option("path", job.loop).load()
-    if job.ahead is None and not any(orders(_checked(source)) for source in job.stages.sources):
+    moved = job.wishes and any(orders(_checked(source)) for source in job.stages.sources)
+    if job.ahead is None and not moved:
         return frame
 
     def resume(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

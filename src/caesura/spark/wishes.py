@@ -107,7 +107,7 @@ def orders(source: Source) -> bool:
 
 def wait(job: Job, source: Source, pruning: Pruning | None, most: Most) -> bool:
     """Whether new files of a source wait for the next epoch: some are wanted first, or wait already."""
-    if not job.loop or not orders(source):
+    if not job.wishes or not job.loop or not orders(source):
         return False
     if pruning is not None and pruning.wanted():
         return True

@@ -69,6 +69,8 @@ class Job:
     """Where the loop log lies, if the plan has anything that goes backwards."""
     ahead: int | None = None
     """How far a source may be read ahead of the slowest, in ticks; None for any distance."""
+    wishes: bool = False
+    """Whether anybody may ask for some rows before others."""
     wakes: bool = False
     """Whether work that waits asks for another epoch, through the loop log."""
 
@@ -198,7 +200,8 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: Store) -> l
         ignored = {READERS: job.stages.readers, **worked.ignored} if worked.ignored else {}
         _tell(job, f"{stage}-{bucket}{IGNORED}", json.dumps(ignored), "{}")
         _tell(job, f"{stage}-{bucket}{SUPPRESSED}", json.dumps(worked.suppressed), "[]")
-        note_wanted(job, stage, bucket, worked.wanted)
+        if job.wishes:
+            note_wanted(job, stage, bucket, worked.wanted)
     if job.ahead is not None and bucket == 0:
         note_progress(job, stage, worked.reached)
     store.write(worked.chunks, worked.stamp)
@@ -261,7 +264,7 @@ def pruning(job: Job, source: Source) -> Pruning | None:
                 continue
             said[stage, bucket] = {label: [Pattern.from_json(p) for p in ps] for label, ps in told.items()}
     patterns = unread(job.stages, source, said, job.buckets)
-    wanted = wanted_of(job, source) if orders(source) else []
+    wanted = wanted_of(job, source) if job.wishes and orders(source) else []
     return source.pruned_by(lambda: patterns, lambda: wanted) if patterns or wanted else None
 
 
