@@ -58,6 +58,8 @@ def test_a_wish_climbs_through_what_it_cannot_say_exactly() -> None:
 BLOCKED: dict[str, Stream] = {
     "tumbling": stream(id="int").group_by("id").tumbling(10).agg(n=cz.count()),
     "totals": stream(id="int").group_by("id").totals(n=cz.count()),
+    "hopping": stream(id="int").group_by("id").hopping(10, every=10, offset=0).agg(n=cz.count()),
+    "session": stream(id="int").group_by("id").session(3).agg(n=cz.count()),
 }
 
 
@@ -170,3 +172,22 @@ def test_what_enters_a_list_is_demanded_and_what_leaves_it_assumed_away() -> Non
     assert final == [(0, 10, (2, 2)), (10, 20, (2, 1))]  # what has left is taken back
     assert query.counters()["input"].feedback["stopped at the output"] == 1
     feed(query, " LE RE | id |\n-- definite: * --", "b")
+
+
+def test_overlapping_windows_give_what_they_have_and_correct_it_once_they_close() -> None:
+    plan = stream(id="int").group_by("id").hopping(6, every=3).agg(n=cz.count())
+    query, again = (plan.query(output="final") for _ in range(2))
+    feed(query, " LE RE | id |\n 4 5 | 1 | +\n 4 5 | 2 | +")
+    query.demand(Pattern(id=1))
+    early = query.take("out")
+    assert [(r[0], r[3]) for p in early if isinstance(p, Page) for r in p.rows()] == [
+        (0, (1, 1)),
+        (3, (1, 1)),
+    ]
+    again.restore({name: data for name, data in query.snapshot().items() if data is not None})
+    feed(again, " LE RE | id |\n 5 6 | 1 | +\n 6 7 | 1 | +\n-- definite: * --")
+    final = History.of([*early, *again.take("out")], plan.schema).rows()
+    assert sorted((le, p) for le, _, p in final) == [
+        (0, (1, 2)), (0, (2, 1)), (3, (1, 3)), (3, (2, 1)), (6, (1, 1)),
+    ]  # fmt: skip
+    assert again.counters()["hopping"].state_rows == 0

@@ -9,7 +9,9 @@ Law: panes give what the windows themselves would; they serve final output of in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.ops.aggregate.extremes import Grows
 from caesura.ops.aggregate.running import Counts, Plan, Running, given_column, running
+from caesura.ops.aggregate.shown import Shown
 from caesura.ops.aggregate.slide import (
     ENTER,
     GIVE,
@@ -201,6 +204,13 @@ class Panes:
         rows.touch(live)
         return keep
 
+    def copied(self) -> Panes:
+        """Panes that can slide on while these stay."""
+        other = deepcopy(self)
+        parts = (id(part) for part in other.slots.parts)
+        other._running = dict(zip(parts, other._running.values(), strict=True))
+        return other
+
     # State.
 
     def states(self) -> dict[str, RowState]:
@@ -246,6 +256,8 @@ class PaneOperator(TumblingOperator):
     def __init__(self, node: Tumbling) -> None:
         super().__init__(node)
         self.panes = Panes(node)
+        self.shown = Shown(self.schema, len(self._keys))
+        """What was given on demand."""
 
     @staticmethod
     def fits(operator: TumblingOperator) -> bool:
@@ -262,14 +274,17 @@ class PaneOperator(TumblingOperator):
     def _close(self) -> list[Item]:
         if self.speculate == "arrival":
             return super()._close()
-        items: list[Item] = []
-        for group, window in self.panes.close(self._due()):
-            keys = self.panes.groups.payload.take(group).columns if self._keys else []
+        changes = (self.shown.close(page) for page in self._slid(self.panes, self._due()))
+        return [page for page in changes if len(page)]
+
+    def _slid(self, panes: Panes, due: int | I64) -> Iterator[Page]:
+        """The windows up to those that are due."""
+        for group, window in panes.close(due):
+            keys = panes.groups.payload.take(group).columns if self._keys else []
             le = window * self.node.every + self.node.offset
-            columns = [*keys, *self.panes.columns()]
+            columns = [*keys, *panes.columns()]
             payload = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-            items.append(Page(le, le + self.node.size, payload))
-        return items
+            yield Page(le, le + self.node.size, payload)
 
     def _due(self) -> int | I64:
         """The last window that has closed, for all groups or for each."""
@@ -284,11 +299,21 @@ class PaneOperator(TumblingOperator):
         return super().give_up(pattern) if self.speculate == "arrival" else GivenUp([], MIN_TIME)
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
-        """Panes are merged when their windows close, and say nothing before."""
-        return super().demand(pattern) if self.speculate == "arrival" else []
+        """What open windows say so far: a copy of the panes slides to the end."""
+        if self.speculate == "arrival":
+            return super().demand(pattern)
+        items: list[Item] = []
+        far = 2 * (self.node.size + self.node.every + abs(self.node.offset))
+        last = int(self._first(np.int64(INFINITY - far))) - 1
+        for page in self._slid(self.panes.copied(), last):
+            columns = dict(zip(page.schema.names, page.payload.columns, strict=True))
+            some = page.filter(pattern.matches({**columns, "LE": page.le, "RE": page.re}))
+            change = self.shown.renew(some) if len(some) else some
+            items += [replace(change, partial=True)] if len(change) else []
+        return items
 
     def states(self) -> dict[str, RowState]:
-        return {**super().states(), **self.panes.states()}
+        return {**super().states(), **self.panes.states(), "shown": self.shown.rows}
 
     def rebuild(self) -> None:
         super().rebuild()

@@ -7,11 +7,11 @@ with what was sent. In watermark mode windows are computed once, when they can n
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from caesura.errors import StreamError
 from caesura.events.delta import Deltas, deltas
@@ -20,9 +20,8 @@ from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.extremes import has_words, ranked
 from caesura.ops.layers import covered
-from caesura.ops.windows.events import Events, distinct
+from caesura.ops.windows.events import Events
 from caesura.ops.windows.frames import Count, Grid, Session, Snapshot
 from caesura.ops.windows.liveness import holds, to_come
 from caesura.ops.windows.node import Windows
@@ -32,7 +31,7 @@ from caesura.ops.windows.regions import Regions, affected, changed, joined, lay
 from caesura.ops.windows.sent import SentWindows
 from caesura.ops.windows.stepwise import Stepwise, Touched
 from caesura.ops.windows.sweep import Sweep, sweep
-from caesura.ops.windows.units import Units, units
+from caesura.ops.windows.units import Units, ordered, units
 from caesura.ops.windows.work import Aggregation, Application, Given, Rows
 from caesura.plan import Counters, GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
@@ -208,7 +207,7 @@ class WindowsOperator(Operator):
             empty = pa.RecordBatch.from_pylist([], self.node.schema)
             return (none, none), none, none, empty
         todo = units(laid, self.events, self.node.clip, self.node.stamp, timed=self.node.timed)
-        todo = self._ordered(todo) if self.work.ordered else todo
+        todo = ordered(todo, self.events) if self.work.ordered else todo
         made = self.work.rows(todo, self._given(todo, regions))
         window = made.unit
         where = (todo.start[window], todo.end[window], todo.low[window], todo.high[window])
@@ -256,24 +255,6 @@ class WindowsOperator(Operator):
             name = int(k1[g]), int(k2[g])
             self.work.retain(name, lo, hi, there.get(name, set()))
 
-    def _ordered(self, todo: Units) -> Units:
-        """Members in canonical order: by start, end and values."""
-        begun = self.events.rows.get("le")[todo.row]
-        if ((todo.owner[1:] > todo.owner[:-1]) | (begun[1:] > begun[:-1])).all():
-            return todo
-        rows = distinct(todo.row, self.events.rows.size)
-        place = np.searchsorted(rows, todo.row)
-        le, re = self.events.rows.get("le")[rows], self.events.rows.get("re")[rows]
-        rank = np.arange(len(rows))
-        if not (le[1:] > le[:-1]).all():
-            ranks = [_rank(v) for v in self.events.values_of(rows)][::-1]
-            rank[np.lexsort((*ranks, re, le))] = np.arange(len(rows))
-        rank = rank[place]
-        if ((todo.owner[1:] > todo.owner[:-1]) | (rank[1:] > rank[:-1])).all():
-            return todo
-        order = np.lexsort((rank, todo.owner))
-        return Units(*todo[:6], *(f[order] for f in todo[6:]))
-
     def _refuse_past(self, le: I64, start: I64) -> None:
         early = np.flatnonzero(le < start)
         if len(early) == 0:
@@ -302,7 +283,7 @@ class WindowsOperator(Operator):
         start, end = holds(self.frame, self.events, groups, c, reads_ends=self.node.reads_ends)
         start = np.maximum(start, self._done[groups])
         if self.speculate == "watermark":
-            items = self._finish(groups, start)
+            items = [*self._renewed(), *self._finish(groups, start)]
         out = self._promise(pattern, keys, start, end)
         self._settle(groups, c, start)
         return [*items, *definite(out)]
@@ -310,6 +291,8 @@ class WindowsOperator(Operator):
     def _nothing_closes(self, pattern: Pattern) -> bool:
         """Whether a CTI for all groups passes no window's end: then no event need be looked at."""
         if self.speculate == "arrival" or not isinstance(self.frame, Grid) or self.node.reads_ends:
+            return False
+        if self.sent.rows.live:  # what was given on demand is corrected first
             return False
         if self.promises[0].size or pattern.without_time().attributes:
             return False
@@ -344,9 +327,12 @@ class WindowsOperator(Operator):
             return []
         if self._steps is not None:
             return self._closed_steps(self._steps, regions)
-        _, le, re, payload = self._rows(regions)
+        laid, le, re, payload = self._rows(regions)
         self.counters.extra.update(self.work.counts())
-        return [Page(le, re, payload)] if len(le) else []
+        if self.sent.rows.live == 0:
+            return [Page(le, re, payload)] if len(le) else []
+        page = self.sent.replace(regions, regions.group[laid[0]], laid[1], le, re, payload)
+        return [page] if len(page) else []
 
     def _promise(self, pattern: Pattern, keys: list[pa.Array], start: I64, end: I64) -> Pattern | None:
         """The punctuation that leaves, held back by the open windows that it speaks of."""
@@ -432,6 +418,37 @@ class WindowsOperator(Operator):
         items: list[Item] = [Page.of(payload, le=le, re=re, re_new=le)] if len(found) else []
         return GivenUp(items, until, len(found) + len(gone))
 
+    def demand(self, pattern: Pattern) -> Iterable[Item]:
+        """What open windows say so far; with speculation it was said already."""
+        if self.speculate == "arrival" or self._steps is not None:
+            return []
+        groups, _ = self.events.live_groups()
+        return self._shown(groups, pattern)
+
+    def _renewed(self) -> list[Item]:
+        """Corrects what was given on demand, before more is promised: windows may have moved since."""
+        live = np.flatnonzero(self.sent.rows.alive)
+        return self._shown(np.unique(self.sent.group.view[live]), None) if len(live) else []
+
+    def _shown(self, groups: I64, pattern: Pattern | None) -> list[Item]:
+        """The open windows of some groups as they are now, instead of what was shown of them.
+
+        With a pattern those with a row that matches, and those that were shown before.
+        """
+        if len(groups) == 0:
+            return []
+        regions = Regions(groups, self._done[groups], np.full(len(groups), INFINITY))
+        laid, le, re, payload = self._rows(regions)
+        group, window = regions.group[laid[0]], laid[1]
+        some = np.zeros(len(le), np.bool_)
+        if pattern is not None:
+            columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+            some = pattern.matches({**columns, "LE": le, "RE": re})
+        kept = np.flatnonzero(self.sent.windows_of(group, window, some))
+        rows = (group[kept], window[kept], le[kept], re[kept], payload.take(pa.array(kept)))
+        page = self.sent.replace(regions, *rows)
+        return [replace(page, partial=True)] if len(page) else []
+
     # State.
 
     def _tidy(self) -> None:
@@ -467,13 +484,3 @@ class WindowsOperator(Operator):
         counters = super().measure()
         counters.state_rows += self.work.held + (0 if self._steps is None else self._steps.count)
         return counters
-
-
-def _rank(values: pa.Array) -> I64:
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
-    if pa.types.is_struct(values.type):
-        values = pc.cast(pa.array([str(v) for v in values.to_pylist()]), pa.string())
-    if has_words(values.type):
-        return np.where(valid, ranked(values), np.iinfo(np.int64).min)
-    ranks: I64 = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-    return np.where(valid, ranks, -1)

@@ -10,7 +10,7 @@ from caesura.events.delta import net_page
 from caesura.events.identity import identity
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, U64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.ops.windows.index import Ordered
 from caesura.ops.windows.regions import Regions
@@ -47,6 +47,14 @@ class SentWindows:
         self.starts.add(group, window, np.arange(first, first + len(le)))
         return page
 
+    def windows_of(self, group: I64, window: I64, some: Mask) -> Mask:
+        """Which rows are of a window that has a row among some, or of which a row was sent."""
+        live = np.flatnonzero(self.rows.alive)
+        known = KeyTable()
+        known.encode(*_windows(self.group.view[live], self.rows.get("window")[live]))
+        known.encode(*_windows(group[some], window[some]))
+        return known.find(*_windows(group, window)) >= 0
+
     def settle(self, groups: I64, done: I64) -> None:
         """The windows that start before each group's bound are final: nothing will take them back."""
         lowest = np.full(len(groups), MIN_TIME)
@@ -62,3 +70,12 @@ class SentWindows:
         self.starts, self.group = Ordered(), Grown(np.int64)
         self.group.extend(number)
         self.starts.add(number, self.rows.get("window"), np.arange(self.rows.size))
+
+
+def _windows(group: I64, window: I64) -> tuple[U64, U64]:
+    """A group's number and a window's start, as one key."""
+    every, none = np.arange(len(group)), np.zeros(len(group), np.uint64)
+    h1, h2 = np.empty(len(group), np.uint64), np.empty(len(group), np.uint64)
+    mix_int(none, none, every, group, h1, h2)
+    mix_int(h1, h2, every, window, h1, h2)
+    return h1, h2

@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from caesura.errors import StreamError
 from caesura.kernels.hashing import I64
-from caesura.ops.windows.events import Events
+from caesura.ops.aggregate.extremes import has_words, ranked
+from caesura.ops.windows.events import Events, distinct
 from caesura.ops.windows.policy import Clip, Stamp, clip
 from caesura.ops.windows.regions import MOST_PIECES, Laid
 from caesura.punctuation import INFINITY
@@ -81,3 +84,32 @@ def _seen(laid: Laid, window: I64, cut: I64, le: I64) -> tuple[I64, I64]:
     pair = first[owner] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
     begun = le[pair] <= cut[owner]
     return owner[begun], pair[begun]
+
+
+def ordered(todo: Units, events: Events) -> Units:
+    """Members in canonical order: by start, end and values."""
+    begun = events.rows.get("le")[todo.row]
+    if ((todo.owner[1:] > todo.owner[:-1]) | (begun[1:] > begun[:-1])).all():
+        return todo
+    rows = distinct(todo.row, events.rows.size)
+    place = np.searchsorted(rows, todo.row)
+    le, re = events.rows.get("le")[rows], events.rows.get("re")[rows]
+    rank = np.arange(len(rows))
+    if not (le[1:] > le[:-1]).all():
+        ranks = [_rank(v) for v in events.values_of(rows)][::-1]
+        rank[np.lexsort((*ranks, re, le))] = np.arange(len(rows))
+    rank = rank[place]
+    if ((todo.owner[1:] > todo.owner[:-1]) | (rank[1:] > rank[:-1])).all():
+        return todo
+    order = np.lexsort((rank, todo.owner))
+    return Units(*todo[:6], *(f[order] for f in todo[6:]))
+
+
+def _rank(values: pa.Array) -> I64:
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_struct(values.type):
+        values = pc.cast(pa.array([str(v) for v in values.to_pylist()]), pa.string())
+    if has_words(values.type):
+        return np.where(valid, ranked(values), np.iinfo(np.int64).min)
+    ranks: I64 = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    return np.where(valid, ranks, -1)

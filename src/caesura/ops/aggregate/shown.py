@@ -1,0 +1,63 @@
+"""What windows have shown on demand before they closed, to be replaced by what they say in the end.
+
+>>> shown = Shown(pa.schema([("id", pa.int64()), ("n", pa.int64())]), 1)
+>>> early = Page.of(pa.record_batch({"id": [7], "n": [1]}), le=[0], re=[10])
+>>> shown.renew(early).rows()
+[(0, 10, None, (7, 1))]
+>>> final = Page.of(pa.record_batch({"id": [7], "n": [2]}), le=[0], re=[10])
+>>> shown.close(final).rows()
+[(0, 10, 0, (7, 1)), (0, 10, None, (7, 2))]
+>>> shown.rows.live
+0
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.delta import net_page
+from caesura.events.identity import identity
+from caesura.events.page import Page
+from caesura.events.rows import RowState
+from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.keys import KeyTable
+
+
+class Shown:
+    """Rows by their first columns, the group, and their start."""
+
+    def __init__(self, schema: pa.Schema, width: int) -> None:
+        self.rows = RowState({"le": np.int64, "re": np.int64}, schema)
+        self.width = width
+
+    def renew(self, page: Page) -> Page:
+        """Shows these rows, instead of what was shown of their windows."""
+        change = self.close(page)
+        self.rows.append({"le": page.le, "re": page.re}, page.payload)
+        return change
+
+    def close(self, page: Page) -> Page:
+        """The change from what was shown of some windows to what they say; nothing is kept of it."""
+        live = np.flatnonzero(self.rows.alive)
+        if len(live) == 0:
+            return page
+        table = KeyTable()
+        table.encode(*self._ids(page.payload, page.le))
+        old = live[table.find(*self._ids(self.rows.payload.take(live), self.rows.get("le")[live])) >= 0]
+        if len(old) == 0:
+            return page
+        before = self.rows.payload.take(old)
+        weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(page), np.int64)])
+        le, re = (self.rows.get(name)[old] for name in ("le", "re"))
+        self.rows.kill(old)
+        if self.rows.wasteful:
+            self.rows.compact()
+        both = pa.concat_batches([before, page.payload])
+        return net_page(both, np.concatenate([le, page.le]), np.concatenate([re, page.re]), weight)
+
+    def _ids(self, payload: pa.RecordBatch, le: I64) -> tuple[U64, U64]:
+        own = identity(payload.columns[: self.width], len(le))
+        h1, h2 = np.empty(len(le), np.uint64), np.empty(len(le), np.uint64)
+        mix_int(own[0], own[1], np.arange(len(le)), le, h1, h2)
+        return h1, h2
