@@ -235,11 +235,7 @@ class Imputing(Operator):
 
     def resume(self) -> Iterable[Item]:
         """Without an item, what waits has one turn in an epoch."""
-        return [] if self._turned or not self.waits else [*self._spend(), *self._pay()]
-
-    @property
-    def waits(self) -> bool:
-        return self.waiting.live > 0
+        return [] if self._turned or not self.pending else [*self._spend(), *self._pay()]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         missing = self._test(page.payload, page.le, page.re)

@@ -149,13 +149,8 @@ class Operator:
         return ()
 
     def resume(self) -> Iterable[Item]:
-        """What leaves because work that waits was taken up, where nothing has come since `begin`."""
+        """What leaves because pending work was taken up, where nothing has come since `begin`."""
         return ()
-
-    @property
-    def waits(self) -> bool:
-        """Whether work waits that `resume` would take up."""
-        return False
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
         """What there is now of rows that match, marked as partial; it is corrected later."""

@@ -17,7 +17,7 @@ class Turns:
     @property
     def waits(self) -> bool:
         """Whether some step has work that waits."""
-        return any(cell.operator.waits for cell in self.cells)
+        return any(cell.operator.pending for cell in self.cells)
 
     def begin(self) -> None:
         """Another epoch brings the budgets."""
