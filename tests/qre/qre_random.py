@@ -18,7 +18,16 @@ from caesura.qre.query import Query
 from caesura.qre.regex import letter, seq, star
 from caesura.qre.relations import rel
 
-SCHEMA = pa.schema([("k", pa.int64()), ("key", pa.int64()), ("v", pa.int64()), ("f", pa.float64())])
+SCHEMA = pa.schema(
+    [
+        ("k", pa.int64()),
+        ("key", pa.int64()),
+        ("v", pa.int64()),
+        ("f", pa.float64()),
+        ("w", pa.int64()),
+        ("x", pa.string()),
+    ]
+)
 ITEMS = items(SCHEMA)
 PREDICATES = [
     col("k") == 0,
@@ -43,6 +52,8 @@ def word(rng: random.Random, length: int, *, nulls: bool = True) -> pa.RecordBat
             "key": rng.randrange(3),
             "v": rng.choice([0, 1, 2, 3, 4, 5, *none]),
             "f": rng.choice([0.5, 1.0, -2.0, 8.0, *none]),
+            "w": rng.randrange(2),
+            "x": rng.choice("ab"),
         }
         for _ in range(length)
     ]
@@ -61,6 +72,7 @@ def fitting_word(rng: random.Random, query: Query, length: int) -> pa.RecordBatc
         row = dict(letters.minterms[c].row)
         row["f"] = rng.choice([0.5, 1.0, -2.0, 8.0, None])
         row["key"] = rng.randrange(3)
+        row["w"], row["x"] = rng.randrange(2), rng.choice("ab")
         rows.append(row)
     return pa.RecordBatch.from_pylist(rows, SCHEMA)
 
@@ -183,7 +195,11 @@ def _around(rng: random.Random, depth: int) -> Query:
         return _collected(rng, 1, ITEMS, {})
     inner = _around(rng, depth - 1)
     own = q.atom(rng.choice(PREDICATES), rng.choice(VALUES), items=ITEMS)
-    match rng.choice(["iter", "iter1", "split", "split_after", "twice", "or", "combine", "last", "op"]):
+    match rng.choice(
+        ["iter", "iter1", "split", "split_after", "twice", "or", "combine", "last", "wnd", "op"]
+    ):
+        case "wnd":
+            return q.wnd(inner, rng.choice([1, 2, 3]), _fold(rng), first=rng.choice([None, None, own]))
         case "iter":
             return q.iter_(inner, _fold(rng))
         case "iter1":
@@ -201,3 +217,56 @@ def _around(rng: random.Random, depth: int) -> Query:
         case "last":
             return q.iter_last(q.split(own, inner, op=_join(rng)))
     return q.iter_(inner, 1, col("acc") * 2 - col("x").coalesce(0))
+
+
+def maps_in_maps(rng: random.Random) -> Query:
+    """A well-typed query with maps inside maps, or inside a partition."""
+    while True:
+        try:
+            inner = q.partition(_map_within(rng, 1), by="key", again=rng.random() < 0.5)
+            return rng.choice([inner, _map_of_maps(rng, rng.choice([1, 1, 2]))])
+        except CaesuraError:
+            continue
+
+
+def _map_of_maps(rng: random.Random, depth: int) -> Query:
+    made = _map_within(rng, depth)
+    every = rng.choice([None, None, letter(col("k") == 2), seq(col("k") == 2, col("k") == 2)])
+    maps = q.map_collect(col("k") == 2, "key", made, every=every)
+    shape = rng.choice(["plain", "last", "apply", "iter", "split"])
+    if shape == "plain":
+        return maps
+    if shape == "last":
+        return q.iter_last(maps)
+    one = q.apply(maps, rng.choice([rel().count(), rel().max(), rel().sum()]))
+    if shape == "iter":
+        return q.iter1(one, _fold(rng))
+    return (
+        one if shape == "apply" else q.split(q.atom(rng.choice(PREDICATES), items=ITEMS), one, op=col("_1"))
+    )
+
+
+def _map_within(rng: random.Random, depth: int) -> Query:
+    """What a map, or a partition, may have inside: a number made of maps by another key."""
+    sync, end = col("k") == rng.choice([1, 2, 2]), q.match(col("k") == 2, items=ITEMS)
+    keyed = q.iter1(q.atom(~sync, rng.choice(VALUES), items=ITEMS), _fold(rng))
+    body = q.split(keyed, q.match(sync, items=ITEMS), op=col("_0"))
+    if rng.random() < 0.4:
+        body = q.split(q.match(star(seq(star(~sync), sync)), items=ITEMS), body, op=col("_1"))
+    if depth > 1:
+        deeper = _map_within(rng, depth - 1)
+        body = q.split(q.match(~sync, items=ITEMS), deeper, op=col("_1"))
+    by = rng.choice(["w", "w", "x"])
+    maps = q.map_collect(sync, {"by": col(by)}, body, every=rng.choice([None, letter(sync), seq(sync, sync)]))
+    one = q.apply(maps, rng.choice([rel().count(), rel().max(), rel().sum(), rel().avg()]))
+    first = q.atom(rng.choice([col("k") != 2, col("k") == 0]), rng.choice(VALUES), items=ITEMS)
+    shape = rng.choice(["own", "own", "iter", "tail", "idle"])
+    if shape == "iter":
+        return q.split(first, q.iter1(one, _fold(rng)), op=_join(rng))
+    if shape == "tail":
+        return q.split(one, q.match(seq(star(col("k") == 0), col("k") == 2), items=ITEMS), op=col("_0"))
+    if shape == "idle":
+        idle = q.match(star(seq(star(col("k") != 2), col("k") == 2)), items=ITEMS)
+        return q.split(idle, q.split(first, one, op=_join(rng)), op=col("_1"))
+    ended = q.split(first, one, op=_join(rng))
+    return ended if rng.random() < 0.7 else q.split(ended, end, op=col("_0"))

@@ -44,16 +44,6 @@ def test_two_critical_days_run_on_kernels() -> None:
     assert qre.explain(query).startswith("kernel: ") and qre.explain(query).endswith(", 2 maps inside")
 
 
-def test_a_map_inside_a_map_runs_on_the_twin_and_explain_says_so() -> None:
-    sync = col("k") == 2
-    own = qre.iter1(qre.atom(col("k") != 2, 1, items=ITEMS), qre.sum())
-    end = qre.match(sync, items=ITEMS)
-    maps = qre.map_collect(sync, "v", qre.split(own, end, op=col("_0")), every=qre.letter(sync))
-    body = qre.split(qre.match(col("k") != 2, items=ITEMS), qre.apply(maps, qre.rel().count()), op=col("_1"))
-    query = qre.map_collect(sync, "key", body, every=qre.letter(sync))
-    assert "a map_collect inside another map_collect runs in Python only" in qre.explain(query)
-
-
 def test_values_that_no_thread_holds_are_let_go() -> None:
     sync = col("k") == 2
     body = qre.split(

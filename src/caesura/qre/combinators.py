@@ -8,6 +8,7 @@ the child's.)
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from caesura.qre.query import (
     Split,
     Value,
     Window,
+    walk,
 )
 from caesura.qre.types import Record
 from caesura.qre.windows import SlidingWindow, sliding
@@ -219,6 +221,7 @@ class MapCollectMachine(Machine):
         self.rate = machine(match(node.over, items=node.items))
         self.body = machine(node.body)
         self.idle = (self.rate.idle, self.body.idle, {})
+        self.deep = any(isinstance(part, MapCollect) for part in walk(node.body))
 
     def start(self, state: Any, stack: Stack) -> Made:
         rate, shared, threads = state
@@ -234,7 +237,7 @@ class MapCollectMachine(Machine):
             key = page.keys(self.node.by)[row]
             if key is None:
                 raise null_key(row, page)
-            after, _ = self.body.next(threads.get(key, shared), page, row)
+            after, _ = self.body.next(self._own(threads, key, shared), page, row)
             return (rate, shared, _with(threads, key, after, shared)), None
         shared, _ = self.body.next(shared, page, row)
         kept: dict[Any, Any] = {}
@@ -246,6 +249,10 @@ class MapCollectMachine(Machine):
             if got is not None:
                 found[key] = got[0]
         return (rate, shared, kept), None if out is None else (found, out[1])
+
+    def _own(self, threads: dict[Any, Any], key: Any, shared: Any) -> Any:
+        """A key's state. Maps inside are written in place, so a first item copies what is shared."""
+        return threads[key] if key in threads else deepcopy(shared) if self.deep else shared
 
 
 def _with(threads: dict[Any, Any], key: Any, state: Any, shared: Any) -> dict[Any, Any]:

@@ -22,6 +22,7 @@ from caesura.qre.operations import Operation
 from caesura.qre.query import MapCollect, Query, Window, walk
 from caesura.qre.scalar import Closure
 from caesura.qre.types import Record, ValueType
+from caesura.qre.windows import sliding
 
 
 @dataclass
@@ -91,18 +92,41 @@ class MapBuilder(Builder):
         return names, value
 
     def build(self, query: Query) -> Fragment:
-        if isinstance(query, Window) and has_maps(query):
-            raise NotCompiled("a sliding window over values made of maps")
         if isinstance(query, MapCollect):
             return self._map(query)
         return super().build(query)
+
+    def _window(self, query: Window) -> Fragment:
+        """Over values made of maps: as an iteration, whose value is a window that never changes."""
+        if not has_maps(query):
+            return super()._window(query)
+        window = sliding(query)
+        types = {"x": value_type(query.body)}
+        done, start = self.build(query.body), self._begun(query)
+        (names, acc), (ahead, slid) = self.held(HANDLE), self.held(HANDLE)
+        again = {
+            p: self._logged(lambda env: window.insert(env["acc"], env["x"]), {"acc": acc, "x": x}, types)
+            for p, x in {**done.last, **start.last}.items()
+        }
+        put = self.keep(names, slid, HANDLE)
+        for p in again:
+            for q, first in done.first.items():
+                done.follow[p, q] = {**put, **first}
+        begin = self.keep(names, self.constant(window.empty), HANDLE)
+        opening = start.first if query.first is not None else done.first
+        done.first = {q: {**begin, **first} for q, first in opening.items()}
+        done.masks |= start.masks
+        done.follow |= start.follow
+        for q, move in [*done.first.items(), *((q, m) for (_, q), m in done.follow.items())]:
+            move |= self._eager(ahead, again.get(q), move, HANDLE)
+        value = self._logged(lambda env: window.value(env["acc"]), {"acc": slid}, types)
+        done.last, done.empty = dict.fromkeys(again, value), None
+        return done
 
     def _map(self, query: MapCollect) -> Fragment:
         """The rate alone; its threads' value is the map that is there when they arrive at an end."""
         from caesura.qre.build import match
 
-        if has_maps(query.body):
-            raise NotCompiled("a map_collect inside another map_collect")
         number = len(self.maps)
         self.maps.append(query)
         done = super().build(match(query.over, items=query.items))

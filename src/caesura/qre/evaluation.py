@@ -96,15 +96,14 @@ class Evaluator:
         while isinstance(inner, Combine) and len(inner.parts) == 1 and _maps_inside(inner):
             ops.append(inner.op.closure(part_types(inner)))
             inner = inner.parts[0]
-        if core(inner) is not None:
+        found = core(inner)
+        if found is not None and not has_maps(found[0].body):
             stage = CollectStage(inner, kernel=self.kernel)
             self.ops = ops[::-1]
             self._names = [n for n, _ in stage.by]
             self._applied = _applied(self.query)
             return stage
         if has_maps(self.query):
-            if isinstance(self.query, Partition):
-                raise NotCompiled("a map_collect inside a partition")
             return NestedStage(self.query)
         return Stage(self.query, kernel=self.kernel)
 
@@ -188,7 +187,7 @@ class Evaluator:
 
     def _values(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> tuple[I64, pa.RecordBatch]:
         """The answers as items of the next query: (row, item)."""
-        if isinstance(self.query, Partition) and isinstance(self.stage, Stage):
+        if isinstance(self.query, Partition) and type(self.stage) is Stage:
             answers = self.stage.run(batch, le, re)
             self.gone = self.stage.gone
             return answers.rows, flat(answers.values, value_type(self.query.body))
@@ -395,7 +394,8 @@ class Evaluator:
         kind = "kernel per key" if self.stage.by else "kernel"
         maps = ", maps collected" if isinstance(self.stage, CollectStage) else ""
         if isinstance(self.stage, NestedStage):
-            maps = f", {_many(len(self.stage.inner), 'map')} inside"
+            inside = sum(isinstance(node, MapCollect) for node in walk(self.query))
+            maps = f", {_many(inside, 'map')} inside"
         applied = f", applied to maps {self._applying()}" if self.ops else ""
         return f"{kind}: {', '.join(parts)}{maps}{applied}"
 

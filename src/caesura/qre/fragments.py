@@ -19,7 +19,7 @@ from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
 from caesura.qre.lowering import NotCompiled, Value, Word, fitted, flattened, leaves, lowered, rebuilt
 from caesura.qre.operations import Operation
-from caesura.qre.query import Atom, Combine, Iter, MapCollect, Or, Query, Split, Window, key_of
+from caesura.qre.query import Atom, Combine, Iter, Or, Query, Split, Window, key_of
 from caesura.qre.query import Value as Empty
 from caesura.qre.regex import Star
 from caesura.qre.types import INT, TEXT, UNIT, ValueType
@@ -117,8 +117,6 @@ class Builder:
                 return self._combine(query)
             case Window():
                 return self._window(query)
-            case MapCollect():
-                raise NotCompiled("a map_collect inside another map_collect")
         raise NotCompiled(f"'{type(query).__name__}' inside a query")
 
     def held(self, t: ValueType) -> tuple[list[str], Value]:

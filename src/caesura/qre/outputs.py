@@ -74,7 +74,8 @@ def _keys(query: Query, by: tuple[tuple[str, Expr], ...]) -> list[pa.Field]:
 
 def _map_keys(query: Query, t: MapOf) -> list[pa.Field]:
     found = next((n for n in walk(query) if isinstance(n, MapCollect)), None)
-    if found is not None and isinstance(query, (MapCollect, Split, Combine)):
+    inner = query.body if isinstance(query, Partition) else query
+    if found is not None and isinstance(inner, (MapCollect, Split, Combine)):
         own = _keys(query, found.by)
         if len(own) == 1 or isinstance(t.key, Record):
             return own
