@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from qre_random import close
@@ -64,10 +65,53 @@ def test_windows_of_every_fold_agree_with_the_oracle(name: str, schema: pa.Schem
                 assert all(close(a, b) for a, b in zip(wanted, got, strict=True)), f"{query}\n{wanted}\n{got}"
 
 
-def test_a_window_that_is_nested_and_large_runs_on_the_twin_and_explain_says_so() -> None:
-    of = qre.items(REAL)
-    slid = qre.wnd(qre.atom(col("k") == 0, col("v"), items=of), 10_000, qre.stddev())
+@pytest.mark.parametrize("name", ["max", "stddev", "interpolated", "own"])
+def test_a_window_that_is_nested_and_large_runs_on_the_kernel(name: str) -> None:
+    size, of, rng = 5000, qre.items(REAL), np.random.default_rng(7)
+    folds = {
+        "max": qre.max(),
+        "stddev": qre.stddev(),
+        "interpolated": qre.interpolated_avg(),
+        "own": qre.custom(0.0, col("acc") * 0.5 + col("x")),
+    }
+    value = {"t": col("k") * 1.0 + col("v"), "v": col("v")} if name == "interpolated" else col("v")
+    slid = qre.wnd(qre.atom(col("k") == 0, value, items=of), size, folds[name])
     query = qre.split(slid, qre.match(col("k") == 1, items=of), op=col("_0"))
-    assert qre.explain(query) == (
-        "twin: a sliding window of 10000 by 'stddev', nested in a pattern, runs in Python only"
-    )
+    count = 12_000 if name != "own" else 5_100
+    values = np.sort(rng.normal(size=count)) if name == "interpolated" else rng.normal(size=count)
+    batch = pa.record_batch({"k": [0] * count + [1], "v": [*values, 0.0]}, schema=REAL)
+    running = Evaluator(query, kernel="table")
+    assert running.explain().startswith("kernel: ")
+    running.values(batch.slice(0, 7001))
+    (got,) = [v for v in running.values(batch.slice(7001)) if v is not qre.UNDEFINED] or [None]
+    if name == "own":
+        (got,) = [v for v in qre.evaluate(query, batch, kernel="table") if v is not qre.UNDEFINED]
+    last = values[-size:]
+    wanted = {
+        "max": last.max(),
+        "stddev": last.std(),
+        "interpolated": np.trapezoid(last, last) / (last[-1] - last[0]),
+        "own": sum(x * 0.5 ** (size - 1 - i) for i, x in enumerate(last)),
+    }
+    assert got == pytest.approx(wanted[name], rel=1e-9)
+
+
+@pytest.mark.parametrize("fold", ["sum", "max", "avg", "own"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_window_may_have_several_open_parses(fold: str, size: int) -> None:
+    of = qre.items(WHOLE)
+    one = qre.atom(col("k") == 0, col("v"), items=of)
+    pair = qre.split(one, qre.atom(col("k") == 1, col("v"), items=of), op=col("_0") * 10 + col("_1"))
+    own = qre.custom(0, col("acc") * 2 - col("x"))
+    slid = qre.wnd(qre.or_(one, pair), size, own if fold == "own" else FOLDS[fold]())
+    ended = qre.split(slid, qre.match(col("k") == 2, items=of), op=col("_0"))
+    for query in (ended, qre.iter_last(ended), qre.iter1(ended, qre.sum())):
+        running = Evaluator(query, kernel="table")
+        assert running.explain().startswith("kernel") and (size == 1 or running.stage.auto.parted)  # type: ignore[union-attr]
+        rng = random.Random(size)
+        rows = [{"k": 0, "v": 1}] + [{"k": rng.choice([0, 0, 1]), "v": rng.randrange(9)} for _ in range(9)]
+        rows = [r for a, r in zip([{"k": 9}, *rows], rows, strict=False) if (a["k"], r["k"]) != (1, 1)]
+        batch = pa.RecordBatch.from_pylist([*rows, {"k": 2, "v": 0}], WHOLE)
+        wanted, got = denote(query, batch), running.values(batch)
+        assert all(close(a, b) for a, b in zip(wanted, got, strict=True)), f"{query}\n{wanted}\n{got}"
+        assert any(v is not qre.UNDEFINED for v in wanted)

@@ -15,23 +15,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from caesura.qre import ir
 from caesura.qre.checking import letters_of
-from caesura.qre.fragments import BEGIN, STORE, Assign, Builder, Fragment, Refold, Ring
+from caesura.qre.fragments import BEGIN, STORE, Assign, Builder, Fragment, Refold, Ring, Stacks
 from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
-from caesura.qre.lowering import NotCompiled, Word, leaves
+from caesura.qre.lowering import Word, leaves
 from caesura.qre.merging import merge
 from caesura.qre.minterms import Alphabet
-from caesura.qre.positions import bits
 from caesura.qre.query import Query
+from caesura.qre.states import START, State, States, together
 from caesura.qre.types import ValueType
 
-START = -1
-"""The position before the first item."""
-MOST_STATES = 300
+MANY_POSITIONS = 400
+SPARE = "spare"
+"""A ring for what is on its way."""
 
 
 @dataclass
@@ -49,19 +49,6 @@ class Move:
 
 
 @dataclass
-class State:
-    """A set of positions where threads may stand together, and what each letter does."""
-
-    positions: frozenset[int]
-    moves: dict[int, tuple[int, list[Move]]] = field(default_factory=dict)
-    """Per letter the next state's number and the moves."""
-    resting: bool = False
-    """Whether its future is that of the start, and nothing is held."""
-    restart: int = 0
-    """The state in which a thread stands at the start too."""
-
-
-@dataclass
 class Automaton:
     """A query as kernels run it."""
 
@@ -75,20 +62,38 @@ class Automaton:
     """Per accepting position the scalars of the value."""
     rings: list[Ring]
     kinds: dict[str, str]
-    states: list[State] = field(default_factory=list)
-    """The deterministic form; empty when it would be large."""
+    making: States = field(init=False, repr=False)
+    grows: bool = False
+    """Whether states are made as the stream leads to them."""
     shared: dict[str, bool] = field(default_factory=dict)
     """Per slot whether one register serves all positions."""
     registers: dict[str, str] = field(default_factory=dict)
     """Kinds of registers by name."""
     need: dict[int, set[str]] = field(default_factory=dict)
     refolds: list[Refold] = field(default_factory=list)
+    stacks: list[Stacks] = field(default_factory=list)
+    parted: frozenset[str] = frozenset()
+    """The rings of which every position has its own, since several threads may be in the window at once."""
     inits: Assign = field(default_factory=dict)
     """What folds are before their first value, by slot, where that is known."""
+
+    @property
+    def states(self) -> list[State]:
+        """The states that have numbers."""
+        return self.making.all
 
     def register(self, position: int, slot: str) -> str:
         """The register of a slot while a thread stands at a position."""
         return slot if self.shared.get(slot) else f"{slot}@{position}"
+
+    def holds(self, position: int, ring: Ring) -> bool:
+        """Whether a thread at a position is in a window."""
+        return bool(self.need[position] & ring.slots)
+
+    @property
+    def tabled(self) -> bool:
+        """Whether only tables will do: windows need loops, or states are made as they are needed."""
+        return bool(self.refolds or self.stacks or self.parted or self.grows)
 
 
 def automaton(
@@ -112,10 +117,11 @@ def automaton(
     auto = Automaton(
         builder.type(query), letters, inputs, fragment.masks, moves, last, builder.rings, builder.kinds
     )
+    auto.refolds, auto.stacks = builder.refolds, builder.stacks
     _trim(auto, fragment)
     _fold_constants(auto)
     _find_needs(auto)
-    auto.inits, auto.refolds = builder.inits, builder.refolds
+    auto.inits = builder.inits
     merge(auto)
     _determinise(auto, restarts)
     _allot(auto)
@@ -144,11 +150,12 @@ def _fold_constants(auto: Automaton) -> None:
     value: dict[tuple[int, str], Term | None] = {}
     reached = {START}
     changed = True
+    kept = frozenset(s for ring in auto.rings if ring.sticky for s in ring.slots)
     while changed:
         changed = False
         for p in [p for p in auto.moves if p in reached]:
             for move in auto.moves[p]:
-                changed |= _flow(value, p, move) or move.target not in reached
+                changed |= _flow(value, p, move, kept) or move.target not in reached
                 reached.add(move.target)
 
     def reading(p: int) -> dict[str, Term]:
@@ -168,13 +175,13 @@ def _reading(t: Term, known: dict[str, Term]) -> Term:
     return ir.substitute(t, lambda x: known.get(x.payload))
 
 
-def _flow(value: dict[tuple[int, str], Term | None], p: int, move: Move) -> bool:
+def _flow(value: dict[tuple[int, str], Term | None], p: int, move: Move, kept: frozenset[str]) -> bool:
     """One move's share: a slot is known at its target if every move there gives it the same constant."""
     changed = False
     q = move.target
     held = {s for (at, s) in value if at == p}
     for s in {*held, *move.put}:
-        if s.startswith((STORE, BEGIN)):
+        if s in kept or s.startswith((STORE, BEGIN)):
             continue
         if s in move.put:
             got: Term | None = ir.substitute(move.put[s], lambda x: value.get((p, x.payload)))
@@ -236,76 +243,37 @@ def _reads(move: Move, wanted: set[str]) -> set[str]:
 
 
 def _determinise(auto: Automaton, restarts: bool) -> None:
-    """The sets of positions that words lead to, as far as they are few."""
-    numbers: dict[frozenset[int], int] = {frozenset([START]): 0}
-    states = [State(frozenset([START]))]
-    by_letter = {p: _sorted(auto, some) for p, some in auto.moves.items()}
-
-    def number(target: frozenset[int]) -> int:
-        if target not in numbers:
-            numbers[target] = len(states)
-            states.append(State(target))
-        return numbers[target]
-
-    for state in states:
-        letters = {c for p in state.positions for c in by_letter.get(p, {})}
-        for c in sorted(letters):
-            found = [m for p in sorted(state.positions) for m in by_letter.get(p, {}).get(c, [])]
-            moves = list({m.target: m for m in reversed(found)}.values())
-            target = frozenset(m.target for m in moves if auto.moves.get(m.target))
-            state.moves[c] = (number(target), moves)
-        if restarts:
-            state.restart = number(state.positions | {START})
-        if len(states) > MOST_STATES:
-            auto.states = []
-            return
-    start = states[0]
-    for state in states[1:]:
-        state.resting = _shape(state) == _shape(start)
-    auto.states = states
+    """The sets of positions that words lead to: all of them, or as many as streams will need."""
+    auto.making = States(auto, restarts)
+    auto.grows = not auto.making.expand_all()
 
 
-def _sorted(auto: Automaton, moves: list[Move]) -> dict[int, list[Move]]:
-    out: dict[int, list[Move]] = {}
-    for m in moves:
-        for c in bits(m.mask):
-            out.setdefault(c, []).append(m)
-    return out
-
-
-def _shape(state: State) -> object:
-    """What a state does next; equal shapes that read no slot have equal futures."""
-    return {
-        c: (to, frozenset((m.target, frozenset(m.put.items()), tuple(m.answer)) for m in moves))
-        for c, (to, moves) in state.moves.items()
-    }
+def _apart(auto: Automaton, ring: Ring) -> list[Ring]:
+    """A ring for all threads, or one for each position where a thread may be in the window."""
+    if ring.name not in auto.parted:
+        return [ring]
+    inside = [p for p in auto.need if auto.holds(p, ring)]
+    return [replace(ring, name=f"{ring.name}@{p}") for p in inside]
 
 
 def _allot(auto: Automaton) -> None:
     """One register per slot where only one thread at a time holds it, else one per position."""
-    crowded: set[str] = set()
-    if auto.states:
-        for state in auto.states:
-            seen: set[str] = set()
-            for p in state.positions:
-                crowded |= seen & auto.need[p]
-                seen |= auto.need[p]
-    else:
-        crowded = {s for p in auto.need for s in auto.need[p]}
-    for ring in auto.rings:
-        if ring.slots & crowded:
-            raise NotCompiled("a sliding window in which several parses are open at once")
+    crowded = _crowded(auto)
+    auto.parted = frozenset(ring.name for ring in auto.rings if ring.slots & crowded)
+    auto.rings = [one for ring in auto.rings for one in _apart(auto, ring)]
+    if auto.parted:
+        auto.rings.append(Ring(SPARE, max(r.size for r in auto.rings)))
     slots = sorted({s for need in auto.need.values() for s in need})
     auto.shared = {s: s not in crowded for s in slots}
     for p, need in auto.need.items():
         for s in sorted(need):
             auto.registers[auto.register(p, s)] = auto.kinds[s]
-    for state in auto.states:
-        carried = any(
-            s not in m.put for _, moves in state.moves.values() for m in moves for s in auto.need[m.target]
-        )
-        moves = [m for _, some in state.moves.values() for m in some]
-        terms = [t for m in moves for t in m.put.values()]
-        terms += [t for m in moves for w in m.answer for t in (w.term, w.there)]
-        reads = any(True for t in terms for _ in ir.slots(t))
-        state.resting = state.resting and not carried and not reads
+
+
+def _crowded(auto: Automaton) -> set[str]:
+    """The slots that several threads may hold at once."""
+    together_ = {(p, q) for state in auto.states for p in state.positions for q in state.positions}
+    if auto.grows and len(auto.masks) > MANY_POSITIONS:
+        return {s for need in auto.need.values() for s in need}
+    pairs = together(auto) if auto.grows else together_
+    return {s for p, q in pairs if p != q for s in auto.need[p] & auto.need[q]}

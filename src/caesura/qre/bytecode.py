@@ -7,16 +7,17 @@ what was read before stays as it was, so several threads may move at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from caesura.kernels.hashing import I64
 from caesura.qre import ir
-from caesura.qre.automaton import Automaton, Move
+from caesura.qre.automaton import SPARE, Automaton, Move
 from caesura.qre.fragments import STORE, Refold
 from caesura.qre.ir import Term
 from caesura.qre.lowering import flattened
+from caesura.qre.states import State
 
 OPS = (
     "copy_i",
@@ -57,8 +58,11 @@ OPS = (
     "store_f",
     "jump",
     "leave",
+    "ring_copy",
 )
 CODE = {name: number for number, name in enumerate(OPS)}
+UNKNOWN = -3
+"""The next state of a state that is not expanded yet."""
 
 
 @dataclass
@@ -80,6 +84,38 @@ class Tables:
     out_place: int
     out_kinds: str
     scratch: int
+    coder: _Coder = field(repr=False)
+    _coded: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
+    _open: list[int] = field(default_factory=list)
+    _known: int = 0
+    _lines: int = 0
+
+    def grow(self, auto: Automaton) -> None:
+        """Writes down the states that were expanded since; rows of others are UNKNOWN."""
+        known = len(auto.states)
+        self.steps = _longer(self.steps, known, UNKNOWN)
+        self.resting = _longer(self.resting, known, 0)
+        for number, state in list(enumerate(auto.states))[self._known :]:
+            self.resting[number] = 1 if state.resting else 0 if state.ahead else 2
+            self._open.append(number)
+        self._known = known
+        for number in [n for n in self._open if auto.states[n].expanded]:
+            self._open.remove(number)
+            self._write(number, auto.states[number])
+        done, wanted = self._lines, len(self.coder.code)
+        self.code = _longer(self.code, wanted, 0)
+        self.code[done:wanted] = np.array(self.coder.code[done:], np.int64).reshape(-1, 5)
+        self._lines = wanted
+        self.scratch = self.coder.most + 1
+
+    def _write(self, number: int, state: State) -> None:
+        self.steps[number] = 0
+        self.steps[number, :, 0] = -1
+        for c, (to, some) in state.moves.items():
+            key = tuple(id(m) for m in some)
+            if key not in self._coded:
+                self._coded[key] = self.coder.step(some)
+            self.steps[number, c] = (to, *self._coded[key], int(any(m.accepts for m in some)))
 
 
 class _Coder:
@@ -98,7 +134,9 @@ class _Coder:
         self.most = self.first
         self.used = 0
         self.locals: dict[str, int] = {}
-        self._names = [r.name for r in auto.rings]
+        self._names = {r.name: j for j, r in enumerate(auto.rings)}
+        for j, ring in reversed(list(enumerate(auto.rings))):
+            self._names[ring.name.split("@")[0]] = j
 
     def _collect(self, term: Term) -> None:
         if term.op == "const":
@@ -131,7 +169,8 @@ class _Coder:
                 self._refolded(term, args, fresh)
                 return fresh[term]
             fresh[term] = self._room()
-            self.emit(_opcode(term), fresh[term], args, self._ring(term))
+            ring = self.ring(*term.payload) if term.op == "ring" else 0
+            self.emit(_opcode(term), fresh[term], args, ring)
         return fresh[term]
 
     def _deferred(self, term: Term, args: list[int], fresh: dict[Term, int]) -> int:
@@ -151,7 +190,7 @@ class _Coder:
 
     def _refolded(self, term: Term, args: list[int], fresh: dict[Term, int]) -> None:
         """A loop over a window's values, oldest first, and once more for the one that has come."""
-        number, _ = term.payload
+        number, _, position = term.payload
         spec = self.auto.refolds[number]
         head, held = term.args[:2]
         size, zero = ir.const(spec.size), ir.const(0)
@@ -163,7 +202,7 @@ class _Coder:
             "copy_i", at, [self.place(ir.select(ir.lt(first, zero), ir.add(first, size), first), fresh)]
         )
         for j, start in enumerate(spec.init):
-            known = Term("refold", start.kind, term.args, (number, j))
+            known = Term("refold", start.kind, term.args, (number, j, position))
             fresh[known] = self.locals[f"a{j}"] = self._room()
             self.emit(f"copy_{start.kind}", fresh[known], [self.place(start, fresh)])
         for j in range(len(args) - 2):
@@ -172,7 +211,7 @@ class _Coder:
         self.emit("leave", 0, [left])
         for j, name in enumerate(n for pair in spec.rings for n in pair):
             op = "ring_f" if term.args[2 + j].kind == "f" else "ring"
-            self.emit(op, self.locals[f"x{j}"], [at], self._names.index(name))
+            self.emit(op, self.locals[f"x{j}"], [at], self.ring(name, position))
         self._once(spec)
         self.emit("add_i", at, [at, self.consts["i"][1]])
         wrapped = Term("local", "i", payload="at")
@@ -195,8 +234,65 @@ class _Coder:
         for j, (place, t) in enumerate(zip(kept, spec.step, strict=True)):
             self.emit(f"copy_{t.kind}", self.locals[f"a{j}"], [place])
 
-    def _ring(self, term: Term) -> int:
-        return self._names.index(term.payload) if term.op in ("ring", "store") else 0
+    def ring(self, name: str, position: int) -> int:
+        """The number of a ring; of a thread that is not in the window any will do."""
+        return self._names.get(f"{name}@{position}", self._names[name])
+
+    def _kept(self, term: Term, position: int) -> bool:
+        """Whether a thread at a position is in the window that is written to."""
+        name = term.payload if term.op == "store" else self.auto.stacks[term.payload].rings[0][0]
+        return name not in self.auto.parted or f"{name}@{position}" in self._names
+
+    def _turned_over(self, term: Term, places: list[int], position: int) -> None:
+        """If the second says so: every value from the newest to the oldest is joined with all newer ones."""
+        spec = self.auto.stacks[term.payload]
+        one, rings = self.consts["i"][1], [self.ring(n, position) for pair in spec.rings for n in pair]
+        ops = ["ring_f" if t.kind == "f" else "ring" for t in spec.join]
+        at, left = self._room(), self._room()
+        skip = len(self.code)
+        self.emit("leave", 0, [places[1]])
+        self.emit("copy_i", at, [places[0]])
+        self.emit("copy_i", left, [self.consts["i"][spec.size - 2]])
+        for j, (op, ring) in enumerate(zip(ops, rings, strict=True)):
+            self.locals[f"a{j}"], self.locals[f"b{j}"] = self._room(), self._room()
+            self.emit(op, self.locals[f"b{j}"], [at], ring)
+        top = len(self.code)
+        self.emit("leave", 0, [left])
+        self.locals["at"] = at
+        before, zero = Term("local", "i", payload="at"), ir.const(0)
+        last = ir.const(spec.size - 1)
+        back = ir.select(ir.eq(before, zero), last, ir.sub(before, ir.const(1)))
+        self.emit("copy_i", at, [self.place(back, {})])
+        for j, (op, ring) in enumerate(zip(ops, rings, strict=True)):
+            self.emit(op, self.locals[f"a{j}"], [at], ring)
+        fresh: dict[Term, int] = {}
+        made = [self.place(t, fresh) for t in spec.join]
+        for t, place, ring in zip(spec.join, made, rings, strict=True):
+            self.emit("store_f" if t.kind == "f" else "store", at, [place + (ring << 32)])
+        for j, (op, ring) in enumerate(zip(ops, rings, strict=True)):
+            self.emit(op, self.locals[f"b{j}"], [at], ring)
+        self.emit("sub_i", left, [left, one])
+        self.emit("jump", top, [])
+        self.code[top] = (CODE["leave"], len(self.code), left, 0, 0)
+        self.code[skip] = (CODE["leave"], len(self.code), places[1], 0, 0)
+
+    def _carried(self, moves: list[Move]) -> None:
+        """The windows that threads are in go with them, all at once; one ring is for what is on its way."""
+        todo: list[tuple[int, int]] = []
+        for move in moves:
+            for name in sorted(self.auto.parted):
+                pair = [self._names.get(f"{name}@{p}", -1) for p in (move.source, move.target)]
+                if min(pair) >= 0 and pair[0] != pair[1]:
+                    todo.append((pair[0], pair[1]))
+        while todo:
+            free = next((c for c in todo if all(c[1] != other[0] for other in todo)), None)
+            if free is not None:
+                self.emit("ring_copy", free[1], [free[0]])
+                todo.remove(free)
+                continue
+            spare, busy = self._names[SPARE], todo[0][1]
+            self.emit("ring_copy", spare, [busy])
+            todo = [(spare if a == busy else a, b) for a, b in todo]
 
     def emit(self, op: str, target: int, args: list[int], ring: int = 0) -> None:
         a, b, c = [*args, 0, 0, 0][:3]
@@ -212,12 +308,18 @@ class _Coder:
         self.used = 0
         fresh: dict[Term, int] = {}
         writes: list[tuple[str, int, int]] = []
+        turns: list[tuple[Term, list[int], int]] = []
         for move in moves:
             writes += self._moved(move, fresh)
+            for term in (t for t in move.put.values() if t.op == "turn" and self._kept(t, move.target)):
+                turns.append((term, [self.place(_at(a, move.source), fresh) for a in term.args], move.target))
             if move.accepts:
                 self._answered(move, fresh)
+        self._carried(moves)
         for op, target, source in writes:
             self.emit(op, target, [source])
+        for turn in turns:
+            self._turned_over(*turn)
         return begin, len(self.code)
 
     def _moved(self, move: Move, fresh: dict[Term, int]) -> list[tuple[str, int, int]]:
@@ -230,10 +332,10 @@ class _Coder:
             if source != target:
                 writes.append((f"put_{kind}", target - len(self.consts[kind]), source))
         for slot, term in move.put.items():
-            if slot.startswith(STORE):
+            if slot.startswith(STORE) and term.op == "store" and self._kept(term, move.target):
                 head, x = (self.place(_at(a, move.source), fresh) for a in term.args)
                 op = "store_f" if term.kind == "f" else "store"
-                writes.append((op, head, x + (self._ring(term) << 32)))
+                writes.append((op, head, x + (self.ring(term.payload, move.target) << 32)))
         return writes
 
     def _answered(self, move: Move, fresh: dict[Term, int]) -> None:
@@ -250,11 +352,17 @@ def _at(term: Term, position: int) -> Term:
         return Term("at", term.kind, payload=(position, term.payload))
     if not term.args:
         return term
+    if term.op in ("ring", "refold"):
+        inner = tuple(_at(a, position) for a in term.args)
+        where = (term.payload, position) if term.op == "ring" else (*term.payload, position)
+        return Term(term.op, term.kind, inner, where)
     return Term(term.op, term.kind, tuple(_at(a, position) for a in term.args), term.payload)
 
 
 def _opcode(term: Term) -> str:
-    if term.op in ("i2f", "not", "and", "or", "div", "sqrt", "exp", "ring", "store"):
+    if term.op == "ring":
+        return "ring_f" if term.kind == "f" else "ring"
+    if term.op in ("i2f", "not", "and", "or", "div", "sqrt", "exp", "store"):
         return term.op
     kind = term.args[-1].kind if term.op in ("eq", "lt") else term.kind
     return f"{term.op}_{kind}"
@@ -264,36 +372,39 @@ def _all_terms(auto: Automaton) -> list[Term]:
     terms = [t for some in auto.moves.values() for m in some for t in m.put.values()]
     for spec in auto.refolds:
         terms += [*spec.init, *spec.step, ir.const(spec.size), ir.const(spec.size - 1)]
+    for stack in auto.stacks:
+        terms += [*stack.join, ir.const(stack.size - 1), ir.const(stack.size - 2)]
     return terms + [
         t for some in auto.moves.values() for m in some for w in m.answer for t in (w.term, w.there)
     ]
 
 
+def _longer(held: I64, rows: int, rest: int) -> I64:
+    """An array with at least so many rows: as many, at first, and then by doubling."""
+    if rows <= len(held):
+        return held
+    out = np.full((rows if len(held) == 0 else 2 * rows, *held.shape[1:]), rest, np.int64)
+    out[: len(held)] = held
+    return out
+
+
 def tables(auto: Automaton) -> Tables:
     """The automaton as arrays."""
     coder = _Coder(auto)
-    letters = len(auto.alphabet.minterms)
-    steps = np.zeros((len(auto.states), letters, 4), np.int64)
-    steps[:, :, 0] = -1
-    coded: dict[tuple[int, ...], tuple[int, int]] = {}
-    for number, state in enumerate(auto.states):
-        for c, (to, some) in state.moves.items():
-            key = tuple(id(m) for m in some)
-            if key not in coded:
-                coded[key] = coder.step(some)
-            steps[number, c] = (to, *coded[key], int(any(m.accepts for m in some)))
-    kinds = "".join(kind for _, kind, _ in flattened(auto.type))
-    return Tables(
+    made = Tables(
         np.array(list(coder.consts["i"]), np.int64),
         np.array(list(coder.consts["f"]), np.float64),
         coder.registers["i"],
         coder.registers["f"],
         list(coder.columns["i"]),
         list(coder.columns["f"]),
-        np.array(coder.code, np.int64).reshape(-1, 5),
-        steps,
-        np.array([1 if s.resting else 0 if s.moves else 2 for s in auto.states], np.int64),
+        np.zeros((0, 5), np.int64),
+        np.zeros((0, len(auto.alphabet.minterms), 4), np.int64),
+        np.zeros(0, np.int64),
         coder.out,
-        kinds,
-        coder.most + 1,
+        "".join(kind for _, kind, _ in flattened(auto.type)),
+        0,
+        coder,
     )
+    made.grow(auto)
+    return made

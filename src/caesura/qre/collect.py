@@ -29,11 +29,11 @@ from caesura.qre.positions import bits, positions
 from caesura.qre.query import MapCollect, Query, Split
 from caesura.qre.regex import Star
 from caesura.qre.slots import KeySlots
-from caesura.qre.stage import CHUNK, NO_FLOATS, NO_LOG, NOTHING, Array, Stage
+from caesura.qre.stage import CHUNK, NO_FLOATS, NO_LOG, NOTHING, SHALLOW, Array, Stage
 from caesura.qre.types import to_arrow
 
 MOST_RATES = 1000
-SHALLOW = 16
+FEW_SYNCS = 16
 ZERO: I64 = np.zeros(1, np.int64)
 NO_ROWS: Mask = np.zeros(1, np.bool_)
 
@@ -143,19 +143,11 @@ class CollectStage(Stage):
         self.keys = KeySlots()
         self.tumbling = bool(self.rate[0, 0] >= 0 and self.rate[self.rate[0, 0], 1] == 2)
         self._turning = _turning(self.auto, _mask(self.auto.alphabet, self.node))
-        if self._turning:
-            self.rings = self.rings[:, :, :SHALLOW].copy()
+        self.rings = self.rings[:, :, : FEW_SYNCS if self._turning else SHALLOW].copy()
 
-    def _deepen(self, syncs: int) -> None:
+    def _deepen_for(self, syncs: int, rows: int) -> None:
         """Rings that turn with synchronisation items are as deep as there have been such items."""
-        most = max((r.size for r in self.auto.rings), default=0)
-        deep = self.rings.shape[2]
-        needed = min(most, self.synced + syncs + 2)
-        if not self._turning or deep >= needed:
-            return
-        grown = np.zeros((*self.rings.shape[:2], min(most, max(needed, 2 * deep))), self.rings.dtype)
-        grown[:, :, :deep] = self.rings
-        self.rings = grown
+        self._deepen(self.synced + syncs if self._turning else self.seen + rows)
 
     def _key_types(self) -> list[tuple[str, pa.DataType]]:
         from caesura.expr import type_of
@@ -180,7 +172,7 @@ class CollectStage(Stage):
         keys = [page.column(e) for _, e in self.by]
         at = np.flatnonzero(synced)
         self._refuse_null_keys(page, keys, synced, at)
-        self._deepen(len(at))
+        self._deepen_for(len(at), batch.num_rows)
         special = self._specialised(batch.num_rows)
         if special is None:
             maps = self._slow_maps(keys, synced, self._letters(page, None), self.auto.inputs.arrays(page))
@@ -192,6 +184,7 @@ class CollectStage(Stage):
             maps = Maps(at[maps.rows], maps.starts, maps.keys, maps.values)
         self.seen += batch.num_rows
         self._count(at)
+        self._forget_states()
         return maps
 
     @property
@@ -241,8 +234,8 @@ class CollectStage(Stage):
         tick = pa.RecordBatch.from_pylist([{TICK: True}], schema)
         one = self.auto.inputs.arrays(self.reader.page(tick, ZERO), read)
         arrays = self.auto.inputs.arrays(page, read)
+        self._deepen_for(len(places), batch.num_rows)
         self.seen += batch.num_rows
-        self._deepen(len(places))
         maps = self._fast_maps(special, form, keys, Syncs(places, 0, 0, one), arrays)
         self._count(np.clip(places - 1, 0, max(0, batch.num_rows - 1)))
         return maps
@@ -303,6 +296,8 @@ class CollectStage(Stage):
                 self.meta,
                 *(out_row, out_slot, out_i, out_f, maps, NO_LOG, NO_FLOATS),
             )
+            if self.meta[5]:
+                self._expand(int(self.meta[5]) - 1)
             n, m = int(self.meta[2]), int(self.meta[3])
             outs.append(
                 (maps[:m, 0] + lo, maps[:m, 1], out_slot[:n], out_i[:, :n].copy(), out_f[:, :n].copy())

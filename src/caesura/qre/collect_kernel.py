@@ -89,7 +89,8 @@ def run_collect(
 ) -> int:
     """Feeds rows; gives the row reached, which is short of ``hi`` when answers would not fit.
 
-    ``meta`` holds (active keys, rate's state, answers, maps); ``maps`` receives (row, first answer).
+    ``meta`` holds (active keys, rate's state, answers, maps, -, 1 + a state that is not known yet);
+    ``maps`` receives (row, first answer).
     """
     nci = consts[0]
     ncf = consts[1]
@@ -97,11 +98,22 @@ def run_collect(
     nrf = rf.shape[1]
     no_args = none[0]
     no_cursor = none[1]
+    grows = consts[2] > 0
     for i in range(lo, hi):
         sync = synced[i]
         first = slots[i]
         last = first + 1
         bring = False
+        if grows:
+            for at in range(-1, meta[0] if sync else 0):
+                k = 0
+                if not sync and ri[first, 0] != SHARED:
+                    k = first
+                elif at >= 0:
+                    k = active[at]
+                if ri[k, 0] >= 0 and steps[ri[k, 0], 0, 0] == -3:
+                    meta[5] = ri[k, 0] + 1
+                    return i
         if sync:
             if meta[2] + meta[0] > len(out_row) or meta[3] >= len(maps):
                 return i

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from caesura.expr import Column
 from caesura.qre import ir
-from caesura.qre.automaton import Automaton, Move, State
+from caesura.qre.automaton import Automaton, Move
 from caesura.qre.bytecode import Tables
 from caesura.qre.generation import HEAD, MOST_BRANCHES, Form, Generated, Source, always_there
 from caesura.qre.ir import FALSE, TRUE, Term
 from caesura.qre.items import TICK
 from caesura.qre.merging import does
+from caesura.qre.states import State
 
 DONE, TAKEN, FULL = 0, 1, 2
 """Why a call ended: all read; a key's row is another's; no room for the answers."""
@@ -304,7 +305,7 @@ def generated_collect(
     auto: Automaton, t: Tables, letters: int, *, tumbling: bool, by_tick: bool
 ) -> Generated | None:
     """The specialised kernels of a map-collect; None when their source would be too long."""
-    if auto.refolds or sum(len(s.moves) for s in auto.states) > MOST_BRANCHES:
+    if auto.tabled or sum(len(s.moves) for s in auto.states) > MOST_BRANCHES:
         return None
 
     def source(form: Form) -> Source:

@@ -102,7 +102,10 @@ class MapBuilder(Builder):
             return super()._window(query)
         window = sliding(query)
         types = {"x": value_type(query.body)}
-        done, start = self.build(query.body), self._begun(query)
+        done, start = (
+            self.build(query.body),
+            self.build(query.first) if query.first is not None else Fragment(),
+        )
         (names, acc), (ahead, slid) = self.held(HANDLE), self.held(HANDLE)
         again = {
             p: self._logged(lambda env: window.insert(env["acc"], env["x"]), {"acc": acc, "x": x}, types)

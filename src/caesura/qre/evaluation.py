@@ -390,6 +390,8 @@ class Evaluator:
             return f"twin: {self.reason}"
         auto = self.stage.auto
         parts = [_many(len(auto.masks), "position"), _many(len(auto.states), "state")]
+        if auto.grows:
+            parts[1] = "states as they are needed"
         parts.append(_many(len(auto.registers), "register"))
         kind = "kernel per key" if self.stage.by else "kernel"
         maps = ", maps collected" if isinstance(self.stage, CollectStage) else ""
@@ -402,7 +404,7 @@ class Evaluator:
 
 _SAVED = (
     *("ri", "rf", "rings", "keys", "rows", "sparse", "left", "seen"),
-    *("active", "meta", "key_store", "synced", "states", "memory", "types", "named"),
+    *("active", "meta", "key_store", "synced", "states", "memory", "types", "named", "known"),
 )
 
 

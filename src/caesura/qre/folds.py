@@ -146,7 +146,17 @@ def linreg(x: str = "x", y: str = "y") -> Fold:
     }
     start = constant({"n": 0, "mx": 0.0, "my": 0.0, "sxx": 0.0, "sxy": 0.0})
     line = operation({"slope": sxy / sxx, "intercept": my - sxy / sxx * mx})
-    return Fold("linreg", start, operation(step), line)
+    total = A.field("n") + B.field("n")
+    dx, dy = (B.field(f) - A.field(f) for f in ("mx", "my"))
+    weight = B.field("n") / total
+    both = {
+        "mx": A.field("mx") + dx * weight,
+        "my": A.field("my") + dy * weight,
+        "sxx": A.field("sxx") + B.field("sxx") + dx * dx * A.field("n") * weight,
+        "sxy": A.field("sxy") + B.field("sxy") + dx * dy * A.field("n") * weight,
+    }
+    some = {name: when(total > 0, made).otherwise(0.0) for name, made in both.items()}
+    return Fold("linreg", start, operation(step), line, operation({"n": total, **some}))
 
 
 def discounted(rate: float) -> Fold:
@@ -169,17 +179,26 @@ def discounted(rate: float) -> Fold:
 def interpolated_avg(t: str = "t", v: str = "v") -> Fold:
     """The average of the piecewise-linear curve through records (time, value); of one point its value."""
     first, last, value, area = (ACC.field(f) for f in ("first", "last", "value", "area"))
+    gap, mean_ = B.field("first") - A.field("last"), (A.field("value") + B.field("opening")) / 2.0
+    both = {
+        "first": A.field("first").coalesce(B.field("first")),
+        "opening": A.field("opening").coalesce(B.field("opening")),
+        "last": B.field("last").coalesce(A.field("last")),
+        "value": B.field("value").coalesce(A.field("value")),
+        "area": A.field("area") + B.field("area") + (gap * mean_).coalesce(0.0),
+    }
     now, here = X.field(t) * 1.0, X.field(v) * 1.0
     grown = area + (now - last) * (here + value) / 2.0
     step = {
         "first": first.coalesce(now),
+        "opening": ACC.field("opening").coalesce(here),
         "last": now,
         "value": here,
         "area": when(last.is_null(), 0.0).otherwise(grown),
     }
-    start = constant({"first": None, "last": None, "value": None, "area": 0.0})
+    start = constant({"first": None, "opening": None, "last": None, "value": None, "area": 0.0})
     mean = when(last > first, area / (last - first)).otherwise(value)
-    return Fold("interpolated_avg", start, operation(step), ExprOp(mean))
+    return Fold("interpolated_avg", start, operation(step), ExprOp(mean), operation(both))
 
 
 def _unless_null(then: Expr, otherwise: Expr) -> Expr:

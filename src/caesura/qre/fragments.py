@@ -9,7 +9,7 @@ thread stands at a position. `combine` runs its parts in step: its positions are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 
 from caesura.expr import Expr
@@ -19,59 +19,14 @@ from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
 from caesura.qre.lowering import NotCompiled, Value, Word, fitted, flattened, leaves, lowered, rebuilt
 from caesura.qre.operations import Operation
+from caesura.qre.pieces import BEGIN, STORE, Assign, Fragment, Refold, Ring, Stacks
 from caesura.qre.query import Atom, Combine, Iter, Or, Query, Split, Window, key_of
 from caesura.qre.query import Value as Empty
 from caesura.qre.regex import Star
-from caesura.qre.types import INT, TEXT, UNIT, ValueType
-from caesura.qre.windows import exact
+from caesura.qre.sliding import window
+from caesura.qre.types import TEXT, UNIT, ValueType
 
-Assign = dict[str, Term]
 MOST_POSITIONS = 4000
-MOST_REFOLDED = 4096
-"""A larger window is not worked out anew for every value."""
-
-
-STORE = "ring:"
-"""The name of what a step writes into a ring, instead of a slot."""
-BEGIN = "begin:"
-"""The name of what a step says of a map inside the query: it may begin with this item."""
-
-
-@dataclass
-class Ring:
-    """A sliding window's memory: the last ``size`` values, per key; single bits where they are 0 or 1."""
-
-    name: str
-    size: int
-    bits: bool = False
-    real: bool = False
-    """Whether it holds doubles."""
-    slots: frozenset[str] = frozenset()
-    """What a thread holds while it is in the window; one thread at a time may."""
-
-
-@dataclass
-class Refold:
-    """A sliding window whose fold is worked out from all its values, for want of a way to take one out."""
-
-    size: int
-    rings: list[tuple[str, str]]
-    """Per scalar of a value the rings that hold it and whether it is there."""
-    init: list[Term]
-    step: list[Term]
-    """Per scalar of the fold, and whether it is there: over locals ``a0``, ... (the fold) and ``x0``, ..."""
-
-
-@dataclass
-class Fragment:
-    """A piece of the automaton, with nothing said about what was held before it."""
-
-    masks: dict[int, int] = field(default_factory=dict)
-    """Per position the letters it reads."""
-    first: dict[int, Assign] = field(default_factory=dict)
-    follow: dict[tuple[int, int], Assign] = field(default_factory=dict)
-    last: dict[int, Value] = field(default_factory=dict)
-    empty: Value | None = None
 
 
 class Builder:
@@ -82,10 +37,10 @@ class Builder:
         self.mask = mask
         self._slots = count()
         self._positions = count()
-        self._rings = count()
         self.kinds: dict[str, str] = {}
         self.rings: list[Ring] = []
         self.refolds: list[Refold] = []
+        self.stacks: list[Stacks] = []
         self.inits: Assign = {}
         """What a fold is before its first value, by slot, where that is known."""
 
@@ -244,122 +199,7 @@ class Builder:
         return self.keep(names, rebuilt(t, now), t)
 
     def _window(self, query: Window) -> Fragment:
-        """As an iteration; the oldest value is read from a ring and taken out of the fold again."""
-        t = self.type(query)
-        counted = query.fold.name == "count"
-        if query.fold.evict is None or not exact(t) or not (counted or self.type(query.body) == INT):
-            return self._refolded(query)
-        if query.size == 1:  # what is to be taken out would still have to be put in
-            return self._refolded(query)
-        try:
-            return self._evicting(query, t)
-        except _MayBeNull:
-            return self._refolded(query)
-
-    def _evicting(self, query: Window, t: ValueType) -> Fragment:
-        body = self.build(query.body)
-        ring = self._ring(query.size, bits=query.fold.name == "count_if")
-        names, acc = self.held(t)
-        (at, _), head = self.held(INT)
-        (much, _), held = self.held(INT)
-        assert isinstance(head, Word) and isinstance(held, Word)
-        ring.slots = frozenset([*names, at, much])
-        zero = {at: ir.const(0), much: ir.const(0)}
-        begin = {**self.keep(names, fitted(lowered(query.fold.init, {}), t), t), **zero}
-        start = self._begun(query)
-        values: dict[int, Value] = {}
-        for p, x in {**body.last, **start.last}.items():
-            values[p], (onward, more, stored) = self._slid(query, ring, acc, x, head.term, held.term)
-            put = {**self.keep(names, values[p], t), at: onward, much: more, STORE + ring.name: stored}
-            for q, first in body.first.items():
-                body.follow[p, q] = {**put, **first}
-        opening = start.first if query.first is not None else body.first
-        body.first = {q: {**begin, **first} for q, first in opening.items()}
-        body.masks |= start.masks
-        body.follow |= start.follow
-        body.last, body.empty = values, None
-        return body
-
-    def _ring(self, size: int, *, bits: bool = False, real: bool = False) -> Ring:
-        self.rings.append(Ring(f"r{next(self._rings)}", size, bits, real))
-        return self.rings[-1]
-
-    def _refolded(self, query: Window) -> Fragment:
-        """The values lie in rings; the fold is worked out anew whenever one has come."""
-        if query.size > MOST_REFOLDED:
-            raise NotCompiled(f"a sliding window of {query.size} by '{query.fold}', nested in a pattern,")
-        body, start = self.build(query.body), self._begun(query)
-        (at, _), head = self.held(INT)
-        (much, _), held = self.held(INT)
-        assert isinstance(head, Word) and isinstance(held, Word)
-        kinds = [kind for _, kind, _ in flattened(value_type(query.body))]
-        rings = [(self._ring(query.size, real=kind == "f"), self._ring(query.size)) for kind in kinds]
-        number = self._refold(query, [(a.name, b.name) for a, b in rings])
-        for one in (r for pair in rings for r in pair):
-            one.slots = frozenset([at, much])
-        values: dict[int, Value] = {}
-        stored: dict[int, Assign] = {}
-        onward, more = _turned(head.term, held.term, query.size)
-        for p, x in {**body.last, **start.last}.items():
-            scalars = leaves(fitted(x, value_type(query.body)))
-            args = (head.term, held.term, *(t for w in scalars for t in (w.term, w.there)))
-            values[p] = self._result(query, number, args)
-            stored[p] = _stores(rings, scalars, head.term)
-            for q, first in body.first.items():
-                body.follow[p, q] = {at: onward, much: more, **first}
-        zero = {at: ir.const(0), much: ir.const(0)}
-        opening = start.first if query.first is not None else body.first
-        body.first = {q: {**zero, **first} for q, first in opening.items()}
-        body.masks |= start.masks
-        body.follow |= start.follow
-        for q, put in body.first.items():
-            put |= _moved_into(put, stored.get(q, {}))
-        for (_, q), put in body.follow.items():
-            put |= _moved_into(put, stored.get(q, {}))
-        body.last, body.empty = values, None
-        return body
-
-    def _refold(self, query: Window, rings: list[tuple[str, str]]) -> int:
-        """Writes down how the fold is worked out; gives its number."""
-        t, x = value_type(query), value_type(query.body)
-        init = leaves(fitted(lowered(query.fold.init, {}), t))
-        env = {"acc": _local("a", t), "x": _local("x", x)}
-        step = leaves(fitted(lowered(query.fold.step, env), t))
-        flat = [[w for one in words for w in (one.term, one.there)] for words in (init, step)]
-        self.refolds.append(Refold(query.size, rings, *flat))
-        return len(self.refolds) - 1
-
-    def _result(self, query: Window, number: int, args: tuple[Term, ...]) -> Value:
-        t = value_type(query)
-        words = [
-            Word(Term("refold", kind, args, (number, 2 * j)), Term("refold", "i", args, (number, 2 * j + 1)))
-            for j, (_, kind, _) in enumerate(flattened(t))
-        ]
-        return rebuilt(t, words)
-
-    def _begun(self, query: Window) -> Fragment:
-        return Fragment() if query.first is None else self.build(query.first)
-
-    def _slid(
-        self, query: Window, ring: Ring, acc: Value, x: Value, head: Term, held: Term
-    ) -> tuple[Value, tuple[Term, Term, Term]]:
-        """The fold after a value, and (new head, new count, what to store)."""
-        x = Word(ir.const(0)) if query.fold.name == "count" else x
-        assert isinstance(x, Word) and query.fold.evict is not None
-        if x.there != ir.TRUE:
-            if query.fold.name not in ("sum", "count", "count_if"):
-                self.rings.pop()
-                raise _MayBeNull
-            x = Word(ir.select(x.there, x.term, ir.const(0)))
-        full = ir.eq(held, ir.const(query.size))
-        t = self.type(query)
-        after = fitted(lowered(query.fold.step, {"acc": acc, "x": x}), t)
-        oldest = Word(Term("ring", "i", (head,), ring.name))
-        less = fitted(lowered(query.fold.evict, {"acc": after, "x": oldest}), t)
-        pairs = zip(leaves(after), leaves(less), strict=True)
-        value = rebuilt(t, [Word(ir.select(full, b.term, a.term), a.there) for a, b in pairs])
-        onward, count_ = _turned(head, held, query.size)
-        return value, (onward, count_, Term("store", "i", (head, x.term), ring.name))
+        return window(self, query)
 
     def _or(self, query: Or) -> Fragment:
         t = self.type(query)
@@ -422,43 +262,6 @@ class Builder:
         return out, both_last
 
 
-class _MayBeNull(Exception):  # noqa: N818 - a verdict
-    """The window's values cannot be taken out of the fold, since nulls are not in it."""
-
-
-def _turned(head: Term, held: Term, size: int) -> tuple[Term, Term]:
-    """Where a ring goes on, and how much it then holds."""
-    onward = ir.select(ir.eq(head, ir.const(size - 1)), ir.const(0), ir.add(head, ir.const(1)))
-    return onward, ir.select(ir.eq(held, ir.const(size)), ir.const(size), ir.add(held, ir.const(1)))
-
-
-def _moved_into(put: Assign, more: Assign) -> Assign:
-    """Assignments over the slots that a move is about to fill, made by the move itself."""
-    return {s: ir.substitute(t, lambda x: put.get(x.payload)) for s, t in more.items()}
-
-
-def _stores(rings: list[tuple[Ring, Ring]], scalars: list[Word], head: Term) -> Assign:
-    """A value into the rings; until the next one begins, a longer one may take its place."""
-    out: Assign = {}
-    for (one, flag), w in zip(rings, scalars, strict=True):
-        out[STORE + one.name] = Term("store", w.term.kind, (head, w.term), one.name)
-        out[STORE + flag.name] = Term("store", "i", (head, w.there), flag.name)
-    return out
-
-
-def _local(name: str, t: ValueType) -> Value:
-    """A value whose scalars are locals of a loop."""
-    words = [
-        Word(
-            Term("local", kind, payload=f"{name}{2 * j}"),
-            Term("local", "i", payload=f"{name}{2 * j + 1}"),
-            leaf == TEXT,
-        )
-        for j, (_, kind, leaf) in enumerate(flattened(t))
-    ]
-    return rebuilt(t, words)
-
-
 def _is_iter1(query: Split) -> bool:
     """split(iter(f, init, op), f, op): an iteration that is not empty."""
     match query.parts:
@@ -488,4 +291,4 @@ def _followers(f: Fragment) -> dict[int, list[tuple[int, Assign]]]:
     return out
 
 
-__all__ = ["BEGIN", "STORE", "Assign", "Builder", "Fragment", "Refold", "Ring"]
+__all__ = ["BEGIN", "STORE", "Assign", "Builder", "Fragment", "Refold", "Ring", "Stacks"]

@@ -16,12 +16,13 @@ from caesura.expr import Column
 from caesura.kernels import interpreted
 from caesura.kernels.written import run_of
 from caesura.qre import ir
-from caesura.qre.automaton import Automaton, Move, State
+from caesura.qre.automaton import Automaton, Move
 from caesura.qre.bytecode import Tables
 from caesura.qre.columns import PageColumns
 from caesura.qre.fragments import STORE
 from caesura.qre.ir import TRUE, Term
 from caesura.qre.lowering import flattened
+from caesura.qre.states import State
 
 MOST_BRANCHES = 4000
 Array = np.ndarray[Any, Any]
@@ -428,7 +429,7 @@ def generated(
 ) -> Generated | None:
     """The specialised kernels of an automaton; None when their source would be too long, or has loops."""
     branches = sum(len(s.moves) for s in auto.states)
-    if branches > MOST_BRANCHES or auto.refolds:
+    if branches > MOST_BRANCHES or auto.tabled:
         return None
 
     def source(form: Form) -> Source:

@@ -15,7 +15,7 @@ from caesura.qre.automaton import Automaton, automaton
 from caesura.qre.collect import CollectStage, Maps
 from caesura.qre.collect_kernel import DEAD, SHARED
 from caesura.qre.deferral import MapBuilder, has_maps
-from caesura.qre.grouped_kernel import COPY, FRESH, KEYED, run_grouped
+from caesura.qre.grouped_kernel import COPY, FRESH, KEYED, UNSEEN, run_grouped
 from caesura.qre.inside import Events, Inside, Page
 from caesura.qre.lowering import HANDLE
 from caesura.qre.query import MapCollect, Query
@@ -29,7 +29,20 @@ MANY = 1024
 Read = tuple[Array, Array, Array, Array, I64]
 """Of a page's items: letters, which are synchronisation items, columns, and how many constants there are."""
 NONE_TOLD: I64 = np.zeros((0, 4), np.int64)
-SAVED = ("ri", "rf", "rings", "keys", "key_store", "synced", "base", "head", "onward", "much")
+SAVED = (
+    "ri",
+    "rf",
+    "rings",
+    "keys",
+    "key_store",
+    "seen",
+    "synced",
+    "known",
+    "base",
+    "head",
+    "onward",
+    "much",
+)
 
 
 class GroupedMap(CollectStage):
@@ -45,15 +58,25 @@ class GroupedMap(CollectStage):
         self.head: I64 = np.full(1, -1, np.int64)
         self.much: I64 = np.zeros(1, np.int64)
         self.onward: I64 = np.zeros(64, np.int64)
-        states = [s.positions for s in self.auto.states]
-        self.void = states.index(frozenset()) if frozenset() in states else len(states)
-        self.restart: I64 = np.array([s.restart for s in self.auto.states], np.int64)
+        self._look_up()
         self.inside: Inside | None = None
         if self.built is not None:
             children = [GroupedMap(inner, several=True) for inner in self.built.maps]
-            self.inside = Inside(self.built, self.auto, self.tables, children, self.arrow)
+            self.inside = Inside(self.built, self.auto, lambda: self.tables, children, self.arrow)
         if several:
             self.key_store = ColumnStore(pa.schema([pa.field(GROUP, pa.int64()), *self.key_store.schema]))
+
+    def _look_up(self) -> None:
+        """What is known of the states: which has no threads, and which each is when one begins."""
+        states = self.auto.states
+        numbers = self.auto.making.numbers
+        self.void = numbers.get(frozenset(), len(states) if not self.auto.grows else -2)
+        self.restart: I64 = np.array([s.restart for s in states], np.int64)
+        self.__dict__.pop("_needs", None)
+
+    def _expand(self, state: int) -> None:
+        super()._expand(state)
+        self._look_up()
 
     def _automaton(self, body: Query) -> Automaton:
         if not has_maps(body):
@@ -73,8 +96,9 @@ class GroupedMap(CollectStage):
         free = synced if page.seen is None else synced | ~page.seen
         self._refuse_null_keys(columns, keys, free, np.flatnonzero(free))
         syncs = int(synced.sum())
-        self._deepen(syncs)
+        self._deepen_for(syncs, len(events.kinds))
         self.synced += syncs
+        self.seen += len(events.kinds)
         sources = events.states[events.kinds == COPY]
         self._groups(int(np.append(sources, events.groups).max()) + 1)
         slots = self._numbers(keys, synced, events)
@@ -87,6 +111,7 @@ class GroupedMap(CollectStage):
                 self._join()
         made = _as_dicts(found, None if self.inside is None else self.inside.values, self.several)
         self._tidy_up()
+        self._forget_states()
         return made
 
     # Rows of registers.
@@ -140,7 +165,9 @@ class GroupedMap(CollectStage):
             at, made, tale = self._call(at, events, slots, starts, wants, read, sum(map(len, told)))
             outs.append(made)
             told.append(tale)
-            if self.meta[3] == KEYED:
+            if self.meta[3] == UNSEEN:
+                self._expand(int(self.meta[4]))
+            elif self.meta[3] == KEYED:
                 told.append(self._copied(int(slots[at]), int(events.groups[at])))
                 at += 1
         return self._maps(outs), np.concatenate(told)

@@ -20,8 +20,8 @@ from caesura.qre.table_kernel import fill, interpret
 Array = Any
 ITEM, FRESH, COPY, DROP, SKIP = 0, 1, 2, 3, 4
 """What may happen to a group; what is to be skipped does not concern it."""
-DONE, NARROW, KEYED = 0, 1, 2
-"""Why a call ended: all read; no room; a group is to be copied that has keys of its own."""
+DONE, NARROW, KEYED, UNSEEN = 0, 1, 2, 3
+"""Why a call ended: all read; no room; a group with keys of its own is to be copied; a state is not known."""
 
 
 @small_kernel
@@ -90,14 +90,16 @@ def run_grouped(
 ) -> int:
     """Feeds events; gives the one reached. ``slots`` are keys' numbers, or the group that is copied.
 
-    ``meta`` holds (answers, maps, told, why it ended); ``maps`` receives (event, first answer). ``void`` is
-    the state without threads. A group's keys are a list: ``head``, then ``onward``; ``much`` is its length.
+    ``meta`` holds (answers, maps, told, why it ended, the state that is not known); ``maps`` receives
+    (event, first answer). ``void`` is the state without threads. A group's keys are a list: ``head``, then
+    ``onward``; ``much`` is its length.
     """
     nci = consts[0]
     ncf = consts[1]
     nri = ri.shape[1] - 1
     nrf = rf.shape[1]
     deep = len(told) > 0
+    grows = consts[2] > 0
     meta[3] = DONE
     for e in range(lo, hi):
         kind = kinds[e]
@@ -135,6 +137,26 @@ def run_grouped(
                 meta[3] = KEYED
                 return e
             continue
+        if grows:
+            n = head[g]
+            k = g
+            if not synced[i] and not starts[e]:
+                n = -1
+            while True:
+                if ri[k, 0] >= 0 and steps[ri[k, 0], 0, 0] == -3:
+                    meta[3] = UNSEEN
+                    meta[4] = ri[k, 0]
+                    return e
+                if n < 0:
+                    break
+                k = base + n
+                n = onward[n]
+            if not synced[i]:
+                k = base + slots[e]
+                if ri[k, 0] >= 0 and steps[ri[k, 0], 0, 0] == -3:
+                    meta[3] = UNSEEN
+                    meta[4] = ri[k, 0]
+                    return e
         if starts[e]:
             ri[g, 0] = 0 if ri[g, 0] < 0 else restart[ri[g, 0]]
             n = head[g]
@@ -232,4 +254,4 @@ def run_grouped(
     return hi
 
 
-__all__ = ["COPY", "DONE", "DROP", "FRESH", "ITEM", "KEYED", "NARROW", "SKIP", "run_grouped"]
+__all__ = ["COPY", "DONE", "DROP", "FRESH", "ITEM", "KEYED", "NARROW", "SKIP", "UNSEEN", "run_grouped"]

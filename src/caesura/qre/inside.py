@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.automaton import Automaton
-from caesura.qre.bytecode import CODE, Tables
+from caesura.qre.bytecode import CODE, UNKNOWN, Tables
 from caesura.qre.deferral import Later, MapBuilder
 from caesura.qre.fragments import BEGIN
 from caesura.qre.lowering import flattened
@@ -59,25 +59,25 @@ class Inside:
     """Log, values and maps of one automaton."""
 
     def __init__(
-        self, built: MapBuilder, auto: Automaton, tables: Tables, children: Sequence[Child], unpack: Unpack
+        self,
+        built: MapBuilder,
+        auto: Automaton,
+        tables: Callable[[], Tables],
+        children: Sequence[Child],
+        unpack: Unpack,
     ) -> None:
         self.built, self.children, self.unpack = built, children, unpack
-        self.begins: Array = np.zeros((len(auto.states) + 1, len(built.maps)), np.bool_)
-        for number, state in enumerate(auto.states):
-            for _, moves in state.moves.values():
-                for name in (s for m in moves for s in m.put if s.startswith(BEGIN)):
-                    self.begins[number, int(name.removeprefix(BEGIN))] = True
+        self.auto, self.tables = auto, tables
         self.values: list[Any] = list(built.constants)
         self.columns = [
-            1 + j for j, n in enumerate(tables.registers_i) if n.split("@")[0] in self.built.numbers
+            1 + j for j, n in enumerate(tables().registers_i) if n.split("@")[0] in self.built.numbers
         ]
         """The registers that hold numbers of values."""
-        self._most = _most(tables.code, tables.steps)
         self._logs: list[tuple[Array, Array, Array, Array, int]] = []
 
     def log(self, steps: int, first: int) -> tuple[Array, Array, Array, Array]:
         """Room to log what so many steps make; their events are counted from ``first``."""
-        made, args = self._most
+        made, args = _most(self.tables())
         log = np.zeros((steps * made + 1, 3), np.int64)
         whole, real = np.zeros(steps * args + 1, np.int64), np.zeros(steps * args + 1)
         known = len(self.values) + sum(int(page[3][0]) for page in self._logs)
@@ -87,13 +87,13 @@ class Inside:
 
     def work_out(self, page: Page, events: Events) -> None:
         """Every logged value, once all items of a page have been read."""
-        maps = []
+        maps, begins = [], _begins(self.auto, len(self.children))
         for number, child in enumerate(self.children):
             wants = np.zeros(len(events.kinds), np.bool_)
             for log, _, _, cursor, first in self._logs:
                 some = log[: cursor[0]]
                 wants[some[some[:, 0] == -1 - number, 1] + first] = True
-            starts = (events.kinds <= 1) & self.begins[events.states * (events.kinds <= 1), number]
+            starts = (events.kinds <= 1) & begins[events.states * (events.kinds <= 1), number]
             maps.append(child.maps(page, events, starts, wants))
         for log, whole, real, cursor, first in self._logs:
             self._each(log[: cursor[0]], whole, real, [(m, first) for m in maps])
@@ -171,11 +171,21 @@ class Inside:
         return len(pickle.dumps(self.values))
 
 
-def _most(code: I64, steps: I64) -> tuple[int, int]:
+def _begins(auto: Automaton, maps: int) -> Array:
+    """Per state which maps may begin with its next item."""
+    out = np.zeros((len(auto.states) + 1, maps), np.bool_)
+    for number, state in enumerate(auto.states):
+        for _, moves in state.ahead.values():
+            for name in (s for m in moves for s in m.put if s.startswith(BEGIN)):
+                out[number, int(name.removeprefix(BEGIN))] = True
+    return out
+
+
+def _most(tables: Tables) -> tuple[int, int]:
     """The most values, and arguments, that one item may log."""
-    made = args = 0
-    for _, begin, end, _ in steps.reshape(-1, 4).tolist():
-        ops = code[begin:end, 0] if end > begin else code[:0, 0]
-        made = max(made, int((ops == CODE["make"]).sum()))
-        args = max(args, int(((ops == CODE["push_i"]) | (ops == CODE["push_f"])).sum()))
-    return made, args
+    ops = tables.code[:, 0]
+    pushes = (ops == CODE["push_i"]) | (ops == CODE["push_f"])
+    made, args = (np.append(0, np.cumsum(some)) for some in (ops == CODE["make"], pushes))
+    steps = tables.steps.reshape(-1, 4)
+    steps = steps[steps[:, 0] != UNKNOWN]
+    return tuple(int((c[steps[:, 2]] - c[steps[:, 1]]).max(initial=0)) for c in (made, args))  # type: ignore[return-value]

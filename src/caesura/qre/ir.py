@@ -212,7 +212,7 @@ def substitute(t: Term, given: Callable[[Term], Term | None]) -> Term:
     args = [substitute(a, given) for a in t.args]
     if all(a is b for a, b in zip(args, t.args, strict=True)):
         return t
-    if t.op in ("ring", "store", "defer", "refold"):
+    if t.op in ("ring", "store", "turn", "defer", "refold"):
         return Term(t.op, t.kind, tuple(args), t.payload)
     make = _REBUILD.get(t.op)
     return make(*args) if make is not None else unary(t.op, *args)

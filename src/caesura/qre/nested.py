@@ -40,7 +40,7 @@ class NestedStage(Stage):
     def __init__(self, query: Query) -> None:
         super().__init__(query, kernel="table")
         children = [GroupedMap(node, several=bool(self.by)) for node in self.built.maps]
-        self.inside = Inside(self.built, self.auto, self.tables, children, self.arrow)
+        self.inside = Inside(self.built, self.auto, lambda: self.tables, children, self.arrow)
         self._traces: list[I64] = []
         self._whose: list[I64] = []
 
@@ -54,6 +54,9 @@ class NestedStage(Stage):
         trace = np.zeros(size, np.int64)
         self._traces.append(trace)
         return *self.inside.log(size, lo), trace
+
+    def _read(self, rows: int) -> None:
+        self._traces[-1] = self._traces[-1][:rows]
 
     def _slots(self, keys: list[pa.Array], lo: int, hi: int) -> I64:
         slots = super()._slots(keys, lo, hi)

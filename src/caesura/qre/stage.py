@@ -21,7 +21,6 @@ from caesura.qre.bytecode import Tables, tables
 from caesura.qre.columns import PageColumns, Reader, null_key
 from caesura.qre.generation import Form, Generated, generated
 from caesura.qre.letters import Refinement
-from caesura.qre.lowering import NotCompiled
 from caesura.qre.query import Partition, Query
 from caesura.qre.rows import LEAST, SPARSE, in_use, lay_out, move_rows, moved, size_for, unclaimed
 from caesura.qre.slots import KeySlots
@@ -30,6 +29,9 @@ from caesura.qre.types import Record, Scalar, ValueType, to_arrow
 
 CHUNK = 32_768
 HOT = 1_000_000
+MOST_KNOWN = 10_000
+SHALLOW = 4096
+"""Where every key has a ring, it is so deep at first, and deeper only as items come."""
 Array = np.ndarray[Any, Any]
 NOTHING: I64 = np.zeros(0, np.int64)
 NO_LOG: I64 = np.zeros((2, 4), np.int64)
@@ -90,8 +92,6 @@ class Stage:
         only = query.only if isinstance(query, Partition) else None
         self.once = int(not query.again) if isinstance(query, Partition) else 2
         self._only = None if only is None else self.auto.inputs.truth(only)
-        if not self.auto.states:
-            raise NotCompiled("a pattern whose threads stand in too many different ways")
         self.tables: Tables = tables(self.auto)
         self.reader = Reader(query.items)
         letters = self.auto.alphabet
@@ -106,8 +106,8 @@ class Stage:
         self._open = 0
         self.left = 0
         """How many items led out of the language."""
-        self.work: I64 = np.zeros(1, np.int64)
-        """The most instructions that the table-driven kernel ran for one item."""
+        self.work: I64 = np.zeros(2, np.int64)
+        """The most instructions that the table-driven kernel ran for one item, and the row it reached."""
         self.gone: I64 = NOTHING
         """The rows of the last page at which they did."""
         self.rows: I64 | None = None
@@ -119,13 +119,49 @@ class Stage:
         self.rf: Array = np.zeros((0, 0), np.float64)
         self.rings: Array = np.zeros((0, 0, 0), np.int64)
         self._reserve(1)
+        self._scratch()
+
+    def _automaton(self, body: Query) -> Automaton:
+        return automaton(body)[0]
+
+    def _scratch(self) -> None:
+        """Places for what a step works out, behind the constants."""
         self.si = np.zeros(self.tables.scratch + 2, np.int64)
         self.sf = np.zeros(self.tables.scratch + 2, np.float64)
         self.si[: len(self.tables.consts_i)] = self.tables.consts_i
         self.sf[: len(self.tables.consts_f)] = self.tables.consts_f
 
-    def _automaton(self, body: Query) -> Automaton:
-        return automaton(body)[0]
+    # States that are made as they are needed.
+
+    def _expand(self, state: int) -> None:
+        """Makes a state known to the kernel."""
+        self.auto.making.expand(state)
+        self.tables.grow(self.auto)
+        self._scratch()
+
+    @property
+    def known(self) -> list[list[int]] | None:
+        """The states by number, where numbers depend on the stream."""
+        return [sorted(s.positions) for s in self.auto.states] if self.auto.grows else None
+
+    @known.setter
+    def known(self, states: list[list[int]] | None) -> None:
+        if states is not None:
+            self.auto.making.begin([frozenset(s) for s in states])
+            self.tables = tables(self.auto)
+            self._expand(0)
+
+    def _forget_states(self) -> None:
+        """Numbers anew the states that keys are in, once there are very many."""
+        if not self.auto.grows or len(self.auto.states) <= MOST_KNOWN:
+            return
+        states = self.auto.states
+        used = np.unique(np.append([0, 1], self.ri[:, 0]))
+        used = used[used >= 0]
+        again = [sorted(states[number].positions) for number in used.tolist()]
+        live = self.ri[:, 0] >= 0
+        self.ri[live, 0] = np.searchsorted(used, self.ri[live, 0])
+        self.known = again
 
     def _reserve(self, rows: int) -> None:
         """Registers for this many keys, kept as they are; new keys stand at the start."""
@@ -137,13 +173,27 @@ class Stage:
         ri = np.zeros((size, 1 + len(t.registers_i)), np.int64)
         rf = np.zeros((size, len(t.registers_f)), np.float64)
         rings = self.auto.rings
-        deep = self.rings.shape[2] if old else max((r.size for r in rings), default=0)
+        deep = self.rings.shape[2] if old else min(self.deepest, SHALLOW if self.by else self.deepest)
         shape = (len(rings), size if rings else 0, deep)
         held = np.zeros(shape, np.uint8 if rings and all(r.bits for r in rings) else np.int64)
         if old:
             ri[:old], rf[:old] = self.ri, self.rf
             held[:, : self.rings.shape[1]] = self.rings
         self.ri, self.rf, self.rings = ri, rf, held
+
+    @property
+    def deepest(self) -> int:
+        """The size of the largest window."""
+        return max((r.size for r in self.auto.rings), default=0)
+
+    def _deepen(self, items: int) -> None:
+        """Makes rings as deep as so many items need that may be in a window."""
+        deep, needed = self.rings.shape[2], min(self.deepest, items + 2)
+        if deep >= needed:
+            return
+        grown = np.zeros((*self.rings.shape[:2], min(self.deepest, max(needed, 2 * deep))), self.rings.dtype)
+        grown[:, :, :deep] = self.rings
+        self.rings = grown
 
     def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answers:
         """Feeds a page in order."""
@@ -154,6 +204,7 @@ class Stage:
         self._refuse_null_keys(page, keys, seen)
         self.types = [key.type for key in keys]
         keys = packed(keys)
+        self._deepen(self.seen + rows)
         special = self._specialised(rows)
         self.gone = NOTHING
         if special is not None:
@@ -164,6 +215,7 @@ class Stage:
             answers = self._slow(keys, self._letters(page, seen()), self.auto.inputs.arrays(page), rows)
         self.seen += rows
         self.left += len(self.gone)
+        self._forget_states()
         return answers
 
     def _slow(self, keys: list[pa.Array], letters: I64, arrays: list[Array], rows: int) -> Answers:
@@ -171,7 +223,13 @@ class Stage:
         outs = []
         for lo in range(0, rows, CHUNK):
             hi = min(rows, lo + CHUNK)
-            outs.append(self._interpreted(self._slots(keys, lo, hi), letters, arrays, lo, hi))
+            slots, at = self._slots(keys, lo, hi), lo
+            while at < hi:
+                out, reached = self._interpreted(slots[at - lo :], letters, arrays, at, hi)
+                outs.append(out)
+                if reached < hi:
+                    self._expand(int(self.ri[slots[reached - lo], 0]))
+                at = reached
             self._tidy()
         return self._answers(outs)
 
@@ -366,7 +424,7 @@ class Stage:
 
     def _interpreted(
         self, slots: I64, letters: I64, arrays: list[Array], lo: int, hi: int
-    ) -> tuple[I64, Array, Array]:
+    ) -> tuple[tuple[I64, Array, Array], int]:
         t = self.tables
         size = hi - lo
         whole, real, consts = self.gathered(arrays, lo, hi)
@@ -400,7 +458,11 @@ class Stage:
             *self._log(size, lo),
         )
         self.gone = np.append(self.gone, left[1 : left[0] + 1] + lo)
-        return out_row[:n] + lo, out_i[:, :n].copy(), out_f[:, :n].copy()
+        self._read(int(self.work[1]))
+        return (out_row[:n] + lo, out_i[:, :n].copy(), out_f[:, :n].copy()), lo + int(self.work[1])
+
+    def _read(self, rows: int) -> None:
+        """So many rows of the last piece were read."""
 
     def _log(self, size: int, lo: int) -> tuple[Array, ...]:
         """Where the kernel writes what is worked out later, and the states that it passes: nowhere."""
@@ -414,7 +476,7 @@ class Stage:
         for into, names in ((whole, t.columns_i), (real, t.columns_f)):
             for j, number in enumerate(names):
                 into[j] = arrays[number][lo:hi]
-        return whole, real, np.array([len(t.consts_i), len(t.consts_f)], np.int64)
+        return whole, real, np.array([len(t.consts_i), len(t.consts_f), int(self.auto.grows)], np.int64)
 
     def _tidy(self) -> None:
         """Gives back the rows of keys that stand at the start, once they are the most."""

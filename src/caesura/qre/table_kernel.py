@@ -126,6 +126,9 @@ def interpret(
             sf[to] = real[c, k, si[a]]
         elif op == 35:
             real[c, k, si[to]] = sf[a]
+        elif op == 38:
+            for j in range(rings.shape[2]):
+                rings[to, k, j] = rings[a, k, j]
         elif op == 36 or si[a] == 0:
             at = to - 1
         at += 1
@@ -175,7 +178,8 @@ def run_tables(
     A key that can never match again begins anew (`once` 0) or stays closed (`once` 1; 2 for a stream
     without keys, which has left the language only when another item comes); `left`
     receives the items that led out of the language: how many, then their rows; `work` the most
-    instructions that one item took; `trace`, unless it is empty, the state before each item.
+    instructions that one item took, and the row reached: short of the last if its state is not known yet;
+    `trace`, unless it is empty, the state before each item.
     """
     n = 0
     nci = consts[0]
@@ -191,6 +195,9 @@ def run_tables(
         if state < 0 or letter < 0:
             continue
         after = steps[state, letter, 0]
+        if after == -3:
+            work[1] = i
+            return n
         if after < 0:
             left[0] += 1
             left[left[0]] = i
@@ -217,4 +224,5 @@ def run_tables(
             ri[k, 0] = 0
         elif resting[after] == 2 and once == 1:
             ri[k, 0] = -1
+    work[1] = size
     return n
