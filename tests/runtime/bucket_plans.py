@@ -205,7 +205,51 @@ def collected(a: Stream, shape: str, *, ticks: bool = False, of_maps: Any = None
     return Stream(qre.over(known, query, **more))
 
 
+def piped(a: Stream, then: str = "all", **more: Any) -> Stream:
+    """Per key what came up to a high row; then the average of that, of all keys or of some."""
+    known = a.select(id=col("id").coalesce(-1), v=col("v"))
+    of, high = qre.items(known.schema), HIGH.coalesce(False)
+    low, end = qre.atom(~high, 1, items=of), qre.atom(high, {"id": col("id"), "v": col("v")}, items=of)
+    fields = {"n": col("_0"), "odd": col("_1").field("id") % 2, "v": col("_1").field("v")}
+    run = qre.partition(qre.split(qre.iter(low, qre.sum()), end, op=fields), by={"_id": "id"})
+    last = qre.custom(0.0, col("acc") * 0.5 + col("x"))
+    rest = qre.iter1(qre.atom(op=col("n") + col("v")), last)
+    if then != "all":
+        rest = qre.partition(rest, by="odd")
+    query = run >> rest
+    if then == "three":
+        query = query >> qre.iter1(qre.atom(op=col("value")), qre.max())
+    return Stream(qre.over(known, query, **more))
+
+
+def maps_of_maps(a: Stream, **more: Any) -> Stream:
+    """Per key how many different v came before each high row, once one of them was low."""
+    known = a.select(id=col("id").coalesce(-1), v=col("v"))
+    of, high = qre.items(known.schema), HIGH
+    other = qre.match(~high.coalesce(False), items=of)
+    one = qre.split(
+        qre.match(qre.plus(~high.coalesce(False)), items=of), qre.match(high, items=of), op={"n": lit(1)}
+    )
+    inner = qre.map_collect(high, {"w": col("v").coalesce(0.0)}, one, every=qre.letter(high))
+    body = qre.split(other, qre.apply(inner, qre.rel().count()), op=col("_1"))
+    return Stream(
+        qre.over(known, qre.iter_last(qre.map_collect(high, "id", body, every=qre.letter(high))), **more)
+    )
+
+
 PLANS |= {
+    "maps of maps at events": lambda a, b: maps_of_maps(a),
+    "maps that go on at ticks": lambda a, b: collected(a, "all", ticks=True),
+    "maps at every other tick": lambda a, b: collected(a, "pairs", ticks=True, kernel="generated"),
+    "the best of maps that go on at ticks": lambda a, b: collected(
+        a, "all", ticks=True, of_maps=qre.rel().best(), order_by="v"
+    ),
+    "how many are in maps at every other tick": lambda a, b: collected(
+        a, "pairs", ticks=True, of_maps=qre.rel().count()
+    ),
+    "a pipe from keys to all": lambda a, b: piped(a),
+    "a pipe from keys to keys": lambda a, b: piped(a, "some", order_by="v"),
+    "a pipe of three, until the next": lambda a, b: piped(a, "three", lives="until_next"),
     "maps at events": lambda a, b: collected(a, "all"),
     "maps at events, anew": lambda a, b: collected(a, "each"),
     "maps at every other event": lambda a, b: collected(a, "pairs"),

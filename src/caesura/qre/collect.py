@@ -63,10 +63,14 @@ def core(query: Query) -> tuple[MapCollect, bool] | None:
     return None
 
 
+def by_tick(node: MapCollect) -> bool:
+    """Whether ticks are the synchronisation items."""
+    return isinstance(node.sync, Column) and node.sync.name == TICK
+
+
 def anew_at_every_tick(node: MapCollect, again: bool) -> bool:
     """Whether every tick brings a map and nothing of what was before it counts behind it."""
-    by_tick = isinstance(node.sync, Column) and node.sync.name == TICK
-    if not again or not by_tick or node.items is None:
+    if not again or not by_tick(node) or node.items is None:
         return False
     rate = _rate(node, again)
     return bool(rate[0, 0] >= 0 and rate[rate[0, 0], 1] == 2)
@@ -215,7 +219,7 @@ class CollectStage(Stage):
         return self._by_tick() and self._specialised(rows) is not None
 
     def _by_tick(self) -> bool:
-        return isinstance(self.node.sync, Column) and self.node.sync.name == TICK
+        return by_tick(self.node)
 
     def collect_ticked(self, batch: pa.RecordBatch, le: I64, places: I64) -> Maps:
         """Feeds a page of events, with ticks before the rows at ``places``; maps are numbered by tick."""

@@ -114,7 +114,7 @@ class Evaluator:
     ) -> tuple[I64, pa.RecordBatch]:
         """(row of the page, output row) for every answer, in order; a map is as many rows as it has keys."""
         if self.first is not None and self.second is not None:
-            rows, items = self.first._values(batch, le, re)
+            rows, items = self.first.items(batch, le, re)
             self.gone = self.first.gone
             if len(rows) == 0:
                 return rows, empty_page(self.schema).payload
@@ -159,7 +159,7 @@ class Evaluator:
     def values(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
         """The value at each item, or UNDEFINED; for people and tests."""
         if self.first is not None and self.second is not None:
-            rows, items = self.first._values(batch, le, re)
+            rows, items = self.first.items(batch, le, re)
             return _spread(rows, self.second.values(items), batch.num_rows)
         if isinstance(self.stage, CollectStage):
             maps = self.stage.collect(batch, le, re)
@@ -185,7 +185,9 @@ class Evaluator:
         self.gone = np.array(self.twin.gone, np.int64)
         return values
 
-    def _values(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> tuple[I64, pa.RecordBatch]:
+    def items(
+        self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None = None
+    ) -> tuple[I64, pa.RecordBatch]:
         """The answers as items of the next query: (row, item)."""
         if isinstance(self.query, Partition) and type(self.stage) is Stage:
             answers = self.stage.run(batch, le, re)

@@ -109,10 +109,11 @@ class Over(Node):
         return Pattern.of({named[column]: values for column, values in pattern.items()})
 
     def combined(self) -> Node | None:
-        """Where synchronisation items are events: a part of every map in every bucket, by key."""
+        """A part of every map in every bucket, by key; or the first of a pipe, by its keys."""
+        from caesura.qre.piped import in_buckets
         from caesura.qre.synchronised import spread
 
-        return spread(self)
+        return in_buckets(self) if isinstance(self.query, Pipe) else spread(self)
 
     def operator(self) -> Operator:
         from caesura.qre.operator import QueryOperator

@@ -139,12 +139,16 @@ class QueryOperator(Operator):
             return []
         self._changed = True
         times, answers, numbers = self.evaluator.timed(batch, le, ticks)
-        if len(self.evaluator.gone):
-            self.notes.add(take_rows(batch, self.evaluator.gone), le[self.evaluator.gone])
+        self._tell(batch, le)
         self._note()
         if self.node.lives == "point":
             return [Page(times, times + 1, answers)] if len(times) else []
         return self._until_next(numbers(), times, answers)
+
+    def _tell(self, batch: pa.RecordBatch, le: I64) -> None:
+        """Notes the items at which the stream, or a key's, left the language."""
+        if len(self.evaluator.gone):
+            self.notes.add(take_rows(batch, self.evaluator.gone), le[self.evaluator.gone])
 
     def _ready(self, bound: int) -> list[tuple[pa.RecordBatch, I64]]:
         """The events before the bound in canonical order, as one run or several."""
@@ -278,14 +282,14 @@ class QueryOperator(Operator):
         return self.notes.table.drain()
 
     def meta(self) -> dict[str, Any]:
-        ticks = None if self.weaver is None else (self.weaver.next, self.weaver.end)
+        ticks = None if self.weaver is None else self.weaver.state
         return {**super().meta(), "ticks": ticks, "closed": [p.to_json() for p in self._closed]}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._closed = [Pattern.from_json(p) for p in meta["closed"]]
         if self.weaver is not None:
-            self.weaver.next, self.weaver.end = meta["ticks"]
+            self.weaver.state = meta["ticks"]
 
     def snapshot(self) -> Chunks:
         self._settle()

@@ -21,21 +21,23 @@ import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.expr import compile_predicate
+from caesura.expr import compile_predicate, lit
 from caesura.kernels.hashing import I64
+from caesura.ops.select import Select
 from caesura.ops.where import Where
-from caesura.plan import Node, Operator, definite
+from caesura.plan import Node, Operator, definite, shown
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
-from caesura.qre.collect import Maps, anew_at_every_tick, core, ends
+from caesura.qre.collect import Maps, anew_at_every_tick, by_tick, core, ends
 from caesura.qre.columns import asks_for_times
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.inference import value_type
+from caesura.qre.items import TICK, items
 from caesura.qre.node import Over, OverEachKey, columns_of
 from caesura.qre.operator import QueryOperator
 from caesura.qre.outputs import columns, flat
-from caesura.qre.query import Combine, MapCollect, Query
+from caesura.qre.query import Atom, Combine, MapCollect, Query
 from caesura.qre.types import MapOf, Record
-from caesura.qre.weaving import Weaver
+from caesura.qre.weaving import Received, Weaver
 
 MAP, ENTRY = "map #", "entry"
 
@@ -104,6 +106,53 @@ class PartsAtTicks(OverEachKey):
         return f"parts of maps: {super().describe()}"
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TicksOf(Over):
+    """The ticks of a stream, as events: all buckets have to know when its first event was."""
+
+    def output_schema(self) -> pa.Schema:
+        return pa.schema([(TICK, pa.bool_())])
+
+    def combined(self) -> Node | None:
+        return None
+
+    def operator(self) -> Operator:
+        return TickOperator(self)
+
+    def describe(self) -> str:
+        assert self.every is not None
+        return f"ticks every {shown(self.every, self.time)}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OverTicked(OverSynchronised):
+    """A map-collect over a stream (by key) and its ticks (a copy for every bucket)."""
+
+    def operator(self) -> Operator:
+        return TickedOperator(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartsOfTicked(OverTicked):
+    """A bucket's part of every map; MAP is the time of the tick, and no bucket lacks one."""
+
+    def output_schema(self) -> pa.Schema:
+        return _with_number(super().output_schema())
+
+    def operator(self) -> Operator:
+        return PartsOfTickedOperator(self)
+
+    def describe(self) -> str:
+        return f"parts of maps: {super().describe()}"
+
+
+def ticks_of(source: Node, node: Over) -> TicksOf:
+    """The ticks that a query over a stream wants; of the events only their times are sent."""
+    times = Select(inputs=(source,), columns=((TICK, lit(True)),), place=node.place)
+    anything = Atom(predicate=lit(True), items=items(times.schema, time=node.time))
+    return TicksOf(inputs=(times,), query=anything, every=node.every, place=node.place)
+
+
 def _with_number(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(MAP, pa.int64()), pa.field(ENTRY, pa.bool_()), *schema])
 
@@ -134,12 +183,20 @@ def spread(node: Over) -> Over | None:
     own = {f.name: getattr(node, f.name) for f in fields(node) if f.name not in ("inputs", "query")}
     (source,) = node.inputs
     parts: Over
-    if node.every is not None:
-        if not made or not anew_at_every_tick(*found):
-            return None
+    if node.every is not None and made and anew_at_every_tick(*found):
         parts = PartsAtTicks(inputs=(source,), query=query, **own)
+    elif ends(*found):
+        return None
+    elif node.every is not None:
+        if not by_tick(found[0]):
+            return None
+        ticked = (source, ticks_of(source, node))
+        if not made:
+            return OverTicked(inputs=ticked, query=query, **own)
+        parts = PartsOfTicked(inputs=ticked, query=query, **own)
+        own["every"] = None
     else:
-        if asks_for_times(found[0].sync) or ends(*found):
+        if asks_for_times(found[0].sync):
             return None
         synced = Where(inputs=(source,), predicate=found[0].sync, place=node.place)
         if not made:
@@ -161,19 +218,12 @@ def _map_type(query: Query) -> MapOf:
     return t
 
 
-class SynchronisedOperator(QueryOperator):
+class TwoInputs(QueryOperator):
     """Reads both inputs as one stream, as far as both have come."""
 
-    def __init__(self, node: OverSynchronised) -> None:
+    def __init__(self, node: Over) -> None:
         super().__init__(node, ports=2)
-        self._is_sync = compile_predicate(node.mapped.sync, self.source, time=node.time)
         self._said = MIN_TIME
-
-    def page(self, port: int, page: Page) -> Iterable[Item]:
-        """Synchronisation items come by the other input; here they were sent by a key they may not have."""
-        if port == 0:
-            page = page.filter(~self._is_sync(page.payload, page.le, page.re))
-        return super().page(port, page)
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
@@ -189,6 +239,35 @@ class SynchronisedOperator(QueryOperator):
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._said = min(p.cti for p in self.promises)
+
+
+class SynchronisedOperator(TwoInputs):
+    """Reads keyed items and, by the other input, synchronisation items."""
+
+    def __init__(self, node: OverSynchronised) -> None:
+        super().__init__(node)
+        self._is_sync = compile_predicate(node.mapped.sync, self.source, time=node.time)
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        """Synchronisation items come by the other input; here they were sent by a key they may not have."""
+        if port == 0:
+            page = page.filter(~self._is_sync(page.payload, page.le, page.re))
+        return super().page(port, page)
+
+
+class TickedOperator(TwoInputs):
+    """Reads events and, by the other input, the ticks of the whole stream."""
+
+    def __init__(self, node: OverTicked) -> None:
+        super().__init__(node)
+        self.weaver = Received()
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if port == 0:
+            return super().page(port, page)
+        assert isinstance(self.weaver, Received)
+        self.weaver.take(page.le)
+        return []
 
 
 class PartsOperator(SynchronisedOperator):
@@ -220,14 +299,36 @@ class TickedPartsOperator(QueryOperator):
     """The parts of maps that come at ticks."""
 
     def _read(self, batch: pa.RecordBatch, le: I64, end: int) -> list[Item]:
+        return _ticked_parts(self, batch, le, end)
+
+
+class PartsOfTickedOperator(TickedOperator):
+    """The same, for ticks of the whole stream."""
+
+    def _read(self, batch: pa.RecordBatch, le: I64, end: int) -> list[Item]:
+        return _ticked_parts(self, batch, le, end)
+
+
+class TickOperator(QueryOperator):
+    """Gives the ticks of a stream as events."""
+
+    def _read(self, batch: pa.RecordBatch, le: I64, end: int) -> list[Item]:
         assert self.weaver is not None
-        ticks = self.weaver.due(end, le)
-        if len(le) == 0 and len(ticks) == 0:
-            return []
+        due = self.weaver.due(end, le)
         self._changed = True
-        maps, times = self.evaluator.ticked_maps(batch, le, ticks)
-        self._note()
-        return _parts(self.node, maps, times, times)
+        marks = pa.RecordBatch.from_arrays([pa.array(np.ones(len(due), np.bool_))], schema=self.node.schema)
+        return [Page(due, due + 1, marks)] if len(due) else []
+
+
+def _ticked_parts(op: QueryOperator, batch: pa.RecordBatch, le: I64, end: int) -> list[Item]:
+    assert op.weaver is not None
+    ticks = op.weaver.due(end, le)
+    if len(le) == 0 and len(ticks) == 0:
+        return []
+    op._changed = True
+    maps, times = op.evaluator.ticked_maps(batch, le, ticks)
+    op._note()
+    return _parts(op.node, maps, times, times)
 
 
 def _parts(node: Over, maps: Maps, times: I64, numbers: I64) -> list[Item]:

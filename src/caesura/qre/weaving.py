@@ -12,6 +12,7 @@ included, as far as progress has come, and at the end of the stream one more, be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,15 @@ class Weaver:
         self.next: int | None = None
         self.end = 0
 
+    @property
+    def state(self) -> list[int | None]:
+        """What must survive a restart."""
+        return [self.next, self.end]
+
+    @state.setter
+    def state(self, saved: list[Any]) -> None:
+        self.next, self.end = saved
+
     def due(self, bound: int, le: Sequence[int] | I64) -> I64:
         """The ticks up to a CTI, given the starts of the events before it (in order)."""
         if self.next is None and len(le):
@@ -53,6 +63,37 @@ class Weaver:
         ticks = self.next + self.every * np.arange(count, dtype=np.int64)
         self.next += self.every * count
         return ticks
+
+
+class Received(Weaver):
+    """Ticks that another step has made: they are due when they are there.
+
+    >>> given = Received()
+    >>> given.take(np.array([10, 20]))
+    >>> [given.due(15, []).tolist(), given.due(20, []).tolist()]
+    [[10], [20]]
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.waiting: I64 = np.zeros(0, np.int64)
+
+    @property
+    def state(self) -> list[int | None]:
+        return list(self.waiting.tolist())
+
+    @state.setter
+    def state(self, saved: list[Any]) -> None:
+        self.waiting = np.array(saved, np.int64)
+
+    def take(self, ticks: I64) -> None:
+        """Ticks that have come."""
+        self.waiting = np.sort(np.append(self.waiting, ticks))
+
+    def due(self, bound: int, le: Sequence[int] | I64) -> I64:
+        count = int(np.searchsorted(self.waiting, bound, side="right"))
+        out, self.waiting = self.waiting[:count], self.waiting[count:]
+        return out
 
 
 def woven(batch: pa.RecordBatch, le: I64, ticks: I64) -> tuple[pa.RecordBatch, I64]:
