@@ -275,8 +275,38 @@ def test_synchronisation_items_go_to_every_bucket_and_keyed_items_to_their_own()
         a.route() for s in cut({"out": qre.over(source, qre.iter_last(maps))}, 3).stages for a in s.arrivals
     ]
     assert sorted(routes) == ["a copy to every bucket", "by id"]
-    once = cut({"out": qre.over(source, maps)}, 3)
-    assert [a.route() for s in once.stages for a in s.arrivals] == ["all to one bucket"]
+    once = [a.route() for s in cut({"out": qre.over(source, maps)}, 3).stages for a in s.arrivals]
+    assert sorted(once) == ["a copy to every bucket", "by id"]
+
+
+def test_ticks_of_the_whole_stream_go_to_every_bucket_where_maps_go_on():
+    source = cz.from_rows([{"t": 0, "id": 1}], time="t").node
+    of = qre.items(source.schema, ticks=True)
+    end = qre.match(qre.TICK, items=of)
+    some = qre.split(qre.iter1(qre.atom(~qre.TICK, 1, items=of), qre.sum()), end, op=col("_0"))
+    maps = qre.map_collect(
+        qre.TICK, "id", qre.split(qre.match(qre.star(qre.TICK), items=of), some, op=col("_1"))
+    )
+    node = qre.over(source, qre.apply(maps, qre.rel().best()), ticks_every=5)
+    stages = cut({"out": node}, 3).stages
+    routes = [[a.route() for a in s.arrivals] for s in stages]
+    assert routes == [[], ["all to one bucket"], ["by id", "a copy to every bucket"], ["all to one bucket"]]
+
+
+def test_a_pipe_goes_by_the_keys_of_its_first_query_and_then_by_those_of_the_next():
+    source = cz.from_rows([{"t": 0, "id": 1, "v": 1}], time="t").node
+    first = qre.partition(
+        qre.atom(op={"v": col("v"), "id": col("id")}, items=qre.items(source.schema)), by={"_": "id"}
+    )
+    mean = qre.iter1(qre.atom(op=col("v")), qre.avg())
+    plans = [first >> mean, first >> qre.partition(mean, by={"who": "id"})]
+    routes = [
+        [a.route() for s in cut({"out": qre.over(source, p)}, 3).stages for a in s.arrivals] for p in plans
+    ]
+    assert routes == [["by id", "all to one bucket"], ["by id", "by answer id"]]
+    leaves = first >> qre.split(qre.atom(op=col("v")), qre.atom(op=col("v")), op=col("_0") + col("_1"))
+    (route,) = [a.route() for s in cut({"out": qre.over(source, leaves)}, 3).stages for a in s.arrivals]
+    assert route == "all to one bucket"
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 3, 5])
@@ -295,3 +325,19 @@ def test_a_tick_that_no_bucket_has_is_put_in_where_maps_are_united(buckets: int)
         " LE RE | value |\n 10 11 | 4 | +\n 15 16 | 0 | +\n 20 21 | 0 | +\n 25 26 | 0 | +\n 30 31 | 1 | +\n"
     )
     assert got == History.of(parse(drawn, node.schema), node.schema)
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 5])
+def test_an_answer_that_is_called_as_the_key_is_not_taken_for_it(buckets: int) -> None:
+    rows = [{"t": t, "id": t % 5} for t in range(20)]
+    source = cz.from_rows(rows, time="t")
+    halved = qre.partition(
+        qre.atom(op={"id": col("id") % 2}, items=qre.items(source.schema)), by={"_id": "id"}
+    )
+    node = source.match(halved).group_by("id").tumbling(20).agg(n=cz.count()).node
+    cluster = Cluster({"out": node}, buckets)
+    cluster.run(every=3)
+    got = History.of(cluster.items["out"], node.schema)
+    assert got == History.of(
+        parse(" LE RE | id n |\n 0 20 | 0 12 | +\n 0 20 | 1 8 | +\n", node.schema), node.schema
+    )

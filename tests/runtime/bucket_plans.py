@@ -266,6 +266,7 @@ PLANS |= {
     ),
     "how many are in maps at ticks": lambda a, b: collected(a, "each", ticks=True, of_maps=qre.rel().count()),
     "a map once": lambda a, b: collected(a, "once"),
+    "how many are in a map once": lambda a, b: collected(a, "once", of_maps=qre.rel().count()),
     "maps at ticks": lambda a, b: collected(a, "each", ticks=True),
     "maps at ticks until the next": lambda a, b: collected(a, "each", ticks=True, lives="until_next"),
 }

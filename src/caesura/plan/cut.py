@@ -186,8 +186,7 @@ class _Cutter:
             before += 1
         self.stage[fp], self.places[fp] = before, places
         self.why[fp] = f"{node.step} must see equal {', '.join(wanted[0]) or 'rows of all keys'} together"
-        lies = tuple(wanted[0][i] for i in places)
-        self.lies[fp] = lies if all(k in node.schema.names for k in lies) else None
+        self.lies[fp] = node.placed(tuple(wanted[0][i] for i in places))
 
     def _place_loop(self, head: Node, members: list[Node]) -> None:
         """A loop runs in one bucket, or, where it may cross buckets and can, in all of them."""

@@ -138,6 +138,10 @@ class Node:
         """The input columns whose equal values must meet in one place; empty when any place will do."""
         return ()
 
+    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The output columns that hold these columns of the first input; None where some are not there."""
+        return keys if all(key in self.schema.names for key in keys) else None
+
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         """The columns of an input that are read when these output columns are wanted; all by default."""
         return set(self.inputs[port].schema.names)
@@ -160,6 +164,10 @@ class Node:
 
     def copied(self, port: int) -> bool:
         """Whether every bucket needs all rows of the input on this port."""
+        return False
+
+    def notes_copied(self) -> bool:
+        """Whether what the step has to say of rows is the same in every bucket, so that one tells it."""
         return False
 
     def looks_up(self, port: int) -> bool:

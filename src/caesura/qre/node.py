@@ -144,8 +144,19 @@ class OverEachKey(Over):
     def keys(self, port: int) -> tuple[str, ...]:
         return apart_by(self.query) or ()
 
+    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+        return named_by(self.query, keys)
+
     def combined(self) -> Node | None:
         return None
+
+
+def named_by(query: Query, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The names that columns of the key have in the output: others there may be called as they are."""
+    found = core(query)
+    by = query.by if isinstance(query, Partition) else () if found is None else found[0].by
+    names = {e.name: name for name, e in by if isinstance(e, Column)}
+    return tuple(names[key] for key in keys) if names.keys() >= set(keys) else None
 
 
 def apart_by(query: Query) -> tuple[str, ...] | None:

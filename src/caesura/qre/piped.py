@@ -20,12 +20,12 @@ from caesura.events.page import Page, take_rows
 from caesura.kernels.hashing import I64
 from caesura.plan import Node, Operator
 from caesura.qre.evaluation import Evaluator
-from caesura.qre.node import Over, OverEachKey, columns_of
+from caesura.qre.node import Over, OverEachKey, columns_of, named_by
 from caesura.qre.operator import QueryOperator
 from caesura.qre.query import Partition, Pipe, Query
 from caesura.qre.stage import Stage
 
-FROM, NUMBER = "of ", "answer #"
+FROM, ANSWER, NUMBER = "item ", "answer ", "answer #"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,7 +38,11 @@ class HeadOfPipe(OverEachKey):
     def output_schema(self) -> pa.Schema:
         super().output_schema()
         source = [f.with_name(FROM + f.name) for f in self.inputs[0].schema]
-        return pa.schema([*source, pa.field(NUMBER, pa.int64()), *self.answers])
+        answers = [f.with_name(ANSWER + f.name) for f in self.answers]
+        return pa.schema([*source, pa.field(NUMBER, pa.int64()), *answers])
+
+    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+        return tuple(FROM + key for key in keys)
 
     def operator(self) -> Operator:
         return HeadOperator(self)
@@ -69,7 +73,10 @@ class RestByKey(RestOfPipe):
 
     def keys(self, port: int) -> tuple[str, ...]:
         assert isinstance(self.query, Partition)
-        return columns_of(self.query.by) or ()
+        return tuple(ANSWER + name for name in columns_of(self.query.by) or ())
+
+    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+        return named_by(self.query, tuple(key.removeprefix(ANSWER) for key in keys))
 
 
 def in_buckets(node: Over) -> Over | None:
@@ -149,4 +156,5 @@ class RestOperator(QueryOperator):
         assert self.node.query.items is not None
         first = batch.schema.get_field_index(NUMBER) + 1
         own = batch.select(list(range(first, batch.num_columns)))
-        return super()._read(own.cast(self.node.query.items.schema), le, end)
+        items = pa.RecordBatch.from_arrays(own.columns, schema=self.node.query.items.schema)
+        return super()._read(items, le, end)

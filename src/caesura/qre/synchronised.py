@@ -32,7 +32,7 @@ from caesura.qre.columns import asks_for_times
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.inference import value_type
 from caesura.qre.items import TICK, items
-from caesura.qre.node import Over, OverEachKey, columns_of
+from caesura.qre.node import Over, OverEachKey, columns_of, named_by
 from caesura.qre.operator import QueryOperator
 from caesura.qre.outputs import columns, flat
 from caesura.qre.query import Atom, Combine, MapCollect, Query
@@ -60,6 +60,13 @@ class OverSynchronised(Over):
 
     def copied(self, port: int) -> bool:
         return port == 1
+
+    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+        return named_by(self.query, keys)
+
+    def notes_copied(self) -> bool:
+        """Maps end at a synchronisation item, which all buckets have."""
+        return True
 
     def combined(self) -> Node | None:
         return None
@@ -185,10 +192,8 @@ def spread(node: Over) -> Over | None:
     parts: Over
     if node.every is not None and made and anew_at_every_tick(*found):
         parts = PartsAtTicks(inputs=(source,), query=query, **own)
-    elif ends(*found):
-        return None
     elif node.every is not None:
-        if not by_tick(found[0]):
+        if ends(*found) or not by_tick(found[0]):
             return None
         ticked = (source, ticks_of(source, node))
         if not made:
@@ -197,6 +202,8 @@ def spread(node: Over) -> Over | None:
         own["every"] = None
     else:
         if asks_for_times(found[0].sync):
+            return None
+        if ends(*found) and not Evaluator(query, kernel=node.kernel).collects:
             return None
         synced = Where(inputs=(source,), predicate=found[0].sync, place=node.place)
         if not made:
@@ -282,6 +289,7 @@ class PartsOperator(SynchronisedOperator):
             return []
         self._changed = True
         maps = self.evaluator.maps(batch, le)
+        self._tell(batch, le)
         self._note()
         numbers = self._maps + np.arange(len(maps.rows))
         self._maps += len(numbers)

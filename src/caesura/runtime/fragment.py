@@ -171,7 +171,10 @@ class Fragment:
         self.query.run()
         self._demand_again()
         self.rounds.end()
+        alike = {n.step for n in self.stage.nodes if n.notes_copied()}
         for step, table in self.query.notes().items():
+            if step in alike and self.bucket:
+                continue
             yield note_packet(table, step, f"{self.stage.number}:{self.bucket}")
         for departure in self.stage.departures:
             items = merged(self.query.take(departure.label))
