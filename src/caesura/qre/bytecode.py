@@ -59,6 +59,7 @@ OPS = (
     "jump",
     "leave",
     "ring_copy",
+    "call",
 )
 CODE = {name: number for number, name in enumerate(OPS)}
 UNKNOWN = -3
@@ -86,8 +87,8 @@ class Tables:
     scratch: int
     coder: _Coder = field(repr=False)
     _coded: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
-    _open: list[int] = field(default_factory=list)
     _known: int = 0
+    _expanded: int = 0
     _lines: int = 0
 
     def grow(self, auto: Automaton) -> None:
@@ -95,13 +96,13 @@ class Tables:
         known = len(auto.states)
         self.steps = _longer(self.steps, known, UNKNOWN)
         self.resting = _longer(self.resting, known, 0)
-        for number, state in list(enumerate(auto.states))[self._known :]:
+        for number in range(self._known, known):
+            state = auto.states[number]
             self.resting[number] = 1 if state.resting else 0 if state.ahead else 2
-            self._open.append(number)
         self._known = known
-        for number in [n for n in self._open if auto.states[n].expanded]:
-            self._open.remove(number)
+        for number in auto.making.expanded[self._expanded :]:
             self._write(number, auto.states[number])
+        self._expanded = len(auto.making.expanded)
         done, wanted = self._lines, len(self.coder.code)
         self.code = _longer(self.code, wanted, 0)
         self.code[done:wanted] = np.array(self.coder.code[done:], np.int64).reshape(-1, 5)
@@ -114,7 +115,8 @@ class Tables:
         for c, (to, some) in state.moves.items():
             key = tuple(id(m) for m in some)
             if key not in self._coded:
-                self._coded[key] = self.coder.step(some)
+                apart = self.coder.auto.grows and not self.coder.auto.parted
+                self._coded[key] = (self.coder.calls if apart else self.coder.step)(some)
             self.steps[number, c] = (to, *self._coded[key], int(any(m.accepts for m in some)))
 
 
@@ -134,6 +136,7 @@ class _Coder:
         self.most = self.first
         self.used = 0
         self.locals: dict[str, int] = {}
+        self.written: dict[int, tuple[int, int]] = {}
         self._names = {r.name: j for j, r in enumerate(auto.rings)}
         for j, ring in reversed(list(enumerate(auto.rings))):
             self._names[ring.name.split("@")[0]] = j
@@ -301,6 +304,17 @@ class _Coder:
         if op in ("store", "store_f"):
             a, c = args[0] & 0xFFFFFFFF, args[0] >> 32
         self.code.append((CODE[op], target, a, b, c))
+
+    def calls(self, moves: list[Move]) -> tuple[int, int]:
+        """As `step`, by the code of each move, which is written once; what threads read is not written to."""
+        for move in moves:
+            if id(move) not in self.written:
+                self.written[id(move)] = self.step([move])
+        begin = len(self.code)
+        for move in moves:
+            first, last = self.written[id(move)]
+            self.emit("call", first, [last])
+        return begin, len(self.code)
 
     def step(self, moves: list[Move]) -> tuple[int, int]:
         """The instructions of several threads' moves and of the answer: compute everything, then write."""

@@ -181,11 +181,19 @@ def _begins(auto: Automaton, maps: int) -> Array:
     return out
 
 
+def _with_calls(code: I64, some: Mask) -> I64:
+    """How many of some instructions come before each, those that are called with the call."""
+    own = np.append(0, np.cumsum(some))
+    calls = code[:, 0] == CODE["call"]
+    called = np.where(calls, own[code[:, 2] * calls] - own[code[:, 1] * calls], 0)
+    return np.append(0, np.cumsum(some + called)).astype(np.int64)
+
+
 def _most(tables: Tables) -> tuple[int, int]:
     """The most values, and arguments, that one item may log."""
     ops = tables.code[:, 0]
     pushes = (ops == CODE["push_i"]) | (ops == CODE["push_f"])
-    made, args = (np.append(0, np.cumsum(some)) for some in (ops == CODE["make"], pushes))
+    made, args = (_with_calls(tables.code, some) for some in (ops == CODE["make"], pushes))
     steps = tables.steps.reshape(-1, 4)
     steps = steps[steps[:, 0] != UNKNOWN]
     return tuple(int((c[steps[:, 2]] - c[steps[:, 1]]).max(initial=0)) for c in (made, args))  # type: ignore[return-value]

@@ -29,7 +29,7 @@ from caesura.qre.types import Record, Scalar, ValueType, to_arrow
 
 CHUNK = 32_768
 HOT = 1_000_000
-MOST_KNOWN = 10_000
+MOST_KNOWN = 50_000
 SHALLOW = 4096
 """Where every key has a ring, it is so deep at first, and deeper only as items come."""
 Array = np.ndarray[Any, Any]

@@ -50,6 +50,8 @@ class States:
         """Starts anew, from the start alone or from states in the order of their numbers."""
         self.numbers: dict[frozenset[int], int] = {}
         self.all: list[State] = []
+        self.expanded: list[int] = []
+        """The states that are expanded, in that order."""
         for positions in known or [frozenset([START])]:
             self.number(positions)
 
@@ -68,7 +70,8 @@ class States:
             moves = list({m.target: m for m in reversed(found)}.values())
             state.ahead[c] = frozenset(m.target for m in moves if self.auto.moves.get(m.target)), moves
         if self.all:
-            state.resting = _shape(state) == _shape(self.all[0]) and not self._holds(state)
+            like = _size(state) == _size(self.all[0])
+            state.resting = like and _shape(state) == _shape(self.all[0]) and not self._holds(state)
         return state
 
     def _holds(self, state: State) -> bool:
@@ -86,6 +89,7 @@ class States:
         if state.expanded:
             return
         state.expanded = True
+        self.expanded.append(number)
         state.moves = {c: (self.number(to), moves) for c, (to, moves) in state.ahead.items()}
         if self.restarts:
             state.restart = self.number(state.positions | {START})
@@ -110,6 +114,10 @@ def _sorted(moves: list[Move]) -> dict[int, list[Move]]:
         for c in bits(m.mask):
             out.setdefault(c, []).append(m)
     return out
+
+
+def _size(state: State) -> list[tuple[int, int]]:
+    return [(c, len(moves)) for c, (_, moves) in state.ahead.items()]
 
 
 def _shape(state: State) -> object:

@@ -38,7 +38,14 @@ def interpret(
     holds (logged, arguments, row, number of the first logged).
     """
     at = begin
-    while at < end:
+    stop = end
+    back = -1
+    while at < stop or back >= 0:
+        if at >= stop:
+            at = back
+            stop = end
+            back = -1
+            continue
         op = code[at, 0]
         to = code[at, 1]
         a = code[at, 2]
@@ -129,6 +136,10 @@ def interpret(
         elif op == 38:
             for j in range(rings.shape[2]):
                 rings[to, k, j] = rings[a, k, j]
+        elif op == 39:
+            back = at + 1
+            at = to - 1
+            stop = a
         elif op == 36 or si[a] == 0:
             at = to - 1
         at += 1
