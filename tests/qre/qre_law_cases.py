@@ -175,3 +175,43 @@ CASES.append(
         linger=5,
     )
 )
+
+CHANGES = qre.map_collect(
+    qre.TICK,
+    col("n").coalesce(0).alias("of"),
+    qre.split(
+        qre.match(qre.plus(~qre.TICK), items=TICKED), qre.atom(qre.TICK, 1, items=TICKED), op=col("_1")
+    ),
+    every=qre.letter(qre.TICK),
+)
+MAPS_IN_MAPS = qre.iter_last(
+    qre.map_collect(
+        qre.TICK,
+        {"id": col("id").coalesce(-1)},
+        qre.split(qre.match(~qre.TICK, items=TICKED), qre.apply(CHANGES, qre.rel().count()), op=col("_1")),
+        every=qre.letter(qre.TICK),
+    )
+)
+"""Per tick and key how many different n came, but for the key's first item."""
+case(
+    "maps in maps",
+    MAPS_IN_MAPS,
+    lambda a, patterns, **_: answers(woven(ordered(a), 5, patterns[0]), MAPS_IN_MAPS, entries),
+    ticks_every=5,
+)
+HIGH = (col("n") > 1).coalesce(False)
+OF_KEY = qre.map_collect(
+    HIGH,
+    col("n").coalesce(0).alias("of"),
+    qre.split(qre.match(qre.plus(~HIGH), items=ITEMS), qre.atom(HIGH, 1, items=ITEMS), op=col("_1")),
+    every=qre.letter(HIGH),
+)
+MAPS_OF_KEYS = qre.partition(
+    qre.apply(OF_KEY, qre.rel().count()), by={"who": "id"}, only=col("id").is_not_null()
+)
+case(
+    "maps in a partition",
+    MAPS_OF_KEYS,
+    lambda a, **_: answers(ordered(a), MAPS_OF_KEYS, lambda v, row: [{"who": row[2]["id"], "value": v}]),
+    KEYED,
+)
