@@ -10,7 +10,7 @@ import pytest
 from qre_random import ITEMS, close, fitting_word, with_maps_inside, word
 
 from caesura import qre
-from caesura.expr import col
+from caesura.expr import Expr, col
 from caesura.qre import paper
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
@@ -59,3 +59,16 @@ def test_values_that_no_thread_holds_are_let_go() -> None:
         running.run(pa.RecordBatch.from_pylist(rows, ITEMS.schema))
         sizes.add(running.nbytes)
     assert len(sizes) <= 2 and running.keys == 0
+
+
+@pytest.mark.parametrize(("first", "of"), [(col("v") * 2, qre.rel().max()), (col("f"), qre.rel().count())])
+def test_the_first_piece_of_a_window_over_maps_may_be_of_another_type(first: Expr, of: qre.Query) -> None:
+    sync = col("k") == 2
+    own = qre.iter1(qre.atom(~sync, col("f"), items=ITEMS), qre.min())
+    body = qre.split(own, qre.match(sync, items=ITEMS), op=col("_0"))
+    made = qre.apply(qre.map_collect(sync, "key", body, every=qre.letter(sync)), of)
+    query = qre.wnd(made, 2, qre.sum(), first=qre.atom(col("k") == 1, first, items=ITEMS))
+    rows = [(1, 3, 0.25), (0, 1, 1.5), (2, 0, 0.0), (1, 1, 4.0), (0, 1, 0.5), (2, 0, 0.0), (2, 0, 0.0)]
+    batch = pa.RecordBatch.from_pylist([{"k": k, "key": v, "v": v, "f": f} for k, v, f in rows], ITEMS.schema)
+    running = Evaluator(query, kernel="table")
+    assert running.explain().startswith("kernel") and running.values(batch) == denote(query, batch)

@@ -222,7 +222,7 @@ def piped(a: Stream, then: str = "all", **more: Any) -> Stream:
     return Stream(qre.over(known, query, **more))
 
 
-def maps_of_maps(a: Stream, **more: Any) -> Stream:
+def maps_of_maps(a: Stream, of_maps: Any = None, **more: Any) -> Stream:
     """Per key how many different v came before each high row, once one of them was low."""
     known = a.select(id=col("id").coalesce(-1), v=col("v"))
     of, high = qre.items(known.schema), HIGH
@@ -232,13 +232,13 @@ def maps_of_maps(a: Stream, **more: Any) -> Stream:
     )
     inner = qre.map_collect(high, {"w": col("v").coalesce(0.0)}, one, every=qre.letter(high))
     body = qre.split(other, qre.apply(inner, qre.rel().count()), op=col("_1"))
-    return Stream(
-        qre.over(known, qre.iter_last(qre.map_collect(high, "id", body, every=qre.letter(high))), **more)
-    )
+    query = qre.iter_last(qre.map_collect(high, "id", body, every=qre.letter(high)))
+    return Stream(qre.over(known, query if of_maps is None else qre.apply(query, of_maps), **more))
 
 
 PLANS |= {
     "maps of maps at events": lambda a, b: maps_of_maps(a),
+    "the best of maps of maps": lambda a, b: maps_of_maps(a, qre.rel().best()),
     "maps that go on at ticks": lambda a, b: collected(a, "all", ticks=True),
     "maps at every other tick": lambda a, b: collected(a, "pairs", ticks=True, kernel="generated"),
     "the best of maps that go on at ticks": lambda a, b: collected(

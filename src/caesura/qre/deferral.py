@@ -101,15 +101,16 @@ class MapBuilder(Builder):
         if not has_maps(query):
             return super()._window(query)
         window = sliding(query)
-        types = {"x": value_type(query.body)}
-        done, start = (
-            self.build(query.body),
-            self.build(query.first) if query.first is not None else Fragment(),
-        )
+        done = self.build(query.body)
+        start = self.build(query.first) if query.first is not None else Fragment()
         (names, acc), (ahead, slid) = self.held(HANDLE), self.held(HANDLE)
+        own = [(done, query.body), *([(start, query.first)] if query.first is not None else [])]
         again = {
-            p: self._logged(lambda env: window.insert(env["acc"], env["x"]), {"acc": acc, "x": x}, types)
-            for p, x in {**done.last, **start.last}.items()
+            p: self._logged(
+                lambda env: window.insert(env["acc"], env["x"]), {"acc": acc, "x": x}, {"x": value_type(part)}
+            )
+            for fragment, part in own
+            for p, x in fragment.last.items()
         }
         put = self.keep(names, slid, HANDLE)
         for p in again:
@@ -122,7 +123,7 @@ class MapBuilder(Builder):
         done.follow |= start.follow
         for q, move in [*done.first.items(), *((q, m) for (_, q), m in done.follow.items())]:
             move |= self._eager(ahead, again.get(q), move, HANDLE)
-        value = self._logged(lambda env: window.value(env["acc"]), {"acc": slid}, types)
+        value = self._logged(lambda env: window.value(env["acc"]), {"acc": slid}, {})
         done.last, done.empty = dict.fromkeys(again, value), None
         return done
 

@@ -35,7 +35,7 @@ from caesura.qre.inference import part_types, value_type
 from caesura.qre.lowering import NotCompiled
 from caesura.qre.nested import NestedStage
 from caesura.qre.oracle import UNDEFINED
-from caesura.qre.outputs import as_rows, flat, output_schema
+from caesura.qre.outputs import as_rows, columns, flat, output_schema
 from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, walk
 from caesura.qre.scalar import Closure
 from caesura.qre.segments import Entries, aggregated, by_columns
@@ -73,6 +73,17 @@ class Evaluator:
         self._prepare()
 
     @property
+    def parts(self) -> bool:
+        """Whether maps may be had before anything is applied, and that may be had of other maps."""
+        inner = self.query
+        while isinstance(inner, Combine) and len(inner.parts) == 1:
+            inner = inner.parts[0]
+        if self.collects:
+            return True
+        flat_ = core(inner) is not None and to_arrow(value_type(inner).value) is not None  # type: ignore[union-attr]
+        return isinstance(self.stage, NestedStage) and flat_
+
+    @property
     def collects(self) -> bool:
         """Whether the query is a compiled map-collect, with operations on its maps or without."""
         return isinstance(self.stage, CollectStage)
@@ -97,12 +108,11 @@ class Evaluator:
             ops.append(inner.op.closure(part_types(inner)))
             inner = inner.parts[0]
         found = core(inner)
-        if found is not None and not has_maps(found[0].body):
-            stage = CollectStage(inner, kernel=self.kernel)
+        if found is not None:
             self.ops = ops[::-1]
-            self._names = [n for n, _ in stage.by]
             self._applied = _applied(self.query)
-            return stage
+        if found is not None and not has_maps(found[0].body):
+            return CollectStage(inner, kernel=self.kernel)
         if has_maps(self.query):
             return NestedStage(self.query)
         return Stage(self.query, kernel=self.kernel)
@@ -220,15 +230,29 @@ class Evaluator:
 
     def maps(self, batch: pa.RecordBatch, le: I64) -> Maps:
         """The maps of a query that is a compiled map-collect, as they are before anything is applied."""
+        if isinstance(self.stage, NestedStage):
+            return self._as_maps(self._nested(self.stage, batch, le, None))
         assert isinstance(self.stage, CollectStage)
         maps = self.stage.collect(batch, le)
         self.gone = self.stage.gone
         return maps
 
+    def _as_maps(self, values: list[Any]) -> Maps:
+        """Maps as columns."""
+        found = [(row, v) for row, v in enumerate(values) if v is not UNDEFINED]
+        starts = np.cumsum([0, *(len(v) for _, v in found)])[:-1]
+        kept = self._map_type().value
+        fields = list(self.schema)[: len(self.schema) - len(columns(kept))]
+        keys = [key if len(fields) > 1 else (key,) for _, v in found for key in v]
+        named = [pa.array([key[j] for key in keys], f.type) for j, f in enumerate(fields)]
+        made = pa.array([one for _, v in found for one in v.values()], to_arrow(kept))
+        rows = np.array([row for row, _ in found], np.int64)
+        batch = pa.RecordBatch.from_arrays(named, schema=pa.schema(fields))
+        return Maps(rows, starts.astype(np.int64), batch, made)
+
     def ticked_maps(self, batch: pa.RecordBatch, le: I64, ticks: I64) -> tuple[Maps, I64]:
         """As `maps`, with ticks between the events; and the times of the maps."""
-        assert isinstance(self.stage, CollectStage)
-        if self.stage.takes_ticks(len(le)):
+        if isinstance(self.stage, CollectStage) and self.stage.takes_ticks(len(le)):
             maps = self.stage.collect_ticked(batch, le, np.searchsorted(le, ticks, side="left"))
             self.gone = self.stage.gone
             return maps, ticks[maps.rows]
@@ -400,7 +424,7 @@ class Evaluator:
         if isinstance(self.stage, NestedStage):
             inside = sum(isinstance(node, MapCollect) for node in walk(self.query))
             maps = f", {_many(inside, 'map')} inside"
-        applied = f", applied to maps {self._applying()}" if self.ops else ""
+        applied = f", applied to maps {self._applying()}" if self.ops and self.collects else ""
         return f"{kind}: {', '.join(parts)}{maps}{applied}"
 
 

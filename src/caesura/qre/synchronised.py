@@ -185,7 +185,7 @@ def spread(node: Over) -> Over | None:
     if node.lives != "point" or found is None or columns_of(found[0].by) is None:
         return None
     made = query is not node.query
-    if made and not Evaluator(node.query, kernel=node.kernel).collects:
+    if made and not Evaluator(node.query, kernel=node.kernel).parts:
         return None
     own = {f.name: getattr(node, f.name) for f in fields(node) if f.name not in ("inputs", "query")}
     (source,) = node.inputs
