@@ -11,6 +11,7 @@ import pytest
 from qre_random import close
 
 from caesura import qre
+from caesura.errors import PlanError
 from caesura.expr import col
 from caesura.qre import generation
 from caesura.qre.evaluation import Evaluator
@@ -115,3 +116,29 @@ def test_a_window_may_have_several_open_parses(fold: str, size: int) -> None:
         wanted, got = denote(query, batch), running.values(batch)
         assert all(close(a, b) for a, b in zip(wanted, got, strict=True)), f"{query}\n{wanted}\n{got}"
         assert any(v is not qre.UNDEFINED for v in wanted)
+
+
+@pytest.mark.parametrize(
+    "fold", [qre.max, qre.sum, qre.avg, lambda: qre.custom(0.0, col("acc") * 0.5 + col("x"))]
+)
+@pytest.mark.parametrize("names", [("v", "f"), ("f", "v")])
+def test_the_first_piece_may_be_of_another_type(fold: Any, names: tuple[str, str]) -> None:
+    schema = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("f", pa.float64())])
+    of = qre.items(schema)
+    first, body = (qre.atom(col("k") == k, col(n), items=of) for k, n in zip((1, 0), names, strict=True))
+    rows = [{"k": k, "v": v, "f": f} for k, v, f in ((1, 3, 7.5), (0, 2, 0.5), (0, 9, 1.5), (0, 1, 2.5))]
+    for size in (1, 2, 3):
+        slid = qre.wnd(body, size, fold(), first=first)
+        query = qre.split(slid, qre.match(col("k") == 2, items=of), op=col("_0"))
+        for count in range(1, 5):
+            batch = pa.RecordBatch.from_pylist([*rows[:count], {"k": 2, "v": 0, "f": 0.0}], schema)
+            wanted = denote(query, batch)
+            for kernel in ("table", "generated", "twin"):
+                assert Evaluator(query, kernel=kernel).values(batch) == wanted  # type: ignore[arg-type]
+
+
+def test_a_first_piece_that_does_not_fit_is_refused() -> None:
+    of = qre.items(pa.schema([("k", pa.int64()), ("s", pa.string())]))
+    number, text = qre.atom(col("k") == 0, col("k"), items=of), qre.atom(col("k") == 1, col("s"), items=of)
+    with pytest.raises(PlanError, match="bigint on one side and string on the other"):
+        qre.wnd(number, 2, qre.max(), first=text)

@@ -76,13 +76,19 @@ def _infer(query: Query) -> ValueType:
             return got
         case MapCollect(body=body, by=by):
             return MapOf(key_type(query, by), value_type(body))
-        case Window(body=body, fold=fold):
-            return accumulator(fold.init, fold.step, value_type(body))
+        case Window(fold=fold):
+            return accumulator(fold.init, fold.step, piece_type(query))
         case Partition(body=body):
             return value_type(body)
         case Pipe(second=second):
             return value_type(second)
     raise AssertionError(query)
+
+
+def piece_type(query: Window) -> ValueType:
+    """The type of what a window folds; its first piece may be read by another query."""
+    own = value_type(query.body)
+    return own if query.first is None else joined(own, value_type(query.first), "wnd")
 
 
 def part_types(query: Split | Combine) -> dict[str, ValueType]:

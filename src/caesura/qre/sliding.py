@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from caesura.qre import ir
-from caesura.qre.inference import value_type
+from caesura.qre.inference import piece_type, value_type
 from caesura.qre.ir import Term
 from caesura.qre.lowering import NotCompiled, Value, Word, fitted, flattened, leaves, lowered, rebuilt
 from caesura.qre.pieces import STORE, Assign, Fragment, Refold, Ring, Stacks
@@ -26,7 +26,7 @@ def window(b: Builder, query: Window) -> Fragment:
     """As an iteration, by the cheapest way that is exact for the fold."""
     t, fold = b.type(query), query.fold
     known = len(b.rings)
-    whole = fold.name == "count" or b.type(query.body) == INT
+    whole = fold.name == "count" or piece_type(query) == INT
     if fold.evict is not None and exact(t) and whole and query.size > 1:
         try:
             return _evicting(b, query, t)
@@ -150,7 +150,7 @@ def _newest(b: Builder, query: Window, t: ValueType) -> Fragment:
     init = fitted(lowered(query.fold.init, {}), t)
 
     def folded(x: Value) -> Value:
-        return fitted(lowered(query.fold.step, {"acc": init, "x": fitted(x, value_type(query.body))}), t)
+        return fitted(lowered(query.fold.step, {"acc": init, "x": fitted(x, piece_type(query))}), t)
 
     return _opened(query, b.build(query.body), _begun(b, query), {}, lambda x: {}, lambda x: {}, folded)
 
@@ -180,7 +180,7 @@ def _stacked(b: Builder, query: Window, t: ValueType, join: list[Term]) -> Fragm
     over = ir.and_(ir.eq(fewer, one_less), ir.eq(rest, zero))
 
     def stepped(acc: Value, x: Value) -> Value:
-        return fitted(lowered(query.fold.step, {"acc": acc, "x": fitted(x, value_type(query.body))}), t)
+        return fitted(lowered(query.fold.step, {"acc": acc, "x": fitted(x, piece_type(query))}), t)
 
     def put_in(x: Value) -> Assign:
         onward = {at: _next(head, query.size), much: ir.add(held, ir.const(1))}
@@ -240,7 +240,7 @@ def _refolded(b: Builder, query: Window) -> Fragment:
     """The values lie in rings; the fold is worked out anew whenever one has come."""
     body, start = b.build(query.body), _begun(b, query)
     (at, head), (much, held) = _whole(b), _whole(b)
-    own = value_type(query.body)
+    own = piece_type(query)
     rings = _pairs(b, query.size, own)
     number = _refold(b, query, [(x.name, y.name) for x, y in rings])
     for one in (r for pair in rings for r in pair):
@@ -260,7 +260,7 @@ def _refolded(b: Builder, query: Window) -> Fragment:
 
 def _refold(b: Builder, query: Window, rings: list[tuple[str, str]]) -> int:
     """Writes down how the fold is worked out; gives its number."""
-    t, x = value_type(query), value_type(query.body)
+    t, x = value_type(query), piece_type(query)
     init = leaves(fitted(lowered(query.fold.init, {}), t))
     env = {"acc": _local("a", t), "x": _local("x", x)}
     step = leaves(fitted(lowered(query.fold.step, env), t))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from caesura.qre.inference import value_type
+from caesura.qre.inference import piece_type, value_type
 from caesura.qre.query import Window
 from caesura.qre.types import INT, Record, ValueType
 
@@ -18,7 +18,7 @@ class SlidingWindow:
 
     def __init__(self, node: Window) -> None:
         self.size = node.size
-        acc, x = value_type(node), value_type(node.body)
+        acc, x = value_type(node), piece_type(node)
         self.step = node.fold.step.closure({"acc": acc, "x": x})
         self.init = node.fold.init.closure({})({})
         self.empty: Any = ()
@@ -74,7 +74,7 @@ class TakeOut(SlidingWindow):
     def __init__(self, node: Window) -> None:
         super().__init__(node)
         assert node.fold.evict is not None
-        self.evict = node.fold.evict.closure({"acc": value_type(node), "x": value_type(node.body)})
+        self.evict = node.fold.evict.closure({"acc": value_type(node), "x": piece_type(node)})
         self.empty = (None, None, self.init, 0)
 
     def insert(self, held: Any, x: Any) -> Any:
