@@ -2,6 +2,7 @@
 
      partition(f, by="id")        a key's registers, until its pattern ends or is left, or `id` is promised
      map_collect by ticks, anew   a key's registers, until the next tick
+     a map inside a partition     its keys' registers, as long as the partition keeps the key that it is of
      any other map_collect        a key's registers, for ever
      an exact quantile            every value; `quantile(..., epsilon=...)` keeps a fixed number
 
@@ -51,7 +52,10 @@ def _kept(query: Query, every: int | None, *, first: bool) -> Iterator[Holding]:
     if isinstance(query, Partition) and not _always_rests(query):
         yield _per_key("keys in the middle of their pattern", query.by if first else ())
     for part in walk(query):
-        if isinstance(part, MapCollect):
+        if isinstance(part, MapCollect) and isinstance(query, Partition):
+            own = tuple(e.name for _, e in query.by if isinstance(e, Column)) if first else ()
+            yield Holding("keys of the map of a key", 0, (Need(0, own),), until="forever")
+        elif isinstance(part, MapCollect):
             yield _mapped(part, every, first)
         elif isinstance(part, Iter) and _collects(part):
             yield _for_ever("values of a fold", _why(part))
