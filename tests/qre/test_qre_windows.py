@@ -142,3 +142,15 @@ def test_a_first_piece_that_does_not_fit_is_refused() -> None:
     number, text = qre.atom(col("k") == 0, col("k"), items=of), qre.atom(col("k") == 1, col("s"), items=of)
     with pytest.raises(PlanError, match="bigint on one side and string on the other"):
         qre.wnd(number, 2, qre.max(), first=text)
+
+
+@pytest.mark.parametrize("fold", [qre.max, qre.min, qre.avg, qre.median])
+def test_a_piece_that_goes_on_after_its_end_counts_once(fold: Any) -> None:
+    of = qre.items(WHOLE)
+    one, two = (qre.atom(col("k") == k, col("v"), items=of) for k in (0, 1))
+    piece = qre.or_(one, qre.split(one, two, op=col("_0") * 0.5 - col("_1")))
+    query = qre.iter1(piece, fold()) if fold is qre.median else qre.wnd(piece, 2, fold())
+    rows = [{"k": k, "v": v} for k, v in ((0, 9), (1, 1), (0, 2), (0, 5), (1, 3), (0, 4))]
+    batch = pa.RecordBatch.from_pylist(rows, WHOLE)
+    for kernel in ("table", "twin"):
+        assert Evaluator(query, kernel=kernel).values(batch) == denote(query, batch)  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ from caesura.qre.outputs import as_rows, columns, flat, output_schema
 from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, walk
 from caesura.qre.scalar import Closure
 from caesura.qre.segments import Entries, aggregated, by_columns
-from caesura.qre.sketch_stage import Kernel, SketchStage, sketched
+from caesura.qre.sketch_stage import Kernel, SketchStage, ends_once, sketched
 from caesura.qre.stage import Stage
 from caesura.qre.types import MapOf, Record, to_arrow
 from caesura.qre.weaving import woven
@@ -100,8 +100,11 @@ class Evaluator:
         self.twin = Twin(self.query)
 
     def _compiled(self) -> Stage | SketchStage:
-        if sketched(self.query) is not None:
+        sketch = sketched(self.query)
+        if sketch is not None and ends_once(self.query, sketch[0]):
             return SketchStage(self.query, kernel=self.kernel)
+        if sketch is not None and sketch[1].structure is not None:
+            raise NotCompiled(f"'{sketch[1]}' over pieces that may go on after their end")
         inner = self.query
         ops: list[Closure] = []
         while isinstance(inner, Combine) and len(inner.parts) == 1 and _maps_inside(inner):

@@ -53,8 +53,8 @@ def _kept(query: Query, every: int | None, *, first: bool) -> Iterator[Holding]:
         yield _per_key("keys in the middle of their pattern", query.by if first else ())
     for part in walk(query):
         if isinstance(part, MapCollect) and isinstance(query, Partition):
-            own = tuple(e.name for _, e in query.by if isinstance(e, Column)) if first else ()
-            yield Holding("keys of the map of a key", 0, (Need(0, own),), until="forever")
+            of = tuple(e.name for _, e in query.by if isinstance(e, Column)) if first else ()
+            yield Holding("keys of the map of a key", 0, (Need(0, of),), until="forever")
         elif isinstance(part, MapCollect):
             yield _mapped(part, every, first)
         elif isinstance(part, Iter) and _collects(part):

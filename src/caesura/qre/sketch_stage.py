@@ -12,10 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.kernels.hashing import I64
+from caesura.qre.checking import letters_of
 from caesura.qre.folds import Fold
 from caesura.qre.inference import value_type
 from caesura.qre.lowering import NotCompiled
 from caesura.qre.outputs import output_schema
+from caesura.qre.positions import bits, positions
 from caesura.qre.query import Combine, Iter, Query, Split, Window
 from caesura.qre.sketch_kernels import count_events, exact_rank, running_rank, slide
 from caesura.qre.sketches import EventCount, Quantile
@@ -45,6 +47,23 @@ def sketched(query: Query) -> tuple[Query, Fold, int] | None:
             if number and slow and fold.name in _SLIDING and (query is inner or fold.finish is not None):
                 return body, fold, size
     return None
+
+
+def ends_once(query: Query, body: Query) -> bool:
+    """Whether a piece that has ended cannot go on: then it may be put into a sketch at once."""
+    letters = letters_of(query)
+    auto = positions(body.rate, lambda key: letters.mask(letters.exprs[letters.predicates[key]]))
+    seen, todo = {(-1, -1)}, [(-1, -1)]
+    for p, q in todo:
+        for c in auto.by_letter[p].keys() & auto.by_letter[q].keys():
+            for p2 in bits(auto.by_letter[p][c]):
+                for q2 in bits(auto.by_letter[q][c]):
+                    if auto.last >> p2 & 1 and auto.follow[q2]:
+                        return False
+                    if (p2, q2) not in seen:
+                        seen.add((p2, q2))
+                        todo.append((p2, q2))
+    return True
 
 
 class SketchStage:
