@@ -270,3 +270,29 @@ def _map_within(rng: random.Random, depth: int) -> Query:
         return q.split(idle, q.split(first, one, op=_join(rng)), op=col("_1"))
     ended = q.split(first, one, op=_join(rng))
     return ended if rng.random() < 0.7 else q.split(ended, end, op=col("_0"))
+
+
+def windows_inside(rng: random.Random) -> Query:
+    """A well-typed query with a window in a pattern, over pieces that may end in several ways."""
+    while True:
+        try:
+            return _slid_inside(rng)
+        except CaesuraError:
+            continue
+
+
+def _slid_inside(rng: random.Random) -> Query:
+    a, b = (scalar(rng, rng.choice([0, 0, 1]), ITEMS) for _ in range(2))
+    longer = q.split(a, b, op=col("_1"))
+    piece = rng.choice([lambda: a, lambda: q.or_(a, b), lambda: q.or_(a, longer), lambda: longer])()
+    own = folds.custom(0, col("acc") * 2 - col("x").coalesce(1))
+    slid = q.wnd(piece, rng.choice([2, 3, 4]), rng.choice([_fold(rng), _fold(rng), own]))
+    end = q.atom(rng.choice(PREDICATES), items=ITEMS)
+    shape = rng.choice(["before", "iter", "after", "twice", "last"])
+    if shape in ("after", "last"):
+        after = q.split(end, slid, op=col("_1"))
+        return after if shape == "after" else q.iter_last(after)
+    ended = q.split(slid, end, op=col("_0"))
+    if shape == "iter":
+        return q.iter1(ended, _fold(rng))
+    return ended if shape == "before" else q.wnd(ended, 2, _fold(rng))

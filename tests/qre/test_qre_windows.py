@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from qre_random import close
+from qre_random import close, fitting_word, windows_inside
 
 from caesura import qre
 from caesura.errors import PlanError
@@ -154,3 +155,17 @@ def test_a_piece_that_goes_on_after_its_end_counts_once(fold: Any) -> None:
     batch = pa.RecordBatch.from_pylist(rows, WHOLE)
     for kernel in ("table", "twin"):
         assert Evaluator(query, kernel=kernel).values(batch) == denote(query, batch)  # type: ignore[arg-type]
+
+
+def test_windows_in_patterns_agree_with_the_oracle() -> None:
+    answered = 0
+    for seed in range(6 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))):
+        rng = random.Random(seed)
+        query = windows_inside(rng)
+        batch = fitting_word(rng, query, 10)
+        wanted, running = denote(query, batch), Evaluator(query, kernel="table")
+        assert running.explain().startswith("kernel"), running.explain()
+        got = running.values(batch.slice(0, 4)) + running.values(batch.slice(4))
+        assert all(close(a, b) for a, b in zip(wanted, got, strict=True)), f"{query}\n{wanted}\n{got}"
+        answered += sum(v is not qre.UNDEFINED for v in wanted)
+    assert answered > 60
