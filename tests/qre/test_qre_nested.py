@@ -15,7 +15,7 @@ from caesura.qre import paper
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 
-EXAMPLES = 4 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+EXAMPLES = 4 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "5"))
 
 
 @pytest.mark.parametrize("block", range(3))

@@ -19,7 +19,7 @@ from killed_run import outputs
 
 from caesura.runtime.running import run
 
-KILLS = int(os.environ.get("CAESURA_KILLS", "3"))
+KILLS = int(os.environ.get("CAESURA_KILLS", "2"))
 FILES = 2 * KILLS + 4
 
 
