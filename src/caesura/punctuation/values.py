@@ -113,12 +113,16 @@ class Values:
             return self.null and not self.low
         if self.null or len(self.cuts) > 2:
             return False
+        if self.kind == "int":  # the most asked for
+            return len(self.cuts) == 2 and not self.low and bool(self.cuts[1][0] - self.cuts[0][0] == 1)
         return next(self._intervals()).is_point
 
     @property
     def point(self) -> Any:
         """The one value of a set that `is_point`; None is null."""
-        return next(self._intervals()).lo if self.cuts else None
+        if not self.cuts:
+            return None
+        return self.cuts[0][0] if self.kind == "int" else next(self._intervals()).lo
 
     def contains(self, item: Any) -> bool:
         """Whether a value, or null as None, is in it."""
