@@ -218,6 +218,17 @@ class Cell:
         self.inputs[port].up.append(message)
         self.spoke = True
 
+    def unheard(self) -> bool:
+        """Whether no step above acts on what was left unsaid; then it is counted, and dropped at once."""
+        way = self._way
+        if way is None or way.broken:
+            way = self._way = Way(self.inputs[0], self.operator.topics)
+        if way.end is not None:
+            return False
+        way.taken += len(self.operator.unsaid)
+        self.operator.unsaid.clear()
+        return True
+
     def utter(self) -> bool:
         """Tells those above what the operator has left unsaid; gives whether one is to hear it.
 

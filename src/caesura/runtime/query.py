@@ -287,7 +287,7 @@ class Query:
         if self._speaking and edge.items[0].__class__ is Page:  # for every item: no call
             self._attend()
         target.work(edge.port)
-        if target.operator.unsaid:
+        if target.operator.unsaid and not target.unheard():
             self._speaking.append(target)
             if self.claiming is not None:
                 self._hear()
