@@ -17,12 +17,10 @@ from caesura.qre.collect_kernel import DEAD, SHARED
 from caesura.qre.deferral import MapBuilder, has_maps
 from caesura.qre.grouped_kernel import COPY, FRESH, KEYED, UNSEEN, run_grouped
 from caesura.qre.inside import Events, Inside, Page
-from caesura.qre.lowering import HANDLE
 from caesura.qre.query import MapCollect, Query
 from caesura.qre.rows import move_rows
 from caesura.qre.slots import KeySlots
 from caesura.qre.stage import CHUNK, NO_FLOATS, NO_LOG, Array
-from caesura.qre.types import ValueType
 
 GROUP = "group #"
 MANY = 1024
@@ -371,12 +369,6 @@ class GroupedMap(CollectStage):
         onward = np.zeros(len(self.ri), np.int64)
         onward[: len(open_)] = number[self.onward[open_]]
         self.head, self.much, self.onward = head, much, onward
-
-    def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array | None], rows: int) -> pa.Array:
-        if t is not HANDLE:
-            return super().arrow(t, leaves, flags, rows)
-        flags.pop(0)
-        return pa.array(leaves.pop(0))
 
     def saved(self) -> dict[str, Any]:
         """What must survive a restart."""

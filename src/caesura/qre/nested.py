@@ -27,11 +27,9 @@ from caesura.qre.deferral import MapBuilder
 from caesura.qre.grouped import GroupedMap
 from caesura.qre.grouped_kernel import DROP, FRESH, ITEM, SKIP
 from caesura.qre.inside import Events, Inside, Page
-from caesura.qre.lowering import HANDLE
 from caesura.qre.oracle import UNDEFINED
 from caesura.qre.query import Query
 from caesura.qre.stage import NOTHING, Array, Stage
-from caesura.qre.types import ValueType
 
 
 class NestedStage(Stage):
@@ -108,12 +106,6 @@ class NestedStage(Stage):
         nothing = Events(NOTHING, NOTHING, NOTHING, NOTHING)
         empty = pa.RecordBatch.from_pylist([], self.reader.items.schema)
         self.inside.work_out(Page(empty, NOTHING, NOTHING), _with_drops(nothing, gone))
-
-    def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array | None], rows: int) -> pa.Array:
-        if t is not HANDLE:
-            return super().arrow(t, leaves, flags, rows)
-        flags.pop(0)
-        return pa.array(leaves.pop(0))
 
     def saved(self) -> dict[str, Any]:
         """What must survive a restart beside the registers."""

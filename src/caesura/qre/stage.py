@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import NO_MASK, ColumnStore, from_words, words
+from caesura.events.columns import ColumnStore, words
 from caesura.expr import Expr
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.automaton import Automaton, automaton
@@ -21,11 +21,12 @@ from caesura.qre.bytecode import Tables, tables
 from caesura.qre.columns import PageColumns, Reader, null_key
 from caesura.qre.generation import Form, Generated, generated
 from caesura.qre.letters import Refinement
+from caesura.qre.packing import column_of, packed, unpacked
 from caesura.qre.query import Partition, Query
 from caesura.qre.rows import LEAST, SPARSE, in_use, lay_out, move_rows, moved, size_for, unclaimed
 from caesura.qre.slots import KeySlots
 from caesura.qre.table_kernel import run_tables
-from caesura.qre.types import Record, Scalar, ValueType, to_arrow
+from caesura.qre.types import ValueType
 
 CHUNK = 32_768
 HOT = 1_000_000
@@ -46,33 +47,6 @@ class Answers:
 
     rows: I64
     values: pa.Array
-
-
-def unpacked(keys: I64, types: list[pa.DataType]) -> list[pa.Array]:
-    """Whole-number keys as the columns that they came from.
-
-    >>> [c.to_pylist() for c in unpacked(np.array([8589934591]), [pa.int32(), pa.int32()])]
-    [[1], [-1]]
-    """
-    halves = [keys] if len(types) == 1 else list(keys.view("<i4").reshape(-1, 2).T[::-1])
-    own = [h.astype(t.to_pandas_dtype()) for h, t in zip(halves, types, strict=True)]
-    return [from_words(o, NO_MASK, t) for o, t in zip(own, types, strict=True)]
-
-
-def packed(keys: list[pa.Array]) -> list[pa.Array]:
-    """Two keys of at most 32 bits as one of 64.
-
-    >>> packed([pa.array([1, 2], pa.int32()), pa.array([-1, 7], pa.int32())])[0].to_pylist()
-    [8589934591, 8589934599]
-    """
-    narrow = [pa.types.is_integer(k.type) and k.type.bit_width <= 32 and not k.null_count for k in keys]
-    if len(keys) != 2 or not all(narrow):
-        return keys
-    both = np.empty((len(keys[0]), 2), "<i4")
-    for half, key in zip((1, 0), keys, strict=True):
-        own = words(key)
-        both[:, half] = own.view(np.int32) if own.dtype == np.uint32 else own
-    return [pa.array(both.view("<i8").reshape(-1))]
 
 
 class Stage:
@@ -503,25 +477,7 @@ class Stage:
 
     def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array | None], rows: int) -> pa.Array:
         """Registers' values as a column of a type, taken off the lists; without flags all are there."""
-        if isinstance(t, Record):
-            if not t.fields:
-                return pa.array([{}] * rows, pa.struct([]))
-            parts = [self.arrow(inner, leaves, flags, rows) for _, inner in t.fields]
-            return pa.StructArray.from_arrays(parts, names=[n for n, _ in t.fields])
-        data, flag = leaves.pop(0), flags.pop(0)
-        there = NO_MASK if flag is None else flag
-        arrow = to_arrow(t)
-        if isinstance(t, Scalar) and pa.types.is_null(t.type):
-            return pa.nulls(rows, t.type)
-        if isinstance(t, Scalar) and pa.types.is_string(t.type):
-            codes = data if flag is None else np.where(there, data, 0)
-            texts = self.auto.inputs.texts.decode(codes) if rows else pa.array([], pa.string())
-            return texts if bool(there.all()) else pa.compute.if_else(pa.array(there), texts, None)
-        if pa.types.is_boolean(arrow):
-            return pa.array(data != 0, mask=None if flag is None else ~there)
-        if pa.types.is_date32(arrow):
-            data = data.astype(np.int32)
-        return from_words(np.ascontiguousarray(data), there, arrow)
+        return column_of(t, leaves, flags, rows, self.auto.inputs.texts)
 
     @property
     def real(self) -> Array:
