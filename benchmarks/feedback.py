@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import MethodType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -250,9 +251,9 @@ def laps_of(plan: Stream, *, aware: bool = True) -> Laps:
     finally:
         graph.Cell = kept  # type: ignore[misc]
     if not aware:
-        query.step = partial(prime_step, query)  # type: ignore[method-assign]
+        query._step = MethodType(prime_step, query)  # type: ignore[method-assign]
     if "location" in query._inputs:
-        for item in (*located_items(), cti(INFINITY)):
+        for item in located_items():
             query.feed("location", item)
     taken, lap = 0, LAP * len(query.graph.cells)
     while query.step():
@@ -278,7 +279,7 @@ def located() -> Stream:
 
 def located_items() -> list[Item]:
     batch = data.locations().combine_chunks().to_batches()[0]
-    return [Page.of(batch, le=[0] * len(batch), re=[INFINITY] * len(batch))]
+    return [Page.of(batch, le=[0] * len(batch), re=[INFINITY] * len(batch)), cti(INFINITY)]
 
 
 def windowed_max(minute: int = 60) -> Stream:
@@ -485,10 +486,19 @@ def bytes_not_read(report: Report, minutes: int, runs: int) -> None:
 
 def moments(report: Report, minutes: int, runs: int) -> None:
     """The range of effectiveness: what is saved by the moment at which the same feedback comes."""
-    feed = feeds(minutes, numbered=True)
     plan = windowed_max()
     said = Pattern(milepost=value(100).complement())
-    whole = min(play(plan, feed)[0] for _ in range(runs))
-    for late in (0.0, 0.25, 0.5, 0.75):
-        taken = min(play(plan, feed, said, late=late)[0] for _ in range(runs))
-        report.add(f"feedback after {late:.0%}", saved_percent=round(100 * (1 - taken / whole)))
+    shares = (None, 0.0, 0.25, 0.5, 0.75)
+    for page in (1, 48):
+        feed = feeds(minutes, numbered=True, page=page)
+        taken = [
+            [play(plan, feed, None if late is None else said, late=late or 0.0) for late in shares]
+            for _ in range(runs)
+        ]
+        whole, *others = np.median([[seconds for seconds, _, _ in some] for some in taken], axis=0)
+        for late, took, (_, _, rows) in zip(shares[1:], others, taken[0][1:], strict=True):
+            report.add(
+                f"feedback after {late:.0%}, {450 * page} rows a page",
+                saved_percent=round(float(100 * (1 - took / whole))),
+                rows=[taken[0][0][2], rows],
+            )

@@ -59,7 +59,9 @@ class Responder:
         self.kinds = kinds
         """Per input, then of the output: the kinds of punctuation that come there."""
         self.heard = Heard(branches)
-        self.given = given
+        self._given = given
+        self._latest: dict[tuple[str, ...], Pattern] = {}
+        """Of what was given, the last on the same attributes, until somebody asks for it."""
         sources = list(node.inputs)
         self.inputs = [Guard(c.schema, c.properties) for c in sources]
         self.blind = [Guard(c.schema, c.properties, blind=True) for c in sources]
@@ -87,6 +89,21 @@ class Responder:
         self.saved = b""
         self._reach: tuple[int, set[str]] | None = None
         """The earliest end of what the guards match, and the columns that they name."""
+
+    @property
+    def given(self) -> Promises:
+        """The definite punctuation that has left the step."""
+        for pattern in self._latest.values():
+            self._given.add(pattern)
+        self._latest.clear()
+        return self._given
+
+    def _give(self, pattern: Pattern) -> None:
+        """Notes what leaves; mostly it says more than the one before, which need not be filed then."""
+        last = self._latest.get(pattern.attributes)
+        if last is not None and not pattern.covers(last):
+            self._given.add(last)
+        self._latest[pattern.attributes] = pattern
 
     # What consumers say.
 
@@ -342,7 +359,7 @@ class Responder:
             if isinstance(item, Page):
                 item = self.closing.stop(self.output.stop(item))
             elif item.intent is Intent.DEFINITE:
-                self.given.add(item.pattern)
+                self._give(item.pattern)
             kept.append(item)
         return kept
 
@@ -434,7 +451,8 @@ class Responder:
 
     def restore(self, meta: Mapping[str, Any], chunks: Mapping[str, bytes]) -> None:
         self.heard.remember(meta["heard"])
-        self.given = Promises.from_json(meta["given"])
+        self._given = Promises.from_json(meta["given"])
+        self._latest.clear()
         for name, guard in self.guards.items():
             mine = {n[len(name) + 1 :]: d for n, d in chunks.items() if n.startswith(name + "/")}
             guard.restore(meta["guards"][name], mine)

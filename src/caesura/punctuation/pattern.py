@@ -118,7 +118,12 @@ class Pattern:
 
     def replace(self, name: str, values: Values) -> Pattern:
         """The same pattern with another constraint on one attribute."""
-        return Pattern(**{**dict(self._items), name: values})
+        if name == TIME:
+            values = _ticks(values)
+        free = values.is_any or (name == TIME and values == NOT_NULL)
+        before = tuple([item for item in self._items if item[0] < name])
+        behind = tuple([item for item in self._items if item[0] > name])
+        return _made(before + behind if free else (*before, (name, values), *behind))
 
     def derived(self, make: Callable[[Pattern], Pattern]) -> Pattern:
         """What a pure function makes of it; the last one asked for is not made again."""
@@ -209,6 +214,15 @@ class Pattern:
     def from_json(data: Mapping[str, Any]) -> Pattern:
         """The pattern that `to_json` wrote."""
         return Pattern(**{name: Values.from_json(values) for name, values in data.items()})
+
+
+def _made(items: Items) -> Pattern:
+    """A pattern of constraints that are in order and normal."""
+    pattern = Pattern.__new__(Pattern)
+    object.__setattr__(pattern, "_items", items)
+    object.__setattr__(pattern, "_hash", None)
+    object.__setattr__(pattern, "_derived", None)
+    return pattern
 
 
 def row_count(payload: pa.RecordBatch | Columns, times: npt.NDArray[np.int64] | None = None) -> int:

@@ -104,11 +104,9 @@ class Promises:
         near = [kept for kept in self._kept.near(pattern) if kept.intersects(pattern)]
         if any(kept.covers(pattern) for kept in near):
             return True
-        if not near:
+        if not near or not _plausible(near, pattern):
             return False
         rest = pattern.minus(Pattern.before(self.cti))
-        if len(near) > FEW and not _plausible(near, rest):
-            return False
         for kept in near:
             rest = tuple(piece for part in rest for piece in part.minus(kept))
             if not rest:
@@ -247,16 +245,22 @@ def _climb(bounds: Ticks, gaps: list[tuple[Pattern, Mask]]) -> None:
                     moving = True
 
 
-def _plausible(near: list[Pattern], rest: tuple[Pattern, ...]) -> bool:
-    """A cheap necessary condition: on each attribute alone, the promises together must suffice."""
-    shared = [name for name in near[0].attributes if all(name in kept for kept in near)]
-    for name in shared:
-        sets = [kept[name] for kept in near]
+def _plausible(near: list[Pattern], pattern: Pattern) -> bool:
+    """A cheap necessary condition for promises to cover a pattern that is not below the cti.
+
+    Where those on an attribute do not have all of its values together, they do not help with the values
+    they lack, and the others must do without them; the cti helps with none.
+    """
+    left = near
+    for name in dict.fromkeys(name for kept in near for name in kept.attributes if name != TIME):
+        sets = [kept[name] for kept in left if name in kept]
         while len(sets) > 1:
             pairs = zip_longest(sets[::2], sets[1::2], fillvalue=NOTHING)
             sets = [a.union(b) for a, b in pairs]
-        if not all(sets[0].covers(part[name]) for part in rest):
-            return False
+        if sets and not sets[0].covers(pattern[name]):
+            left = [kept for kept in left if name not in kept]
+            if not left:
+                return False
     return True
 
 

@@ -55,6 +55,12 @@ class Edge:
             self.merged += 1
         self.items.append(item)
 
+    def say(self, message: Punctuation) -> None:
+        """Leaves a message for the cell above."""
+        self.up.append(message)
+        if self.source is not None:
+            self.source.called = True
+
     @property
     def urgent(self) -> bool:
         """Whether a message waits here that must be heard at once."""

@@ -62,8 +62,10 @@ class Cell:
     """What is desired, as it was last saved."""
     demanded: list[Pattern] = field(default_factory=list)
     """What is wanted now; the query sees to it from the sources down."""
+    called: bool = False
+    """Whether a message may wait on an edge that leaves here."""
     spoke: bool = False
-    """Whether a message was put on an edge that leads here; the query sees that it is heard."""
+    """Whether a message was put on an edge that leads here, or left unsaid; the query sees to it."""
     watch: Watch | None = None
     _relayed: frozenset[str] | None = None
     """What `_hands_on` said; a cached property would make every other attribute slower to reach."""
@@ -104,6 +106,7 @@ class Cell:
 
     def hear(self) -> None:
         """Takes the messages from below, and passes on what the operator sends further up."""
+        self.called = False
         for number, edge in enumerate(self.outputs):
             while edge.up:
                 message = edge.up.popleft()
@@ -121,7 +124,7 @@ class Cell:
         way = Way(edge, message.pattern.attributes)
         way.taken = 1
         if way.end is not None:
-            way.end.up.append(message)
+            way.end.say(message)
         way.leave()
 
     def upward(self, message: Punctuation, branch: str = "") -> None:
@@ -204,7 +207,9 @@ class Cell:
                 self.tell(port, message)
 
     def speak(self) -> None:
-        """Puts the operator's own messages on the edges that lead to it."""
+        """Puts the operator's own messages on the edges that lead to it; those left unsaid wait there."""
+        if self.operator.unsaid:
+            self.spoke = True
         for port, message in self.operator.up:
             self.tell(port, message)
         self.operator.up.clear()
@@ -215,7 +220,7 @@ class Cell:
 
     def tell(self, port: int, message: Punctuation) -> None:
         """Puts a message on the edge that leads to a port."""
-        self.inputs[port].up.append(message)
+        self.inputs[port].say(message)
         self.spoke = True
 
     def unheard(self) -> bool:
@@ -247,7 +252,8 @@ class Cell:
                 way = self._way = Way(self.inputs[0], operator.topics)
             way.taken += 1
             if way.end is not None:
-                way.end.up.extend(operator.words(page))
+                for message in operator.words(page):
+                    way.end.say(message)
                 heard = True
         operator.unsaid.clear()
         return heard
@@ -255,16 +261,14 @@ class Cell:
     def work(self, port: int) -> None:
         """Takes one item: control first, so that a message reaches the operator before the next page."""
         edge = self.inputs[port]
-        if isinstance(edge.items[0], Page):
-            for below in self.outputs:
-                if below.up:
-                    self.hear()
-                    break
+        if self.called and isinstance(edge.items[0], Page):
+            self.hear()
         if self.responder is None and self.watch is None and not edge.desired:
             self.send(self.receive(port, edge.items.popleft()))
         else:
             self._heedful(port, edge)
-        if self.operator.up or self.operator.around:
+        operator = self.operator
+        if operator.up or operator.around or operator.unsaid:
             self.speak()
 
     def _heedful(self, port: int, edge: Edge) -> None:

@@ -287,18 +287,20 @@ class Query:
         if self._speaking and edge.items[0].__class__ is Page:  # for every item: no call
             self._attend()
         target.work(edge.port)
-        if target.operator.unsaid and not target.unheard():
-            self._speaking.append(target)
-            if self.claiming is not None:
-                self._hear()
         if target.spoke:
             target.spoke = False
-            self._speaking.append(target)
-            if self.claiming is not None or any(above.urgent for above in target.inputs):
-                self._hear()
+            self._spoken(target)
         if self.claiming is not None:
             self.claiming.worked()
         return True
+
+    def _spoken(self, cell: Cell) -> None:
+        """Sees that what a step has said, or left unsaid, is heard before the next page, or at once."""
+        if cell.operator.unsaid and cell.unheard() and not any(above.up for above in cell.inputs):
+            return
+        self._speaking.append(cell)
+        if self.claiming is not None or any(above.urgent for above in cell.inputs):
+            self._hear()
 
     def _next(self) -> Edge | None:
         """The edge whose next item is taken; None when none can be."""

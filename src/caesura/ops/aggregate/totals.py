@@ -209,6 +209,8 @@ class TotalsOperator(Operator):
         )
         bound = np.broadcast_to(np.asarray(self.promises[0].effective_cti(columns=columns)), len(live))
         closed = live[bound == INFINITY]
+        if len(closed) == 0:
+            return []
         items: list[Item] = []
         if self.speculate == "watermark":
             said = rows.get("sent")[closed] >= 0
