@@ -439,8 +439,8 @@ def savings(report: Report, minutes: int, runs: int) -> None:
         for page in (1, 48):
             feed = feeds(minutes, numbered=name[0] == "2", page=page)
             play(plan, feed), play(plan, feed, said)
-            plain = [play(plan, feed) for _ in range(runs)]
-            told = [play(plan, feed, said) for _ in range(runs)]
+            both = [(play(plan, feed), play(plan, feed, said)) for _ in range(runs)]
+            plain, told = zip(*both, strict=True)
             before, after = (query.counters() for query in (plain[-1][1], told[-1][1]))
             seconds = [statistics.median(t[0] for t in some) for some in (plain, told)]
             spread = [statistics.pstdev(t[0] for t in some) for some in (plain, told)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from feedback_streams import counted, feed, stream
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from caesura import Pattern, Stream, col
 from caesura.events import parse
-from caesura.punctuation import lt
+from caesura.punctuation import Promises, Punctuation, lt
 from caesura.runtime import BottomUp, LongestQueue, Schedule, Shuffled
 
 OVERTAKEN = "overtaken while it waited"
@@ -123,3 +125,27 @@ def test_times_that_have_passed_leave_a_guard_before_the_rest_of_it() -> None:
         feed(query, f" LE RE | id |\n {t} {t + 1} | 7 | +\n-- {max(0, t - 10)} --")
     held = query.cell_of("a").responder.output.held.patterns()  # type: ignore[union-attr]
     assert all(len(pattern["time"].cuts) < 40 for pattern in held) and held
+
+
+said_by_steps = st.builds(
+    lambda t, id_, kind: {"time": Pattern(time=lt(t)), "id": Pattern(id=lt(id_))}.get(
+        kind, Pattern(id=id_, time=lt(t))
+    ),
+    st.integers(0, 9),
+    st.integers(0, 3),
+    st.sampled_from(["time", "id", "both"]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(said_by_steps, max_size=90), said_by_steps)
+def test_what_was_given_is_the_same_whether_it_is_filed_at_once_or_when_asked_for(
+    said: list[Pattern], asked: Pattern
+) -> None:
+    query = stream(id="int").query()
+    query.assume(Pattern(id=7))
+    responder = query.cell_of("a").responder
+    assert responder is not None
+    responder.release([Punctuation(pattern) for pattern in said])
+    assert responder.given.covers(asked) == Promises(said).covers(asked)
+    assert responder.given.cti == Promises(said).cti

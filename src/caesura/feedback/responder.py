@@ -34,6 +34,8 @@ WITHDRAWN = "withdrawn"
 SENT = "sent up"
 MOST = 4096
 """So many patterns a step listens to; what comes beyond is not taken."""
+UNFILED = 64
+"""So much of what was given is kept as it came."""
 
 
 def assumed(pattern: Pattern, *, standing: bool = False, withdrawn: bool = False) -> Punctuation:
@@ -60,8 +62,8 @@ class Responder:
         """Per input, then of the output: the kinds of punctuation that come there."""
         self.heard = Heard(branches)
         self._given = given
-        self._latest: dict[tuple[str, ...], Pattern] = {}
-        """Of what was given, the last on the same attributes, until somebody asks for it."""
+        self._unfiled: list[Pattern] = []
+        """The last of what was given, until somebody asks for it."""
         sources = list(node.inputs)
         self.inputs = [Guard(c.schema, c.properties) for c in sources]
         self.blind = [Guard(c.schema, c.properties, blind=True) for c in sources]
@@ -93,17 +95,29 @@ class Responder:
     @property
     def given(self) -> Promises:
         """The definite punctuation that has left the step."""
-        for pattern in self._latest.values():
-            self._given.add(pattern)
-        self._latest.clear()
+        self._file()
         return self._given
 
+    def _file(self) -> None:
+        for pattern in self._unfiled:
+            self._given.add(pattern)
+        self._unfiled.clear()
+
     def _give(self, pattern: Pattern) -> None:
-        """Notes what leaves; mostly it says more than the one before, which need not be filed then."""
-        last = self._latest.get(pattern.attributes)
-        if last is not None and not pattern.covers(last):
-            self._given.add(last)
-        self._latest[pattern.attributes] = pattern
+        """Notes what leaves; mostly one that follows soon says as much, and it need not be filed."""
+        bound = pattern.time_bound if pattern.attributes == (TIME,) else None
+        if bound is not None:
+            self._given.advance(bound)
+            ends = [(kept[TIME].last, kept) for kept in self._unfiled]
+            self._unfiled = [kept for end, kept in ends if end is None or end >= bound]
+            return
+        for at in range(len(self._unfiled) - 1, max(-1, len(self._unfiled) - 3), -1):
+            if pattern.covers(self._unfiled[at]):
+                self._unfiled[at] = pattern
+                return
+        self._unfiled.append(pattern)
+        if len(self._unfiled) > UNFILED:
+            self._file()
 
     # What consumers say.
 
@@ -452,7 +466,7 @@ class Responder:
     def restore(self, meta: Mapping[str, Any], chunks: Mapping[str, bytes]) -> None:
         self.heard.remember(meta["heard"])
         self._given = Promises.from_json(meta["given"])
-        self._latest.clear()
+        self._unfiled.clear()
         for name, guard in self.guards.items():
             mine = {n[len(name) + 1 :]: d for n, d in chunks.items() if n.startswith(name + "/")}
             guard.restore(meta["guards"][name], mine)

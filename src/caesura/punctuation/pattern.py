@@ -88,7 +88,7 @@ class Pattern:
     @property
     def attributes(self) -> tuple[str, ...]:
         """The constrained attributes, by name."""
-        return tuple(name for name, _ in self._items)
+        return tuple([name for name, _ in self._items])
 
     def items(self) -> Items:
         """The constraints, by name."""

@@ -265,7 +265,9 @@ def _plausible(near: list[Pattern], pattern: Pattern) -> bool:
 
 
 def _unconditional(pattern: Pattern) -> int | None:
-    return pattern.time_bound if pattern.attributes in ((), (TIME,)) else None
+    items = pattern.items()
+    plain = not items or (len(items) == 1 and items[0][0] == TIME)
+    return pattern.time_bound if plain else None
 
 
 def _can_look_up(type_: pa.DataType, kinds: set[str]) -> bool:
