@@ -14,6 +14,7 @@ from caesura.expr import Expr, col, evaluate, lit
 from caesura.expr import functions as f
 
 NAN = float("nan")
+INF = float("inf")
 
 
 def over(expr: Expr, values: list[Any], type: pa.DataType | None = None) -> list[Any]:
@@ -95,6 +96,14 @@ def test_decimals_stay_exact_and_round_half_up() -> None:
 def test_a_sum_of_decimals_beyond_38_digits_is_null() -> None:
     big = Decimal("9" * 38)
     assert over(col("a") + col("a"), [big, Decimal(1)], pa.decimal128(38, 0)) == [None, 2]
+
+
+@pytest.mark.parametrize(("type_", "large"), [(pa.float64(), 1e308), (pa.float32(), 2.0**127)])
+def test_numbers_without_such_digits_are_not_rounded(type_: pa.DataType, large: float) -> None:
+    rounded = pa.scalar(1.3, type_).as_py()
+    given = [large, -large, 1.25, None, NAN, INF]
+    assert over(col("a").round(1), given, type_) == [large, -large, rounded, None, "NaN", INF]
+    assert over(col("a").round(400), [large, 1.25], type_) == [large, 1.25]
 
 
 def test_rounding_is_half_away_from_zero() -> None:

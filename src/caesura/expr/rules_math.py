@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,20 @@ def _round(node: Apply, types: Types) -> Plan:
             scale = max(0, min(digits, type.scale))
             out = decimal_of(max(type.precision - type.scale, -digits) + 1 + scale, scale)
             return Plan(out, (type,), lambda a: _round_decimals(a, digits, out))
-    return Plan(type, (type,), lambda a: pc.round(a, digits, round_mode=_ROUND_HALF_UP))
+    return Plan(type, (type,), lambda a: _round_floats(a, digits))
+
+
+def _round_floats(array: pa.Array, digits: int) -> pa.Array:
+    """Floats too large to have such digits stay as they are; Arrow would fail to multiply some of them."""
+    if digits <= 0:
+        return pc.round(array, digits, round_mode=_ROUND_HALF_UP)
+    known = np.finfo(array.type.to_pandas_dtype())
+    if digits > math.log10(float(known.max)):
+        return array
+    most = pa.scalar(math.ldexp(10.0**-digits, known.nmant + 1), array.type)
+    small = pc.less(pc.abs(array), most)
+    some = pc.if_else(small, array, pa.scalar(0.0, array.type))
+    return pc.if_else(small, pc.round(some, digits, round_mode=_ROUND_HALF_UP), array)
 
 
 def _round_integers(array: pa.Array, step: int) -> pa.Array:
