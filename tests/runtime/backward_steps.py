@@ -26,6 +26,8 @@ IDS = pa.schema([("id", pa.int64())])
 class Halve(Operator):
     """Each number above 1 goes on, halved; numbers above 1000 are asked for no more."""
 
+    speaks = True
+
     def page(self, port: int, page: Page) -> Iterable[Item]:
         ids = page.payload.column("id").to_numpy()
         if (ids > 1000).any():

@@ -79,6 +79,8 @@ class Pace(Union):
 class Pacing(Merge):
     """The furthest start so far, and the rows left out that may still be retracted."""
 
+    speaks = True
+
     def __init__(self, node: Pace) -> None:
         super().__init__(len(node.inputs))
         self.node = node

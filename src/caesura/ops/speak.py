@@ -104,6 +104,8 @@ class Instrument(Speaks):
 class Instrumented(Operator):
     """Counts rows."""
 
+    speaks = True
+
     def __init__(self, node: Instrument) -> None:
         super().__init__()
         self.node = node
@@ -229,6 +231,8 @@ class FeedbackFrom(Speaks):
 class Relaying(Operator):
     """Data goes through; control rows become messages."""
 
+    speaks = True
+
     def __init__(self, node: FeedbackFrom) -> None:
         super().__init__(2)
         self.node = node
@@ -304,6 +308,8 @@ class Deadline(Speaks):
 
 class Waiting(Operator):
     """Measures the source's time: how far its punctuation has come since the last result."""
+
+    speaks = True
 
     def __init__(self, node: Deadline) -> None:
         super().__init__(2)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -70,12 +70,15 @@ class Operator:
     speculate: Literal["arrival", "watermark"] = "arrival"
     """Whether results that may still change leave at once, or only behind the watermark."""
 
+    speaks: ClassVar[bool] = False
+    """Whether it ever has messages for those above, or items that go back around a loop."""
+
     def __init__(self, ports: int = 1) -> None:
         self.promises = [Promises() for _ in range(ports)]
         self.counters = Counters()
-        self.up: list[Up] = []
+        self.up: list[Up] = self._nothing_said()
         """Messages for the operators above; the runtime takes them when a call is done."""
-        self.unsaid: list[Page] = []
+        self.unsaid: list[Page] = self._nothing_said()
         """Pages whose `words` the operator above is told before the next is taken, if they matter then."""
         self.topics: tuple[str, ...] = ()
         """The attributes that `words` name."""
@@ -87,8 +90,12 @@ class Operator:
         """What `meta` was when it was last saved."""
         self.rings: dict[str, Ring] = {}
         """The loops that this step stands on, innermost first."""
-        self.around: list[Item] = []
+        self.around: list[Item] = self._nothing_said()
         """What goes back around a loop that ends here; the runtime takes it when a call is done."""
+
+    def _nothing_said(self) -> Any:
+        """Nothing to say yet; a step that does not speak cannot add to it, since nobody would look there."""
+        return [] if self.speaks else ()
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         """What leaves because these events came."""

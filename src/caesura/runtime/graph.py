@@ -76,8 +76,11 @@ class Cell:
     carries: bool = field(init=False)
     """Whether tokens may pass as row positions of a page."""
 
+    speaks: bool = field(init=False)
+    """Whether the operator has messages of its own to look for."""
+
     def __post_init__(self) -> None:
-        self.carries = self.node.row_wise
+        self.carries, self.speaks = self.node.row_wise, self.operator.speaks
 
     @property
     def blocked(self) -> bool:
@@ -207,9 +210,9 @@ class Cell:
                 self.tell(port, message)
 
     def speak(self) -> None:
-        """Puts the operator's own messages on the edges that lead to it; those left unsaid wait there."""
-        if self.operator.unsaid:
-            self.spoke = True
+        """Puts the operator's own messages on the edges that lead to it."""
+        if not self.speaks:
+            return
         for port, message in self.operator.up:
             self.tell(port, message)
         self.operator.up.clear()
@@ -267,9 +270,11 @@ class Cell:
             self.send(self.receive(port, edge.items.popleft()))
         else:
             self._heedful(port, edge)
-        operator = self.operator
-        if operator.up or operator.around or operator.unsaid:
-            self.speak()
+        if self.speaks:
+            if self.operator.unsaid:
+                self.spoke = True
+            if self.operator.up or self.operator.around:
+                self.speak()
 
     def _heedful(self, port: int, edge: Edge) -> None:
         """Takes one item where feedback or claims are to be thought of."""

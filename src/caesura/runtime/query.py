@@ -296,8 +296,12 @@ class Query:
 
     def _spoken(self, cell: Cell) -> None:
         """Sees that what a step has said, or left unsaid, is heard before the next page, or at once."""
-        if cell.operator.unsaid and cell.unheard() and not any(above.up for above in cell.inputs):
-            return
+        if cell.operator.unsaid and cell.unheard():
+            for above in cell.inputs:
+                if above.up:
+                    break
+            else:
+                return
         self._speaking.append(cell)
         if self.claiming is not None or any(above.urgent for above in cell.inputs):
             self._hear()

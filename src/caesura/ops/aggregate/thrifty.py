@@ -78,6 +78,8 @@ def says(node: Tumbling) -> tuple[Said, ...]:
 class ThriftyTumbling(TumblingOperator):
     """Windows with thresholds."""
 
+    speaks = True
+
     extra = ("told",)
     """How many rows a window had when it last spoke."""
 

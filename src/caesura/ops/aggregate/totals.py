@@ -176,12 +176,19 @@ class TotalsOperator(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
-        items = self._close()
+        items = self._close() if self._may_close(pattern) else []
         carried = self.node.carry(port, pattern)
         if carried is None:
             return items
         out = self._held_back(carried)
         return [*items, *definite(out)]
+
+    def _may_close(self, pattern: Pattern) -> bool:
+        """Whether groups may end: not by a bound on time, unless others speak of all times behind it."""
+        bound = pattern.time_bound
+        if bound is None or bound == INFINITY:
+            return True
+        return any(kept.time_bound is None for kept in self.promises[0].others())
 
     def _held_back(self, pattern: Pattern) -> Pattern | None:
         """A time bound waits for the earliest open group that the pattern speaks of."""

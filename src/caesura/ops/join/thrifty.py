@@ -28,6 +28,8 @@ MANY = 100
 class SeekingJoin(JoinOperator):
     """A join that speaks to its inputs."""
 
+    speaks = True
+
     def __init__(self, node: Join) -> None:
         super().__init__(node)
         nothing: I64 = np.zeros(0, np.int64)
