@@ -23,6 +23,7 @@ import pyarrow as pa
 import caesura as cz
 from benchmarks import consistency_plots as plots
 from benchmarks.consistency_bank import bank, bank_on_spark
+from benchmarks.pairs import resampled
 from benchmarks.report import Report
 from caesura import Stream, col
 from caesura.consistency import Mode
@@ -321,9 +322,8 @@ def costs(report: Report, rows: int, pairs: int, page: int) -> None:
 
 def interval(shares: list[float]) -> str:
     """The median of ratios as a cost, and where it lies with 90 % certainty (bootstrap)."""
-    some, rng = np.array(shares), np.random.default_rng(1)
-    again = np.median(some[rng.integers(0, len(some), (2000, len(some)))], axis=1)
-    low, high = np.quantile(again, [0.05, 0.95])
+    ratios = np.array(shares)
+    low, high = resampled(lambda some: float(np.median(ratios[some])), len(shares), sure=90)
     return f"{100 * (median(shares) - 1):+.1f} % [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}]"
 
 

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import argparse
 import gc
-import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import MethodType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import csv
 
 import caesura as cz
 from benchmarks import feedback_data as data
 from benchmarks.feedback_spark import bytes_on_spark
+from benchmarks.pairs import Laps, paired
 from benchmarks.report import Report
 from caesura import Pattern, Stream, col
 from caesura.consistency.token import Marks, is_token, pieces
@@ -85,113 +83,6 @@ def play(
     query.run()
     rows += sum(len(i) for i in query.take("out") if isinstance(i, Page))
     return time.process_time() - began, query, rows
-
-
-Laps = Iterator[None]
-"""A run that can be stopped after every few items, so that two are timed side by side."""
-
-
-def paired(one: Callable[[], Laps], other: Callable[[], Laps], pairs: int) -> dict[str, Any]:
-    """The difference in CPU time between two ways that run side by side, lap by lap, in either order.
-
-    A pair is two runs of each: who goes first in a lap pays more, so in the second run it is the other.
-    Arrow parses the same files for both, partly ahead and in threads of its own: each is given half of it.
-    The median of the pairs' ratios is given, and the sum over laps of the median difference in each, which
-    other work on the machine moves less; both with where they lie 95 times in 100 when pairs are resampled.
-    """
-    side_by_side(one(), other(), 0)
-    took, parsing = [], []
-    for turn in range(2 * pairs):
-        gc.collect()
-        gc.disable()
-        began = time.process_time()
-        with Parsing.apart():
-            took.append(side_by_side(one(), other(), turn))
-        parsing.append((time.process_time() - began - np.sum(took[-1])) / 2)
-        gc.enable()
-    laps = np.array(took).reshape(pairs, 2, 2, -1).mean(axis=1)  # per pair, way and lap
-    shared = np.array(parsing).reshape(pairs, 2).mean(axis=1)
-    first, second = laps.sum(axis=2).T + shared
-    ratios = 100 * (second / first - 1)
-    more = laps[:, 1] - laps[:, 0]
-    picked = np.random.default_rng(1).integers(0, pairs, (2000, pairs))
-    return {
-        "off_s": f"{first.mean():.3f} ± {first.std():.3f}",
-        "on_s": f"{second.mean():.3f} ± {second.std():.3f}",
-        "median_percent": round(float(np.median(ratios)), 2),
-        "interval": interval(np.median(ratios[some]) for some in picked),
-        "by_lap_percent": round(float(100 * np.median(more, axis=0).sum() / np.median(first)), 2),
-        "by_lap_interval": interval(
-            100 * np.median(more[some], axis=0).sum() / np.median(first[some]) for some in picked
-        ),
-        "pairs": pairs,
-    }
-
-
-def interval(found: Iterable[float]) -> list[float]:
-    """Where 95 of 100 lie."""
-    return [round(float(end), 2) for end in np.percentile(list(found), [2.5, 97.5])]
-
-
-def side_by_side(one: Laps, other: Laps, turn: int) -> list[list[float]]:
-    """CPU seconds of two runs, per lap, without parsing files; who goes first is drawn for every lap.
-
-    Turns 2 k and 2 k + 1 draw the same, the other way round.
-    """
-    runs: tuple[Laps, Laps] = (one, other)
-    taken: list[list[float]] = [[], []]
-    draw = random.Random(turn // 2)
-    going = True
-    while going:
-        leads = draw.getrandbits(1) ^ turn % 2
-        for which in (leads, 1 - leads):
-            began, parsed = time.thread_time(), Parsing.seconds
-            going = next(runs[which], STOP) is not STOP
-            taken[which].append(time.thread_time() - began - (Parsing.seconds - parsed))
-    return taken
-
-
-STOP = object()
-
-
-class Parsing:
-    """A CSV file as Arrow opens it, with a clock that runs while it parses in the engine's thread."""
-
-    seconds: ClassVar[float] = 0.0
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self.opened = self.timed(lambda: open_csv(*args, **options))
-        self.schema = self.opened.schema
-
-    @classmethod
-    @contextmanager
-    def apart(cls) -> Iterator[None]:
-        csv.open_csv = cls
-        try:
-            yield
-        finally:
-            csv.open_csv = open_csv
-
-    @classmethod
-    def timed(cls, action: Callable[[], Any]) -> Any:
-        began = time.thread_time()
-        try:
-            return action()
-        finally:
-            cls.seconds += time.thread_time() - began
-
-    def __enter__(self) -> Parsing:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.opened.close()
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while (batch := self.timed(lambda: next(self.opened, None))) is not None:
-            yield batch
-
-
-open_csv = csv.open_csv
 
 
 class PrimeCell(graph.Cell):
@@ -328,7 +219,7 @@ def sending(report: Report, minutes: int, runs: int) -> None:
 
     As in the thesis the select next to the file does not send on, and a message names the start and the
     sensor of a row; rows of a page are spoken of together. Punctuation that follows the page overtakes the
-    message. With punctuation five minutes behind it does not, and every message is put into words and climbs.
+    message; with punctuation five minutes behind it does not. Two runs of the same way show what chance does.
     """
     theirs = {1: "5.77 s to 5.76 s", 5: "6.29 s to 6.30 s", 10: "7.18 s to 7.21 s", 15: "7.94 s to 7.97 s"}
     with tempfile.TemporaryDirectory() as folder:
@@ -342,6 +233,10 @@ def sending(report: Report, minutes: int, runs: int) -> None:
                     )
                     found = paired(partial(laps_of, off), partial(laps_of, on), max(15, runs))
                     report.add(f"suite 2 {steps} selects, n = {n}, {what}", thesis=theirs[steps], **found)
+        for steps in (1, 5):
+            same = selects(file, steps).instrument(every=1, columns=("sensor_id",), tells="nobody")
+            found = paired(partial(laps_of, same), partial(laps_of, same), max(15, runs))
+            report.add(f"suite 2 {steps} selects, beside itself", **found)
 
 
 def selects(file: Path, steps: int) -> Stream:

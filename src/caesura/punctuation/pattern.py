@@ -118,12 +118,10 @@ class Pattern:
 
     def replace(self, name: str, values: Values) -> Pattern:
         """The same pattern with another constraint on one attribute."""
-        if name == TIME:
-            values = _ticks(values)
-        free = values.is_any or (name == TIME and values == NOT_NULL)
+        kept = _constraint(name, values)
         before = tuple([item for item in self._items if item[0] < name])
         behind = tuple([item for item in self._items if item[0] > name])
-        return _made(before + behind if free else (*before, (name, values), *behind))
+        return _made(before + behind if kept is None else (*before, (name, kept), *behind))
 
     def derived(self, make: Callable[[Pattern], Pattern]) -> Pattern:
         """What a pure function makes of it; the last one asked for is not made again."""
@@ -252,16 +250,16 @@ def _before(t: int) -> Pattern:
 
 
 def _normal(attributes: Mapping[str, Any]) -> Items:
-    named: list[tuple[str, Values]] = []
-    for name in sorted(attributes):
-        values = _as_values(attributes[name])
-        if name == TIME:
-            values = _ticks(values)
-            if values == NOT_NULL:
-                continue
-        if not values.is_any:
-            named.append((name, values))
-    return tuple(named)
+    named = [(name, _constraint(name, _as_values(attributes[name]))) for name in sorted(attributes)]
+    return tuple([(name, values) for name, values in named if values is not None])
+
+
+def _constraint(name: str, values: Values) -> Values | None:
+    """What a pattern keeps of a constraint; None where it lets everything pass."""
+    if name == TIME:
+        values = _ticks(values)
+        return None if values == NOT_NULL else values
+    return None if values.is_any else values
 
 
 def _as_values(given: Any) -> Values:
