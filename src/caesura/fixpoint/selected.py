@@ -77,14 +77,15 @@ class SelectedFixpoint(FlyingFixpoint):
         return self._go_on(wave)
 
     def end_epoch(self, *, losing: bool) -> list[Item]:
-        """One wave per epoch; rows come only when no bucket has taken any back in the epoch before."""
+        """One wave per epoch; rows come only when no bucket has taken any back in the epoch before.
+
+        What the wave did leaves with it: if nothing follows from it, no other epoch may come.
+        """
         wave, _ = self._turn(adding=not losing)
-        told: list[Item] = []
         if wave is not None:
             self.around.append(wave)
-        elif not self._pending:
-            told = self._tell(INFINITY)
-            self._tidy()
+        told = [] if self._pending else self._tell(INFINITY)
+        self._tidy()
         self._launch(INFINITY, lodge=False)
         return told
 
