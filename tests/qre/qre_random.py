@@ -12,7 +12,7 @@ from caesura.expr import Expr, col, lit, when
 from caesura.qre import build as q
 from caesura.qre import folds
 from caesura.qre.checking import letters_of
-from caesura.qre.items import Items, items
+from caesura.qre.items import Items, items, tagged
 from caesura.qre.positions import bits, positions
 from caesura.qre.query import Query
 from caesura.qre.regex import letter, seq, star
@@ -29,6 +29,9 @@ SCHEMA = pa.schema(
     ]
 )
 ITEMS = items(SCHEMA)
+EVERY = tuple(SCHEMA.names)
+CASES = tagged(SCHEMA, "k", {"own": (0, EVERY), "less": (1, ("key", "f", "w", "x")), "end": (2, ("w", "x"))})
+"""Of which words may hold items that no case declares."""
 PREDICATES = [
     col("k") == 0,
     col("k") == 1,
@@ -43,12 +46,14 @@ PREDICATES = [
 VALUES: list[Any] = [col("v"), col("f"), col("v") * 2 + col("k"), col("f") / col("v")]
 
 
-def word(rng: random.Random, length: int, *, nulls: bool = True) -> pa.RecordBatch:
+def word(
+    rng: random.Random, length: int, *, nulls: bool = True, kinds: tuple[int | None, ...] = (0, 0, 1, 1, 2)
+) -> pa.RecordBatch:
     """A word of items, with nulls among them unless told otherwise."""
     none = [None] if nulls else []
     rows = [
         {
-            "k": rng.choice([0, 0, 1, 1, 2]),
+            "k": rng.choice(kinds),
             "key": rng.randrange(3),
             "v": rng.choice([0, 1, 2, 3, 4, 5, *none]),
             "f": rng.choice([0.5, 1.0, -2.0, 8.0, *none]),
@@ -86,11 +91,13 @@ def close(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def well_typed(rng: random.Random, depth: int, *, windows: bool = True, maps: bool = False) -> Query:
+def well_typed(
+    rng: random.Random, depth: int, *, windows: bool = True, maps: bool = False, of: Items = ITEMS
+) -> Query:
     """A well-typed query with a scalar value."""
     while True:
         try:
-            return scalar(rng, depth, ITEMS, windows=windows, maps=maps)
+            return scalar(rng, depth, of, windows=windows, maps=maps)
         except CaesuraError:
             continue
 

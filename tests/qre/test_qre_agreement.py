@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import pyarrow as pa
 import pytest
-from qre_random import ITEMS, _collected, close, fitting_word, well_typed, word
+from qre_random import CASES, ITEMS, _collected, close, fitting_word, well_typed, word
 
 from caesura import qre
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, StreamError
+from caesura.expr import col
 from caesura.qre import generation
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 from caesura.qre.query import Query
+
+CASED = 12 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +46,40 @@ def test_all_evaluators_agree_on_random_queries(block: int) -> None:
         batch = fitting_word(rng, query, 7) if seed % 3 else word(rng, 6)
         defined += agree(query, batch, "twin", "table", "generated")
     assert defined > 100
+
+
+def test_all_evaluators_agree_on_items_that_no_case_declares() -> None:
+    """By value; or all refuse, where the query is ambiguous with such items."""
+    defined = 0
+    for seed in range(CASED):
+        rng = random.Random(seed)
+        query = well_typed(rng, rng.choice([1, 2, 2, 3]), maps=seed % 4 == 0, of=CASES)
+        query = qre.partition(query, by="key") if seed % 5 == 0 else query
+        batch = word(rng, 7, kinds=(0, 0, 1, 1, 2, 2, 3, None))
+        try:
+            defined += agree(query, batch, "twin", "table", "generated")
+        except StreamError:
+            for kernel in ("twin", "table", "generated"):
+                with pytest.raises(StreamError, match="no case declares"):
+                    qre.evaluate(query, batch, kernel=kernel)
+    assert defined > 50
+
+
+def test_items_that_no_case_declares_are_refused_where_the_query_is_ambiguous_with_them() -> None:
+    kind = col("k")
+    query = qre.or_(qre.atom(kind != 0, 1, items=CASES), qre.atom((kind != 1) & (kind != 2), 2, items=CASES))
+    batch = word(random.Random(1), 1, kinds=(7,))
+    for kernel in ("twin", "table", "generated"):
+        with pytest.raises(StreamError, match="no case declares an item like"):
+            qre.evaluate(query, batch, kernel=kernel)  # type: ignore[arg-type]
+
+
+def test_an_item_of_another_kind_is_not_read_as_one_that_is_declared() -> None:
+    of = qre.tagged(pa.schema([("k", pa.string()), ("v", pa.int64())]), "k", a=("v",), b=("v",))
+    a, b = (qre.atom(of.is_(kind), col("v"), items=of) for kind in "ab")
+    query = qre.split(qre.iter(a, qre.sum()), b, op=col("_0"))
+    batch = pa.record_batch({"k": ["a", "c", "b"], "v": [1, 2, 3]})
+    assert agree(query, batch, "twin", "table", "generated") == 0
 
 
 def test_all_evaluators_agree_on_random_partitions() -> None:

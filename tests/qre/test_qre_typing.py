@@ -13,7 +13,7 @@ from caesura import qre
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr, col
 from caesura.qre.ambiguity import ambiguous_word
-from caesura.qre.counting import missing_word
+from caesura.qre.containment import missing_word
 from caesura.qre.positions import Positions, positions
 from caesura.qre.query import Query
 from caesura.qre.regex import Regex, any_of, letter, seq, star
@@ -119,6 +119,34 @@ def test_containment_agrees_with_brute_force() -> None:
         assert not outside or (got is not None and len(got) == len(outside[0]))
         checked += 1
     assert checked > 100
+
+
+def cycles(rng: random.Random) -> tuple[Regex, set[int]]:
+    """Words of one letter whose lengths lie in some classes of a period, and those lengths up to 200."""
+    period, a = rng.randrange(1, 10), letter(A)
+    rests = rng.sample(range(period), rng.randrange(1, period + 1))
+    lengths = {n for n in range(200) if n % period in rests}
+    return seq(star(seq(*[a] * period)), any_of(*(seq(*[a] * r) for r in rests))), lengths
+
+
+def test_containment_is_decided_whatever_the_length_of_the_shortest_word_outside() -> None:
+    longest = 0
+    for seed in range(400):
+        rng = random.Random(seed)
+        (one, ours), (two, theirs) = cycles(rng), cycles(rng)
+        got = missing_word(*(positions(r, {A.key: 1}.__getitem__) for r in (one, two)))
+        assert (None if got is None else len(got)) == min(ours - theirs, default=None)
+        longest = max(longest, len(got or []))
+    assert longest > 40
+
+
+def test_a_map_that_is_missing_after_56_synchronisation_items_is_refused() -> None:
+    some = seq()
+    for _ in range(6):
+        some = any_of(seq(), seq(C, some))
+    own = qre.split(atom(~C), qre.iter1(qre.match(seq(*[C] * 7), items=ITEMS), qre.count()), op=col("_1"))
+    every = seq(star(seq(*[C] * 8)), C, some)
+    assert "no map is collected" in refused(lambda: qre.map_collect(C, "v", own, every=every))
 
 
 def calls_to_type(atoms: int) -> int:

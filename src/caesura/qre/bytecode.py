@@ -413,7 +413,7 @@ def tables(auto: Automaton) -> Tables:
         list(coder.columns["i"]),
         list(coder.columns["f"]),
         np.zeros((0, 5), np.int64),
-        np.zeros((0, len(auto.alphabet.minterms), 4), np.int64),
+        np.zeros((0, len(auto.alphabet.minterms) + 1, 4), np.int64),  # the last letter leads nowhere
         np.zeros(0, np.int64),
         coder.out,
         "".join(kind for _, kind, _ in flattened(auto.type)),

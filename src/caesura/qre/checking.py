@@ -2,17 +2,18 @@
 
 Choices are disjoint, splits concatenate and iterations iterate unambiguously, combined rates are
 equivalent, a map-collect's rate depends on synchronisation items only. All of it is polynomial:
-see `caesura.qre.ambiguity` and `caesura.qre.counting`.
+see `caesura.qre.ambiguity` and `caesura.qre.containment`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr
 from caesura.qre.ambiguity import ambiguous_word, common_word
-from caesura.qre.counting import missing_word
+from caesura.qre.containment import missing_word
 from caesura.qre.inference import value_type
 from caesura.qre.items import Items
 from caesura.qre.minterms import Alphabet, alphabet
@@ -35,7 +36,7 @@ def check(query: Query) -> None:
     for node in walk(body):
         if isinstance(node, Atom):
             _want_condition(node)
-    letters = letters_of(body)
+    letters = alphabet(query.items, _predicates(body))
     for node in walk(body):
         if isinstance(node, Atom):
             _check_predicate(query, node, letters)
@@ -43,9 +44,29 @@ def check(query: Query) -> None:
 
 
 def letters_of(query: Query) -> Alphabet:
-    """The letters that the predicates of a query distinguish."""
+    """The letters that the predicates of a query distinguish, as it is read.
+
+    Items that no case declares are letters too, unless the query is well typed for the declared ones only.
+    """
     assert query.items is not None
-    return alphabet(query.items, _predicates(query))
+    return alphabet(query.items, _predicates(query), trusts_cases(query))
+
+
+def trusts_cases(query: Query) -> bool:
+    """Whether a query is well typed because of its items' cases: others are then refused as they come."""
+    assert query.items is not None
+    if not query.items.cases:
+        return False
+    known: bool | None = query.__dict__.get("_trusts_cases")
+    if known is None:
+        known = False
+        try:
+            body = query.body if isinstance(query, Partition) else query
+            _Checker(query, alphabet(query.items, _predicates(body), False)).all(body)
+        except PlanError:
+            known = True
+        object.__setattr__(query, "_trusts_cases", known)
+    return known
 
 
 def _check_pipe(query: Pipe) -> None:
@@ -218,20 +239,24 @@ class _Checker:
         for other in node.parts[1:]:
             if first.rate == other.rate:
                 continue
-            a, b = self.auto(first.rate), self.auto(other.rate)
-            for here, there, (p, q) in ((first, other, (a, b)), (other, first, (b, a))):
-                word = missing_word(p, q)
-                if word is None:
-                    continue
-                if self._doubts and any(not self._sure >> c & 1 for c in word):
-                    raise self._undecided(node, "its rates differ", word)
-                raise refusal(
-                    self.root,
-                    node,
-                    "the parts of this combine have different rates. This stream matches one part only:\n"
-                    f"{drawn(word, self.letters)}\n  matches:       {here}\n  does not match: {there}",
-                    remedy="Combine queries that are defined on the same streams; pad one with match(...).",
-                )
+            word, here, there = self._difference(first, other)
+            if word is None:
+                continue
+            if self._doubts and any(not self._sure >> c & 1 for c in word):
+                raise self._undecided(node, "its rates differ", word)
+            raise refusal(
+                self.root,
+                node,
+                "the parts of this combine have different rates. This stream matches one part only:\n"
+                f"{drawn(word, self.letters)}\n  matches:       {here}\n  does not match: {there}",
+                remedy="Combine queries that are defined on the same streams; pad one with match(...).",
+            )
+
+    def _difference(self, one: Query, two: Query) -> tuple[list[int] | None, Query, Query]:
+        """A shortest word that only one of two queries matches, that one, and the other."""
+        a, b = self.auto(one.rate), self.auto(two.rate)
+        words = [(missing_word(a, b), one, two), (missing_word(b, a), two, one)]
+        return min(words, key=lambda found: math.inf if found[0] is None else len(found[0]))
 
     def _well_formed(self, node: MapCollect) -> None:
         synced = Letter(node.sync)

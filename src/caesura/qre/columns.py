@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from caesura.errors import StreamError
-from caesura.expr import Boundary, Expr, children, compile_expr, compile_predicate
+from caesura.errors import DataError, StreamError
+from caesura.expr import Boundary, Expr, attributes, children, compile_expr, compile_predicate
 from caesura.kernels.hashing import I64, Mask
+from caesura.qre.checking import letters_of, trusts_cases
 from caesura.qre.items import Items
+from caesura.qre.letters import Refinement
+from caesura.qre.minterms import Alphabet
 from caesura.qre.operations import ExprOp, Operation, RecordOp
-from caesura.qre.query import Atom
+from caesura.qre.query import Atom, Partition, Pipe, Query
 
 
 class PageColumns:
@@ -34,9 +38,18 @@ class PageColumns:
         """Where a predicate is true."""
         key = predicate.key
         if key not in self._masks:
+            self._refuse_nulls(predicate)
             run, timed = self.reader.predicate(predicate)
             self._masks[key] = run(self.batch, self.le, self._ends(timed))
         return self._masks[key]
+
+    def _refuse_nulls(self, predicate: Expr) -> None:
+        """Predicates are compared for columns as they are declared."""
+        for field in self.reader.items.schema:
+            if field.nullable or field.name not in attributes(predicate):
+                continue
+            if self.batch.column(field.name).null_count:
+                raise nulls_in(field.name)
 
     def column(self, expr: Expr) -> pa.Array:
         """An expression's column."""
@@ -101,6 +114,7 @@ class Reader:
 
     def __init__(self, items: Items) -> None:
         self.items = items
+        self._trusted: tuple[Alphabet, Refinement, Expr | None] | None = None
         self._predicates: dict[Hashable, tuple[Any, bool]] = {}
         self._expressions: dict[Hashable, tuple[Any, bool]] = {}
 
@@ -120,12 +134,56 @@ class Reader:
 
     def page(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> PageColumns:
         """A page of items."""
-        return PageColumns(self, batch, le, re)
+        made = PageColumns(self, batch, le, re)
+        if self._trusted is not None:
+            self._refuse_undeclared(made, *self._trusted)
+        return made
+
+    def trust(self, letters: Alphabet, only: Expr | None) -> None:
+        """Has pages looked at: the query is well typed for items that are letters only."""
+        tree = Refinement([m.truth for m in letters.minterms], len(letters.exprs))
+        self._trusted = letters, tree, only
+
+    def _refuse_undeclared(
+        self, page: PageColumns, letters: Alphabet, tree: Refinement, only: Expr | None
+    ) -> None:
+        own = tree.letters([page.mask(e) for e in letters.exprs], page.batch.num_rows)
+        foreign = own == len(letters.minterms)
+        bad = np.flatnonzero(foreign if only is None else foreign & page.mask(only))
+        if len(bad):
+            raise undeclared(page.batch.slice(int(bad[0]), 1))
+
+
+def reader_of(query: Query) -> Reader:
+    """What reads the pages of a whole query."""
+    assert query.items is not None
+    reader = Reader(query.items)
+    if not isinstance(query, Pipe) and trusts_cases(query):
+        only = query.only if isinstance(query, Partition) else None
+        reader.trust(letters_of(query.body if isinstance(query, Partition) else query), only)
+    return reader
 
 
 def asks_for_times(expr: Expr) -> bool:
     """Whether an expression reads an item's start or end."""
     return isinstance(expr, Boundary) or any(asks_for_times(c) for c in children(expr))
+
+
+def nulls_in(column: Any) -> DataError:
+    """What to say of nulls that the schema rules out."""
+    return DataError(
+        f"the column '{column}' has nulls, but its schema says that it has none.",
+        remedy="Declare the field nullable, or leave such rows out.",
+    )
+
+
+def undeclared(item: pa.RecordBatch) -> StreamError:
+    """What to say of an item that no case declares, where the query is ambiguous with it."""
+    return StreamError(
+        f"no case declares an item like {item.to_pylist()[0]}, "
+        "and the query is well typed for declared ones only.",
+        remedy="Declare its case in qre.tagged(...), or leave such items out with where(...).",
+    )
 
 
 def null_key(row: int, page: PageColumns) -> StreamError:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from caesura.kernels.hashing import I64
-from caesura.qre.columns import PageColumns, Reader, null_key
+from caesura.qre.columns import PageColumns, null_key, reader_of
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.oracle import UNDEFINED
 from caesura.qre.query import (
@@ -293,7 +293,7 @@ class Twin:
     def __init__(self, query: Query) -> None:
         assert query.items is not None
         self.query = query
-        self.reader = Reader(query.items)
+        self.reader = reader_of(query)
         self.first: Twin | None = None
         self.second: Twin | None = None
         self.states: dict[Any, Any] = {}

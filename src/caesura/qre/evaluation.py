@@ -29,6 +29,7 @@ from caesura.expr import Column
 from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import Pattern
 from caesura.qre.collect import CollectStage, Maps, core
+from caesura.qre.columns import reader_of
 from caesura.qre.combinators import Twin
 from caesura.qre.deferral import has_maps
 from caesura.qre.inference import part_types, value_type
@@ -94,6 +95,8 @@ class Evaluator:
         else:
             try:
                 self.stage = self._compiled()
+                if isinstance(self.stage, Stage):
+                    self.stage.reader = reader_of(self.query)
                 return
             except NotCompiled as verdict:
                 self.reason = f"{verdict} runs in Python only"

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.errors import DataError
 from caesura.events.columns import words
 from caesura.expr import (
     Alias,
@@ -28,7 +27,7 @@ from caesura.expr import (
 )
 from caesura.kernels.hashing import Mask
 from caesura.qre import ir
-from caesura.qre.columns import PageColumns
+from caesura.qre.columns import PageColumns, nulls_in
 from caesura.qre.ir import TRUE, Term
 from caesura.qre.items import Items
 from caesura.qre.lowering import NotCompiled, Value, Word, kind_of, term_of
@@ -119,10 +118,7 @@ class Inputs:
             flags: Mask = column.is_valid().to_numpy(zero_copy_only=False)
             return flags
         if column.null_count and never_null(expr, self.items):
-            raise DataError(
-                f"the column '{expr}' has nulls, but its schema says that it has none.",
-                remedy="Declare the field nullable, or leave such rows out.",
-            )
+            raise nulls_in(expr)
         if what == "text":
             return self.texts.encode(column)
         if pa.types.is_boolean(column.type):

@@ -1,9 +1,13 @@
 """Which letter each item is: predicates one by one, each refining a partial verdict.
 
+Answers that no letter has lead to a letter behind the last, which no state can read.
+
 >>> import numpy as np
 >>> tree = Refinement([0b00, 0b01, 0b11], 2)
 >>> tree.letters([np.array([False, True, True]), np.array([False, False, True])], 3).tolist()
 [0, 1, 2]
+>>> tree.letters([np.array([False]), np.array([True])], 1).tolist()
+[3]
 """
 
 from __future__ import annotations
@@ -32,14 +36,15 @@ class Refinement:
         for p in range(predicates):
             seen = sorted({t & ((1 << (p + 1)) - 1) for t in truths})
             numbers = {t: i for i, t in enumerate(seen)}
-            table = np.zeros((len(groups), 2), np.int64)
+            table = np.full((len(groups) + 1, 2), len(numbers), np.int64)
             for partial, at in groups.items():
                 for answer in (0, 1):
-                    table[at, answer] = numbers.get(partial | answer << p, 0)
+                    table[at, answer] = numbers.get(partial | answer << p, len(numbers))
             self.tables.append(table)
             groups = numbers
         final = {t: i for i, t in enumerate(truths)}
-        self.order = np.array([final[t] for t in sorted(groups, key=lambda t: groups[t])], np.int64)
+        known = [final[t] for t in sorted(groups, key=lambda t: groups[t])]
+        self.order = np.array([*known, len(truths)], np.int64)
 
     def letters(self, masks: Sequence[Mask], count: int) -> I64:
         """The letter of each item."""

@@ -43,10 +43,11 @@ class Minterm:
 
 
 class Alphabet:
-    """The satisfiable minterms of some predicates."""
+    """The satisfiable minterms of some predicates, over the declared cases or over any items at all."""
 
-    def __init__(self, of: Items, predicates: Sequence[Expr]) -> None:
+    def __init__(self, of: Items, predicates: Sequence[Expr], declared: bool = True) -> None:
         self.items = of
+        self.declared = declared or not of.cases
         self.predicates: dict[Hashable, int] = {}
         self.exprs: list[Expr] = []
         for predicate in predicates:
@@ -159,7 +160,8 @@ class Alphabet:
     def _universe(self) -> Boxes:
         """What items there are: per case its own columns; ticks have none."""
         of = self.items
-        cases: list[tuple[Any, tuple[str, ...] | None]] = [*of.cases] if of.cases else [(None, None)]
+        named = of.cases if self.declared else ()
+        cases: list[tuple[Any, tuple[str, ...] | None]] = [*named] if named else [(None, None)]
         boxes = [self._case(tag, own) for tag, own in cases]
         if of.ticks:
             boxes.append(tuple(self._tick_bits(c) for c in self.cells.columns))
@@ -248,11 +250,11 @@ class Alphabet:
         return dict(zip(reversed(truth), reversed(rows), strict=True))
 
 
-def alphabet(of: Items, predicates: Sequence[Expr]) -> Alphabet:
+def alphabet(of: Items, predicates: Sequence[Expr], declared: bool = True) -> Alphabet:
     """The letters of some predicates, worked out once per set of predicates."""
-    key = frozenset(p.key for p in predicates)
+    key = (declared or not of.cases, frozenset(p.key for p in predicates))
     if key not in of.alphabets:
-        of.alphabets[key] = Alphabet(of, predicates)
+        of.alphabets[key] = Alphabet(of, predicates, declared)
     return of.alphabets[key]
 
 

@@ -22,6 +22,8 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.expr import Expr, evaluate
 from caesura.kernels.hashing import I64
+from caesura.qre.checking import letters_of, trusts_cases
+from caesura.qre.columns import undeclared
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.operations import ExprOp, Operation, RecordOp
 from caesura.qre.positions import bits, positions
@@ -55,11 +57,25 @@ def denote(query: Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 |
     """The value of every prefix but the empty one."""
     if isinstance(query, Pipe):
         return _piped(query, denote(query.first, batch, le, re))
+    _refuse_undeclared(query, batch, le, re)
     meaning = _Meaning(batch, le, re)
     rows = tuple(range(batch.num_rows))
     if isinstance(query, Partition):
         return _partitioned(meaning, query, rows)
     return [meaning.of(query, rows[: i + 1]) for i in range(len(rows))]
+
+
+def _refuse_undeclared(query: Query, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> None:
+    """Items that no case declares have no meaning where the query is ambiguous with them."""
+    body = query.body if isinstance(query, Partition) else query
+    if not trusts_cases(query):
+        return
+    known, meaning = letters_of(body), _Meaning(batch, le, re)
+    for row in range(batch.num_rows):
+        truth = sum(1 << i for i, e in enumerate(known.exprs) if meaning.read(e, row, query) is True)
+        seen = not isinstance(query, Partition) or query.only is None or meaning.read(query.only, row, None)
+        if seen and truth not in {m.truth for m in known.minterms}:
+            raise undeclared(meaning.rows[row])
 
 
 def _piped(query: Pipe, values: list[Any]) -> list[Any]:
