@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from caesura.events import Item
+from caesura.events import Item, Page
+from caesura.events.page import KEPT
 from caesura.io import Policy, Source, delay, from_arrow
 from caesura.io.ingress import SourceIngress
 from caesura.plan import Raw
-from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.punctuation import INFINITY, MIN_TIME, cti
 
 SCHEMA = pa.schema(
     [
@@ -74,6 +75,27 @@ def raws(rows: Sequence[Placed], cuts: Iterable[int]) -> list[Raw]:
     return out
 
 
+def pushed(rows: Sequence[Placed], said: Mapping[int, int], cuts: Iterable[int]) -> list[Item]:
+    """Rows as pages to be fed, with CTIs between them, and the end behind them."""
+    ends = sorted({*cuts, *said, len(rows)})
+    out: list[Item] = []
+    start = 0
+    for end in ends:
+        some = [p.row for p in rows[start:end]]
+        if some:
+            out.append(_page(some))
+        out += [cti(said[end])] if end in said else []
+        start = max(start, end)
+    return [*out, cti(INFINITY)]
+
+
+def _page(rows: Sequence[Change]) -> Page:
+    payload = pa.record_batch({"id": pa.array([row.id for row in rows], pa.int64())})
+    ends = [INFINITY if row.re is None else row.re for row in rows]
+    news = [KEPT if row.kind == "+" else INFINITY if row.new is None else row.new for row in rows]
+    return Page.of(payload, le=[row.le for row in rows], re=ends, re_new=news)
+
+
 def with_lanes(node: Source, lanes: int) -> SourceIngress:
     """The ingress of a source, as if its reader had so many lanes."""
     node.reader.lanes = lanes
@@ -93,12 +115,17 @@ def late_rows(ingress: SourceIngress) -> list[tuple[int, int, str]]:
     return sorted(rows)
 
 
-def obvious(rows: Sequence[Placed], lanes: int, lag: int, late: str) -> tuple[Counter, list]:
-    """The history and the late rows, one row at a time."""
+def obvious(
+    rows: Sequence[Placed], lanes: int, lag: int | None, late: str, said: Mapping[int, int] | None = None
+) -> tuple[Counter, list]:
+    """The history and the late rows, one row at a time; ``said`` are CTIs by the row that they precede."""
     tops, there, waiting, refused = [MIN_TIME] * lanes, Counter(), [], []
 
+    promised = MIN_TIME
+
     def bound(lane: int) -> int:
-        return tops[lane] - lag if tops[lane] > MIN_TIME else MIN_TIME
+        own = tops[lane] - lag if lag is not None and tops[lane] > MIN_TIME else MIN_TIME
+        return max(own, promised)
 
     def take(lane: int, row: Change) -> bool:
         mine = sorted(v for v in there if v[:3] == (row.id, row.le, row.re) and there[v] > 0)
@@ -119,7 +146,8 @@ def obvious(rows: Sequence[Placed], lanes: int, lag: int, late: str) -> tuple[Co
                 assert take(held.lane, place)
                 return
 
-    for lane, offset, raw in rows:
+    for place, (lane, offset, raw) in enumerate(rows):
+        promised = max(promised, (said or {}).get(place, MIN_TIME))
         row = raw._replace(re=INFINITY if raw.re is None else raw.re)
         if row.kind == "-":
             row = row._replace(new=INFINITY if row.new is None else row.new)
@@ -134,7 +162,8 @@ def obvious(rows: Sequence[Placed], lanes: int, lag: int, late: str) -> tuple[Co
         begin = row.le
         if sync < limit:
             if late == "reject" or row.kind == "-" or row.re <= limit:
-                refused.append((lane, offset, f"time {sync} is below its lane's bound {limit}"))
+                judged = f"time {sync} is below its lane's bound {limit}"
+                refused.append((lane, offset, f"came after definite: time < {limit}" if said else judged))
                 continue
             begin = limit
         if row.kind == "+":
@@ -233,6 +262,7 @@ __all__ = [
     "late_rows",
     "lawful",
     "obvious",
+    "pushed",
     "raws",
     "source",
     "with_lanes",

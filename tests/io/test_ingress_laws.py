@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from io_streams import Placed, delay, feed, garbled, late_rows, lawful, obvious, raws, source, with_lanes
+from io_streams import (
+    Placed,
+    delay,
+    feed,
+    garbled,
+    late_rows,
+    lawful,
+    obvious,
+    pushed,
+    raws,
+    source,
+    with_lanes,
+)
 
+import caesura as cz
 import caesura.io.match_kernels as match_kernels
 import caesura.io.matching as matching
 import caesura.io.row_kernels as row_kernels
@@ -19,6 +33,8 @@ from caesura.kernels import Kernel
 cuts = st.sets(st.integers(1, 24))
 lags = st.sampled_from([0, 2, 6])
 modes = st.sampled_from(["reject", "adjust"])
+IDS = pa.schema([("id", pa.int64())])
+NONE = pa.table({})
 
 
 @pytest.fixture(params=["plenty of room", "cramped", "row by row"], autouse=True)
@@ -50,6 +66,21 @@ def test_any_rows_in_any_cut_give_what_the_obvious_ingress_gives(rows, at, lag, 
 def test_any_rows_of_two_lanes_in_any_cut_give_what_the_obvious_ingress_gives(rows, at, lag, late):
     history, refused, _ = outcome(source(delay(lag), late), rows, at, lanes=2)
     assert (history, refused) == obvious(rows, 2, lag, late)
+
+
+@given(garbled(), st.dictionaries(st.integers(0, 24), st.integers(0, 12)), cuts, modes)
+@settings(max_examples=90, deadline=None)
+def test_any_rows_that_are_pushed_in_any_cut_give_what_the_obvious_ingress_gives(rows, said, at, late):
+    rows = [placed for placed in rows if placed.row.kind != "?"]
+    query = cz.input_stream("a", IDS, late=late).query()
+    for item in pushed(rows, said, at):
+        query.feed("a", item)
+    query.run()
+    items, refused = query.take("out"), query.late().get("a", NONE).to_pylist()
+    assert violations(items) == []
+    got = sorted((r["lane"], r["offset"], r["reason"]) for r in refused if r["kind"] != "punctuation")
+    renumbered = [Placed(0, n, placed.row) for n, placed in enumerate(rows)]
+    assert (History.of(items, IDS).bag, got) == obvious(renumbered, 1, None, late, said)
 
 
 @given(lawful(), st.data(), cuts, lags)

@@ -12,8 +12,9 @@ from caesura import io
 from caesura.api.stream import Stream
 from caesura.errors import CaesuraError
 from caesura.events import Item, parse
+from caesura.io.ingress import Lateness
+from caesura.io.pushed import Pushed
 from caesura.io.read import Events
-from caesura.ops.input import Input
 from caesura.plan import TICKS, Properties, here
 from caesura.runtime.publish import Publication, subscription
 
@@ -123,9 +124,15 @@ def session(
     return made(name, master=master, buckets=buckets, **settings)
 
 
-def input_stream(label: str, schema: pa.Schema, *, time: pa.DataType = TICKS, **known: bool) -> Stream:
-    """A stream that is fed by hand, for tests and for queries that are pushed to."""
-    return Stream(Input(label=label, payload=schema, time_type=time, known=Properties(**known)))
+def input_stream(
+    label: str, schema: pa.Schema, *, time: pa.DataType = TICKS, late: Lateness = "reject", **known: bool
+) -> Stream:
+    """A stream that is fed by hand, for tests and for queries that are pushed to.
+
+    What is fed obeys the laws of every source: a row behind punctuation goes to the late table.
+    """
+    node = Pushed(label=label, payload=schema, time_type=time, known=Properties(**known), late=late)
+    return Stream(node)
 
 
 def subscribe(publication: Publication) -> Stream:

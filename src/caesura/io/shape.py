@@ -47,6 +47,10 @@ REASONS = (
     "its new end is before its start",
     "a retract that changes nothing",
     "an end edge without an end",
+    "a retract, but the stream is declared to have inserts only",
+    "lives longer than a tick, but the stream is declared to have points only",
+    "a retract that changes an end, but the stream is declared to have fixed ends",
+    "lives longer than the stream is declared to",
 )
 STARTS = {"edge": ("start",), "full": ("+", "insert")}
 ENDS = {"edge": ("end",), "full": ("-", "retract")}

@@ -31,6 +31,7 @@ from caesura.events.show.html import table
 from caesura.expr import Expr
 from caesura.feedback.responder import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
+from caesura.io.pushed import Door
 from caesura.ops.input import Input
 from caesura.plan import Counters, Node, SourceNode, here, walk
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
@@ -48,7 +49,7 @@ from caesura.runtime.feedback import (
 from caesura.runtime.graph import Cell, Graph
 from caesura.runtime.loops import Loop, close, refuse_open
 from caesura.runtime.publish import Publication, Subscribed
-from caesura.runtime.reader import Reader
+from caesura.runtime.reader import Reader, refused_by
 from caesura.runtime.schedule import BottomUp, Schedule
 from caesura.runtime.turns import Turns
 
@@ -161,16 +162,18 @@ class Query:
         return published
 
     def feed(self, label: str, item: Item) -> None:
-        """Queues an item at an `Input`."""
+        """Queues an item at an `Input`; at a pushed one, what its laws let in."""
         if label not in self._inputs:
             if label in self._unused:
                 return
             error = StreamError(f"there is no input '{label}'.", remedy=closest(label, self._inputs))
             raise error.at("feed", here())
-        if self.claiming is not None:
-            self.claiming.feed(label, item)
-            return
-        self._inputs[label].push(item)
+        door = self.cell_of(label).operator
+        for legal in self.cell_of(label).guarded(door.enter, item) if isinstance(door, Door) else (item,):
+            if self.claiming is None:
+                self._inputs[label].push(legal)
+            else:
+                self.claiming.feed(label, legal)
 
     def send_up(self, output: str, message: Punctuation, reader: int = 0) -> None:
         """Speaks to the operator behind an output, as its consumer, or as one of its readers."""
@@ -411,9 +414,7 @@ class Query:
 
     def late(self) -> dict[str, pa.Table]:
         """Rows that the sources refused, and that steps have something to say of, since the last call."""
-        tables = {label: r.ingress.drain_late() for label, r in self._readers.items()}
-        tables |= self.notes()
-        return {label: table for label, table in tables.items() if table is not None}
+        return refused_by(self.graph.cells) | self.notes()
 
     def notes(self) -> dict[str, pa.Table]:
         """Rows that steps have something to say of since the last call, by step."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.io.pruning import Pruning
 from caesura.io.row_groups import read_up_to
 from caesura.io.source import Source
+from caesura.ops.input import Input
 from caesura.plan import Ingress, Raw, SourceNode
 from caesura.punctuation import Pattern
 from caesura.runtime.graph import Cell
@@ -103,6 +106,16 @@ class Reader:
             return []
         self._next_beat = now + period
         return self.cell.guarded(self.ingress.beat, now)
+
+
+def refused_by(cells: Iterable[Cell]) -> dict[str, pa.Table]:
+    """The rows that sources and pushed inputs have refused since the last call, by their names."""
+    tables: dict[str, pa.Table] = {}
+    for cell in cells:
+        table = cell.operator.drain_late() if isinstance(cell.operator, Ingress) else None
+        if table is not None:
+            tables[cell.node.label if isinstance(cell.node, Input) else cell.label] = table
+    return tables
 
 
 def _split(raw: Raw, rows: int) -> tuple[Raw, Raw]:
