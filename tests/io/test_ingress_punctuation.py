@@ -264,3 +264,16 @@ def test_a_policy_with_a_clock_asks_for_a_heartbeat():
     assert heartbeat("10s").period == 10_000_000
     assert delay(5, idle="1m").period == 15_000_000
     assert delay(5).period is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", ",", "definite:", "id =", "id = 4, id = 5", "time < soon", "id in {4"]
+)
+def test_a_text_that_is_no_pattern_ends_nothing_and_is_in_the_late_table(text):
+    rows = [{"t": None, "punct": text, "id": None}, {"t": 9, "punct": None, "id": 4}]
+    node = from_rows(rows, time="t", punctuate=in_data("punct"))
+    ingress = node.operator()
+    items = [item for raw in node.read({}) for item in ingress.raw(raw)]
+    assert said(items) == [] and entered(items) == [9]
+    [told] = ingress.drain_late().to_pylist()
+    assert told["offset"] == 0 and told["reason"].startswith(f"punctuation '{text}': ")

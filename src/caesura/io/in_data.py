@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,27 +93,11 @@ def _declared(mark: Pattern | str, given: Scheme | None) -> Pattern | str:
     return f"punctuation '{mark}': the source declares {given} only"
 
 
-_MOMENT = re.compile(r"(\btime\s*(?:<=|>=|<|>|=)\s*)'?(\d{4}-\d\d-\d\d[^,']*)'?")
-
-
-def _in_ticks(found: re.Match[str]) -> str:
-    """A condition such as ``time < 2024-05-01 12:00`` in microseconds."""
-    moment = datetime.fromisoformat(found[2].strip())
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return f"{found[1]}{(moment - _EPOCH) // timedelta(microseconds=1)}"
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 def _read(text: object, schema: pa.Schema) -> Pattern | str:
     try:
-        punctuation = parse_punctuation(_MOMENT.sub(_in_ticks, str(text).strip()))
+        punctuation = parse_punctuation(str(text), schema)
         if punctuation.intent is not Intent.DEFINITE:
             return f"punctuation '{text}': a source gives definite punctuation only"
         return punctuation.pattern.check(schema)
     except CaesuraError as error:
         return f"punctuation '{text}': {error.problem}"
-    except ValueError:
-        return f"punctuation '{text}': cannot be read"

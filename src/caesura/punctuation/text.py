@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
     from caesura.punctuation.values import Interval, Values
 
 MOST = 16  # intervals that are spelled out; a set of 100,000 points must not flood a log
+LONGEST = 80  # letters of a text that messages repeat
+NOTHING_AT_ALL = "nothing"
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text, for messages."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def constant(value: Any) -> str:
@@ -37,7 +45,7 @@ def describe(values: Values) -> str:
         parts = _parts(values)
     if values.null:
         parts.append("null")
-    return " or ".join(parts) or "nothing"
+    return " or ".join(parts) or NOTHING_AT_ALL
 
 
 def constraint(name: str, values: Values) -> str:
@@ -47,6 +55,7 @@ def constraint(name: str, values: Values) -> str:
     >>> [constraint("id", v) for v in (value(4), lt(4), one_of([1, 3]), NULL)]
     ['id = 4', 'id < 4', 'id in {1, 3}', 'id is null']
     """
+    name = name if re.fullmatch(r"\w+", name) else repr(name)
     if values.is_point:
         return f"{name} is null" if not values.cuts else f"{name} = {describe(values)}"
     body = describe(values)

@@ -298,6 +298,19 @@ def _integers(some: list[int]) -> Values:
     return Values(False, tuple(cuts), False, "int", spelled)
 
 
+def union_of(sets: Iterable[Values]) -> Values:
+    """The values in any of some sets; many are joined in pairs, so that none is walked for each other.
+
+    >>> str(union_of([lt(3), value(5), ge(9)]))
+    '< 3 or 5 or >= 9'
+    """
+    some = list(sets)
+    while len(some) > 1:
+        odd = some[-1:] if len(some) % 2 else []
+        some = [a.union(b) for a, b in zip(some[::2], some[1::2], strict=False)] + odd
+    return some[0] if some else NOTHING
+
+
 def lt(v: Any) -> Values:
     """The values below v."""
     return _half(True, v, 0)

@@ -1,40 +1,59 @@
 """Punctuation in words: what patterns print as, read again.
 
+A text that is not a pattern is refused; nothing is guessed. The work is linear in the text.
+
 >>> str(parse_punctuation("assumed: speed >= 50, id in {1, 3}"))
 'assumed: id in {1, 3}, speed >= 50'
+>>> parse_punctuation("")
+Traceback (most recent call last):
+...
+caesura.errors.DataError: there is no condition in ''.
+Write '*' where nothing at all follows, or conditions like 'id < 4'.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
-from functools import reduce
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
+
+import pyarrow as pa
 
 from caesura.errors import DataError, closest
 from caesura.punctuation.pattern import Pattern
 from caesura.punctuation.punctuation import Intent, Punctuation, cti
+from caesura.punctuation.text import LONGEST, NOTHING_AT_ALL, excerpt
 from caesura.punctuation.time import INFINITY
-from caesura.punctuation.values import NOT_NULL, NULL, Values, between, ge, gt, le, lt, one_of, value
+from caesura.punctuation.values import (
+    NOT_NULL,
+    NOTHING,
+    NULL,
+    Values,
+    between,
+    ge,
+    gt,
+    le,
+    lt,
+    one_of,
+    union_of,
+    value,
+)
 
-
-def parse_punctuation(text: str) -> Punctuation:
-    """``definite: time < 20, id = 4`` or a bare ``20`` for a CTI."""
-    if re.fullmatch(r"-?\d+|inf|∞", text):
-        return cti(drawn_time(text))
-    said = re.match(r"\s*(\w+)\s*:", text)  # a colon further on is a time's
-    intent, rest = (_intent(said[1]), text[said.end() :]) if said else (Intent.DEFINITE, text)
-    conditions = [c for c in re.split(r",(?![^{\[(]*[}\])])", rest.strip()) if c.strip() not in ("", "*")]
-    return Punctuation(Pattern.of(dict(_condition(c.strip()) for c in conditions)), intent)
-
-
-def _intent(text: str) -> Intent:
-    known = [intent.value for intent in Intent]
-    if text not in known:
-        raise DataError(f"there is no {text} punctuation.", remedy=closest(text, known))
-    return Intent(text)
-
-
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<text>b?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))
+    | (?P<sign><=|>=|!=|\.\.|[<>=,{}\[\]()*])
+    | (?P<word>(?:(?!\.\.)[^\s'"<>=!,{}\[\]()*])+)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_INTENT = re.compile(r"\s*([^\W\d]\w*)\s*:")  # a colon further on is a time's
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _COMPARE: dict[str, Callable[[Any], Values]] = {
     "<": lt,
     "<=": le,
@@ -43,59 +62,211 @@ _COMPARE: dict[str, Callable[[Any], Values]] = {
     "=": value,
     "!=": lambda v: lt(v).union(gt(v)),
 }
+_CLOSED = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}
+_KNOWN = {"null": None, "true": True, "True": True, "false": False, "False": False}
+_TIMES = ("time", "LE", "RE")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _condition(text: str) -> tuple[str, Values]:
-    """One attribute and its values, in the words that a pattern prints as."""
-    found = re.fullmatch(r"(\w+)\s*(is\s+|in\s+|(?=[<>=!]))(.+)", text)
-    name, how, what = found.groups() if found else ("", "", "")
-    if how.startswith("is") and what in ("null", "not null"):
-        return name, NULL if what == "null" else NOT_NULL
-    parts = [] if how.startswith("is") else [_values(part.strip()) for part in what.split(" or ")]
-    known = [part for part in parts if part is not None]
-    if not known or len(known) < len(parts):
-        raise DataError(
-            f"cannot read the condition {text!r}.",
+def parse_punctuation(text: str, schema: pa.Schema | None = None) -> Punctuation:
+    """``definite: time < 20, id = 4`` or a bare ``20`` for a CTI; ``*`` is everything.
+
+    With a ``schema``, numbers that are compared with a column of decimals are read exactly.
+    """
+    bare = text.strip()
+    if bare in ("inf", "∞") or _WHOLE.fullmatch(bare):
+        return cti(drawn_time(bare))
+    said = _INTENT.match(text)
+    intent = _intent(said[1]) if said else Intent.DEFINITE
+    return Punctuation(_Reading(text, said.end() if said else 0, schema).pattern(), intent)
+
+
+def _intent(text: str) -> Intent:
+    known = [intent.value for intent in Intent]
+    if text not in known:
+        raise DataError(f"there is no {excerpt(text)} punctuation.", remedy=closest(text[:LONGEST], known))
+    return Intent(text)
+
+
+class _Reading:
+    """A text, read from left to right, one token ahead."""
+
+    def __init__(self, text: str, at: int, schema: pa.Schema | None) -> None:
+        self.text, self.at, self.schema = text, at, schema
+        self.shown = excerpt(text[at:].strip())
+        self.kind, self.token, self.begin = "", "", at
+        self.name = ""
+        """The attribute whose condition is being read."""
+        self.step()
+
+    def step(self) -> str:
+        """Takes the token; gives it."""
+        taken = self.token
+        found = _TOKEN.match(self.text, self.at)
+        if found is not None:
+            self.kind, self.begin = str(found.lastgroup), found.start(str(found.lastgroup))
+            self.token, self.at = found[self.kind], found.end()
+        elif self.text[self.at :].strip():
+            raise self.wrong()
+        else:
+            self.kind, self.token, self.begin = "end", "", len(self.text)
+        return taken
+
+    def wrong(self) -> DataError:
+        """What is told where the text goes on as no pattern does."""
+        rest = excerpt(self.text[self.begin : self.begin + 2 * LONGEST].strip())
+        what = f"at '{rest}'" if rest else "at its end"
+        return DataError(
+            f"cannot read the condition {self.shown!r} {what}.",
             remedy="Write conditions like 'id < 4', 'id in {1, 3}', 'id in [1..5)' or 'id is null'.",
         )
-    return name, reduce(Values.union, known)
+
+    def takes(self, *signs: str) -> bool:
+        """Whether one of some signs or words comes next; it is taken."""
+        if self.kind == "text" or self.token not in signs:
+            return False
+        self.step()
+        return True
+
+    def pattern(self) -> Pattern:
+        if self.kind == "end":
+            raise DataError(
+                f"there is no condition in {self.shown!r}.",
+                remedy="Write '*' where nothing at all follows, or conditions like 'id < 4'.",
+            )
+        found: dict[str, Values] = {}
+        if not self.takes("*"):
+            self.condition(found)
+            while self.takes(","):
+                self.condition(found)
+        if self.kind != "end":
+            raise self.wrong()
+        return Pattern.of(found)
+
+    def condition(self, found: dict[str, Values]) -> None:
+        """One attribute and its values."""
+        if self.kind not in ("word", "text"):
+            raise self.wrong()
+        self.name = self.constant() if self.kind == "text" else self.token
+        if not isinstance(self.name, str) or (self.kind == "word" and not re.fullmatch(r"\w+", self.name)):
+            raise self.wrong()
+        if self.name in found:
+            raise DataError(f"'{excerpt(self.name)}' is named twice.", remedy="Join the two: 'id in [1..5)'.")
+        self.step()
+        if self.takes("is"):
+            found[self.name] = self.nullness()
+        elif self.takes("in") or self.token in _COMPARE:
+            parts = [self.part()]
+            while self.takes("or"):
+                parts.append(self.part())
+            found[self.name] = union_of(parts)
+        else:
+            raise self.wrong()
+
+    def nullness(self) -> Values:
+        held = NOT_NULL if self.takes("not") else NULL
+        if not self.takes("null"):
+            raise self.wrong()
+        return held
+
+    def part(self) -> Values:
+        """``{1, 3}``, ``[1..5)``, ``>= 4``, ``null``, or one value."""
+        if self.takes(NOTHING_AT_ALL):
+            return NOTHING
+        if self.takes("{"):
+            some = [self.literal()]
+            while self.takes(","):
+                some.append(self.literal())
+            if not self.takes("}"):
+                raise self.wrong()
+            return one_of(some)
+        if self.kind == "sign" and self.token in _COMPARE:
+            return _COMPARE[self.step()](self.literal())
+        if self.kind == "sign" and self.token in "[(":
+            return self.stretch(self.step())
+        return value(self.literal())
+
+    def stretch(self, begin: str) -> Values:
+        low = self.literal()
+        if not self.takes(".."):
+            raise self.wrong()
+        high, end = self.literal(), self.token
+        if not self.takes("]", ")"):
+            raise self.wrong()
+        return between(low, high, closed=_CLOSED[begin + end])  # type: ignore[arg-type]
+
+    def literal(self) -> Any:
+        """One constant; of times, in ticks."""
+        if self.kind not in ("text", "word"):
+            raise self.wrong()
+        made = self.constant() if self.kind == "text" else self.plain()
+        self.step()
+        return self.moment(made) if self.name in _TIMES else made
+
+    def constant(self) -> Any:
+        """A text in quotes, as Python writes it."""
+        try:
+            return ast.literal_eval(self.token)
+        except (SyntaxError, ValueError):
+            raise self.wrong() from None
+
+    def plain(self) -> Any:
+        """A word: a number, a known one, a moment in two words, or a text of one word."""
+        word = self.token
+        if word in _KNOWN:
+            return _KNOWN[word]
+        if word in ("inf", "∞", "-inf", "nan"):
+            return float(word.replace("∞", "inf"))
+        if _DAY.fullmatch(word):
+            behind = _TOKEN.match(self.text, self.at)
+            clock = behind["word"] if behind is not None else None
+            return f"{word} {self.following()}" if clock is not None and ":" in clock else word
+        return self.number(word) if _NUMBER.fullmatch(word) else word
+
+    def following(self) -> str:
+        self.step()
+        return self.token
+
+    def number(self, word: str) -> Any:
+        known = self.schema is not None and self.name in self.schema.names
+        if self.schema is not None and known and pa.types.is_decimal(self.schema.field(self.name).type):
+            return Decimal(word)
+        try:
+            return int(word) if _WHOLE.fullmatch(word) else float(word)
+        except ValueError:  # more digits than Python reads
+            raise self.wrong() from None
+
+    def moment(self, made: Any) -> int:
+        """A time in ticks: a whole number, infinity, or a moment in microseconds."""
+        if isinstance(made, float) and made == float("inf"):
+            return INFINITY
+        if isinstance(made, str):
+            made = _microseconds(made)
+        if isinstance(made, bool) or not isinstance(made, int) or abs(made) > INFINITY:
+            raise DataError(
+                f"{self.name} is compared with {excerpt(str(made))!r}, which is no time.",
+                remedy="Write a whole number of ticks, a moment like 2024-05-01 12:00, or inf.",
+            )
+        return made
 
 
-def _values(text: str) -> Values | None:
-    """A part of a condition: ``null``, ``{1, 3}``, ``[1..5)``, ``>= 4``, or one value; None if it is none."""
-    if not text:
-        return None
-    if text == "null":
-        return NULL
-    if text.startswith("{"):
-        return one_of([_literal(v) for v in text.strip("{}").split(",")])
-    if text[0] in "[(" and ".." in text:
-        ends = re.fullmatch(r"[\[(](.+?)\.\.(.+)[\])]", text)
-        closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither"}.get(text[0] + text[-1])
-        return ends and between(_literal(ends[1]), _literal(ends[2]), closed=closed)  # type: ignore[arg-type]
-    found = re.fullmatch(r"(<=|>=|!=|<|>|=)\s*([^<>=!].*)", text)
-    if found is None:
-        return None if text[0] in "<>=!" else value(_literal(text))
-    return _COMPARE[found[1]](_literal(found[2]))
-
-
-def _literal(text: str) -> Any:
-    text = text.strip()
-    if text in ("inf", "∞"):
-        return INFINITY
-    for kind in (int, float):
-        if reads(kind, text):
-            return kind(text)
-    return {"null": None, "true": True, "false": False}.get(text, text.strip("'"))
+def _microseconds(text: str) -> int | str:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def drawn_time(text: str) -> int:
     """A time as it is drawn, in ticks."""
     if text in ("inf", "∞"):
         return INFINITY
-    if not reads(int, text):
+    if not reads(int, text) or abs(int(text)) > INFINITY:
         raise DataError(
-            f"'{text}' is no time in a drawn stream.", remedy="Write whole numbers of ticks, or inf."
+            f"'{excerpt(text)}' is no time in a drawn stream.", remedy="Write whole numbers of ticks, or inf."
         )
     return int(text)
 
