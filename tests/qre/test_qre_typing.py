@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import random
+import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -138,6 +141,37 @@ def test_containment_is_decided_whatever_the_length_of_the_shortest_word_outside
         assert (None if got is None else len(got)) == min(ours - theirs, default=None)
         longest = max(longest, len(got or []))
     assert longest > 40
+
+
+def test_rates_of_ones_own_that_ignore_keyed_items_are_taken_every_time() -> None:
+    keyed = ~C.coalesce(False)
+    own = qre.split(qre.iter1(atom(keyed), qre.sum()), qre.match(C, items=ITEMS), op=col("_0"))
+    for seed in range(100):
+        rng = random.Random(seed)
+        before = rng.choice([star(keyed), any_of(seq(), seq(star(keyed), keyed))])
+        unit = seq(before, C)
+        some = any_of(*(seq(*[unit] * (n + 1)) for n in range(rng.randrange(1, 4))))
+        qre.map_collect(C, "v", own, rate=rng.choice([some, seq(unit, star(unit))]))
+
+
+def test_nothing_is_remembered_by_where_it_lies_in_memory() -> None:
+    for file in Path(qre.__file__).parent.glob("*.py"):
+        calls = [n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call)]
+        assert not [n.lineno for n in calls if isinstance(n.func, ast.Name) and n.func.id == "id"], file
+
+
+def test_a_query_has_one_key_in_every_process() -> None:
+    script = """
+import pyarrow as pa
+from caesura import qre
+from caesura.expr import col
+one = qre.atom(op=col("v"), items=qre.items(pa.schema([("v", pa.float64())])))
+half = qre.apply(one, qre.function(lambda v: v / 2, returns="double"))
+print(qre.iter1(qre.combine(half, half, op=col("_0")), qre.median(epsilon=0.1)).key)
+print(qre.wnd_count(half, 9, col("x") > 1, epsilon=0.1).key, qre.iter(half, [], lambda acc, x: [*acc, x]).key)
+"""
+    once, again = (subprocess.run([sys.executable, "-c", script], capture_output=True) for _ in "ab")
+    assert once.stdout == again.stdout != b""
 
 
 def test_a_map_that_is_missing_after_56_synchronisation_items_is_refused() -> None:

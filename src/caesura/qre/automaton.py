@@ -34,7 +34,7 @@ SPARE = "spare"
 """A ring for what is on its way."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Move:
     """What one thread does on one item."""
 

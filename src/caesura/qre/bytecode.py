@@ -86,7 +86,7 @@ class Tables:
     out_kinds: str
     scratch: int
     coder: _Coder = field(repr=False)
-    _coded: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
+    _coded: dict[tuple[Move, ...], tuple[int, int]] = field(default_factory=dict)
     _known: int = 0
     _expanded: int = 0
     _lines: int = 0
@@ -113,7 +113,7 @@ class Tables:
         self.steps[number] = 0
         self.steps[number, :, 0] = -1
         for c, (to, some) in state.moves.items():
-            key = tuple(id(m) for m in some)
+            key = tuple(some)
             if key not in self._coded:
                 apart = self.coder.auto.grows and not self.coder.auto.parted
                 self._coded[key] = (self.coder.calls if apart else self.coder.step)(some)
@@ -136,7 +136,7 @@ class _Coder:
         self.most = self.first
         self.used = 0
         self.locals: dict[str, int] = {}
-        self.written: dict[int, tuple[int, int]] = {}
+        self.written: dict[Move, tuple[int, int]] = {}
         self._names = {r.name: j for j, r in enumerate(auto.rings)}
         for j, ring in reversed(list(enumerate(auto.rings))):
             self._names[ring.name.split("@")[0]] = j
@@ -308,11 +308,11 @@ class _Coder:
     def calls(self, moves: list[Move]) -> tuple[int, int]:
         """As `step`, by the code of each move, which is written once; what threads read is not written to."""
         for move in moves:
-            if id(move) not in self.written:
-                self.written[id(move)] = self.step([move])
+            if move not in self.written:
+                self.written[move] = self.step([move])
         begin = len(self.code)
         for move in moves:
-            first, last = self.written[id(move)]
+            first, last = self.written[move]
             self.emit("call", first, [last])
         return begin, len(self.code)
 

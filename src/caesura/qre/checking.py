@@ -136,10 +136,10 @@ class _Checker:
         self.letters = alphabet_
         self._sure = alphabet_.certain
         self._doubts = self._sure != (1 << len(alphabet_.minterms)) - 1
-        self._autos: dict[tuple[int, bool], Positions] = {}
+        self._autos: dict[tuple[Regex, bool], Positions] = {}
 
     def auto(self, rate: Regex, doubtful: bool = True) -> Positions:
-        key = (id(rate), doubtful)
+        key = (rate, doubtful)
         if key not in self._autos:
             keep = -1 if doubtful else self._sure
             at = self.letters.predicates

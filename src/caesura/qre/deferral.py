@@ -48,12 +48,12 @@ class MapBuilder(Builder):
         self.constants: list[Any] = [None]
         self.numbers: set[str] = set()
         """The slots that hold numbers of values."""
-        self._made: dict[int, bool] = {}
+        self._made: dict[Query, bool] = {}
 
     def type(self, query: Query) -> ValueType:
-        if id(query) not in self._made:
-            self._made[id(query)] = has_maps(query)
-        return HANDLE if self._made[id(query)] else value_type(query)
+        if query not in self._made:
+            self._made[query] = has_maps(query)
+        return HANDLE if self._made[query] else value_type(query)
 
     def lower(self, op: Operation, env: dict[str, Value], types: dict[str, ValueType]) -> Value:
         if not any(isinstance(v, Word) and v.handle for v in env.values()):

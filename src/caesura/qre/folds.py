@@ -52,12 +52,10 @@ class Fold:
     @property
     def key(self) -> Any:
         """Equal for folds that do the same."""
+        if self.structure is not None:
+            return (self.name, self.structure.key)
         parts = (self.init, self.step, self.finish)
-        return (
-            self.name,
-            *(None if p is None else p.key for p in parts),
-            getattr(self.structure, "key", None),
-        )
+        return (self.name, *(None if p is None else p.key for p in parts))
 
     def __str__(self) -> str:
         return self.name

@@ -236,9 +236,7 @@ class Source:
 
     def _behaviour(self, letter: int) -> Any:
         return tuple(
-            (state.moves[letter][0], tuple(id(m) for m in state.moves[letter][1]))
-            if letter in state.moves
-            else None
+            (state.moves[letter][0], tuple(state.moves[letter][1])) if letter in state.moves else None
             for state in self.auto.states
         )
 

@@ -111,7 +111,7 @@ class _Meaning:
         self.known: dict[Any, Any] = {}
 
     def of(self, query: Query, word: Word) -> Any:
-        key = (id(query), word)
+        key = (query, word)
         if key not in self.known:
             self.known[key] = self._denote(query, word)
         return self.known[key]
@@ -173,7 +173,7 @@ class _Meaning:
         return found
 
     def _pieces(self, body: Query, word: Word) -> list[Any] | None:
-        key = ("pieces", id(body), word)
+        key = ("pieces", body, word)
         if key not in self.known:
             self.known[key] = self._cut(body, word)
         return self.known[key]  # type: ignore[no-any-return]
@@ -205,7 +205,7 @@ class _Meaning:
     def _collected(self, query: MapCollect, word: Word) -> Any:
         from caesura.qre.build import match
 
-        shape = self.known.setdefault(("rate", id(query)), match(query.over, items=query.items))
+        shape = self.known.setdefault(("rate", query), match(query.over, items=query.items))
         if self.of(shape, word) is UNDEFINED:
             return UNDEFINED
         synced = {i for i in word if self.read(query.sync, i, query) is True}

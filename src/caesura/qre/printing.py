@@ -28,14 +28,14 @@ WIDTH = 100
 class _Writer:
     def __init__(self) -> None:
         self.text = ""
-        self.spans: dict[int, tuple[int, int]] = {}
+        self.spans: dict[Query, tuple[int, int]] = {}
 
     def put(self, *parts: object) -> None:
         for part in parts:
             if isinstance(part, Query):
                 begin = len(self.text)
                 self.query(part)
-                self.spans.setdefault(id(part), (begin, len(self.text)))
+                self.spans.setdefault(part, (begin, len(self.text)))
             else:
                 self.text += str(part)
 
@@ -84,7 +84,7 @@ def underlined(query: Query, part: Query) -> str:
     """A query on one line, and one of its parts underlined on the next; long ones are cut."""
     writer = _Writer()
     writer.put(query)
-    begin, end = writer.spans.get(id(part), (0, len(writer.text)))
+    begin, end = writer.spans.get(part, (0, len(writer.text)))
     text = writer.text
     if len(text) > WIDTH:
         left = max(0, min(begin - 20, len(text) - WIDTH))

@@ -271,6 +271,8 @@ def key_of(query: Query) -> Any:
         case Value():
             return ("value", query.op.key)
         case Iter():
+            if query.fold is not None and query.fold.structure is not None:
+                return ("iter", key_of(query.body), query.fold.key)
             return ("iter", key_of(query.body), query.init.key, query.op.key)
         case _Several():
             kind = type(query).__name__

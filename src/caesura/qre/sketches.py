@@ -133,7 +133,7 @@ def quantile(q: float, *, epsilon: float | None = None, nonnegative: bool = Fals
     what = Opaque("histogram")
     if epsilon is None:
         start = Function(lambda: (), what)
-        finish = Function(lambda acc: _rank(acc, q), answer)
+        finish = Function(lambda acc: _rank(acc, q), answer, f"{name} of all")
         step = Function(lambda acc, x: acc if x is None else (*acc, float(x)), what)
         return Fold(name, start, step, finish, structure=known)
     begin = Histogram(known.epsilon or 0.0)
@@ -141,7 +141,7 @@ def quantile(q: float, *, epsilon: float | None = None, nonnegative: bool = Fals
         name,
         Function(lambda: begin, what),
         Function(lambda acc, x: _added(acc, x, nonnegative), what),
-        Function(lambda acc: acc.quantile(q), answer),
+        Function(lambda acc: acc.quantile(q), answer, f"{name} of buckets"),
         Function(lambda a, b: a.merge(b), what),
         Function(lambda acc, x: acc if x is None else acc.remove(x), what),
         known,
@@ -181,6 +181,10 @@ class EventCount:
     """(position of the newest event, how many events), newest first."""
 
     @property
+    def key(self) -> Any:
+        return ("event_count", self.size, self.epsilon)
+
+    @property
     def per_size(self) -> int:
         return math.ceil(1 / self.epsilon) + 1
 
@@ -218,6 +222,6 @@ def event_count(size: int, epsilon: float) -> Fold:
         f"event_count(epsilon={epsilon:g})",
         Function(lambda: begin, what),
         Function(lambda acc, x: acc.insert(x), what),
-        Function(lambda acc: acc.count(), Approx(float(epsilon), True)),
+        Function(lambda acc: acc.count(), Approx(float(epsilon), True), f"count of {size}"),
         structure=begin,
     )
