@@ -90,7 +90,21 @@ PLANS = {
         .join(b.group_by("id").tumbling(5).agg(m=cz.count()), "id", how="full")
     ),
 }
+PLANS |= {
+    "feedback from a stream": lambda a, b: (
+        a.group_by("id")
+        .tumbling(5)
+        .agg(n=cz.count())
+        .feedback_from(b.select("id").extend(7), "desired", on="id")
+    ),
+    "deadline": lambda a, b: a.group_by("id").tumbling(5).agg(n=cz.count()).deadline(3),
+    "hopping": lambda a, b: a.group_by("id").hopping(6, every=2).agg(n=cz.count(), top=cz.max("v")),
+}
 batch = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-2, 5)), max_size=4)
+
+
+loose = st.lists(st.tuples(st.integers(-20, 3), st.integers(0, 3), st.integers(-2, 5)), max_size=4)
+"""Rows of which many are behind those of the batch before."""
 
 
 def timed(batches: list[Rows]) -> list[Rows]:
@@ -167,7 +181,7 @@ def behind(cluster: Cluster) -> list[Any]:
     return [f.query.cell(d.label).responder for f in cluster.fragments[0] for d in departures]
 
 
-def test_pace_with_different_marks_in_two_buckets_goes_by_the_least() -> None:
+def test_pace_measures_from_the_furthest_start_of_all_buckets() -> None:
     slow, fast = apart("n")
     windows = [(t, k) for t, k in ((0, slow), (5, fast), (60, slow), (100, fast))]
     rows: list[Rows] = [[(t, 10 * t + i, 1) for i in range(1)] * n for t, n in windows]
@@ -178,12 +192,68 @@ def test_pace_with_different_marks_in_two_buckets_goes_by_the_least() -> None:
     for raw in src.read({}):
         cluster.epoch([(src, raw)])  # type: ignore[list-item]
     cluster.epoch([])
+    cluster.epoch([])
     marks = [c.operator.mark for f in cluster.fragments[-1] for c in f.query.graph.cells if c.label == "pace"]
-    assert marks == [60, 100]
+    assert max(marks) == 100
     for answer in behind(cluster):
-        assert [str(p) for p in answer.output.patterns] == ["LE < 55, RE < 56"]
-    doors = [[str(*d.patterns) for d in some] for f in cluster.fragments[0] for some in f.doors.values()]
-    assert doors == [["LE < 55, RE < 56", "LE < 95, RE < 96"]] * 2
+        assert [str(p) for p in answer.output.patterns] == ["LE < 95, RE < 96"]
+
+
+PACED = {
+    "two streams": lambda a, b: a.pace(b, within=4),
+    "one stream": lambda a, b: a.pace(within=2),
+    "windows": lambda a, b: (
+        a.group_by("id")
+        .tumbling(3)
+        .agg(v=cz.count())
+        .pace(b.group_by("id").tumbling(3).agg(v=cz.max("v")), within=3)
+    ),
+    "before windows": lambda a, b: (
+        a.pace(b, within=4).group_by("id").tumbling(5).agg(v=cz.count()).pace(within=5)
+    ),
+}
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 5])
+@pytest.mark.parametrize("name", PACED)
+def test_in_buckets_no_row_is_further_behind_than_the_bound_of_the_whole_stream(
+    name: str, buckets: int
+) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None)
+    @given(st.lists(loose, min_size=3, max_size=4), st.lists(loose, min_size=3, max_size=4))
+    def holds(left: list[Rows], right: list[Rows]) -> None:
+        plan = PACED[name](Stream(source(timed(left), 40)), Stream(source(timed(right), 40, "b")))
+        cluster = Cluster({"out": plan.node}, buckets)
+        feeds = [(s, list(s.read({}))) for s in cluster.stages.sources]
+        mark, at = -(1 << 62), 0
+        for number in range(5):
+            given_ = [(s, raws[number]) for s, raws in feeds if number < len(raws)]
+            cluster.epoch(given_, closes=number == 4)  # type: ignore[arg-type]
+            starts = [r[0] for p in fresh(cluster, at) for r in p.rows() if r[2] is None]
+            assert all(start >= mark - plan.node.within for start in starts)  # type: ignore[attr-defined]
+            mark, at = max([mark, *starts]), len(cluster.items["out"])
+        cluster.drain()
+        assert violations(cluster.items["out"]) == []
+
+    holds()
+
+
+def fresh(cluster: Cluster, at: int) -> list[Page]:
+    """The pages that have come out since."""
+    return [item for item in cluster.items["out"][at:] if isinstance(item, Page)]
+
+
+def test_what_one_stream_says_of_another_climbs_over_an_exchange() -> None:
+    """All rows meet where it is said, and that bucket alone has to agree."""
+    src = source([[(10 * n + t, t, 1) for t in range(4)] for n in range(6)], 3)
+    wards = source([[(0, 2, 1)]], 0, "b")
+    control = Stream(wards).select("id").set_duration(1_000)
+    plan = Stream(src).group_by("id").tumbling(5).agg(n=cz.count()).feedback_from(control, on="id")
+    cluster = run(plan, 3, 7, {})
+    ids = [row[2][0] for row in History.of(cluster.items["out"], plan.schema).rows()]
+    counted = [f.counters() for f in cluster.fragments[0]]
+    assert ids.count(2) < ids.count(1) == 6
+    assert sum(c["tumbling"].feedback.get("purged rows", 0) for c in counted) > 0
 
 
 def test_a_window_that_is_empty_in_one_bucket_only_is_kept_from_that_bucket_alone() -> None:

@@ -47,10 +47,14 @@ STEPS: dict[str, Step] = {
     "hopping": lambda s, t: s.group_by("id").hopping(6, every=3).agg(v=cz.max("v")),
     "snapshot": lambda s, t: s.group_by("id").snapshot().agg(v=cz.count()),
     "totals": lambda s, t: s.group_by("id").totals(v=cz.min("v")),
+    "wanted": lambda s, t: s.feedback_from(t.select("id"), "desired", on="id"),
+    "asked": lambda s, t: s.feedback_from(t.select("id"), "demanded", on="id"),
+    "deadline": lambda s, t: s.deadline(3),
+    "points": lambda s, t: s.set_duration(1).group_by("id").hopping(6, every=2).agg(v=cz.count()),
 }
 
 
-TWO = ("union", "join", "left", "anti", "semi", "difference")
+TWO = ("union", "join", "left", "anti", "semi", "difference", "wanted", "asked")
 """Steps that read both."""
 
 

@@ -178,3 +178,17 @@ def test_thresholds_lose_nothing_in_buckets(shape: str, buckets: int) -> None:
         assert History.of(items, plans[1].schema) == whole
 
     holds()
+
+
+@pytest.mark.parametrize("speculate", ["arrival", "watermark"])
+def test_overlapping_windows_over_points_give_up_what_all_their_windows_have_crossed(speculate: Any) -> None:
+    plan = stream(id="int").group_by("id").hopping(6, every=2).agg(n=cz.count())
+    assert "gives up results that match for good" in plan.explain("feedback", pattern=cz.col("n") >= 3)
+    query = plan.query(speculate=speculate)
+    query.assume(cz.col("n") >= 3)
+    feed(query, " LE RE | id |\n 4 5 | 1 | +\n 4 5 | 1 | +\n 5 6 | 1 | +\n 4 5 | 2 | +")
+    told = query.counters()["hopping"].feedback
+    assert told["crossed"] == 3 and told["purged rows"] >= 1
+    assert [str(m.pattern) for m in query.heard("a")] == ["LE in [4..5], id = 1"]
+    feed(query, " LE RE | id |\n 5 6 | 1 | +\n 6 7 | 1 | +\n-- definite: * --")
+    assert rows(query, plan) == [(0, 6, 2, 1), (2, 8, 2, 1), (4, 10, 2, 1), (6, 12, 1, 1)]

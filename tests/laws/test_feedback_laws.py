@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from caesura.testing.case import LawCase, cases
-from caesura.testing.feedback import check_feedback_laws
+from caesura.testing.feedback import check_feedback_laws, check_given_up
 
 EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "4"))
 
@@ -21,5 +21,15 @@ def test_feedback_loses_nothing_uncovered_and_makes_nothing_up(case: LawCase) ->
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         check_feedback_laws(case, data)
+
+    holds()
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_what_is_given_up_leaves_no_state(case: LawCase) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check_given_up(case, data)
 
     holds()

@@ -19,7 +19,7 @@ from caesura.punctuation import ge
 from caesura.runtime import Query
 from caesura.testing import parse
 from caesura.testing.case import LawCase
-from caesura.testing.feedback import check_feedback_laws
+from caesura.testing.feedback import check_feedback_laws, check_given_up
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 
@@ -32,6 +32,7 @@ def test_feedback_through_modules_loses_nothing_uncovered(case: LawCase) -> None
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         check_feedback_laws(case, data)
+        check_given_up(case, data)
 
     holds()
 

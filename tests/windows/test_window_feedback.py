@@ -15,7 +15,7 @@ import caesura as cz
 from caesura import Stream
 from caesura.punctuation import Pattern
 from caesura.testing.case import LawCase
-from caesura.testing.feedback import Act, Told, check_feedback, check_feedback_laws, patterns
+from caesura.testing.feedback import Act, Told, check_feedback, check_feedback_laws, check_given_up, patterns
 from caesura.testing.laws import draw_trial
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
@@ -29,6 +29,7 @@ def test_feedback_over_windows_loses_nothing_uncovered(case: LawCase) -> None:
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         check_feedback_laws(case, data)
+        check_given_up(case, data)
 
     holds()
 

@@ -385,7 +385,7 @@ def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
         return "bounded"
     if getattr(node, "results_end", False):
         return "finite"
-    sure = [step.ends != "never" for step in before]
+    sure = [step.ends != "never" or node.steers(port) for port, step in enumerate(before)]
     how = getattr(node, "how", None)
     clipped = next((hold.one_per for hold in node.holds() or () if hold.one_per is not None), None)
     if clipped is not None and before[0].few.issuperset(clipped):

@@ -85,6 +85,8 @@ def leaving(rule: Rule, schemes: Sequence[Scheme]) -> list[Template]:
     """The templates of the output: one share of every input, together."""
     shares = []
     for port, scheme in enumerate(schemes):
+        if port in rule.steering:
+            continue
         passed = [rule.share(port, template) for template in scheme]
         passed += [rule.also(port, template) for template in scheme] if rule.also is not None else []
         shares.append(minimal(t for t in passed if t is not None))

@@ -50,6 +50,8 @@ class Rule:
     """The feedback that it takes from its consumer."""
     feedback_out: tuple[Scheme, ...] = ()
     """The feedback that it sends, per input."""
+    steering: frozenset[int] = frozenset()
+    """The inputs of which no row leaves, so that nothing that leaves waits for their promises."""
 
 
 _rules: dict[type[Node], Callable[[Node], Rule]] = {}
@@ -84,6 +86,7 @@ def rule_of(node: Node) -> Rule:
         unsaid=holds is None,
         feedback_in=takes(node),
         feedback_out=own_words(node),
+        steering=frozenset(port for port in range(len(node.inputs)) if node.steers(port)),
     )
 
 

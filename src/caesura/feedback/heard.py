@@ -11,7 +11,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caesura.feedback.guard import drop_overtaken, from_promise, to_promise
+from caesura.plan.feedback import LE
 from caesura.punctuation import Alignment, Pattern, Promises
+
+
+def still_ahead(standing: list[Pattern], given: Promises) -> list[Pattern]:
+    """The patterns that time has not passed; what is over need not be withdrawn any more."""
+    lasts = [(pattern, pattern[LE].last) for pattern in standing]
+    return [pattern for pattern, last in lasts if last is None or last >= given.cti]
 
 
 class Heard:
@@ -60,8 +67,10 @@ class Heard:
 
     def settle(self, given: Promises) -> None:
         """Forgets what punctuation covers."""
-        for firm in self.firm.values():
+        for branch, firm in self.firm.items():
             drop_overtaken(firm, given)
+            if self.standing[branch]:
+                self.standing[branch] = still_ahead(self.standing[branch], given)
         if self._all.held.size:
             kept = self._all.held.cti
             drop_overtaken(self._all.held, given)

@@ -16,11 +16,13 @@ from caesura.events.page import Page
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard, drop_overtaken, from_promise, middle_of, overtaken, to_promise
 from caesura.feedback.heard import Heard as Heard
+from caesura.feedback.heard import still_ahead
 from caesura.plan import FeedbackRule, Node, Operator, Up
 from caesura.plan.feedback import LE, RE, Kinds, as_definite, could_go
 from caesura.punctuation import (
     INFINITY,
     MIN_TIME,
+    NOTHING,
     TIME,
     Intent,
     Pattern,
@@ -171,12 +173,18 @@ class Responder:
                 self._count("watched")
 
     def cross(self) -> None:
-        """Gives up the results that have crossed a bound for good."""
-        found, self.operator.crossed = self.operator.crossed, []
-        for pattern in found:
-            if self.crossed.add(to_promise(pattern)):
-                self._count("crossed")
-                self._answer(pattern, False)
+        """Gives up the results that have crossed a bound for good, with those of their groups before."""
+        found, self.operator.crossed = map(to_promise, self.operator.crossed), []
+        fresh = [promise.without_time() for promise in found if self.crossed.add(promise)]
+        if not fresh:
+            return
+        self._count("crossed", len(fresh))
+        known = [(promise.without_time(), promise[TIME]) for promise in self.crossed.patterns()]
+        for group in dict.fromkeys(fresh):
+            times = NOTHING
+            for some, starts in known:
+                times = times.union(starts) if some.covers(group) else times
+            self._answer(from_promise(group.replace(TIME, times)), False)
 
     def _retry(self, pattern: Pattern, standing: bool) -> None:
         for rule in self.rules:
@@ -403,6 +411,8 @@ class Responder:
             gone += self.inputs[port].settle(promises) + self.blind[port].settle(promises)
             if self.sent[port].size:
                 drop_overtaken(self.sent[port], promises)
+            if self.said[port]:
+                self.said[port] = still_ahead(self.said[port], promises)
         gone += self.output.settle(self.given) + self.closing.settle(self.given)
         self.heard.settle(self.given)
         if self.crossed.size:

@@ -1,4 +1,4 @@
-"""`pace` merges streams and keeps to a bound behind the furthest start seen: what is later is left out.
+"""`pace` merges streams and keeps to a bound behind the furthest time seen: what is later is left out.
 
       LE  RE | id |      pace(within=5)
       10  11 | 1  | +           10  11 | 1 | +
@@ -8,6 +8,9 @@
 It depends on arrival, and obeys this law instead of the first: the output is a part of the union, no row
 starts more than the bound before the furthest start of a row before it, and what was left out is counted
 and can be asked for. A retract is left out exactly with its insert. (The PACE of the feedback thesis, 7.4.)
+
+Punctuation moves the mark as rows do, so that it moves on while no row comes. The furthest start is that of
+the whole stream, so all rows meet in one bucket.
 """
 
 from __future__ import annotations
@@ -44,6 +47,7 @@ class Pace(Union):
     """Whether the inputs are told what is too late."""
 
     kind = "pace"
+    partitioning = "one"
     speaks = True
     lets_go = True
 
@@ -85,7 +89,7 @@ class Pacing(Merge):
         super().__init__(len(node.inputs))
         self.node = node
         self.mark = MIN_TIME
-        """The furthest start seen."""
+        """The furthest start seen, or time that punctuation has come to."""
         self.bags = [
             None if child.properties.insert_only else Bag(node.schema, fixed=child.properties.fixed_ends)
             for child in node.inputs
@@ -118,10 +122,12 @@ class Pacing(Merge):
         kept = page.filter(~late)
         if len(kept):
             items.append(kept)
+        return [*items, *self._moved()]
+
+    def _moved(self) -> list[Item]:
+        """What follows from how far the mark is now."""
         self._tell()
-        if self._closes and self.bound > MIN_TIME:
-            items += self._progress()
-        return items
+        return self._progress() if self._closes and self.bound > MIN_TIME else []
 
     def _leave_out(self, page: Page) -> None:
         extra = self.counters.extra
@@ -143,7 +149,7 @@ class Pacing(Merge):
         """On inserts alone the bound is a promise: nothing before it leaves any more."""
         told = self.counters.told_out
         known = told.pattern.time_bound if told is not None else MIN_TIME
-        if known is not None and self.bound <= known:
+        if known is not None and self.bound <= max(known, self._alignment.held.cti):
             return []
         return [Punctuation(Pattern.before(self.bound), Intent.DEFINITE)]
 
@@ -151,7 +157,12 @@ class Pacing(Merge):
         for bag, promises in zip(self.bags, self.promises, strict=True):
             if bag is not None:
                 bag.settle(promises)
-        return super().definite(port, pattern)
+        items = list(super().definite(port, pattern))
+        come = max((promises.cti for promises in self.promises if promises.cti < INFINITY), default=MIN_TIME)
+        if come <= self.mark:
+            return items
+        self.mark = come
+        return [*items, *self._moved()]
 
     def drain_notes(self) -> pa.Table | None:
         """The rows left out since the last call, with the reason, as far as they were kept."""

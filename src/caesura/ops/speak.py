@@ -1,7 +1,7 @@
 """Steps that pass their rows on and speak to those above: `instrument`, `feedback_from`, `deadline`.
 
 instrument(every=n)       after every n rows says that some rows will be ignored (thesis, 6.3 and 7.3)
-feedback_from(control)    every row of another stream is feedback on this one, until it is retracted
+feedback_from(control)    a row of another stream is feedback on rows that start in its lifetime
 deadline(d)               demands what there is when nothing came for so much of the stream's time
 """
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.feedback.responder import STANDING, WITHDRAWN, assumed
+from caesura.feedback.responder import MOST, STANDING, WITHDRAWN, assumed
 from caesura.kernels.hashing import I64
 from caesura.plan import (
     FeedbackRule,
@@ -34,7 +34,21 @@ from caesura.plan import (
 )
 from caesura.plan.feedback import check_feedback
 from caesura.plan.samples import sample
-from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, Values, one_of, value
+from caesura.punctuation import (
+    INFINITY,
+    MIN_TIME,
+    NOTHING,
+    Intent,
+    Pattern,
+    Punctuation,
+    Values,
+    between,
+    ge,
+    gt,
+    lt,
+    one_of,
+    value,
+)
 
 Wish = Literal["assumed", "desired", "demanded"]
 
@@ -184,7 +198,7 @@ class FeedbackFrom(Speaks):
     intent: Wish
     on: tuple[str, ...]
     leaving: Wish | None = None
-    """What is said of a row that is taken back; by default its feedback is withdrawn."""
+    """What is said of the time behind a row's end; by default nothing."""
 
     kind = "feedback_from"
     partitioning = "one"
@@ -212,6 +226,9 @@ class FeedbackFrom(Speaks):
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return pattern if port == 0 else None
 
+    def steers(self, port: int) -> bool:
+        return port == 1
+
     def feedback(self) -> tuple[FeedbackRule, ...]:
         told = Translation.of(self.schema.names, self.inputs[0].properties)
         return (FeedbackRule((told, None)),)
@@ -229,47 +246,100 @@ class FeedbackFrom(Speaks):
 
 
 class Relaying(Operator):
-    """Data goes through; control rows become messages."""
+    """Data goes through; control rows become messages about rows that start while they live.
+
+    What is demanded is what is alive then: a result that is open has begun before.
+    """
 
     speaks = True
 
     def __init__(self, node: FeedbackFrom) -> None:
         super().__init__(2)
         self.node = node
+        self._spans: dict[Pattern, list[tuple[int, int]]] = {}
+        """Where something is said of what leaves: the lifetimes of a key's control rows."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if port == 0:
             return [page]
-        gone = np.zeros(len(page), np.bool_)
-        if page.re_new is not None and page.retracts is not None:
-            gone = page.retracts & (page.re_new <= page.le)
-            inserts = ~page.retracts
-        else:
-            inserts = np.ones(len(page), np.bool_)
+        taken = np.zeros(len(page), np.bool_) if page.retracts is None else page.retracts
+        news = page.re if page.re_new is None else np.where(taken, page.re_new, page.re)
         columns = [page.payload.column(name).to_pylist() for name in self.node.on]
-        for row in np.flatnonzero(gone | inserts).tolist():
+        for row in range(len(page)):
             about = Pattern(**{n: value(c[row]) for n, c in zip(self.node.on, columns, strict=True)})
-            self._say(about, leaving=bool(gone[row]))
+            le, re, new = int(page.le[row]), int(page.re[row]), int(news[row])
+            self._speak(about, le, re if taken[row] else le, max(le, new))
+            if self.node.leaving is not None:
+                self._leave(about, self.node.leaving, (le, re) if taken[row] else None, (le, max(le, new)))
         return []
 
-    def _say(self, about: Pattern, *, leaving: bool) -> None:
-        node = self.node
-        if not leaving:
-            if node.leaving == "assumed":
-                self._tell(about, "assumed", withdrawn=True)
-            self._tell(about, node.intent)
+    def _speak(self, about: Pattern, le: int, before: int, now: int) -> None:
+        """A control row from ``le`` on ends at another time now; one that is empty says nothing."""
+        wish = self.node.intent
+        if wish == "demanded":
+            if now > before:
+                self._tell(about.replace("LE", lt(now)).replace("RE", gt(before)), wish)
             return
-        if node.intent != "demanded":
-            self._tell(about, node.intent, withdrawn=True)
-        if node.leaving is not None:
-            self._tell(about, node.leaving)
+        if before > le:
+            self._tell(about.replace("LE", _from(le, before)), wish, withdrawn=True)
+        if now > le:
+            self._tell(about.replace("LE", _from(le, now)), wish)
+
+    def _leave(
+        self, about: Pattern, wish: Wish, before: tuple[int, int] | None, now: tuple[int, int]
+    ) -> None:
+        """Says something of the time after a key's rows, where none of them lives."""
+        known = self._spans.get(about, [])
+        if not known and len(self._spans) >= MOST:
+            told = self.counters.feedback
+            told["too many"] = told.get("too many", 0) + 1
+            return
+        was, spans = _behind(known), [*known]
+        if before in spans:
+            spans.remove(before)
+        self._spans[about] = spans = [*spans, now]
+        then = _behind(spans)
+        if was == then:
+            return
+        if wish == "demanded":
+            if not then.minus(was).is_empty:
+                self._tell(about.replace("RE", gt(now[1])), wish)
+            return
+        if not was.is_empty:
+            self._tell(about.replace("LE", was), wish, withdrawn=True)
+        if not then.is_empty:
+            self._tell(about.replace("LE", then), wish)
 
     def _tell(self, about: Pattern, wish: Wish, *, withdrawn: bool = False) -> None:
         notes: tuple[tuple[str, Any], ...] = ((STANDING, True), *(((WITHDRAWN, True),) if withdrawn else ()))
         self.up.append((0, Punctuation(about, Intent(wish), notes)))
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
-        return definite(self.node.carry(port, pattern))
+        if port == 0:
+            return definite(pattern)
+        self._spans = {a: s for a, s in self._spans.items() if not self.promises[1].covers(a)}
+        return []
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "spans": [[a.to_json(), s] for a, s in self._spans.items()]}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._spans = {Pattern.from_json(a): [(le, re) for le, re in s] for a, s in meta["spans"]}
+
+
+def _from(start: int, end: int) -> Values:
+    """The times of a lifetime."""
+    return ge(start) if end == INFINITY else between(start, end - 1)
+
+
+def _behind(spans: list[tuple[int, int]]) -> Values:
+    """The times after some lifetimes that none of them holds."""
+    ends = [end for _, end in spans if end < INFINITY]
+    left = ge(min(ends)) if ends else NOTHING
+    for start, end in spans:
+        left = left.minus(_from(start, end)) if end > start else left
+    return left
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -291,6 +361,9 @@ class Deadline(Speaks):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return pattern if port == 0 else None
+
+    def steers(self, port: int) -> bool:
+        return port == 1
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         return (FeedbackRule((Translation.of(self.schema.names, self.inputs[0].properties), None)),)

@@ -50,6 +50,8 @@ def carried(node: Node, inputs: list[Given]) -> Given:
         return frozenset({("time",)})
     shares: list[set[tuple[str, ...]]] = []
     for port, kinds in enumerate(inputs):
+        if node.steers(port):
+            continue
         passed = (node.carry(port, sample(node.inputs[port].schema, names)) for names in kinds)
         shares.append({tuple(sorted(p.attributes)) for p in passed if p is not None})
     return frozenset(tuple(sorted(set().union(*combo))) for combo in product(*shares))

@@ -9,6 +9,8 @@ them and in all they make, such an output: exactly those or fewer, never more.
 {'LE': Values(< 30)}
 >>> Grid(10, 5, 0).back(lt(30), ANY, points=False)
 {'RE': Values(< 31)}
+>>> Grid(10, 5, 0).back(one_of([5, 10, 15]), ANY, points=True)
+{'LE': Values([10..19])}
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from caesura.punctuation import ANY, INFINITY, MIN_TIME, NOT_NULL, NOTHING, Values, ge, le, lt
+from caesura.punctuation import ANY, INFINITY, MIN_TIME, NOT_NULL, NOTHING, Values, ge, le, lt, one_of
 
 Bounds = dict[str, Values]
 
@@ -181,7 +183,7 @@ class Grid:
             starts = moved if starts.is_any else starts.intersect(moved)
         if starts.is_any:
             return {}
-        stretches = spans(starts) or []
+        stretches = self._whole(spans(starts) or [])
         if points:
             return {"LE": self._points(stretches)}
         if len(stretches) != 1:
@@ -193,6 +195,25 @@ class Grid:
         if high is not None:
             found["RE"] = le(high)
         return found
+
+    def _whole(self, stretches: list[tuple[int | None, int | None]]) -> list[tuple[int | None, int | None]]:
+        """The same window starts in fewer stretches: windows that follow each other lie in one."""
+        joined: list[tuple[int | None, int | None]] = []
+        for low, high in stretches:
+            first = None if low is None else -((self.offset - low) // self.every) * self.every + self.offset
+            last = None if high is None else (high - self.offset) // self.every * self.every + self.offset
+            if first is not None and last is not None and first > last:
+                continue
+            if (
+                joined
+                and first is not None
+                and joined[-1][1] is not None
+                and first <= joined[-1][1] + self.every
+            ):
+                joined[-1] = joined[-1][0], last
+            else:
+                joined.append((first, last))
+        return joined
 
     def _points(self, stretches: list[tuple[int | None, int | None]]) -> Values:
         some = NOTHING
@@ -236,4 +257,4 @@ class Whole:
         return INFINITY if until == INFINITY or self.slack is None else until + self.slack + 1
 
 
-__all__ = ["ANY", "Grid", "Inside", "Kept", "Lifetimes", "Moved", "Stepped", "Whole"]
+__all__ = ["ANY", "Grid", "Inside", "Kept", "Lifetimes", "Moved", "Stepped", "Whole", "one_of"]

@@ -166,6 +166,10 @@ class Node:
         """Whether every bucket needs all rows of the input on this port."""
         return False
 
+    def steers(self, port: int) -> bool:
+        """Whether the input on this port only tells the step what to do: no row of it leaves."""
+        return False
+
     def notes_copied(self) -> bool:
         """Whether what the step has to say of rows is the same in every bucket, so that one tells it."""
         return False

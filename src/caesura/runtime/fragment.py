@@ -88,7 +88,7 @@ class Fragment:
             speculate=speculate,
             unused=labels,
             crossing=crossing,
-            readers={d.label: self.buckets for d in self.stage.departures},
+            readers={d.label: 1 if d.keys == () else self.buckets for d in self.stage.departures},
         )
         self.rounds = Rounds(self.query, buckets, tuple(crossing))
         before = [a.label for a in self.stage.arrivals if a.source_stage > 0 and not a.back]
@@ -202,6 +202,8 @@ class Fragment:
             if packet.header.get(READERS) != self.stages.readers:
                 continue  # it was said when others read what is sent there
             bucket = int(packet.origin)
+            if departure.keys == () and bucket:
+                continue  # no row goes there, whatever is assumed of it
             for message in packet.items:
                 assert isinstance(message, Punctuation)
                 if message.intent is Intent.ASSUMED:

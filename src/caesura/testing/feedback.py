@@ -214,6 +214,42 @@ def check_feedback(told: Told) -> None:
         _check_rest(told, query)
 
 
+def check_given_up(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS) -> None:
+    """Results that are given up leave no more state than if their input had never come."""
+    trial = draw_trial(case, data, kinds=kinds)
+    node = trial.plan
+    pattern = data.draw(patterns(node.schema))
+    fits = [up for rule in node.feedback() or () if (up := rule.up(pattern)) is not None]
+    at = data.draw(st.integers(0, len(trial.fed)))
+    if not fits or not any(rule.means == "groups" for rule in node.feedback() or ()):
+        return
+    whole, without = trial.start(), trial.start()
+    assert isinstance(whole, Query) and isinstance(without, Query)
+    for number, item in trial.fed[:at]:
+        whole.feed(LABELS[number], item)
+        without.feed(LABELS[number], _left(item, fits[0][number]))
+    whole.run()
+    without.run()
+    whole.assume(pattern)
+    whole.run()
+    held = {f"{label} of {node.step}": q.cell(OUT) for label, q in (("state", whole), ("wanted", without))}
+    responder = held[f"state of {node.step}"].responder
+    if responder is None or responder.pending or responder.operator.counters.feedback.get("too late"):
+        return
+    rows = [cell.operator.measure().state_rows for cell in held.values()]
+    if rows[0] > rows[1]:
+        found = dict(zip(held, rows, strict=True))
+        raise trial.broken("what is given up is gone", f"after {at} items: assume {pattern}", str(found))
+
+
+def _left(item: Item, told: Pattern | None) -> Item:
+    """An item without the rows that match."""
+    if not isinstance(item, Page) or told is None:
+        return item
+    columns: dict[str, Any] = dict(zip(item.schema.names, item.payload.columns, strict=True))
+    return item.filter(~told.matches({**columns, "LE": item.le, "RE": item.re}))
+
+
 def _check_rest(told: Told, query: Query) -> None:
     counters = query.counters()
     guards = {

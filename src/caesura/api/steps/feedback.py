@@ -69,10 +69,11 @@ class FeedbackSteps(Planned):
         leaving: Wish | None = None,
         name: str = "",
     ) -> Stream:
-        """Every row of another stream is feedback on this one, by the columns ``on``, until it is retracted.
+        """A row of another stream is feedback on this one, by the columns ``on``, while it lives.
 
-        ``leaving`` says something else of a row that is taken back: what enters may be demanded and what
-        leaves assumed away.
+        It speaks of rows that start within its lifetime (what is demanded: of rows that are alive then), and
+        of fewer when it is shortened or taken back. ``leaving`` says something of those from its end on: what
+        enters may be demanded and what leaves assumed away.
         """
         names = (on,) if isinstance(on, str) else tuple(on)
         node = FeedbackFrom(

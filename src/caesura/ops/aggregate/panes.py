@@ -74,8 +74,8 @@ class Panes:
 
     # Points come.
 
-    def add(self, keys: pa.RecordBatch, values: list[pa.Array], le: I64) -> None:
-        """Adds each point to its pane."""
+    def add(self, keys: pa.RecordBatch, values: list[pa.Array], le: I64) -> I64:
+        """Adds each point to its pane; gives their groups."""
         k1, k2 = identity(keys.columns, len(le))
         group = self._grouped(k1, k2, keys)
         pane, at, missed = (np.empty(len(le), np.int64) for _ in range(3))
@@ -88,6 +88,7 @@ class Panes:
             settle_slots(at, slots, group, self._last)
         self.slots.add(at, np.ones(len(le), np.int64), values)
         self.slots.rows.touch(at)
+        return group
 
     def _grouped(self, k1: U64, k2: U64, keys: pa.RecordBatch) -> I64:
         """The groups of these keys; one whose panes had all gone comes back."""
@@ -204,6 +205,21 @@ class Panes:
         rows.touch(live)
         return keep
 
+    def give_up(self, points: Pattern) -> I64:
+        """Lets go of the panes whose points match, with all that was made of them; gives their starts."""
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive)
+        owner, start = rows.get("group")[live], rows.get("w")[live] * self.length + self.offset
+        keys = self.groups.payload.take(owner)
+        columns: dict[str, Any] = dict(zip(keys.schema.names, keys.columns, strict=True))
+        some = points.matches({**columns, "LE": start})
+        if some.any():
+            self.slots.drop(live[some])
+            left = np.bincount(owner[~some], minlength=self.groups.size)
+            self.groups.kill(np.flatnonzero(self.groups.alive & (left == 0)))
+            self.rebuild()
+        return start[some]
+
     def copied(self) -> Panes:
         """Panes that can slide on while these stay."""
         other = deepcopy(self)
@@ -268,8 +284,23 @@ class PaneOperator(TumblingOperator):
         if self.speculate == "arrival":
             return super().page(port, page)
         values = [make(page.payload, page.le, page.re) for make in self.panes.slots.makers]
-        self.panes.add(page.payload.select(self._keys), values, page.le)
+        group = self.panes.add(page.payload.select(self._keys), values, page.le)
+        if self.watched:
+            self._look_ahead(np.unique(group))
         return []
+
+    def _look_ahead(self, groups: I64) -> None:
+        """Looks for windows of some groups that have crossed a bound before they close."""
+        due = np.full(self.panes.groups.size, MIN_TIME)
+        due[groups] = self._never
+        for page in self._slid(self.panes.copied(), due):
+            self._look_out(page.le, page.payload)
+
+    @property
+    def _never(self) -> int:
+        """A window that no time reaches."""
+        far = 2 * (self.node.size + self.node.every + abs(self.node.offset))
+        return int(self._first(np.int64(INFINITY - far))) - 1
 
     def _close(self) -> list[Item]:
         if self.speculate == "arrival":
@@ -295,17 +326,23 @@ class PaneOperator(TumblingOperator):
         return int(due) if np.ndim(due) == 0 else due
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
-        """Panes serve several windows, so they stay; what is given up is kept back at the output."""
-        return super().give_up(pattern) if self.speculate == "arrival" else GivenUp([], MIN_TIME)
+        """Lets panes go that serve no window besides those that match; the others are still needed."""
+        if self.speculate == "arrival":
+            return super().give_up(pattern)
+        points = self.node.feedback()[0].up(pattern)
+        assert points is not None and points[0] is not None
+        starts = self.panes.give_up(points[0])
+        until = MIN_TIME
+        if len(starts):
+            until = int(self._until(starts.max())) * self.node.every + self.node.offset + self.node.size
+        return GivenUp(self.shown.take_back(pattern), until, len(starts))
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
         """What open windows say so far: a copy of the panes slides to the end."""
         if self.speculate == "arrival":
             return super().demand(pattern)
         items: list[Item] = []
-        far = 2 * (self.node.size + self.node.every + abs(self.node.offset))
-        last = int(self._first(np.int64(INFINITY - far))) - 1
-        for page in self._slid(self.panes.copied(), last):
+        for page in self._slid(self.panes.copied(), self._never):
             columns = dict(zip(page.schema.names, page.payload.columns, strict=True))
             some = page.filter(pattern.matches({**columns, "LE": page.le, "RE": page.re}))
             change = self.shown.renew(some) if len(some) else some

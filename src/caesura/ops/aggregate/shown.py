@@ -18,10 +18,12 @@ import pyarrow as pa
 
 from caesura.events.delta import net_page
 from caesura.events.identity import identity
+from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
+from caesura.punctuation import Pattern
 
 
 class Shown:
@@ -55,6 +57,18 @@ class Shown:
             self.rows.compact()
         both = pa.concat_batches([before, page.payload])
         return net_page(both, np.concatenate([le, page.le]), np.concatenate([re, page.re]), weight)
+
+    def take_back(self, pattern: Pattern) -> list[Item]:
+        """The retracts of what was shown and matches; nothing is kept of it."""
+        live = np.flatnonzero(self.rows.alive)
+        payload = self.rows.payload.take(live)
+        le, re = (self.rows.get(name)[live] for name in ("le", "re"))
+        columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+        some = np.flatnonzero(pattern.matches({**columns, "LE": le, "RE": re}))
+        self.rows.kill(live[some])
+        if len(some) == 0:
+            return []
+        return [Page.of(payload.take(pa.array(some)), le=le[some], re=re[some], re_new=le[some])]
 
     def _ids(self, payload: pa.RecordBatch, le: I64) -> tuple[U64, U64]:
         own = identity(payload.columns[: self.width], len(le))

@@ -213,12 +213,11 @@ class TumblingOperator(Operator):
 
     def _came(self, touched: I64) -> list[Item]:
         if self.watched and len(touched):
-            self._look_out(touched)
+            self._look_out(self._start(touched), self._payload(touched))
         return self._correct(touched)
 
-    def _look_out(self, touched: I64) -> None:
+    def _look_out(self, le: I64, payload: pa.RecordBatch) -> None:
         """Notes the windows whose values have crossed a bound for good."""
-        le, payload = self._start(touched), self._payload(touched)
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
         columns |= {"LE": le, "RE": le + self.node.size}
         for pattern in self.watched:

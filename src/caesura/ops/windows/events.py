@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.windows.index import Ordered
+from caesura.punctuation import Pattern
 
 
 class Events:
@@ -105,6 +107,14 @@ class Events:
         first[self.group.view[live]] = live
         groups = np.flatnonzero(first >= 0)
         return groups, first[groups]
+
+    def matching(self, own: Pattern, times: Pattern, names: Sequence[str]) -> I64:
+        """The live rows with such keys and values, by their names in order, and such lifetimes."""
+        live = np.flatnonzero(self.rows.alive)
+        columns: dict[str, Any] = {"LE": self.rows.get("le")[live], "RE": self.rows.get("re")[live]}
+        payload = self.rows.payload.take(live).columns
+        columns |= {name: payload[i] for i, name in reversed(list(enumerate(names)))}
+        return live[own.matches(columns) & times.matches(columns)]
 
 
 def distinct(numbers: I64, size: int) -> I64:

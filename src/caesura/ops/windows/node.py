@@ -255,6 +255,13 @@ class Windows(Node):
         rows = Translation(SchemaMapping(images, time=None), self._lifetimes(), known)
         return (rule, FeedbackRule((rows,), "groups", purges=True))
 
+    def given_up(self, pattern: Pattern) -> tuple[Pattern, Pattern]:
+        """What the events have, of keys and values and of lifetimes, that no result besides these needs."""
+        told = next(up[0] for rule in self.feedback() if (up := rule.up(pattern)) is not None)
+        own = Pattern(**{name: v for name, v in pattern.items() if name not in ("LE", "RE")})
+        times = {} if told is None else {name: told[name] for name in ("LE", "RE") if name in told}
+        return own, Pattern(**times)
+
     @property
     def passed(self) -> tuple[tuple[str, str], ...]:
         """Columns that a module gives on from its rows, where leaving rows out leaves out just those.

@@ -65,10 +65,17 @@ class Paned(Stepwise):
             return
         rows = self.events.rows
         live = np.flatnonzero(rows.alive)
+        live = live[np.isin(self.events.group.view[live], groups)]
         own = self.events.group.view[live]
         self._add(own, rows.get("le")[live], rows.get("n")[live], self.events.values_of(live))
         for use, _, _ in self._uses:
             use.caller.counts["handed_over"] += use.count
+
+    def renew(self, groups: I64, done: I64, reached: I64, *, slides: bool) -> None:
+        for stacks in self._stacks:
+            for name in self._names(groups):
+                stacks.pop(name, None)
+        super().renew(groups, done, reached, slides=slides)
 
     def forget(self, groups: I64, done: I64, *, over: Any, slides: bool) -> None:
         if not self._paned:

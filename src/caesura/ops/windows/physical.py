@@ -402,21 +402,25 @@ class WindowsOperator(Operator):
             return None
         self.sent.rows.kill(found)
         rows = self.events.rows
-        gone = np.zeros(0, np.int64)
-        if not self.work.incremental and "LE" not in pattern and "RE" not in pattern:
-            live = np.flatnonzero(rows.alive)
-            columns = dict(zip(self.node.group, self.events.keys_of(live), strict=True))
-            if not set(columns).issuperset(pattern.attributes):
-                values = rows.payload.take(live).columns[self.events.width :]
-                columns |= dict(zip((f.name for f in self.work.fields), values, strict=True))
-            gone = live[pattern.matches({**columns, "LE": rows.get("le")[live]})]
+        own, times = self.node.given_up(pattern)
+        gone = self.events.matching(own, times, [*self.node.group, *(f.name for f in self.work.fields)])
+        if len(gone):
+            owners = np.unique(self.events.group.view[gone])
             rows.get("n")[gone] = 0
             rows.kill(gone)
+            self._renew(owners)
         until = max(int(re.max(initial=MIN_TIME)), int(rows.get("re")[gone].max(initial=MIN_TIME)))
         if rows.wasteful or self.sent.rows.wasteful:
             self._tidy()
         items: list[Item] = [Page.of(payload, le=le, re=re, re_new=le)] if len(found) else []
         return GivenUp(items, until, len(found) + len(gone))
+
+    def _renew(self, groups: I64) -> None:
+        """Makes the states of modules anew, for groups that have lost events."""
+        if self._steps is not None:
+            self._steps.renew(groups, self._done, self._reached, slides=self._slides)
+        elif self.work.incremental:
+            self._forget(groups, np.full(len(groups), INFINITY))
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
         """What open windows say so far; with speculation it was said already."""

@@ -237,6 +237,14 @@ class Stepwise:
             use.change(Members(*spans, todo.owner, *seen, n, todo.row, values[first:last]), n, names)
             use.caller.counts["handed_over"] += len(todo)
 
+    def renew(self, groups: I64, done: I64, reached: I64, *, slides: bool) -> None:
+        """Makes the states of some groups again, from the members that are left."""
+        names = self._names(groups)
+        for use, _, _ in self._uses:
+            use.drop(names)
+        if not slides:
+            self.hand_over(groups, done[groups], reached[groups])
+
     def given(self, touched: Touched) -> tuple[I64, Rows]:
         """The rows of those windows that have members, and which windows they are."""
         names = self._names(touched.group)
