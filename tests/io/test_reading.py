@@ -132,12 +132,13 @@ def test_a_missing_value_is_null():
     assert raw.batch.to_pylist() == [{"t": 1, "id": None}]
 
 
-def test_equal_sources_over_one_object_have_one_fingerprint():
+def test_sources_over_equal_rows_have_one_fingerprint():
     one, same = from_arrow(TABLE, time="t", name="a"), from_arrow(TABLE, time="t", name="b")
     other = from_arrow(TABLE, time="t", punctuate=delay(5))
     copy = from_arrow(pa.table(TABLE.to_pydict()), time="t")
-    assert one.fingerprint == same.fingerprint
-    assert len({one.fingerprint, other.fingerprint, copy.fingerprint}) == 3
+    half = from_arrow(TABLE.slice(1), time="t")
+    assert one.fingerprint == same.fingerprint == copy.fingerprint
+    assert len({one.fingerprint, other.fingerprint, half.fingerprint}) == 3
 
 
 def test_a_source_describes_what_it_reads_and_gives():

@@ -14,7 +14,8 @@ from caesura.io import Source
 from caesura.plan import Node, Raw
 from caesura.punctuation import cti
 from caesura.runtime.cluster import Cluster
-from caesura.runtime.fragment import OUT, merged
+from caesura.runtime.edge import merged
+from caesura.runtime.fragment import OUT
 from caesura.runtime.packet import Packet, decode, encode
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 import caesura as cz
 from caesura import col
@@ -36,8 +39,36 @@ def ways(folder: Path) -> cz.Stream:
     return cz.fixpoint(seed, hop, keep="distinct", buckets="all")
 
 
-def outputs(folder: Path) -> dict[str, Node]:
-    return {"out": plan(folder).node, "ways": ways(folder).node}
+SPEEDS = pa.table({"ts": [0] * 7, "end": pa.nulls(7, pa.int64()), "seg": range(7), "most": range(3, 10)})
+
+
+def looked_up(folder: Path, frame: Any = None) -> cz.Stream:
+    """Readings of a DataFrame, or of the same files, against tables that lie in memory."""
+    how: Any = {"time": "ts", "punctuate": cz.delay(4), "name": "framed"}
+    if frame is None:
+        points = cz.read.parquet(folder / "in", **how)
+    else:
+        points = cz.from_spark(frame, lane="lane", offset="place", **how)
+    arrow = cz.from_arrow(SPEEDS, time="ts", end="end")
+    pandas = cz.from_pandas(SPEEDS.to_pandas().drop(columns="end"), time="ts").set_duration(10**6)
+    rows = cz.from_rows([{"ts": 0, "most": n, "class_": n % 3} for n in range(3, 10)], time="ts")
+    met = points.select("seg").join(arrow, on="seg").join(pandas.select("seg", also="most"), on="seg")
+    met = met.join(rows.set_duration(10**6), on="most")
+    return met.group_by("class_").tumbling(10).agg(n=cz.count(), most=cz.max("also"))
+
+
+def frame(folder: Path, spark: Any) -> Any:
+    """The files as a streaming DataFrame, each row with its place in all of them."""
+    schema = "ts long, seg long, car string, mph double"
+    files = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+    number = "cast(regexp_extract(_metadata.file_path, '([0-9]+)[.]parquet', 1) as long)"
+    return files.selectExpr("*", "0 as lane", f"{number} as place")
+
+
+def outputs(folder: Path, spark: Any = None) -> dict[str, Node]:
+    some = {"out": plan(folder), "ways": ways(folder)}
+    some["looked_up"] = looked_up(folder, None if spark is None else frame(folder, spark))
+    return {name: stream.node for name, stream in some.items()}
 
 
 def main() -> None:
@@ -45,7 +76,7 @@ def main() -> None:
     fast = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1"}
     spark = cz.session("caesura-killed", master="local[2]", buckets=2, **fast)
     query = start(
-        outputs(folder),
+        outputs(folder, spark),
         spark,
         sink=folder / "out",
         checkpoint=folder / "checkpoint",

@@ -133,7 +133,7 @@ def audit_states(
 
     ``files`` names, per claim and source, the files that make up the prefix, where offsets do not.
     """
-    labels = {id(node): label for label, node in source_labels(nodes).items()}
+    labels = {node: label for label, node in source_labels(nodes).items()}
     findings: list[Finding] = []
     claims: list[Claim] = []
     for claim, views in states:
@@ -145,7 +145,7 @@ def audit_states(
                     f"the rows of '{node.step}' were fed by hand, and cannot be read again.",
                     remedy="Audit a pipeline that reads its rows itself.",
                 )
-            label = labels[id(node)]
+            label = labels[node]
             return given_by(node, claim.prefix[label], (files or {}).get(claim.number, {}).get(label))
 
         whole = Evaluation(given)

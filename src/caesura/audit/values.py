@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -31,13 +31,13 @@ class Reader:
 
     def __init__(self, schema: pa.Schema, time: pa.DataType) -> None:
         self.schema, self.time = schema, time
-        self._types: dict[int, tuple[Expr, pa.DataType]] = {}
+        self._types: dict[Hashable, pa.DataType] = {}
 
     def type(self, expr: Expr) -> pa.DataType:
         """The type of an expression's values."""
-        if id(expr) not in self._types:
-            self._types[id(expr)] = (expr, type_of(expr, self.schema, time=self.time))
-        return self._types[id(expr)][1]
+        if expr.key not in self._types:
+            self._types[expr.key] = type_of(expr, self.schema, time=self.time)
+        return self._types[expr.key]
 
     def of(self, expr: Expr, row: Mapping[str, Any], le: int = 0, re: int = 0) -> Any:
         """The value of an expression on a row with a lifetime."""

@@ -245,6 +245,4 @@ def _key_of(part: object) -> Hashable:
             return tuple(_key_of(p) for p in part)
         case None | bool() | int() | float() | str() | bytes() | Decimal() | dt.date():
             return (type(part).__name__, repr(part))
-    if callable(part):
-        return code_key(part)
-    return part if isinstance(part, Hashable) else id(part)
+    return part if isinstance(part, Hashable) and not callable(part) else code_key(part)

@@ -141,13 +141,13 @@ def _known(seed: Node, body: Node, loose: Recursive) -> Properties:
     return known.but(max_duration=None, insert_only=False, points=False, aligned=False)
 
 
-def placed(node: Node, old: Node, new: Node, made: dict[int, Node] | None = None) -> Node:
+def placed(node: Node, old: Node, new: Node, made: dict[Node, Node] | None = None) -> Node:
     """The same steps with another node in the place of one."""
     made = {} if made is None else made
     if node is old:
         return new
-    if id(node) not in made:
+    if node not in made:
         inputs = tuple(placed(child, old, new, made) for child in node.inputs)
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        made[id(node)] = node if same else rebuilt(node, inputs)
-    return made[id(node)]
+        made[node] = node if same else rebuilt(node, inputs)
+    return made[node]

@@ -8,11 +8,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from caesura.errors import DataError
+from caesura.events.content import column_key
 from caesura.plan import Raw
 
 if TYPE_CHECKING:
@@ -34,6 +36,11 @@ def in_lane(batches: Iterable[pa.RecordBatch], skip: int, size: int = BATCH) -> 
             offset = end
 
 
+def columns_key(schema: pa.Schema) -> str:
+    """Names and types of columns, as one text."""
+    return ",".join(f"{field.name} {field.type}" for field in schema)
+
+
 class TableReader:
     """A table in memory; it can be read again and again."""
 
@@ -42,16 +49,26 @@ class TableReader:
     lanes = 1
     punctuates = False
 
-    def __init__(self, table: pa.Table, *, batch_size: int = BATCH, source: object = None) -> None:
+    def __init__(self, table: pa.Table, *, batch_size: int = BATCH) -> None:
         self.table = table
         self.batch_size = batch_size
-        self._source = table if source is None else source  # kept, so that its id stays its own
-        columns = ",".join(table.schema.names)
-        self.key = f"{type(self._source).__name__}@{id(self._source)}:{columns}"
+        self._columns: dict[str, str] = {}
+        """The keys of those columns that were asked for, shared by narrower readers of the table."""
+
+    @cached_property
+    def key(self) -> str:
+        """Equal for tables of the same rows, in any process."""
+        for name in self.table.schema.names:
+            if name not in self._columns:
+                self._columns[name] = column_key(self.table.column(name))
+        named = [f"{name}:{self._columns[name]}" for name in self.table.schema.names]
+        return f"table:{self.table.num_rows}:{','.join(named)}"
 
     def narrowed(self, columns: Sequence[str]) -> TableReader:
         """The same table with these columns only."""
-        return TableReader(self.table.select(columns), batch_size=self.batch_size, source=self._source)
+        other = TableReader(self.table.select(columns), batch_size=self.batch_size)
+        other._columns = self._columns
+        return other
 
     @property
     def schema(self) -> pa.Schema:
@@ -76,8 +93,12 @@ class StreamReader:
     def __init__(self, stream: pa.RecordBatchReader, *, batch_size: int = BATCH) -> None:
         self.stream = stream
         self.batch_size = batch_size
-        self.key = f"{type(stream).__name__}@{id(stream)}"
+        self.key = f"stream:{columns_key(stream.schema)}"
         self._used = False
+
+    @property
+    def origin(self) -> object:
+        return self.stream
 
     @property
     def schema(self) -> pa.Schema:
@@ -106,11 +127,11 @@ def arrow_reader(data: Any, *, batch_size: int = BATCH) -> TableReader | StreamR
     if isinstance(data, pa.Table):
         return TableReader(data, batch_size=batch_size)
     if isinstance(data, pa.RecordBatch):
-        return TableReader(pa.Table.from_batches([data]), batch_size=batch_size, source=data)
+        return TableReader(pa.Table.from_batches([data]), batch_size=batch_size)
     if isinstance(data, pa.RecordBatchReader):
         return StreamReader(data, batch_size=batch_size)
     if isinstance(data, (list, tuple)) and data and all(isinstance(b, pa.RecordBatch) for b in data):
-        return TableReader(pa.Table.from_batches(data), batch_size=batch_size, source=data)
+        return TableReader(pa.Table.from_batches(data), batch_size=batch_size)
     if hasattr(data, "__arrow_c_stream__"):
         return StreamReader(pa.RecordBatchReader.from_stream(data), batch_size=batch_size)
     raise DataError(
@@ -128,4 +149,4 @@ def pandas_reader(frame: pd.DataFrame, *, batch_size: int = BATCH) -> TableReade
             f"this frame cannot be read as columns of one type each: {'; '.join(map(str, error.args))}.",
             remedy="Give every column one type, for example with astype.",
         ) from None
-    return TableReader(table, batch_size=batch_size, source=frame)
+    return TableReader(table, batch_size=batch_size)

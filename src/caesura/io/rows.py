@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -18,7 +19,8 @@ import pyarrow as pa
 
 from caesura.errors import DataError, PlanError, closest
 from caesura.events.columns import empty_rows
-from caesura.io.readers import BATCH
+from caesura.events.content import column_key
+from caesura.io.readers import BATCH, columns_key
 from caesura.plan import Raw
 from caesura.punctuation import Intent, Pattern, Punctuation
 
@@ -37,7 +39,9 @@ class RowsReader:
         self, rows: Iterable[Any], schema: pa.Schema | None = None, *, batch_size: int | None = None
     ) -> None:
         again = isinstance(rows, Sequence)
-        self.key = f"{type(rows).__name__}@{id(rows)}"
+        self.origin = None if again else rows
+        self._parts: list[Raw] | None = None
+        """Rows that can be read again, as they were when first looked at."""
         self.punctuates = not again or any(isinstance(row, (Punctuation, Pattern)) for row in rows)
         self.batch_size = batch_size or (BATCH if again else LIVE_BATCH)
         self._rows = rows
@@ -71,9 +75,30 @@ class RowsReader:
                 remedy="Give schema=, or make each column's values of one type.",
             ) from None
 
+    @cached_property
+    def key(self) -> str:
+        """By content, where the rows can be read again; else by the columns alone."""
+        if self.origin is not None:
+            return f"iterator:{columns_key(self.schema)}"
+        parts = self._again()
+        whole = pa.Table.from_batches([raw.batch for raw in parts], self.schema if not parts else None)
+        keys = ",".join(column_key(column) for column in whole.columns)
+        told = [f"{raw.offset + place}:{pattern}" for raw in parts for place, pattern in raw.punctuations]
+        return f"rows:{columns_key(self.schema)}:{whole.num_rows}:{keys}:{self.batch_size}:{told}"
+
     def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        parts = self._gathered(self.batch_size) if self.origin is not None else self._again()
+        for raw in parts:
+            yield from _cut(raw, self.batch_size, offsets.get(0, 0))
+
+    def _again(self) -> list[Raw]:
+        if self._parts is None:
+            self._parts = list(self._gathered(BATCH))
+        return self._parts
+
+    def _gathered(self, size: int) -> Iterator[Raw]:
+        """The rows in batches of a size, with the punctuation between them."""
         offset = 0
-        skip = offsets.get(0, 0)
         rows: list[dict[str, Any]] = []
         marks: list[tuple[int, Pattern]] = []
         for row in self._all():
@@ -81,12 +106,12 @@ class RowsReader:
                 marks.append((len(rows), _pattern(row)))
                 continue
             rows.append(_named(row, self.schema, offset + len(rows)))
-            if len(rows) == self.batch_size:
-                yield from self._raw(rows, marks, offset, skip)
+            if len(rows) == size:
+                yield Raw(0, offset, self._batch(rows, offset), tuple(marks))
                 offset += len(rows)
                 rows, marks = [], []
         if rows or marks:
-            yield from self._raw(rows, marks, offset, skip)
+            yield Raw(0, offset, self._batch(rows, offset), tuple(marks))
 
     def _all(self) -> Iterator[Any]:
         if self._rest is None:
@@ -99,17 +124,6 @@ class RowsReader:
         self._used = True
         return chain(self._peeked, self._rest)
 
-    def _raw(
-        self, rows: list[dict[str, Any]], marks: list[tuple[int, Pattern]], offset: int, skip: int
-    ) -> Iterator[Raw]:
-        end = offset + len(rows)
-        if end < skip or (end == skip and skip > 0 and not marks):
-            return
-        cut = max(0, skip - offset)
-        batch = self._batch(rows[cut:], offset + cut)
-        kept = tuple((place - cut, pattern) for place, pattern in marks if place >= cut)
-        yield Raw(0, offset + cut, batch, kept)
-
     def _batch(self, rows: list[dict[str, Any]], offset: int) -> pa.RecordBatch:
         if len(self.schema) == 0:
             return empty_rows(len(rows))
@@ -120,6 +134,20 @@ class RowsReader:
 
     def describe(self) -> str:
         return "rows"
+
+
+def _cut(raw: Raw, size: int, skip: int) -> Iterator[Raw]:
+    """A batch in smaller ones, without the first rows of the lane; punctuation stays in its place."""
+    for start in range(0, raw.batch.num_rows + 1, size):
+        rows = raw.batch.slice(start, size)
+        marks = [(place - start, pattern) for place, pattern in raw.punctuations if place >= start]
+        marks = [mark for mark in marks if mark[0] < size]
+        offset, end = raw.offset + start, raw.offset + start + rows.num_rows
+        if end < skip or (end == skip and not marks) or not (rows.num_rows or marks):
+            continue
+        cut = max(0, skip - offset)
+        kept = tuple((place - cut, pattern) for place, pattern in marks if place >= cut)
+        yield Raw(0, offset + cut, rows.slice(cut), kept)
 
 
 def _schema_of(rows: list[dict[str, Any]]) -> pa.Schema:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from caesura.io.late import LIMIT
 from caesura.io.policy import Policy, at_end
 from caesura.io.pruning import Pruning
 from caesura.io.shape import Shape
-from caesura.plan import OUTPUT_ONLY, OWN, FeedbackRule, Holding, Need, Properties, Raw, SourceNode
+from caesura.plan import OUTPUT_ONLY, OWN, FeedbackRule, Holding, Need, Node, Properties, Raw, SourceNode
 from caesura.punctuation import Pattern
 from caesura.punctuation.scheme import Scheme, check_scheme
 from caesura.punctuation.template import Template
@@ -44,7 +45,11 @@ class Reader(Protocol):
 
     @property
     def key(self) -> str:
-        """Equal for readers that read the same."""
+        """Equal for readers that read the same, in any process: by name, schema, options and content.
+
+        A reader of something that has none of these (a DataFrame, an iterator) has an ``origin`` beside it:
+        the thing itself. Its source counts by the user's name too, and two origins under one key are refused.
+        """
 
     @property
     def punctuates(self) -> bool:
@@ -116,6 +121,32 @@ class Source(SourceNode):
         if self.shape.form != "point":
             return Properties(insert_only=self.shape.insert_only)
         return Properties(insert_only=True, points=True, aligned=True, max_duration=1)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        try:
+            return super().fingerprint
+        except CaesuraError as error:  # rows in memory count by content, and these make none
+            raise error.at(self.step, self.place) from None
+
+    def counts(self, name: str) -> bool:
+        """The name of the step counts where nothing else tells what is read."""
+        return (name == "name" and self._origin is not None) or super().counts(name)
+
+    @property
+    def _origin(self) -> object:
+        return getattr(self.reader, "origin", None)
+
+    def refuse_twin(self, other: Node) -> None:
+        if not isinstance(other, Source) or self._origin is other._origin:
+            return
+        places = " and ".join(f"'{place}'" for place in (other.place, self.place) if place)
+        raise PlanError(
+            f"two inputs, read at {places or 'two places'}, have the same columns, options and name, so "
+            "after a restart nothing would tell which state belongs to which.",
+            remedy=f"Name each where it is read: name='{self.step}-1' for one, name='{self.step}-2' for the "
+            "other; a name must stay the same from one start to the next.",
+        ).at(self.step, self.place)
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         """An imported promise counts if it speaks of time alone."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError, closest, here
 from caesura.events.types import check_schema
+from caesura.expr.code import code_key
 from caesura.plan.feedback import FeedbackRule, Said, Switches
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
@@ -191,13 +192,19 @@ class Node:
         """Equal for steps that do the same to the same inputs; names and lines do not count."""
         parts = [type(self).__name__]
         for f in dataclasses.fields(self):
-            if f.name not in ("inputs", "place", "name") and not self._usual(f.name):
+            if self.counts(f.name):
                 parts.append(f"{f.name}={canonical(getattr(self, f.name))}")
         parts += [node.fingerprint for node in self.inputs]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
-    def _usual(self, name: str) -> bool:
-        return name == "switches" and self.switches == Switches()
+    def counts(self, name: str) -> bool:
+        """Whether a field tells the step from others that do something else."""
+        if name == "switches":
+            return self.switches != Switches()
+        return name not in ("inputs", "place", "name")
+
+    def refuse_twin(self, other: Node) -> None:
+        """Refuses another step with the same fingerprint that still does not do the same."""
 
     def column(self, name: str, port: int = 0) -> pa.Field:
         """An input column, or an error that lists what there is."""
@@ -217,31 +224,37 @@ def canonical(value: Any) -> str:
         return "(" + ",".join(canonical(v) for v in value) + ")"
     if isinstance(value, dict):
         return "{" + ",".join(f"{k}:{canonical(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (set, frozenset)):
+        return "{" + ",".join(sorted(canonical(v) for v in value)) + "}"
     plain: object = type(value).__repr__
     if callable(value) or plain is object.__repr__:
-        return f"{type(value).__name__}@{id(value)}"
+        return f"{type(value).__name__}#{code_key(value)}"
     return repr(value)
 
 
 def walk(*roots: Node) -> Iterator[Node]:
     """Every node once, inputs before their consumers; equal sub-plans count as one."""
-    seen: set[str] = set()
+    seen: dict[str, Node] = {}
+    looked: set[Node] = set()
     for root in roots:
-        yield from _walk(root, seen)
+        yield from _walk(root, seen, looked)
 
 
-def _walk(root: Node, seen: set[str]) -> Iterator[Node]:
+def _walk(root: Node, seen: dict[str, Node], looked: set[Node]) -> Iterator[Node]:
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
         node, ready = stack.pop()
-        if node.fingerprint in seen:
+        if not ready:
+            if node not in looked:
+                looked.add(node)
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed(node.inputs))
             continue
-        if ready:
-            seen.add(node.fingerprint)
+        first = seen.setdefault(node.fingerprint, node)
+        if first is node:
             yield node
-            continue
-        stack.append((node, True))
-        stack.extend((child, False) for child in reversed(node.inputs))
+        else:
+            node.refuse_twin(first)
 
 
 def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:

@@ -71,7 +71,7 @@ class Claiming:
         for label, (cell, edge) in inputs.items():
             if cell not in self.followed:
                 self.emitters[label] = Emitter(label, edge.push)
-        self.at = {id(e.cell): e for e in self.emitters.values() if e.cell is not None}
+        self.at = {e.cell: e for e in self.emitters.values() if e.cell is not None}
         for cell in graph.cells:
             cell.watch = self
 
@@ -85,7 +85,7 @@ class Claiming:
 
     def derived(self, cell: Cell, item: Item, items: list[Item]) -> list[Item]:
         """What a cell sends because of an item; a source that imports punctuation gives it."""
-        own = self.at.get(id(cell))
+        own = self.at.get(cell)
         for made in items if own is not None else ():
             assert own is not None
             own.count(made)

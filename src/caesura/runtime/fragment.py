@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard
@@ -22,7 +23,7 @@ from caesura.plan.cut import EVERYWHERE, LOOP, Exchange, Stages
 from caesura.plan.feedback import could_go
 from caesura.plan.node import rebuilt
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Punctuation
-from caesura.runtime.edge import mergeable
+from caesura.runtime.edge import merged
 from caesura.runtime.feedback import suppressed_at
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.losses import Losses
@@ -478,21 +479,15 @@ class Fragment:
         """How far another gate of the same source has come: a new one goes on from there."""
         source = self._sources[label]
         ways = [other for other, s in self._sources.items() if s is source and other != label]
-        return next((mine for other in ways if (mine := _under(f"gate/{other}/", chunks))), {})
+        found = next((mine for other in ways if (mine := _under(f"gate/{other}/", chunks))), None)
+        if found is None:
+            raise StreamError(
+                f"the checkpoint belongs to another plan: it has no state for '{source.describe()}'.",
+                remedy="Read it as before, under the same name= and with the same options, or start with a "
+                "new checkpoint.",
+            ).at(source.step, source.place)
+        return found
 
 
 def _under(prefix: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name[len(prefix) :]: data for name, data in chunks.items() if name.startswith(prefix)}
-
-
-def merged(items: list[Item]) -> list[Item]:
-    """Items of one step without the punctuations that a later one covers."""
-    kept: list[Item] = []
-    later: list[Punctuation] = []
-    for item in reversed(items):
-        if not isinstance(item, Page):
-            if any(mergeable(item, after) for after in later):
-                continue
-            later.append(item)
-        kept.append(item)
-    return kept[::-1]

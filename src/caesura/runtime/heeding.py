@@ -31,6 +31,7 @@ from caesura.ops.union import Union
 from caesura.plan import Node, Raw, SourceNode
 from caesura.punctuation import Intent, Promises, Punctuation
 from caesura.runtime.claiming import Claiming, Reader, insert_only, punctuated
+from caesura.runtime.edge import Edge
 from caesura.runtime.emitter import Emitter
 from caesura.runtime.graph import Cell
 from caesura.runtime.views import View
@@ -70,9 +71,9 @@ class HeedClaims(Claiming):
         self.logs = {label: Log() for label in self.emitters}
         self.flying = InFlight(len(self.order))
         self.reached: Vector = {}
-        self.seen: dict[int, Vector] = {id(c): {} for c in self.graph.cells if not shows_all(c.node)}
+        self.seen: dict[Cell, Vector] = {c: {} for c in self.graph.cells if not shows_all(c.node)}
         """Of each step that may lack rows on account of others, what it has seen."""
-        self.pending: dict[int, list[Vector]] = {}
+        self.pending: dict[Cell, list[Vector]] = {}
         """Of each step in which rows wait for their turn, the active labels of what they came with."""
         self._fresh = False
         self._number = 0
@@ -80,22 +81,23 @@ class HeedClaims(Claiming):
             edge.merges = False
         behind = self._behind()
         for cell in self.graph.cells:
-            cell.operator.heed([behind[id(e)] for e in cell.inputs])
+            cell.operator.heed([behind[e] for e in cell.inputs])
 
-    def _behind(self) -> dict[int, tuple[int, ...]]:
+    def _behind(self) -> dict[Edge, tuple[int, ...]]:
         """Per edge the sources whose items may come by it."""
-        found: dict[int, set[int]] = {}
-        starts = {id(e.cell): self.order[e.label] for e in self.emitters.values() if e.cell is not None}
+        found: dict[Edge, set[int]] = {}
+        starts = {e.cell: self.order[e.label] for e in self.emitters.values() if e.cell is not None}
         for label, emitter in self.emitters.items():
-            if emitter.cell is None:
-                found[id(getattr(emitter.push, "__self__", None))] = {self.order[label]}
+            edge = getattr(emitter.push, "__self__", None)
+            if isinstance(edge, Edge):
+                found[edge] = {self.order[label]}
         for cell in sorted(self.graph.cells, key=lambda c: c.depth):
-            own = {starts[id(cell)]} if id(cell) in starts else set()
+            own = {starts[cell]} if cell in starts else set()
             for edge in cell.inputs:
-                own |= found.get(id(edge), set())
+                own |= found.get(edge, set())
             for edge in cell.outputs:
-                found.setdefault(id(edge), set()).update(own)
-        return {id(e): tuple(sorted(found.get(id(e), set()))) for e in self.graph.edges}
+                found.setdefault(edge, set()).update(own)
+        return {e: tuple(sorted(found.get(e, set()))) for e in self.graph.edges}
 
     # -- labels -----------------------------------------------------------------------------------------
 
@@ -146,7 +148,7 @@ class HeedClaims(Claiming):
                 remedy="Take claims=cz.tokens(); they name the feedback that they are under.",
             ).at(cell.node.step, cell.node.place)
         labels, waits = self._with_pending(cell, labels_of(item))
-        seen = self.seen.get(id(cell))
+        seen = self.seen.get(cell)
         if seen is not None:
             raised(seen, labels.most)
             raised(self.reached, labels.most)
@@ -162,16 +164,16 @@ class HeedClaims(Claiming):
             self._fly(own.least, len(cell.outputs))
             out.append(tagged(made, own))
         if cell.operator.pending:
-            self.pending[id(cell)] = waits
+            self.pending[cell] = waits
             return out
-        self.pending.pop(id(cell), None)
+        self.pending.pop(cell, None)
         for least in waits if not self.naive else ():
             self.flying.remove(least)
         return out
 
     def _with_pending(self, cell: Cell, labels: Labels) -> tuple[Labels, list[Vector]]:
         """The labels that a step's output may come from: those of an item, and of rows that wait in it."""
-        waits = [*self.pending.get(id(cell), ()), labels.least]
+        waits = [*self.pending.get(cell, ()), labels.least]
         if len(waits) == 1:
             return labels, waits
         floor: Vector = {}

@@ -29,6 +29,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from caesura.errors import PlanError
 from caesura.events import Item, Page
 from caesura.events.rows import Chunks
 from caesura.ops.deliver import Deliver, Hold
@@ -44,8 +45,9 @@ if TYPE_CHECKING:
 class Publication:
     """One output of a running query, open to subscribers."""
 
-    def __init__(self, query: Query, output: str, node: Node) -> None:
+    def __init__(self, query: Query, output: str, node: Node, name: str = "") -> None:
         self.query = query
+        self.name = name
         self.output = output
         self.node = node
         self._kept = Hold(Deliver(inputs=(node,), mode="marked", place=node.place))
@@ -54,8 +56,8 @@ class Publication:
 
     @property
     def key(self) -> str:
-        """Its own: two publications are never the same stream."""
-        return f"publication@{id(self)}"
+        """Equal in every process for an output of a plan; the user's name tells two of one plan apart."""
+        return f"publication:{self.name}:{self.output}:{self.node.fingerprint}"
 
     @property
     def rows(self) -> int:
@@ -102,6 +104,15 @@ class Subscribed(Input):
     publication: Publication
 
     kind = "subscription"
+
+    def refuse_twin(self, other: Node) -> None:
+        if isinstance(other, Subscribed) and other.publication is not self.publication:
+            output = self.publication.output
+            raise PlanError(
+                f"two queries publish the same output '{output}' of the same plan under the same name, so "
+                "after a restart nothing would tell which state belongs to which.",
+                remedy=f"Name each: query.publish('{output}', name='{output}-1'), the other '{output}-2'.",
+            ).at(self.step, self.place)
 
 
 def subscription(publication: Publication) -> Subscribed:

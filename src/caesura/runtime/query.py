@@ -138,8 +138,11 @@ class Query:
                 node.publication.attach(self._inputs[node.label])
                 self._feeders.append(node.publication.query)
 
-    def publish(self, output: str) -> Publication:
-        """Opens an output to later queries; to be asked for before anything has left it."""
+    def publish(self, output: str, *, name: str = "") -> Publication:
+        """Opens an output to later queries; to be asked for before anything has left it.
+
+        A name tells it from the same output of another query of the same plan.
+        """
         if output not in self.outputs:
             error = StreamError(f"there is no output '{output}'.", remedy=closest(output, self.outputs))
             raise error.at("publish", here())
@@ -156,7 +159,7 @@ class Query:
                 f"rows have left '{output}' already, and a publication must know those that may change.",
                 remedy="Publish the output before the query runs.",
             ).at(cell.node.step, cell.node.place)
-        published = self._published[output] = Publication(self, output, cell.node)
+        published = self._published[output] = Publication(self, output, cell.node, name)
         cell.taps.append(published)
         cell.branches.append(PUBLISHED + output)
         return published

@@ -277,7 +277,7 @@ class TokenClaims(Claiming):
     # -- what passes ------------------------------------------------------------------------------------
 
     def token(self, cell: Cell, tokens: list[Punctuation]) -> Punctuation:
-        own = self.at.get(id(cell))
+        own = self.at.get(cell)
         more = {own.label: own.prefix()} if own is not None else None
         merged = merged_tokens(tokens, more)
         at = merged.noted("time")

@@ -119,13 +119,13 @@ def _offsets(said: str) -> dict[int, int]:
 
 def _in_spark_order(nodes: Mapping[str, Node]) -> dict[str, Node]:
     """The streaming sources, in the order in which the query reads them, under the names of claims."""
-    labels = {id(node): label for label, node in source_labels(nodes).items()}
+    labels = {node: label for label, node in source_labels(nodes).items()}
     whole = list(source_labels(nodes).values())
     pruned = list(source_labels(prune(nodes)).values())
     found: dict[str, Node] = {}
     for source in cut(prune(nodes)).sources:
         place = next(i for i, one in enumerate(pruned) if one.fingerprint == source.fingerprint)
-        found[labels[id(whole[place])]] = whole[place]
+        found[labels[whole[place]]] = whole[place]
     return found
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from caesura.errors import StreamError
 from caesura.io.read import Events, source_of
+from caesura.io.readers import columns_key
 from caesura.io.source import Source
 from caesura.plan import Raw
 from caesura.spark import worker
@@ -28,6 +29,8 @@ HOP_ROWS = 2048
 CHUNK_ROWS = 1 << 18
 """How many rows of a DataFrame are worked on at a time."""
 NEVER = str(2**31 - 1)
+FRAME = "frame"
+"""What stands for every frame in a worker, which has none."""
 
 
 class FrameReader:
@@ -45,7 +48,12 @@ class FrameReader:
         whole = to_arrow_schema(frame.schema, timezone="UTC")
         self.schema = pa.schema([field for field in whole if field.name not in own])
         self.lanes = lanes
-        self.key = f"frame:{id(frame)}"
+        self.key = f"frame:{columns_key(whole)}:{lane}:{offset}:{lanes}"
+
+    @property
+    def origin(self) -> object:
+        """Nothing but the user's name tells two frames apart from one start to the next."""
+        return FRAME if self.frame is None else self.frame
 
     def narrowed(self, columns: Sequence[str]) -> FrameReader:
         """The same frame, of which only these columns hop."""

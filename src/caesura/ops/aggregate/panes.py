@@ -39,7 +39,7 @@ from caesura.ops.aggregate.slide import (
     settle_slots,
 )
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.aggregate.sums import Counted, FloatSum, WideSum
+from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum
 from caesura.ops.aggregate.tumbling import Tumbling, TumblingOperator
 from caesura.plan import GivenUp
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
@@ -69,7 +69,7 @@ class Panes:
         self._last: I64 = np.zeros((0, 2), np.int64)
         """The pane that each group used last, and its slot."""
         self._rows = Counts("rows")
-        self._running: dict[int, Running] = {id(part): running(part) for part in self.slots.parts}
+        self._running: dict[Accumulator, Running] = {part: running(part) for part in self.slots.parts}
         self._closed = MIN_TIME
 
     # Points come.
@@ -160,7 +160,7 @@ class Panes:
         for (_, aggregate), parts, t in zip(
             self.slots.aggregates, self.slots.plans, self.slots.result_types, strict=True
         ):
-            values = {name: self._running[id(part)] for name, part in parts.items()}
+            values = {name: self._running[part] for name, part in parts.items()}
             out.append(given_column(aggregate, self._rows, values, t))
         return out
 
@@ -222,10 +222,7 @@ class Panes:
 
     def copied(self) -> Panes:
         """Panes that can slide on while these stay."""
-        other = deepcopy(self)
-        parts = (id(part) for part in other.slots.parts)
-        other._running = dict(zip(parts, other._running.values(), strict=True))
-        return other
+        return deepcopy(self)
 
     # State.
 
@@ -254,7 +251,7 @@ class Panes:
         self._ends[:, 1] = -1
         link_panes(order[~inside], rows.get("group"), rows.get("w"), *chains)
         self._rows = Counts("rows")
-        self._running = {id(part): running(part) for part in self.slots.parts}
+        self._running = {part: running(part) for part in self.slots.parts}
         steps = np.full(len(entered), ENTER, np.int64)
         self._follow(Plan(steps, rows.get("group")[entered], entered, 0))
         self._closed = MIN_TIME
