@@ -13,7 +13,7 @@ import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +35,7 @@ from caesura.spark.admission import note_progress
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.looplog import LoopLog
 from caesura.spark.neighbours import Place, Worked
+from caesura.spark.sealed import new_seal
 from caesura.spark.wishes import note_wanted, orders, wanted_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class Job:
     """Whether anybody may ask for some rows before others."""
     wakes: bool = False
     """Whether work that waits asks for another epoch, through the loop log."""
+    seal: bytes = field(default_factory=new_seal, repr=False)
+    """What the workers of this query prove themselves to each other with."""
 
     @cached_property
     def keys(self) -> list[int]:
@@ -189,6 +192,7 @@ def run_bucket(
 def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: Store) -> list[Row]:
     """One epoch of a bucket, here or where a sibling holds its fragment; the store has what changed."""
     _set_aside()
+    neighbours.know(job.name, job.seal)
     place, held = (job.name, stage, bucket), store.stamp()
     worked = None if held is None else _work_on(place, held, rows, job.closes)
     if worked is None and held is not None:
