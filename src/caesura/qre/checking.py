@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 
+import pyarrow as pa
+
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr
 from caesura.qre.ambiguity import ambiguous_word, common_word
+from caesura.qre.bounds import approximate, refuse_approximate
 from caesura.qre.containment import missing_word
 from caesura.qre.inference import value_type
 from caesura.qre.items import Items
@@ -32,6 +35,7 @@ def check(query: Query) -> None:
         return
     body = query.body if isinstance(query, Partition) else query
     _refuse_inner(query, body)
+    _refuse_approximate(query)
     value_type(query)
     for node in walk(body):
         if isinstance(node, Atom):
@@ -74,18 +78,33 @@ def _check_pipe(query: Pipe) -> None:
     check(query.first)
     made = value_type(query.first)
     fields = dict(made.fields) if isinstance(made, Record) else {"value": made}
-    columns = [(name, to_arrow(t)) for name, t in fields.items()]
-    missing = [name for name, t in columns if t is None]
+    missing = [name for name, t in fields.items() if to_arrow(t) is None]
     if missing or isinstance(made, Opaque):
         raise PlanError(
             f"the values before >> are {made}; '{(missing or ['value'])[0]}' can be no column of items.",
             remedy="Apply an operation that gives scalars or a record, or promise a type with returns=.",
             place=query.place,
         )
-    import pyarrow as pa
+    from caesura.qre.outputs import columns
 
-    onward = Items(pa.schema(columns), time=query.items.time)
+    onward = Items(pa.schema(columns(made)), time=query.items.time)
     object.__setattr__(query, "second", query.second.on(onward))
+
+
+def _refuse_approximate(query: Query) -> None:
+    """Which items match, and whose they are, must not hang on approximate values."""
+    assert query.items is not None
+    types = dict(query.items.record.fields)
+    if not any(approximate(t) for t in types.values()):
+        return
+    for node in walk(query):
+        read = [e for _, e in node.by] if isinstance(node, (Partition, MapCollect)) else []
+        read += [node.only] if isinstance(node, Partition) and node.only is not None else []
+        for expr in (*read, *(_predicates(query) if node is query else ())):
+            try:
+                refuse_approximate(expr, types)
+            except PlanError as error:
+                raise error.at(type(node).__name__.lower(), node.place) from None
 
 
 def _refuse_inner(root: Query, body: Query) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pyarrow as pa
-
 from caesura.errors import CaesuraError, PlanError
-from caesura.expr import Constant, Expr, type_of
+from caesura.expr import Expr, type_of
+from caesura.qre.bounds import bound_of, nonnegative
 from caesura.qre.items import Items
-from caesura.qre.operations import ExprOp, Operation, RecordOp, Types
+from caesura.qre.operations import ExprOp, Operation, RecordOp
 from caesura.qre.query import (
     Atom,
     Combine,
@@ -24,10 +23,7 @@ from caesura.qre.query import (
     Window,
 )
 from caesura.qre.types import (
-    FLOAT,
-    INT,
     UNIT,
-    Approx,
     MapOf,
     Record,
     Scalar,
@@ -107,7 +103,12 @@ def atom_type(op: Operation, items: Items) -> ValueType:
     """The type of an operation on an item; its expressions read the item's own columns."""
     match op:
         case ExprOp(expr=expr):
-            return of_arrow(type_of(expr, items.schema, time=items.time))
+            known = dict(items.record.fields)
+            bound = bound_of(expr, known)
+            got = of_arrow(type_of(expr, items.schema, time=items.time))
+            if bound is None and isinstance(got, Scalar) and nonnegative(expr, known):
+                return replace(got, nonnegative=True)
+            return got if bound is None else bound
         case RecordOp(fields=fields):
             return Record(tuple((name, atom_type(inner, items)) for name, inner in fields))
     return op.type({"item": items.record})
@@ -116,41 +117,15 @@ def atom_type(op: Operation, items: Items) -> ValueType:
 def accumulator(init: Operation, op: Operation, x: ValueType) -> ValueType:
     """The type of a fold's value: the least that holds the start and every step."""
     got = init.type({})
-    if isinstance(x, Approx):
-        got = _never_negative(got, init)
-    for _ in range(8):
-        after = _together(got, op.type(_arguments(got, x)))
-        if after == got:
+    for _ in range(12):
+        after = joined(got, op.type({"acc": got, "x": x}), "a fold's step")
+        if repr(after) == repr(got):  # equal, and so is what is known of signs
             return got
         got = after
-    raise AssertionError(f"types only widen, yet those of '{op}' go on to change")
-
-
-def _arguments(acc: ValueType, x: ValueType) -> Types:
-    return {"acc": acc, "x": x}
-
-
-def _together(a: ValueType, b: ValueType) -> ValueType:
-    if (
-        isinstance(a, Record)
-        and isinstance(b, Record)
-        and [n for n, _ in a.fields] == [n for n, _ in b.fields]
-    ):
-        pairs = zip(a.fields, b.fields, strict=True)
-        return Record(tuple((n, _together(t, u)) for (n, t), (_, u) in pairs))
-    if isinstance(b, Approx) and a in (INT, FLOAT, Scalar(pa.null())):
-        return b
-    return joined(a, b, "a fold's step")
-
-
-def _never_negative(t: ValueType, init: Operation) -> ValueType:
-    """Exact numbers that start at zero or above count as bounds without error."""
-    if isinstance(t, Record) and isinstance(init, RecordOp):
-        inner = dict(init.fields)
-        return replace(t, fields=tuple((n, _never_negative(f, inner[n])) for n, f in t.fields))
-    if isinstance(init, ExprOp) and isinstance(init.expr, Constant) and t in (INT, FLOAT):
-        return Approx(0.0, True) if init.expr.value >= 0 else t
-    return t
+    raise PlanError(
+        f"the error bound of '{op}' grows with every value that is folded in.",
+        remedy="Fold approximate values with +, least, greatest, averages and quantiles only.",
+    )
 
 
 def _items(query: Query) -> Items:

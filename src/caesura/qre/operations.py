@@ -15,15 +15,16 @@ the two arguments of a fold's step as ``acc`` and ``x``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from caesura.errors import PlanError, StreamError
-from caesura.expr import Apply, Case, Cast, Column, Constant, Expr, Field, as_expr, as_type, children, lit
+from caesura.errors import StreamError
+from caesura.expr import Column, Constant, Expr, as_expr, as_type, lit
 from caesura.expr.code import code_key
+from caesura.qre.bounds import approximate, bound_of, nonnegative, void_in
 from caesura.qre.scalar import Closure, Env, evaluator, typed
 from caesura.qre.types import Approx, Opaque, Record, Scalar, ValueType, fits, of_arrow, widened
 
@@ -62,9 +63,11 @@ class ExprOp(Operation):
     def type(self, types: Types) -> ValueType:
         if isinstance(self.expr, Column) and self.expr.name in types:
             return types[self.expr.name]
-        bound = travelling_bound(self.expr, types)
+        bound = bound_of(self.expr, types)
         got = typed(self.expr, types)
-        return bound if isinstance(bound, Approx) else got
+        if bound is None and isinstance(got, Scalar) and nonnegative(self.expr, types):
+            return replace(got, nonnegative=True)
+        return got if bound is None else bound
 
     def closure(self, types: Types) -> Closure:
         return evaluator(self.expr, types)
@@ -114,6 +117,8 @@ class Function(Operation):
     compiles = False
 
     def type(self, types: Types) -> ValueType:
+        if not isinstance(self.returns, Approx) and any(approximate(t) for t in types.values()):
+            raise void_in(self)
         return self.returns
 
     def closure(self, types: Types) -> Closure:
@@ -190,61 +195,3 @@ class _Always:
 
     def __call__(self, *_: Any) -> Any:
         return self.value
-
-
-def travelling_bound(expr: Expr, types: Types) -> Approx | None:
-    """The error bound that a result inherits (Theorem 9); refuses what would void it."""
-    match expr:
-        case Column(name=name):
-            known = types.get(name)
-            return known if isinstance(known, Approx) else None
-        case Field(arg=Column(name=name), name=field):
-            known = types.get(name)
-            inner = known.get(field) if isinstance(known, Record) else None
-            return inner if isinstance(inner, Approx) else None
-        case Cast(arg=arg) if pa.types.is_floating(expr.type):
-            return travelling_bound(arg, types)
-    parts = children(expr)
-    if isinstance(expr, Case):
-        parts = (*(value for _, value in expr.branches), expr.default)
-        if any(travelling_bound(c, types) for c, _ in expr.branches):
-            raise _void(expr, "a choice by an approximate value may choose the wrong branch")
-    bounds = [travelling_bound(p, types) for p in parts]
-    some = [b for b in bounds if b is not None]
-    if not some:
-        return None
-    return _carried(expr, list(zip(parts, bounds, strict=True)), some)
-
-
-def _carried(expr: Expr, parts: list[tuple[Expr, Approx | None]], some: list[Approx]) -> Approx:
-    epsilon = max(b.epsilon for b in some)
-    signed = all(_nonnegative(p, b) for p, b in parts)
-    name = expr.name if isinstance(expr, Apply) else "case"
-    if name in ("add", "least", "greatest", "coalesce", "case") and (signed or name not in ("add",)):
-        return Approx(epsilon, signed)
-    if name == "multiply" and len(some) == 1 and any(isinstance(p, Constant) for p, _ in parts):
-        return Approx(epsilon, signed)
-    if name == "divide" and parts[1][1] is None:
-        return Approx(epsilon, some[0].nonnegative)
-    if name in ("negate", "abs"):
-        return Approx(epsilon, name == "abs")
-    reason = (
-        "adding values of either sign can cancel"
-        if name == "add"
-        else f"'{name}' can enlarge it without limit"
-    )
-    raise _void(expr, reason)
-
-
-def _nonnegative(part: Expr, bound: Approx | None) -> bool:
-    if isinstance(part, Constant):
-        return part.value is None or (not isinstance(part.value, str) and part.value >= 0)
-    return bound is not None and bound.nonnegative
-
-
-def _void(expr: Expr, reason: str) -> PlanError:
-    return PlanError(
-        f"'{expr}' would void the error bound of an approximate value: {reason}.",
-        remedy="Combine non-negative approximate values with +, least, greatest and averages only, "
-        "or compute the value exactly (without epsilon=).",
-    )

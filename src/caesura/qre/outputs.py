@@ -37,7 +37,7 @@ def _field(name: str, t: ValueType) -> pa.Field:
             remedy="Promise a type: qre.function(f, returns='double'), or reduce the map with rel().",
         )
     if isinstance(t, Approx):
-        note = {"epsilon": f"{t.epsilon:g}", "bound": str(t)}
+        note = {"epsilon": repr(t.epsilon), "bound": str(t)}
         return pa.field(name, arrow, metadata=note)
     return pa.field(name, arrow)
 

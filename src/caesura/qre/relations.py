@@ -123,6 +123,11 @@ class RelOp(Operation):
 
     def _measured(self, row: dict[str, ValueType]) -> ValueType:
         got = self.op.type(row) if self.op is not None else row.get("value", next(iter(row.values())))
+        if isinstance(got, Approx) and self.verb == "best":
+            raise PlanError(
+                f"{self} chooses a key by an approximate value, which may choose the wrong one.",
+                remedy="Take the greatest value alone with .max(), or compute the values exactly.",
+            )
         if isinstance(got, Approx) and not got.nonnegative and self.verb in ("sum", "avg"):
             raise PlanError(
                 f"{self} adds approximate values of either sign, which voids their error bound.",

@@ -20,8 +20,9 @@ from typing import Any
 
 from caesura.errors import PlanError, StreamError
 from caesura.plan import here
+from caesura.qre.bounds import compound
 from caesura.qre.folds import Fold
-from caesura.qre.operations import Function
+from caesura.qre.operations import Function, Types
 from caesura.qre.types import FLOAT as FLOAT
 from caesura.qre.types import Approx, Opaque, Scalar, ValueType
 
@@ -120,6 +121,30 @@ class Quantile:
         return ("quantile", self.q, self.epsilon, self.nonnegative)
 
 
+@dataclass(frozen=True)
+class _Insert(Function):
+    """Puts a value into a sketch, whose type tells the error of what is in it."""
+
+    def type(self, types: Types) -> ValueType:
+        known = [t for t in types.values() if isinstance(t, (Approx, Opaque))]
+        sure = all(getattr(t, "nonnegative", False) for t in types.values())
+        return Opaque("histogram", max((t.epsilon for t in known), default=0.0), sure)
+
+
+@dataclass(frozen=True)
+class _Rank(Function):
+    """A quantile, perhaps of approximate values: it keeps their bound, and its own compounds with that."""
+
+    epsilon: float = 0.0
+    nonnegative: bool = False
+
+    def type(self, types: Types) -> ValueType:
+        acc = types["acc"]
+        assert isinstance(acc, Opaque)
+        epsilon, sure = compound(self.epsilon, acc.epsilon), self.nonnegative or acc.nonnegative
+        return Approx(epsilon, sure) if epsilon else Scalar(FLOAT.type, sure)
+
+
 def quantile(q: float, *, epsilon: float | None = None, nonnegative: bool = False) -> Fold:
     """The value of rank ceil(q n): exact, keeping all values, or within a factor 1 + epsilon."""
     if not 0 <= q <= 1:
@@ -129,21 +154,20 @@ def quantile(q: float, *, epsilon: float | None = None, nonnegative: bool = Fals
         raise error.at("quantile", here())
     known = Quantile(q, None if epsilon is None else checked_epsilon(epsilon), nonnegative)
     name = f"quantile({q:g}" + ("" if epsilon is None else f", epsilon={epsilon:g}") + ")"
-    answer: ValueType = Scalar(FLOAT.type) if epsilon is None else Approx(float(epsilon), nonnegative)
-    what = Opaque("histogram")
-    if epsilon is None:
+    what = Opaque("histogram", nonnegative=True)
+    if known.epsilon is None:
         start = Function(lambda: (), what)
-        finish = Function(lambda acc: _rank(acc, q), answer, f"{name} of all")
-        step = Function(lambda acc, x: acc if x is None else (*acc, float(x)), what)
+        finish = _Rank(lambda acc: _rank(acc, q), FLOAT, f"{name} of all")
+        step = _Insert(lambda acc, x: acc if x is None else (*acc, float(x)), what)
         return Fold(name, start, step, finish, structure=known)
-    begin = Histogram(known.epsilon or 0.0)
+    begin = Histogram(known.epsilon)
     return Fold(
         name,
         Function(lambda: begin, what),
-        Function(lambda acc, x: _added(acc, x, nonnegative), what),
-        Function(lambda acc: acc.quantile(q), answer, f"{name} of buckets"),
-        Function(lambda a, b: a.merge(b), what),
-        Function(lambda acc, x: acc if x is None else acc.remove(x), what),
+        _Insert(lambda acc, x: _added(acc, x, nonnegative), what),
+        _Rank(lambda acc: acc.quantile(q), FLOAT, f"{name} of buckets", known.epsilon, nonnegative),
+        _Insert(lambda a, b: a.merge(b), what),
+        _Insert(lambda acc, x: acc if x is None else acc.remove(x), what),
         known,
     )
 

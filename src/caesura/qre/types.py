@@ -9,7 +9,7 @@ fold that starts from 0 does not wrap at 32 bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -23,6 +23,8 @@ class Scalar:
     """One value of a column type."""
 
     type: pa.DataType
+    nonnegative: bool = field(default=False, compare=False)
+    """Whether it is known to be never negative; types that differ in this alone are equal."""
 
     def __str__(self) -> str:
         return describe(self.type)
@@ -65,17 +67,14 @@ class MapOf:
 
 @dataclass(frozen=True)
 class Approx:
-    """A double m with same-sign |m| <= |exact| <= (1 + epsilon) |m|.
-
-    ``above`` allows the exact value to lie on the other side as well, as event counts do.
-    """
+    """A double m with same-sign |m| <= |exact| <= (1 + epsilon) |m|."""
 
     epsilon: float
     nonnegative: bool = False
 
     def __str__(self) -> str:
         sign = ", >= 0" if self.nonnegative else ""
-        return f"double within a factor 1 + {self.epsilon:g}{sign}"
+        return f"double within a factor 1 + {self.epsilon!r}{sign}"
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,10 @@ class Opaque:
     """What a Python function returns that does not say its type, or a fold's private state."""
 
     what: str = "anything"
+    epsilon: float = 0.0
+    """The error of the values that it is made of."""
+    nonnegative: bool = False
+    """Whether those are known to be never negative."""
 
     def __str__(self) -> str:
         return self.what
@@ -113,12 +116,19 @@ def of_arrow(t: pa.DataType) -> ValueType:
     """A column type as a value type; structs become records."""
     if pa.types.is_struct(t):
         return Record(tuple((f.name, of_arrow(f.type)) for f in t))
-    return Scalar(widened(t))
+    small = pa.types.is_unsigned_integer(t) and t.bit_width < 64  # larger ones may wrap
+    return Scalar(widened(t), bool(small))
 
 
 def of_schema(schema: pa.Schema) -> Record:
-    """The record type of a stream's items."""
-    return Record(tuple((f.name, of_arrow(f.type)) for f in schema))
+    """The record type of a stream's items; a column that says its error bound is approximate."""
+    return Record(tuple((f.name, bounded(f) or of_arrow(f.type)) for f in schema))
+
+
+def bounded(column: pa.Field) -> Approx | None:
+    """The bound that a column's metadata tells, if any."""
+    said = (column.metadata or {}).get(b"epsilon")
+    return None if said is None else Approx(float(said), column.metadata.get(b"bound", b"").endswith(b">= 0"))
 
 
 def to_arrow(t: ValueType) -> pa.DataType | None:
@@ -136,18 +146,43 @@ def to_arrow(t: ValueType) -> pa.DataType | None:
 
 def joined(a: ValueType, b: ValueType, where: str) -> ValueType:
     """The type of a value that may come from either side."""
-    if a == b or isinstance(b, Opaque):
-        return a
-    if isinstance(a, Opaque):
-        return b
-    if isinstance(a, Scalar) and isinstance(b, Scalar):
-        if pa.types.is_null(a.type):
-            return b
-        if pa.types.is_null(b.type) or {a, b} == {INT, FLOAT}:
-            return a if pa.types.is_null(b.type) else FLOAT
-    if isinstance(a, Approx) and isinstance(b, Approx):
+    match a, b:
+        case Opaque(), Opaque():
+            return replace(a, epsilon=max(a.epsilon, b.epsilon), nonnegative=a.nonnegative and b.nonnegative)
+        case (other, Opaque()) | (Opaque(), other):
+            return other
+        case Scalar(), Scalar():
+            if pa.types.is_null(a.type) or pa.types.is_null(b.type):
+                return b if pa.types.is_null(a.type) else a
+            if a == b or {a, b} == {INT, FLOAT}:
+                return Scalar(a.type if a == b else FLOAT.type, a.nonnegative and b.nonnegative)
+        case Approx(), Approx() | Scalar():
+            return _approximate(a, b, where)
+        case Scalar(), Approx():
+            return _approximate(b, a, where)
+        case Record(), Record() if [n for n, _ in a.fields] == [n for n, _ in b.fields]:
+            pairs = zip(a.fields, b.fields, strict=True)
+            return Record(tuple((n, joined(t, u, where)) for (n, t), (_, u) in pairs))
+        case MapOf(), MapOf():
+            return MapOf(joined(a.key, b.key, where), joined(a.value, b.value, where))
+        case RelOf(), RelOf():
+            return RelOf(joined(a.element, b.element, where))
+    raise _differ(a, b, where)
+
+
+def _approximate(a: Approx, b: Approx | Scalar, where: str) -> Approx:
+    """An approximate value, or another that may be exact."""
+    if isinstance(b, Approx):
         return Approx(max(a.epsilon, b.epsilon), a.nonnegative and b.nonnegative)
-    raise PlanError(
+    if pa.types.is_null(b.type):
+        return a
+    if b not in (INT, FLOAT):
+        raise _differ(a, b, where)
+    return Approx(a.epsilon, a.nonnegative and b.nonnegative)
+
+
+def _differ(a: ValueType, b: ValueType, where: str) -> PlanError:
+    return PlanError(
         f"{where} gives {a} on one side and {b} on the other.", remedy="Make the two types the same."
     )
 
