@@ -116,9 +116,15 @@ def late_rows(ingress: SourceIngress) -> list[tuple[int, int, str]]:
 
 
 def obvious(
-    rows: Sequence[Placed], lanes: int, lag: int | None, late: str, said: Mapping[int, int] | None = None
+    rows: Sequence[Placed],
+    lanes: int,
+    lag: int | None,
+    late: str,
+    said: Mapping[int, int] | None = None,
+    future: int | None = None,
 ) -> tuple[Counter, list]:
     """The history and the late rows, one row at a time; ``said`` are CTIs by the row that they precede."""
+    courses: list[list[int]] = [[] for _ in range(lanes)]
     tops, there, waiting, refused = [MIN_TIME] * lanes, Counter(), [], []
 
     promised = MIN_TIME
@@ -157,7 +163,13 @@ def obvious(
             continue
         stream = min(map(bound, range(lanes)))
         limit = bound(lane)
-        tops[lane] = max(tops[lane], row.le)
+        last = sorted(courses[lane][-16:])
+        courses[lane].append(row.le)
+        if future is not None and last and row.le > last[len(last) // 4] + future:
+            told = f"is more than {future} ahead of its lane, which is at {last[len(last) // 4]}"
+            refused.append((lane, offset, f"time {row.le} {told}"))
+            continue
+        tops[lane] = max(tops[lane], row.le if future is None or last else MIN_TIME)
         sync = row.le if row.kind == "+" else min(row.re, row.new)
         begin = row.le
         if sync < limit:

@@ -68,6 +68,15 @@ def test_any_rows_of_two_lanes_in_any_cut_give_what_the_obvious_ingress_gives(ro
     assert (history, refused) == obvious(rows, 2, lag, late)
 
 
+@given(garbled(lanes=2), cuts, lags, modes, st.sampled_from([0, 2, 5]))
+@settings(max_examples=90, deadline=None)
+def test_any_rows_under_a_bound_on_the_future_give_what_the_obvious_ingress_gives(
+    rows, at, lag, late, future
+):
+    history, refused, _ = outcome(source(delay(lag, future=future), late), rows, at, lanes=2)
+    assert (history, refused) == obvious(rows, 2, lag, late, future=future)
+
+
 @given(garbled(), st.dictionaries(st.integers(0, 24), st.integers(0, 12)), cuts, modes)
 @settings(max_examples=90, deadline=None)
 def test_any_rows_that_are_pushed_in_any_cut_give_what_the_obvious_ingress_gives(rows, said, at, late):

@@ -38,7 +38,13 @@ class Scripted:
 
 
 def scripted(
-    name: str, payload: pa.Schema, items: Sequence[Item], lanes: Sequence[int], cuts: Sequence[int], lag: int
+    name: str,
+    payload: pa.Schema,
+    items: Sequence[Item],
+    lanes: Sequence[int],
+    cuts: Sequence[int],
+    lag: int,
+    future: int | None = None,
 ) -> Source:
     """A source in full physical form: rows dealt to lanes, each lane cut into batches in turn.
 
@@ -59,7 +65,7 @@ def scripted(
         turn += 1
     shape = Shape.of(time="from", end="to", kind="kind", new_end="now")
     reader = Scripted(name, schema, tuple(raws), count)
-    return Source(reader=reader, shape=shape, policy=delay(lag), name=name)
+    return Source(reader=reader, shape=shape, policy=delay(lag, future=future), name=name)
 
 
 def _spread(row: dict[str, Any]) -> int:
@@ -80,14 +86,22 @@ def _raw_rows(page: Page, payload: pa.Schema) -> Iterator[dict[str, Any]]:
         }
 
 
-def inserts(name: str, payload: pa.Schema, items: Sequence[Item], cuts: Sequence[int], lag: int) -> Source:
+def inserts(
+    name: str,
+    payload: pa.Schema,
+    items: Sequence[Item],
+    cuts: Sequence[int],
+    lag: int,
+    future: int | None = None,
+) -> Source:
     """A source of intervals: what the items insert, as it comes."""
     full = scripted(name, payload, items, [0], cuts, lag)
     assert isinstance(full.reader, Scripted)
     raws = [Raw(0, raw.offset, raw.batch.drop_columns(["kind", "now"])) for raw in full.reader.raws]
     schema = pa.schema([f for f in full.reader.schema if f.name not in ("kind", "now")])
     reader = Scripted(name, schema, tuple(raws))
-    return Source(reader=reader, shape=Shape.of(time="from", end="to"), policy=delay(lag), name=name)
+    policy = delay(lag, future=future)
+    return Source(reader=reader, shape=Shape.of(time="from", end="to"), policy=policy, name=name)
 
 
 def output(stream: Stream, mode: Any) -> Stream:

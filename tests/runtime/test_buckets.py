@@ -33,9 +33,10 @@ FILTERED = {"where and select", "a diamond"}
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_packets() -> Iterator[None]:
-    """Packets of a row or two, so that what a chunk says travels in many."""
+    """Packets of a row or two, so that what a chunk says travels in many, and courses of two rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("caesura.runtime.packet.MOST_BYTES", 100)
+        patch.setattr("caesura.io.course.ROWS", 2)
         yield
 
 
@@ -48,9 +49,10 @@ def sources(draw: st.DrawFn, name: str, spec: InputSpec) -> Source:
     """A source of random rows in random lanes and batches, some late."""
     _, items = draw(streams(spec, kinds=("time",), closed=False))
     lag = draw(st.sampled_from((2, 6, 40)))
+    future = draw(st.sampled_from((None, 1, 5)))
     if draw(st.booleans()):
-        return inserts(name, spec.schema, items, draw(sizes), lag)
-    return scripted(name, spec.schema, items, draw(lanes), draw(sizes), lag)
+        return inserts(name, spec.schema, items, draw(sizes), lag, future)
+    return scripted(name, spec.schema, items, draw(lanes), draw(sizes), lag, future)
 
 
 def alone(node: Node, pace: Any) -> tuple[list[Item], Counter[Any]]:

@@ -12,6 +12,7 @@ from caesura.audit.progress import Known, Progress
 from caesura.audit.values import NotAuditedError
 from caesura.consistency import Prefix
 from caesura.errors import StreamError
+from caesura.io.course import ROWS
 from caesura.io.files import FileReader
 from caesura.io.in_data import find_marks
 from caesura.io.source import Source
@@ -39,6 +40,15 @@ class Judged:
     tops: dict[int, int] = field(default_factory=dict)
     said: list[Pattern] = field(default_factory=list)
     """Punctuation found in the data, in its order."""
+    courses: dict[int, list[int]] = field(default_factory=dict)
+
+    def reference(self, lane: int, time: int) -> int | None:
+        """What a row is held against that a bound on the future may refuse; None for a lane's first."""
+        course = self.courses.setdefault(lane, [])
+        before = sorted(course)
+        course.append(time)
+        del course[:-ROWS]
+        return before[len(before) // 4] if before else None
 
     def promised(self, lanes: int, lag: int | None) -> list[Pattern]:
         """What the rows allow to promise: what was said, and the slowest lane's time minus the delay."""
@@ -143,7 +153,7 @@ def _judge(source: Source, raw: Raw, lag: int | None, judged: Judged) -> None:
     columns = {n: c.to_pylist() for n, c in zip(source.schema.names, shaped.payload.columns, strict=True)}
     news = [None] * len(shaped.le) if shaped.re_new is None else shaped.re_new.tolist()
     flaws = [0] * len(shaped.le) if shaped.flaw is None else shaped.flaw.tolist()
-    patterns, tops = list(marks.patterns), judged.tops
+    patterns, tops, ahead = list(marks.patterns), judged.tops, source.policy.ahead(source.time)
     times = zip(shaped.le.tolist(), shaped.re.tolist(), shaped.advance.tolist(), strict=True)
     for i, (le, re, advance) in enumerate(times):
         while patterns and patterns[0][0] <= i:
@@ -154,7 +164,11 @@ def _judge(source: Source, raw: Raw, lag: int | None, judged: Judged) -> None:
         payload = {name: column[i] for name, column in columns.items()}
         top = tops.get(raw.lane)
         bound = MIN_TIME if lag is None or top is None else top - lag
-        tops[raw.lane] = advance if top is None else max(top, advance)
+        reference = judged.reference(raw.lane, advance)
+        if ahead is not None and reference is not None and advance > reference + ahead.ticks:
+            continue
+        if ahead is None or reference is not None:
+            tops[raw.lane] = advance if top is None else max(top, advance)
         start = _start(source, judged.said, bound, le, re, new, payload)
         if start is not None:
             judged.events.append(Event(le, re, new, payload, start))

@@ -29,7 +29,7 @@ from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
 from caesura.contracts.contract import Contract
 from caesura.contracts.verdict import Verdict, found
 from caesura.feedback.responder import MOST
-from caesura.plan import Node
+from caesura.plan import Node, SourceNode
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import Template
 
@@ -130,6 +130,11 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
             yield (
                 f"Closed values of {', '.join(values)} in '{name}' are remembered: ranges of whole numbers "
                 "as one, other values one by one."
+            )
+        if isinstance(step.node, SourceNode) and step.node.unguarded:
+            yield (
+                f"'{name}' has no bound on the future: one row with a wrong time, as of the year 9999, makes "
+                "all behind it late. Give one where it is read, as in delay('30s', future='1h')."
             )
         if step.origin == "ends" and not unsafe:
             yield f"'{name}' is a table: it ends, and its rows stay at most as long as they live."

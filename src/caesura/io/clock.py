@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from caesura.errors import PlanError
 from caesura.events.columns import validity, words
@@ -71,6 +72,12 @@ def _factor(t: pa.DataType) -> int:
     if pa.types.is_date32(t):
         return DAY
     return 1_000 if pa.types.is_date64(t) else 1
+
+
+def as_text(ticks: I64, time: pa.DataType) -> pa.Array:
+    """Times as people read them."""
+    column = from_ticks(ticks, time)
+    return column.cast(pa.string()) if pa.types.is_integer(time) else pc.strftime(column, "%Y-%m-%d %H:%M:%S")
 
 
 def from_ticks(ticks: I64, time: pa.DataType, missing: Mask | None = None) -> pa.Array:

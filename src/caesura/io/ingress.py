@@ -28,7 +28,8 @@ import pyarrow.compute as pc
 from caesura.errors import CaesuraError
 from caesura.events import Item, Page
 from caesura.events.rows import RowState
-from caesura.io.clock import from_ticks
+from caesura.io.clock import as_text
+from caesura.io.course import Judged, followed
 from caesura.io.in_data import Marks, find_marks
 from caesura.io.lanes import NOTHING, Lane, Lanes, forbidden_by
 from caesura.io.late import LIMIT, LateTable
@@ -69,6 +70,8 @@ class SourceIngress(Ingress):
         super().__init__(ports=2)
         self.rules = rules
         lag, self.clock_lag, self.idle = rules.policy.lags(rules.time)
+        self.future = rules.policy.ahead(rules.time)
+        """How far ahead a row may be of the clock, or else of its lane."""
         self.lanes = Lanes(rules.lanes, lag)
         self.bound = MIN_TIME
         """How far the stream has come; a CTI announces it."""
@@ -97,24 +100,27 @@ class SourceIngress(Ingress):
     def raw(self, raw: Raw) -> list[Item]:
         lane = self.lanes[raw.lane]
         lane.seen, lane.idle = self.clock, False
+        in_line = lane.next in (0, raw.offset)  # rows that were wanted first tell nothing of the course
         lane.next = raw.offset + raw.batch.num_rows + raw.skipped
         if raw.top is not None:
-            self.lanes.advance(lane, raw.top)
+            self._advance_to(lane, raw.top)
             self.since += raw.skipped
         marks = find_marks(raw, self.rules.policy.column, self.rules.schema, self.rules.scheme)
         for reason, position in marks.unreadable:
             self._note(reason, lane, raw.offset + position)
         shaped = self.rules.shape.cut(marks.batch, self.rules.schema)
-        return self._finished(self._segments(lane, shaped, marks))
+        return self._finished(self._segments(lane, shaped, marks, in_line))
 
-    def _segments(self, lane: Lane, shaped: Shaped, marks: Marks) -> Iterator[Item]:
+    def _segments(self, lane: Lane, shaped: Shaped, marks: Marks, in_line: bool) -> Iterator[Item]:
         begin = 0
         for position, pattern in marks.patterns:
-            yield from self._events(lane, _part(shaped, begin, position), marks.offsets[begin:position])
+            some = marks.offsets[begin:position]
+            yield from self._events(lane, _part(shaped, begin, position), some, in_line=in_line)
             begin = position
             at = int(marks.offsets[position]) if position < len(marks.offsets) else lane.next
             yield from self._say(lane, pattern, at)
-        yield from self._events(lane, _part(shaped, begin, len(shaped.le)), marks.offsets[begin:])
+        rest = _part(shaped, begin, len(shaped.le))
+        yield from self._events(lane, rest, marks.offsets[begin:], in_line=in_line)
         yield from self._advance()
 
     def beat(self, clock: int) -> list[Item]:
@@ -153,10 +159,12 @@ class SourceIngress(Ingress):
 
     # -- events ---------------------------------------------------------------------------------------
 
-    def _events(self, lane: Lane, shaped: Shaped, offsets: I64) -> Iterator[Item]:
+    def _events(self, lane: Lane, shaped: Shaped, offsets: I64, *, in_line: bool = True) -> Iterator[Item]:
         """The page that may enter, if there is one."""
         if shaped.flaw is not None:
             shaped, offsets = self._refuse_flawed(lane, shaped, offsets)
+        if self.future is not None and in_line and len(shaped.le):
+            shaped, offsets = self._refuse_ahead(lane, shaped, offsets)
         if len(shaped.le) == 0:
             return
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
@@ -202,6 +210,40 @@ class SourceIngress(Ingress):
         good = page.take(rows)
         kept = Shaped(good.le, good.re, good.re_new, good.payload, None, shaped.advance[rows])
         return kept, offsets[rows]
+
+    @property
+    def _now(self) -> int:
+        """What the clock reads that rows are held against; the beginning of time where none is read."""
+        return self.clock if self.rules.policy.period is not None else MIN_TIME
+
+    def _advance_to(self, lane: Lane, top: int) -> None:
+        """Lets a lane come to a time that is told of it, unless that is too far ahead."""
+        if self.future is None or self.future.passes(top, top, lane.course, self._now):
+            self.lanes.advance(lane, top)
+
+    def _refuse_ahead(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
+        assert self.future is not None
+        times, course = shaped.advance, lane.course
+        lane.course = followed(course, times)
+        span = shaped.span or (int(times.min()), int(times.max()))
+        if self.future.passes(*span, course, self._now):
+            return shaped, offsets
+        judged = self.future.judge(times, course, self._now)
+        if not judged.ahead.any():
+            return shaped._replace(advance=judged.advance, span=None), offsets
+        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        self._note_ahead(lane, page, times, judged, offsets)
+        rows = np.flatnonzero(~judged.ahead)
+        good = page.take(rows)
+        kept = Shaped(good.le, good.re, good.re_new, good.payload, None, judged.advance[rows])
+        return kept, offsets[rows]
+
+    def _note_ahead(self, lane: Lane, page: Page, times: I64, judged: Judged, offsets: I64) -> None:
+        assert self.future is not None
+        rows = np.flatnonzero(judged.ahead)
+        told = (times[rows], judged.references[rows], self.rules.time)
+        reasons = self.future.reasons(*told, clock=self._now > MIN_TIME)
+        self.table.add(page.take(rows), reasons, lane=lane.number, offsets=offsets[rows])
 
     def _on_time(
         self, lane: Lane, page: Page, bounds: I64, offsets: I64
@@ -373,14 +415,8 @@ def _moved(page: Page, starts: I64 | None) -> Page:
     return page if starts is None else Page(starts, page.re, page.payload, page.re_new)
 
 
-def _texts(ticks: I64, time: pa.DataType) -> pa.Array:
-    """Times as people read them."""
-    column = from_ticks(ticks, time)
-    return column.cast(pa.string()) if pa.types.is_integer(time) else pc.strftime(column, "%Y-%m-%d %H:%M:%S")
-
-
 def below_bound(sync: I64, bound: I64, time: pa.DataType) -> pa.Array:
     """Why rows are late that lie below their lane's bound, in words."""
     return pc.binary_join_element_wise(
-        "time ", _texts(sync, time), " is below its lane's bound ", _texts(bound, time), ""
+        "time ", as_text(sync, time), " is below its lane's bound ", as_text(bound, time), ""
     )

@@ -15,7 +15,7 @@ True
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Lane:
     seen: int = MIN_TIME
     next: int = 0
     idle: bool = False
+    course: list[int] = field(default_factory=list)
+    """The times of its last rows, where a bound on the future is held against them."""
 
 
 class Lanes:

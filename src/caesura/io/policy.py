@@ -17,9 +17,13 @@ from dataclasses import dataclass, fields
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.io.course import Bound
 from caesura.plan import Duration, Node, here, ticks
 
 CLOCK = pa.timestamp("us")
+AUTO = "auto"
+AHEAD, AHEAD_OF_CLOCK = "366d", "1d"
+"""How far ahead a timestamp may be by default: of its lane, which may pause, and of a clock."""
 BEATS_PER_IDLE = 4  # how often the clock is read within the time that makes a lane idle
 
 
@@ -45,6 +49,8 @@ class Policy:
     """A step whose CTIs become ours."""
     closes: bool = True
     """Whether the end of input promises that nothing follows."""
+    future: Duration | None = AUTO
+    """A row further ahead than this, of the clock or else of its lane, is refused."""
 
     def __and__(self, other: Policy) -> Policy:
         """Both policies at once; they may not set the same thing differently."""
@@ -93,12 +99,24 @@ class Policy:
         idle = None if self.idle is None else _span(self.idle, CLOCK, "idle time")
         return lag, clock, idle
 
+    def ahead(self, time: pa.DataType) -> Bound | None:
+        """How far ahead a row may be; None where rows move no bound, or may be anywhere."""
+        chosen = self.future
+        if chosen == AUTO:
+            timely = self.lag is not None and not pa.types.is_integer(time)
+            chosen = (AHEAD if self.period is None else AHEAD_OF_CLOCK) if timely else None
+        if chosen is None:
+            return None
+        return Bound(_span(chosen, time, "bound on the future"), str(chosen))
+
     def __str__(self) -> str:
         ways = []
         if self.lag is not None:
             ways.append(f"time: {self.lag} behind the latest event of the slowest lane{self._pace()}")
         if self.clock_lag is not None:
             ways.append(f"time: {self.clock_lag} behind the clock, read every {self.beat}")
+        if self.future not in (None, AUTO):
+            ways.append(f"rows more than {self.future} ahead are refused")
         if self.column is not None:
             ways.append(f"{self.scheme or 'any'}: where '{self.column}' says so")
         if self.node is not None:
@@ -121,24 +139,39 @@ def _span(duration: Duration, time: pa.DataType, what: str) -> int:
     return span
 
 
-def delay(by: Duration, *, every: int = 1, idle: Duration | None = None, closes: bool = True) -> Policy:
+def delay(
+    by: Duration,
+    *,
+    every: int = 1,
+    idle: Duration | None = None,
+    future: Duration | None = AUTO,
+    closes: bool = True,
+) -> Policy:
     """CTIs that stay this far behind the latest event of the slowest lane.
 
     A row below its own lane's bound, the running maximum of the rows before it minus the delay, is late.
+    A row more than ``future`` ahead, of the clock where one is read (``idle=``) and else of the rows before
+    it in its lane, is refused too, for it would make all behind it late. Timestamps may be a year ahead of
+    their lane, or a day ahead of the clock, unless you say otherwise; ``future=None`` takes whatever comes.
     """
-    return Policy(lag=by, every=_count(every), idle=idle, closes=closes)
+    return Policy(lag=by, every=_count(every), idle=idle, future=future, closes=closes)
 
 
-def every(n: int, *, closes: bool = True) -> Policy:
+def every(n: int, *, future: Duration | None = AUTO, closes: bool = True) -> Policy:
     """CTIs at the latest event of the slowest lane, announced after each n events."""
-    return Policy(lag=0, every=_count(n), closes=closes)
+    return Policy(lag=0, every=_count(n), future=future, closes=closes)
 
 
 def heartbeat(
-    period: Duration, *, delay: Duration = 0, idle: Duration | None = None, closes: bool = True
+    period: Duration,
+    *,
+    delay: Duration = 0,
+    idle: Duration | None = None,
+    future: Duration | None = AUTO,
+    closes: bool = True,
 ) -> Policy:
     """CTIs from a clock that is read every so often, minus a delay."""
-    return Policy(beat=period, clock_lag=delay, idle=idle, closes=closes)
+    return Policy(beat=period, clock_lag=delay, idle=idle, future=future, closes=closes)
 
 
 def at_end(*, closes: bool = True) -> Policy:

@@ -119,3 +119,32 @@ def lane_bounds(advance: I64, top: int, lag: int, low: int, high: int, out: I64)
         bound = top - lag if lag >= 0 and top > MIN_TIME + lag else MIN_TIME
         out[i] = max(low, min(high, bound))
         top = max(top, advance[i])
+
+
+@kernel
+def find_references(times: I64, course: I64, ring: I64, ordered: I64, out: I64) -> None:
+    """What each row's time is held against: the lower quartile of the rows before it in its lane.
+
+    ``course`` are the times of the last rows before these, at most as many as ``ring`` holds; INFINITY
+    where there is none. Three rows in four may lie in the future, or one in four in the past.
+    """
+    room, count, oldest = len(ring), 0, 0
+    for i in range(-len(course), len(times)):
+        time = course[i + len(course)] if i < 0 else times[i]
+        if i >= 0:
+            out[i] = ordered[count // 4] if count > 0 else INFINITY
+        place = count
+        if count == room:
+            place = 0
+            while ordered[place] != ring[oldest]:
+                place += 1
+            while place < room - 1:
+                ordered[place] = ordered[place + 1]
+                place += 1
+        while place > 0 and ordered[place - 1] > time:
+            ordered[place] = ordered[place - 1]
+            place -= 1
+        ordered[place] = time
+        ring[oldest] = time
+        oldest = (oldest + 1) % room
+        count = min(count + 1, room)

@@ -91,6 +91,7 @@ class Source(SourceNode):
                 "on start where the promise ends).",
             )
         self.policy.lags(time)
+        self.policy.ahead(time)
         _ = self.policy.period
         self._check_column(raw)
         consumed = {*self.shape.columns, self.policy.column}
@@ -228,6 +229,13 @@ class Source(SourceNode):
         """Whether promises follow from the times of the rows alone, or come at the end only."""
         own = (self.policy.column, self.policy.node, self.policy.clock_lag, self.policy.idle)
         return self.shape.insert_only and not self.reader.punctuates and own == (None,) * 4
+
+    @property
+    def unguarded(self) -> bool:
+        """Whether one timestamp that is far too late would make all behind it late."""
+        ordered = not getattr(self.reader, "unordered", False) or self.policy.period is not None
+        bounded = ordered and self.policy.ahead(self.time) is not None
+        return self.policy.lag is not None and not bounded and not pa.types.is_integer(self.time)
 
     def read(self, offsets: Mapping[int, int], pruning: Pruning | None = None) -> Iterator[Raw]:
         try:

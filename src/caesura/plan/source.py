@@ -71,5 +71,10 @@ class SourceNode(Node):
         """The period of the clock that a policy asks for, in microseconds, or None."""
         return None
 
+    @property
+    def unguarded(self) -> bool:
+        """Whether one row with a time far ahead would make all behind it late."""
+        return False
+
     def operator(self) -> Ingress:
         raise NotImplementedError

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events import Item, Page
+from caesura.io.course import Judged, followed
 from caesura.io.ingress import Rules, SourceIngress
 from caesura.io.lanes import Lane, behind
 from caesura.io.matching import Origin
@@ -23,7 +24,7 @@ from caesura.kernels.hashing import I64
 from caesura.plan import Node
 from caesura.punctuation import MIN_TIME, Pattern
 
-SYNC, PRIOR = "_sync", "_prior"
+SYNC, PRIOR, PLACE = "_sync", "_prior", "_place"
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,28 @@ class Chunk:
     closes: bool = False
     together: bool = False
     """Whether the chunks of a step have no order among them; none of their rows is late by another's."""
+    times: tuple[int, ...] = ()
+    """What its first rows say of time, or all, where a bound on the future must be held against them."""
+    course: tuple[int, ...] = ()
+    """What its last rows say, if it has more than those."""
 
     def to_json(self) -> dict[str, Any]:
         own = {"lane": self.lane, "order": list(self.order), "offset": self.offset, "top": self.top}
         says = [p.to_json() for p in self.says]
         flags = {"closes": self.closes, "together": self.together}
-        return {**own, "rows": self.rows, "says": says, **flags}
+        judged = {"times": list(self.times), "course": list(self.course)} if self.times else {}
+        return {**own, "rows": self.rows, "says": says, **flags, **judged}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Chunk:
         says = tuple(Pattern.from_json(p) for p in data["says"])
         order = tuple(data["order"])
-        flags = (data["closes"], data["together"])
+        flags = (
+            data["closes"],
+            data["together"],
+            tuple(data.get("times", ())),
+            tuple(data.get("course", ())),
+        )
         return Chunk(data["lane"], order, data["offset"], data["top"], data["rows"], says, *flags)
 
 
@@ -85,16 +96,43 @@ class Gate(SourceIngress):
         lane = self.lanes[chunk.lane]
         lane.seen, lane.idle = self.clock, False
         lane.next = max(lane.next, chunk.offset + chunk.rows)
-        for page in pages:
-            yield from self._admit(lane, page)
+        yield from self._in_order(lane, chunk, list(pages))
         if chunk.together:
             self._tops[chunk.lane] = max(chunk.top, self._tops.get(chunk.lane, MIN_TIME))
         else:
-            self.lanes.advance(lane, chunk.top)
+            self._advance_to(lane, chunk.top)
         self.since += chunk.rows
         self.counters.rows_in += chunk.rows
         for pattern in chunk.says:
             yield from self._say(lane, pattern, lane.next)
+
+    def _in_order(self, lane: Lane, chunk: Chunk, pages: list[Page]) -> Iterator[Item]:
+        """The rows that are held against the course of the lane, then the others."""
+        if self.future is not None and chunk.times:
+            times = np.array(chunk.times, np.int64)
+            judged = self.future.judge(times, lane.course, self._now)
+            lane.course = list(chunk.course) or followed(lane.course, times)
+            for page in pages:
+                if PLACE in page.schema.names:
+                    yield from self._admit(lane, self._held(lane, page, times, judged))
+            self.lanes.advance(lane, int(judged.advance.max()))
+        for page in pages:
+            if PLACE not in page.schema.names:
+                yield from self._admit(lane, page)
+
+    def _held(self, lane: Lane, page: Page, times: I64, judged: Judged) -> Page:
+        """The rows of a page that are not too far ahead, with the latest time before them in their chunk."""
+        at = page.schema.get_field_index(PLACE)
+        places: I64 = page.payload.column(at).to_numpy()
+        prior = np.full(len(times), MIN_TIME)
+        np.maximum.accumulate(judged.advance[:-1], out=prior[1:])
+        page = page.with_payload(page.payload.set_column(at, PRIOR, pa.array(prior[places])))
+        mine = Judged(judged.ahead[places], judged.advance[places], judged.references[places])
+        if mine.ahead.any():
+            bare, _, _ = _unhide(page, self.rules.schema)
+            self._note_ahead(lane, bare, times[places], mine, np.full(len(page), -1, np.int64))
+            page = page.filter(~mine.ahead)
+        return page
 
     def _note(self, reason: str, lane: Lane, at: int) -> None:
         if self._first:

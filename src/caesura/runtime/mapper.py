@@ -16,6 +16,7 @@ from caesura.events import Page
 from caesura.events.columns import empty_rows
 from caesura.events.identity import identity
 from caesura.expr import col
+from caesura.io import course
 from caesura.io.in_data import find_marks
 from caesura.io.late import LateTable, beside
 from caesura.io.shape import REASONS, Shaped
@@ -29,7 +30,7 @@ from caesura.plan.cut import EVERYWHERE, Exchange, Stages
 from caesura.plan.loops import image
 from caesura.plan.node import rebuilt
 from caesura.punctuation import MIN_TIME
-from caesura.runtime.gate import PRIOR, SYNC, Chunk, hidden, hide
+from caesura.runtime.gate import PLACE, PRIOR, SYNC, Chunk, hidden, hide
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 
@@ -47,6 +48,7 @@ class Mapper:
         self._grafted: dict[str, Node] = {}
         self._lag = source.policy.lags(source.time)[0]
         self._together = getattr(source.reader, "unordered", False)
+        self._future = None if self._together else source.policy.ahead(source.time)
         judged = source.shape.insert_only and source.late == "reject" and self._lag is not None
         self._local = judged and not self._together
         outputs = {d.label: self._graft(d.producer, stages) for d in self.departures}
@@ -103,30 +105,45 @@ class Mapper:
         says: tuple[Any, ...],
         closes: bool,
     ) -> Iterator[Packet]:
-        top = int(shaped.advance[_sound(shaped)].max(initial=MIN_TIME)) if len(shaped.le) else MIN_TIME
+        page, times = self._sound_rows(raw.lane, shaped, offsets)
+        head = self._head(times)
+        top = int(times[head:].max(initial=MIN_TIME))
         count = len(shaped.le)
         if raw.skipped and count == raw.batch.num_rows:  # behind it are rows that were not read
             top, count = max(top, MIN_TIME if raw.top is None else raw.top), count + raw.skipped
-        chunk = Chunk(raw.lane, order, raw.offset, top, count, says, closes, self._together)
-        for item in self._events(raw.lane, shaped, offsets):
-            self._query.feed("raw", item)
-        self._query.run()
-        for departure in self.departures:
-            came = [p for p in self._query.take(departure.label) if isinstance(p, Page)]
-            pages = [part for p in came for part in self._parted(p)] if self._local else came
-            spread: list[list[Page]] = [[] for _ in range(self.buckets)]
-            for page in pages:
-                for bucket, rows in enumerate(route(page, departure, self.buckets)):
-                    if rows is not None and len(rows):
-                        spread[bucket].append(self._bared(rows))
-            for bucket, some in enumerate(spread):
+        last = tuple(times[-course.ROWS :].tolist()) if 0 < head < len(times) else ()
+        judged = (tuple(times[:head].tolist()), last)
+        chunk = Chunk(raw.lane, order, raw.offset, top, count, says, closes, self._together, *judged)
+        spread: list[list[list[Page]]] = [[[] for _ in range(self.buckets)] for _ in self.departures]
+        for number, part in enumerate(_hidden_parts(page, times, head)):
+            self._step(part, spread, first=number == 0 and head > 0)
+        for departure, buckets in zip(self.departures, spread, strict=True):
+            for bucket, pages in enumerate(buckets):
                 where = (departure.target_stage, departure.label, bucket)
-                yield Packet(*where, self.source.fingerprint, 0, chunk.to_json(), tuple(some))
+                yield Packet(*where, self.source.fingerprint, 0, chunk.to_json(), tuple(pages))
 
-    def _events(self, lane: int, shaped: Shaped, offsets: I64) -> Iterator[Page]:
-        """The sound rows, with what hides behind them."""
-        if len(shaped.le) == 0:
-            return
+    def _step(self, page: Page, spread: list[list[list[Page]]], *, first: bool) -> None:
+        """Lets a page through the steps in front of the first exchange, and to its buckets."""
+        self._query.feed("raw", page)
+        self._query.run()
+        for departure, buckets in zip(self.departures, spread, strict=True):
+            came = [item for item in self._query.take(departure.label) if isinstance(item, Page)]
+            if self._local and not first:
+                came = [part for some in came for part in self._parted(some)]
+            for some in came:
+                for bucket, rows in enumerate(route(some, departure, self.buckets)):
+                    if rows is not None and len(rows):
+                        buckets[bucket].append(_placed(rows) if first else self._bared(rows))
+
+    def _head(self, times: I64) -> int:
+        """How many rows a gate must hold against what came before: the first ones, or all if they jump."""
+        if self._future is None or len(times) == 0:
+            return 0
+        calm = self._future.calm(int(times.min()), int(times.max()))
+        return min(course.ROWS, len(times)) if calm else len(times)
+
+    def _sound_rows(self, lane: int, shaped: Shaped, offsets: I64) -> tuple[Page, I64]:
+        """The rows that make events, and how far each says that time has come."""
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
         sound = _sound(shaped)
         if not sound.all():
@@ -136,13 +153,7 @@ class Mapper:
             self._flawed.add(page.take(bad), reasons, lane=lane, offsets=offsets[bad])
         rows = np.flatnonzero(sound)
         page = page if len(rows) == len(page) else page.take(rows)
-        if len(page) == 0:
-            return
-        advance = shaped.advance[rows]
-        prior = np.empty(len(page), np.int64)
-        prior[0] = MIN_TIME
-        np.maximum.accumulate(advance[:-1], out=prior[1:])
-        yield hide(page, page.sync, prior)
+        return page, shaped.advance[rows]
 
     def _parted(self, page: Page) -> Iterator[Page]:
         """The rows that their own chunk leaves on time, then those that are late wherever it comes.
@@ -169,6 +180,22 @@ class Mapper:
             drop.append(PRIOR)
         kept = [n for n in payload.schema.names if n not in drop]
         return page.with_payload(payload.select(kept) if kept else empty_rows(len(page)))
+
+
+def _hidden_parts(page: Page, times: I64, head: int) -> Iterator[Page]:
+    """The first rows with their places, then the others with the latest time before them among themselves."""
+    if head:
+        yield hide(page.slice(0, head), page.sync[:head], np.arange(head))
+    if head < len(page):
+        prior = np.full(len(page) - head, MIN_TIME, np.int64)
+        np.maximum.accumulate(times[head:-1], out=prior[1:])
+        yield hide(page.slice(head, len(page) - head), page.sync[head:], prior)
+
+
+def _placed(page: Page) -> Page:
+    """A page of first rows, its places under their own name."""
+    names = [PLACE if name == PRIOR else name for name in page.schema.names]
+    return page.with_payload(page.payload.rename_columns(names))
 
 
 def late_packet(late: pa.Table, source: Source, producer: Node, origin: str) -> Packet:
