@@ -161,9 +161,11 @@ def obvious(
         if flaw:
             refused.append((lane, offset, flaw))
             continue
+        last = sorted(courses[lane][-16:])
+        if future is not None and len(last) == 1 and last[0] <= row.le + future:
+            tops[lane] = last[0]
         stream = min(map(bound, range(lanes)))
         limit = bound(lane)
-        last = sorted(courses[lane][-16:])
         courses[lane].append(row.le)
         if future is not None and last and row.le > last[len(last) // 4] + future:
             told = f"is more than {future} ahead of its lane, which is at {last[len(last) // 4]}"

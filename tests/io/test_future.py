@@ -38,7 +38,7 @@ def test_a_row_of_the_year_9999_is_refused_wherever_it_stands_and_makes_nothing_
     )
 
 
-def test_the_first_row_of_a_lane_enters_and_moves_no_bound():
+def test_the_first_row_of_a_lane_enters_and_moves_no_bound_that_the_second_does_not_bear_out():
     assert counts([BAD, *rows()]) == ([10] * 4 + [1], [])
 
 

@@ -165,6 +165,9 @@ def _judge(source: Source, raw: Raw, lag: int | None, judged: Judged) -> None:
         top = tops.get(raw.lane)
         bound = MIN_TIME if lag is None or top is None else top - lag
         reference = judged.reference(raw.lane, advance)
+        if ahead is not None and top is None and reference is not None and reference - ahead.ticks <= advance:
+            tops[raw.lane] = top = reference
+            bound = MIN_TIME if lag is None else top - lag
         if ahead is not None and reference is not None and advance > reference + ahead.ticks:
             continue
         if ahead is None or reference is not None:

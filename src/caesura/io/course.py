@@ -3,7 +3,7 @@
 One row of the year 9999 would move its lane's bound there and make every row behind it late. A row is held
 against the clock where one is read, and else against the course of its lane: the lower quartile of the few
 rows before it. That follows from the rows of the lane alone, however they are cut. The first row of a lane
-has nothing to be held against; it enters, and moves no bound.
+has nothing to be held against; it enters, and moves the bound once the second bears it out.
 
 >>> course = [10, 11, 12]
 >>> Bound(5, "5").judge(np.array([13, 9999, 14]), course, MIN_TIME).ahead.tolist()
@@ -55,16 +55,20 @@ class Bound:
         return bool(course) and self.calm(min(low, *course), high)
 
     def judge(self, times: I64, course: Sequence[int], clock: int) -> Judged:
-        """What becomes of rows that lie behind each other."""
+        """What becomes of rows that lie behind each other; there is one."""
         references = np.full(len(times), clock, np.int64)
         advance = times.copy()
         if clock == MIN_TIME:
             self._refer(times, np.array(course, np.int64), references)
-            if not course and len(times):
+            if not course and not self.confirms(times[0], times[1:2]):
                 advance[0] = MIN_TIME
         ahead: Mask = times > np.minimum(references, INFINITY - self.ticks) + self.ticks
         advance[ahead] = MIN_TIME
         return Judged(ahead, advance, references)
+
+    def confirms(self, first: int, second: I64) -> bool:
+        """Whether a lane's second row bears out the time of its first."""
+        return len(second) > 0 and first - self.ticks <= second[0]
 
     def _refer(self, times: I64, course: I64, references: I64) -> None:
         """What each row is held against, where it may matter."""

@@ -32,7 +32,7 @@ from caesura.io.clock import as_text
 from caesura.io.course import Judged, followed
 from caesura.io.in_data import Marks, find_marks
 from caesura.io.lanes import NOTHING, Lane, Lanes, forbidden_by
-from caesura.io.late import LIMIT, LateTable
+from caesura.io.late import LateTable
 from caesura.io.matching import Matcher, Origin
 from caesura.io.policy import Policy
 from caesura.io.shape import REASONS, Shape, Shaped
@@ -56,7 +56,7 @@ class Rules:
     policy: Policy
     late: Lateness = "reject"
     lanes: int = 1
-    limit: int = LIMIT
+    limit: int | None = None
     punctuates: bool = False
     """Whether promises on more than time may be found in the input."""
     scheme: Scheme | None = None
@@ -149,6 +149,8 @@ class SourceIngress(Ingress):
 
     def close(self) -> list[Item]:
         """The last time that the rows give, however they were cut, then everything."""
+        for lane in self.lanes.lanes.values():
+            self._confirm(lane, np.array([INFINITY]))
         items = list(self._advance(now=True))
         if self.rules.policy.closes:
             self.bound = INFINITY
@@ -221,9 +223,16 @@ class SourceIngress(Ingress):
         if self.future is None or self.future.passes(top, top, lane.course, self._now):
             self.lanes.advance(lane, top)
 
+    def _confirm(self, lane: Lane, times: I64) -> None:
+        """Lets the first row of a lane move its bound, if those behind it bear it out."""
+        first = lane.course[0] if len(lane.course) == 1 and self._now == MIN_TIME else None
+        if self.future is not None and first is not None and self.future.confirms(first, times):
+            self.lanes.advance(lane, first)
+
     def _refuse_ahead(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
         assert self.future is not None
         times, course = shaped.advance, lane.course
+        self._confirm(lane, times)
         lane.course = followed(course, times)
         span = shaped.span or (int(times.min()), int(times.max()))
         if self.future.passes(*span, course, self._now):
@@ -374,7 +383,7 @@ class SourceIngress(Ingress):
         return {number: lane.next for number, lane in self.lanes.lanes.items()}
 
     def states(self) -> Mapping[str, RowState]:
-        states = {"late": self.table.rows}
+        states: dict[str, RowState] = {"late": self.table.rows, "put aside": self.table.pages}
         if self.matcher is not None:
             self.matcher.gather(self.bound)
             states |= {"live": self.matcher.live, "held": self.matcher.held}

@@ -1,6 +1,7 @@
 """The late table: rows that may not enter, each with its reason, lane and offset.
 
-It keeps rows up to a limit and counts all of them, so that nothing is lost without a trace.
+It keeps all rows until they are asked for, in files where there are many. A limit lets go of the oldest;
+how many went is counted.
 
 >>> late = LateTable(pa.schema([("id", pa.int64())]), pa.int64(), limit=10)
 >>> page = Page.of(pa.record_batch({"id": [7]}), le=[3], re=[4])
@@ -17,12 +18,14 @@ import pyarrow as pa
 from caesura.events import Page
 from caesura.events.columns import empty_rows
 from caesura.events.page import KEPT
-from caesura.events.rows import RowState
+from caesura.events.rows import RUN_BYTES, RowState
 from caesura.io.clock import from_ticks
+from caesura.io.late_pages import LatePages
 from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import INFINITY, MIN_TIME
 
-LIMIT = 100_000
+PAGE_BYTES = RUN_BYTES
+"""How many bytes of late rows stay in memory."""
 
 
 def lifetimes(page: Page, time: pa.DataType) -> list[pa.Array]:
@@ -61,7 +64,7 @@ def _missing(mask: Mask) -> Mask | None:
 class LateTable:
     """Refused rows since the last drain; a row state, so that a snapshot saves them."""
 
-    def __init__(self, schema: pa.Schema, time: pa.DataType, *, limit: int = LIMIT) -> None:
+    def __init__(self, schema: pa.Schema, time: pa.DataType, *, limit: int | None = None) -> None:
         self.schema = schema
         self.time = time
         self.limit = limit
@@ -72,18 +75,19 @@ class LateTable:
         names = ("reason", "lane", "offset", "kind", "LE", "RE", "RE_new")
         columns = pa.schema([*texts, *ticks, *beside(schema, names)])
         self.rows = RowState({"lane": np.int64, "offset": np.int64}, columns)
+        self.pages = LatePages()
+        """Rows that were put aside before these."""
+
+    @property
+    def kept(self) -> int:
+        """How many rows wait to be asked for."""
+        return self.rows.live + self.pages.live
 
     def add(
         self, page: Page, reason: str | pa.Array, *, lane: int | I64, offsets: I64, kind: str | None = None
     ) -> None:
         """Takes refused rows; one reason for all, or one each."""
         self.count += len(page)
-        room = max(0, self.limit - self.rows.live)
-        if len(page) > room:
-            self.dropped += len(page) - room
-            page, offsets = page.slice(0, room), offsets[:room]
-            lane = lane if isinstance(lane, int) else lane[:room]
-            reason = reason if isinstance(reason, str) else reason[:room]
         if len(page) == 0:
             return
         if isinstance(reason, str):
@@ -94,6 +98,21 @@ class LateTable:
         columns = [reason, kinds, *ticks, *page.payload.columns]
         fields = {"lane": np.full(len(page), lane) if isinstance(lane, int) else lane, "offset": offsets}
         self.rows.append(fields, pa.RecordBatch.from_arrays(columns, schema=self.rows.schema))
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Lets go of the oldest rows beyond the limit; puts many rows aside."""
+        over = 0 if self.limit is None else self.kept - self.limit
+        while over > 0 and self.pages.live:
+            gone = self.pages.drop()
+            self.dropped, over = self.dropped + gone, over - gone
+        if over > 0:
+            self.rows.kill(np.flatnonzero(self.rows.alive)[:over])
+            self.dropped += over
+            if self.rows.wasteful:
+                self.rows.compact()
+        if self.rows.nbytes > PAGE_BYTES:
+            self.pages.put(self._in_memory())
 
     def note(self, reason: str, *, lane: int, offset: int) -> None:
         """Takes a punctuation that says nothing: a row without an event."""
@@ -104,8 +123,11 @@ class LateTable:
 
     def drain(self) -> pa.Table | None:
         """The rows refused since the last call; None when there are none."""
-        if self.rows.live == 0:
-            return None
+        tables = [*self.pages.take(), *([self._in_memory()] if self.rows.live else [])]
+        return pa.concat_tables(tables) if tables else None
+
+    def _in_memory(self) -> pa.Table:
+        """The rows in memory, taken out."""
         keep = np.flatnonzero(self.rows.alive)
         batch = self.rows.payload.take(keep)
         lane, offset = (pa.array(self.rows.get(name)[keep]) for name in ("lane", "offset"))

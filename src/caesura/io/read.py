@@ -21,7 +21,6 @@ import pyarrow as pa
 from caesura.errors import CaesuraError
 from caesura.io.files import CSV, JSON, PARQUET, FileReader, Format
 from caesura.io.ingress import Lateness
-from caesura.io.late import LIMIT
 from caesura.io.policy import Policy, at_end
 from caesura.io.readers import BATCH, arrow_reader, pandas_reader
 from caesura.io.rows import RowsReader
@@ -50,8 +49,8 @@ class Events(TypedDict, total=False):
     """The punctuation the source gives: delay, every, heartbeat, in_data, imported, at_end (default)."""
     late: Lateness
     """What becomes of late rows: 'reject', or 'adjust' their start if they live on."""
-    late_limit: int
-    """How many late rows are kept until they are asked for."""
+    late_limit: int | None
+    """How many late rows are kept at most until they are asked for, the latest; None (default) for all."""
     rename: Mapping[str, str] | None
     """Other names for payload columns: ``{"old": "new"}``; the columns above keep theirs."""
     name: str
@@ -152,7 +151,7 @@ def source_of(make: Callable[[], Reader], events: Events) -> Source:
         shape=shape,
         policy=events.get("punctuate") or at_end(),
         late=events.get("late", "reject"),
-        limit=events.get("late_limit", LIMIT),
+        limit=events.get("late_limit"),
         name=name,
         place=place,
     )

@@ -21,7 +21,6 @@ from caesura.errors import CaesuraError, PlanError, closest
 from caesura.events import plain_schema
 from caesura.events.types import plain_type
 from caesura.io.ingress import Lateness, Rules, SourceIngress
-from caesura.io.late import LIMIT
 from caesura.io.policy import Policy, at_end
 from caesura.io.pruning import Pruning
 from caesura.io.shape import Shape
@@ -70,8 +69,8 @@ class Source(SourceNode):
     shape: Shape
     policy: Policy = field(default_factory=at_end)
     late: Lateness = "reject"
-    limit: int = LIMIT
-    """How many late rows are kept until they are asked for; all are counted."""
+    limit: int | None = None
+    """How many late rows are kept at most until they are asked for, the latest; all are counted."""
 
     kind: ClassVar[str] = "read"
 

@@ -17,11 +17,13 @@ import pyarrow as pa
 from caesura.events.identity import identity
 from caesura.events.page import Page
 from caesura.expr import evaluate
-from caesura.io.late import LIMIT, LateTable
+from caesura.io.late import LateTable
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
 from caesura.qre.query import Partition, Pipe, Query
 
+MOST_TOLD = 100_000
+"""How many keys are remembered as told."""
 REASON = "no stream that goes on from this item matches the query's rate"
 
 
@@ -46,7 +48,7 @@ class Departures:
             hashes = identity(keys, batch.num_rows)
             new = np.flatnonzero(self.told.find(*hashes) < 0)
             _, first = KeyTable().encode(hashes[0][new], hashes[1][new])
-            own = new[np.sort(first)][: max(0, LIMIT - self.told.count)]
+            own = new[np.sort(first)][: max(0, MOST_TOLD - self.told.count)]
             self.told.encode(hashes[0][own], hashes[1][own])
             self.table.count += len(le) - len(own)
             batch, le = batch.take(pa.array(own)), le[own]

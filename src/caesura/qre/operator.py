@@ -276,7 +276,12 @@ class QueryOperator(Operator):
     # State.
 
     def states(self) -> dict[str, RowState]:
-        return {"waiting": self.waiting, "open": self.open, "notes": self.notes.table.rows}
+        return {
+            "waiting": self.waiting,
+            "open": self.open,
+            "notes": self.notes.table.rows,
+            "aside": self.notes.table.pages,
+        }
 
     def drain_notes(self) -> pa.Table | None:
         return self.notes.table.drain()
@@ -308,7 +313,7 @@ class QueryOperator(Operator):
 
     def measure(self) -> Counters:
         counters = super().measure()
-        counters.state_rows += sum(len(p) for p in self.fresh) - self.notes.table.rows.live
+        counters.state_rows += sum(len(p) for p in self.fresh) - self.notes.table.kept
         counters.state_rows += self.evaluator.held
         counters.state_bytes += sum(p.nbytes for p in self.fresh)
         counters.state_bytes += self.evaluator.nbytes

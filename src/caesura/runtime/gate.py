@@ -110,6 +110,7 @@ class Gate(SourceIngress):
         """The rows that are held against the course of the lane, then the others."""
         if self.future is not None and chunk.times:
             times = np.array(chunk.times, np.int64)
+            self._confirm(lane, times)
             judged = self.future.judge(times, lane.course, self._now)
             lane.course = list(chunk.course) or followed(lane.course, times)
             for page in pages:
@@ -152,6 +153,7 @@ class Gate(SourceIngress):
         return {
             "rows": self.counters.rows_in,
             "late": self.table.count,
+            "late_dropped": self.table.dropped,
             "latest": latest,
             "promised": self.bound,
         }

@@ -54,7 +54,7 @@ class Mapper:
         outputs = {d.label: self._graft(d.producer, stages) for d in self.departures}
         self._query = Query(outputs)
         self._query.run()
-        self._flawed = LateTable(source.schema, source.time, limit=1 << 40)
+        self._flawed = LateTable(source.schema, source.time)
 
     def _graft(self, node: Node, stages: Stages) -> Node:
         """The steps above the source, fed by hand, with the hidden columns carried along."""

@@ -78,6 +78,8 @@ class SourceStatus:
     """What feedback has saved from being read, since the query was started."""
     rows_first: int = 0
     """How many rows were read before others that came first, since the query was started."""
+    late_dropped: int = 0
+    """How many of the refused rows are no longer kept, because of a limit that the user has set."""
 
     def plus(self, other: SourceStatus) -> SourceStatus:
         return SourceStatus(
@@ -85,6 +87,7 @@ class SourceStatus:
             self.late + other.late,
             max(self.latest, other.latest),
             min(self.promised, other.promised),
+            late_dropped=self.late_dropped + other.late_dropped,
         )
 
 
@@ -116,7 +119,9 @@ class Status:
             for n, s in self.steps.items()
         )
         late = sum(source.late for source in self.sources.values())
-        note = f"epoch {self.epoch}, {self.rows_per_second:,.0f} rows/s, {late} late"
+        gone = sum(source.late_dropped for source in self.sources.values())
+        kept = f" ({gone} of them no longer kept)" if gone else ""
+        note = f"epoch {self.epoch}, {self.rows_per_second:,.0f} rows/s, {late} late{kept}"
         return table(heads, rows, note=note)
 
     def to_json(self) -> dict[str, Any]:
@@ -133,12 +138,17 @@ class Board:
     def __init__(self) -> None:
         self._reports: dict[str, Mapping[str, Any]] = {}
         self._unread: dict[str, tuple[int, int, int]] = {}
+        self._forgotten: dict[str, int] = {}
 
     def spare(self, told: Mapping[str, Any]) -> None:
         """A source did not read so many rows and bytes, and some parts before others."""
         rows, size, first = self._unread.get(told["source"], (0, 0, 0))
         more = (rows + told["rows"], size + told["bytes"], first + told["first"])
         self._unread[told["source"]] = more
+
+    def forget(self, source: str, rows: int) -> None:
+        """So many late rows of a source are no longer kept."""
+        self._forgotten[source] = self._forgotten.get(source, 0) + rows
 
     def take(self, origin: str, report: Mapping[str, Any]) -> None:
         """A bucket's report; it replaces the one before."""
@@ -159,6 +169,9 @@ class Board:
         for name, (rows, size, first) in self._unread.items():
             known = sources.get(name, SourceStatus())
             sources[name] = replace(known, rows_unread=rows, bytes_unread=size, rows_first=first)
+        for name, gone in self._forgotten.items():
+            known = sources.get(name, SourceStatus())
+            sources[name] = replace(known, late_dropped=known.late_dropped + gone)
         steps: dict[str, StepStatus] = {}
         for stage, name in sorted(placed, key=lambda place: place[0]):
             steps[f"{name}@{stage}" if name in steps else name] = placed[stage, name]

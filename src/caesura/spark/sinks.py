@@ -169,11 +169,13 @@ class ParquetSink:
             )
 
     def _forget_late(self, last: int) -> None:
-        """Removes the late rows of epochs up to one."""
+        """Removes the late rows of epochs up to one, and has the status tell."""
         if last < 0 or last % FORGETS_EVERY:
             return
         for file in (Path(self.path) / "_late").glob("*.parquet"):
-            if int(file.stem.rpartition("-epoch-")[2].partition("-")[0]) <= last:
+            source, _, rest = file.stem.rpartition("-epoch-")
+            if int(rest.partition("-")[0]) <= last:
+                self.board.forget(source, pq.read_metadata(file).num_rows)
                 file.unlink(missing_ok=True)
 
 

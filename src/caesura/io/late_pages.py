@@ -1,0 +1,104 @@
+"""Late rows on disk: when many wait to be asked for, they lie in files, and a snapshot has them all.
+
+The files are in a folder of their own, which goes when its table does; the folder lies where the system
+keeps temporary files (``TMPDIR``).
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.events.rows import RUN_BYTES, Chunks, RowState
+
+
+class LatePages(RowState):
+    """Tables of late rows, the oldest first; each is a file, saved once."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self._folder: Path | None = None
+        self._files: deque[tuple[str, int]] = deque()
+        """(name, rows) of the files there are."""
+        self._fresh: list[str] = []
+        self._gone: list[str] = []
+        self._number = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Nothing in memory."""
+        return 0
+
+    def put(self, table: pa.Table) -> None:
+        """Writes rows behind the others, in files that are small enough for a snapshot."""
+        width = max(1, table.nbytes // max(1, table.num_rows))
+        step = max(1, RUN_BYTES // width)
+        for start in range(0, table.num_rows, step):
+            part = table.slice(start, step)
+            name = f"{self._number:08d}"
+            self._number += 1
+            self._write(name, part)
+            self._files.append((name, part.num_rows))
+            self._fresh.append(name)
+            self.live += part.num_rows
+
+    def _write(self, name: str, table: pa.Table) -> None:
+        try:
+            with pa.ipc.new_file(str(self._place() / name), table.schema) as writer:
+                writer.write_table(table)
+        except OSError as error:
+            raise StreamError(
+                f"late rows cannot be put aside: {error}.",
+                remedy="Make room where temporary files go (TMPDIR), ask for late rows more often, or set "
+                "late_limit=.",
+            ) from error
+
+    def _place(self) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="caesura-late-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder
+
+    def take(self) -> list[pa.Table]:
+        """All rows, out of their files."""
+        taken = [self._read(name) for name, _ in self._files]
+        while self._files:
+            self.drop()
+        return taken
+
+    def _read(self, name: str) -> pa.Table:
+        return pa.ipc.open_file(pa.memory_map(str(self._place() / name))).read_all()
+
+    def drop(self) -> int:
+        """Lets go of the oldest file; gives how many rows it had."""
+        name, rows = self._files.popleft()
+        (self._place() / name).unlink()
+        if name in self._fresh:
+            self._fresh.remove(name)
+        else:
+            self._gone.append(name)
+        self.live -= rows
+        return rows
+
+    def snapshot(self) -> Chunks:
+        chunks: Chunks = dict.fromkeys(self._gone)
+        chunks |= {name: (self._place() / name).read_bytes() for name in self._fresh}
+        self._fresh, self._gone = [], []
+        return chunks
+
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        self._files.clear()
+        self.live = 0
+        for name in sorted(chunks):
+            (self._place() / name).write_bytes(chunks[name])
+            rows = self._read(name).num_rows
+            self._files.append((name, rows))
+            self.live += rows
+            self._number = int(name) + 1
