@@ -55,7 +55,7 @@ class LatePages(RowState):
                 writer.write_table(table)
         except OSError as error:
             raise StreamError(
-                f"late rows cannot be put aside: {error}.",
+                f"late rows cannot be put aside in '{tempfile.gettempdir()}': {error.strerror or error}.",
                 remedy="Make room where temporary files go (TMPDIR), ask for late rows more often, or set "
                 "late_limit=.",
             ) from error
