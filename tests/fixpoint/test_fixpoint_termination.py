@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -21,8 +22,16 @@ NAMED = cz.input_stream("named", pa.schema([("a", pa.string()), ("b", pa.string(
 Step = Callable[[Stream], Stream]
 
 
-def hop(r: Stream, links: Stream = LINKS) -> Stream:
-    return r.join(links, on={"n": "a"})
+def hop(r: Stream, links: Stream = LINKS, how: Any = "inner") -> Stream:
+    return r.join(links, on={"n": "a"}, how=how)
+
+
+def counted(r: Stream) -> Stream:
+    return r.where(col("v") < 9).select("n", v=col("v") + 1)
+
+
+def later(r: Stream) -> Stream:
+    return r.select(m=col("n"), u=col("v") + 1)
 
 
 def because(step: Step, seed: Stream = SEED, keep: Keep | None = None) -> str:
@@ -70,6 +79,26 @@ ENDS: dict[str, tuple[Step, str]] = {
             .select(n=col("b"), v=col("v") + 1)
             .union(r.where(col("v") < 7).select("n", v=col("v") + 3))
         ),
+        "'v' grows towards a bound",
+    ),
+    "what is not there a round before": (
+        lambda r: SEED.join(later(r), on={"n": "m", "v": "u"}, how="anti"),
+        "'v' strictly grows through a stream from outside",
+    ),
+    "what the round before had not": (
+        lambda r: counted(r).difference(counted(r.where(col("n") > 1))),
+        "'v' grows towards a bound",
+    ),
+    "rows that meet nothing, counted": (
+        lambda r: hop(r.where(col("v") < 5), LINKS, "left").select(n=col("b"), v=col("v") + 1),
+        "'v' grows towards a bound",
+    ),
+    "two rows of one round": (
+        lambda r: counted(r.join(r.rename(m="n", u="v"), on={"v": "u"})),
+        "'v' grows towards a bound",
+    ),
+    "a counter, and rows from outside": (
+        lambda r: counted(r).union(SEED),
         "'v' grows towards a bound",
     ),
     "finitely many rows": (
@@ -134,6 +163,28 @@ ENDLESS: dict[str, tuple[Step, str]] = {
         ),
         "no column is seen to move",
     ),
+    "what is not there: the right side of a difference": (
+        lambda r: counted(r).difference(r),
+        "nothing shows that the loop ends",
+    ),
+    "the right side of a difference alone": (lambda r: SEED.difference(r), "no column is seen to move"),
+    "the right side of an anti join": (
+        lambda r: counted(r).join(r.rename(m="n", u="v"), on={"n": "m"}, how="anti"),
+        "nothing shows that the loop ends",
+    ),
+    "the right side of a semi join": (
+        lambda r: counted(r).join(r.rename(m="n", u="v"), on={"n": "m"}, how="semi"),
+        "nothing shows that the loop ends",
+    ),
+    "a counter of one row, tested on another": (
+        lambda r: counted(r).join(r.rename(m="n", u="v"), on={"n": "m"}).select("n", v=col("u") + 1),
+        "nothing shows that the loop ends",
+    ),
+    "rows that come ever later": (
+        lambda r: hop(r).select(n=col("b"), v=col("v")).shift(1).distinct(),
+        "moves a lifetime on in every round",
+    ),
+    "rows that live ever longer": (lambda r: r.extend(1).distinct(), "moves a lifetime on in every round"),
     "distinct rows, but ever new ones": (
         lambda r: hop(r).select(n=col("b"), v=col("v") + col("w")).distinct(),
         "'v' is computed anew in every round",
@@ -164,7 +215,22 @@ def test_a_test_that_a_worse_value_passes_is_refused() -> None:
         cz.fixpoint(SEED, drive, keep=cz.least("v", per="n"))
 
 
+def test_a_float_is_no_counter() -> None:
+    """A large one plus 1 is the same number."""
+    seed = SEED.select("n", v=col("v").cast("double"))
+    with pytest.raises(PlanError, match="'v' is a float, which adding 1 may leave as it is"):
+        cz.fixpoint(seed, lambda r: r.where(col("v") < 9).select("n", v=col("v") + 1))
+
+
 REFUSED: dict[str, tuple[Step, str]] = {
+    "a lifetime of rows that count once": (
+        lambda r: hop(r).select(n=col("b"), v=col("v")).set_duration(3).union(r).distinct(),
+        "'set_duration'.*looks at whole lifetimes",
+    ),
+    "the start of rows that count once": (
+        lambda r: r.where(cz.start() > 3).distinct(),
+        "'where'.*looks at whole lifetimes",
+    ),
     "a window": (lambda r: r.group_by("n").tumbling(5).agg(v=cz.sum("v")), "'tumbling'.*earlier time"),
     "a shift back": (lambda r: r.shift(-2), "'shift'.*earlier time"),
     "totals": (lambda r: r.group_by("n").totals(v=cz.sum("v")), "'totals'.*waits for punctuation"),

@@ -35,7 +35,7 @@ def least_solution(node: Fixpoint, seed: Rows, step: Callable[[Rows], Rows]) -> 
     names = node.plain.names
     result: Rows = []
     for _ in range(MOST_ROUNDS):
-        derived = [(le, re, {n: p[n] for n in names}) for le, re, p in step(result)] if result else []
+        derived = [(le, re, {n: p[n] for n in names}) for le, re, p in step(result)]
         fresh = kept([*seed, *derived], node.keep)
         if _bag(fresh) == _bag(result):
             return result
@@ -62,14 +62,18 @@ def kept(rows: Rows, keep: Keep | None) -> Rows:
 
 
 def _best(rows: Rows, keep: Keep) -> Rows:
-    """Of rows with one key, at every instant the one with the best value; they have no other columns."""
+    """Of rows with one key, at every instant the one with the best value; they have no other columns.
+
+    Null is worst.
+    """
     sign = 1 if keep.best == "least" else -1
     spans: dict[Any, list[tuple[int, int]]] = {}
     payloads: dict[Any, dict[str, Any]] = {}
     for start, end in pairwise(sorted({t for le, re, _ in rows for t in (le, re)})):
-        alive = [p for le, re, p in rows if le <= start < re and p[keep.value] is not None]
-        for p in alive:
-            if all(sign * order(p[keep.value], q[keep.value]) <= 0 for q in alive):
+        alive = [p for le, re, p in rows if le <= start < re]
+        known = [p for p in alive if p[keep.value] is not None]
+        for p in known or alive:
+            if all(sign * order(p[keep.value], q[keep.value]) <= 0 for q in known):
                 payloads[same(p)] = p
                 spans.setdefault(same(p), [])
                 if (start, end) not in spans[same(p)]:

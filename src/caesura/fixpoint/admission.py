@@ -7,9 +7,13 @@ A step on a loop must not wait for punctuation, because the loop's own punctuati
 from __future__ import annotations
 
 from caesura.errors import PlanError
+from caesura.expr import reads_time
 from caesura.fixpoint.node import Fixpoint, Keep
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
+from caesura.ops.lifetimes import Lifetime
+from caesura.ops.select import Select
+from caesura.ops.where import Where
 from caesura.plan import Node, walk
 from caesura.plan.loops import on_loop
 
@@ -36,6 +40,7 @@ def refuse_steps(body: Node, loop: str, *, keep: Keep | None) -> None:
             )
         if keep is not None:
             _refuse_losing(node, circle[node.fingerprint])
+            _refuse_whole(node)
 
 
 def _reason(node: Node) -> str:
@@ -62,3 +67,23 @@ def _refuse_losing(node: Node, ports: tuple[int, ...]) -> None:
             "so there is no one least result.",
             remedy="Put it behind the loop, or keep every derivation and bound the loop by a counter.",
         )
+
+
+def _refuse_whole(node: Node) -> None:
+    """Rows that count once go around in pieces, so no step may look at where they start and end."""
+    match node:
+        case Lifetime(rule="shift" | "extend"):
+            return
+        case Lifetime():
+            pass
+        case Where() if reads_time(node.predicate):
+            pass
+        case Select() if any(reads_time(expr) for _, expr in node.columns):
+            pass
+        case _:
+            return
+    raise PlanError(
+        f"'{node.step}' ({node.place}) looks at whole lifetimes, and rows that count once have none on the "
+        "loop: they hold instant by instant.",
+        remedy="Do this before the loop or behind it, or keep every derivation.",
+    )

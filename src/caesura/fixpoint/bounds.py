@@ -56,10 +56,15 @@ def upper_bounded(trip: Trip, name: str, *, flipped: bool = False) -> bool:
     return False
 
 
-def differences(trip: Trip, name: str) -> Iterator[Difference]:
-    """What tests say of a column from outside and the loop's own column of this name."""
+def differences(trip: Trip, name: str, *, exact: bool = True) -> Iterator[Difference]:
+    """What tests say of a column from outside and the loop's own column of this name.
+
+    Where sums are not ``exact`` only tests of the very column count.
+    """
     for made, shift in _equals(trip, name):
-        yield from _from(made, shift, trip, name)
+        for found, moved in _from(made, shift, trip, name):
+            if exact or not (shift or moved):
+                yield found
 
 
 def _equals(trip: Trip, name: str) -> Iterator[tuple[Expr, int]]:
@@ -76,18 +81,19 @@ def _equals(trip: Trip, name: str) -> Iterator[tuple[Expr, int]]:
             yield y, shift + j - i
 
 
-def _from(made: Expr, shift: int, trip: Trip, name: str) -> Iterator[Difference]:
+def _from(made: Expr, shift: int, trip: Trip, name: str) -> Iterator[tuple[Difference, bool]]:
+    """What tests compare the column with; and whether they move it first."""
     for test, a, b in comparisons(trip.facts):
         (x, i), (y, j) = linear(a), linear(b)
         if x is None or y is None or not same(x, made) or is_rec(y) != name:
             continue
         by = shift + j - i  # made + shift lies this far from the loop's own column, or further
         if test == "equal":
-            yield Difference(name, by, by)
+            yield Difference(name, by, by), bool(i or j)
         elif test in ("greater", "greater_equal"):
-            yield Difference(name, by, None, strict_low=test == "greater")
+            yield Difference(name, by, None, strict_low=test == "greater"), bool(i or j)
         else:
-            yield Difference(name, None, by, strict_high=test == "less")
+            yield Difference(name, None, by, strict_high=test == "less"), bool(i or j)
 
 
 def not_negative(expr: Expr, facts: Sequence[Expr]) -> bool:

@@ -120,13 +120,7 @@ def _named(made: Fixpoint, loose: Recursive) -> Fixpoint:
     body = placed(body, loose, rec)
     if made.keep is None and made.max_rounds is None:
         return replace(made, inputs=(seed, body), loop=loop)
-    ranked = carry_rank(body, rec)
-    if ranked is None:
-        what = "max_rounds" if made.keep is None else f"keeping {made.keep} rows"
-        raise PlanError(
-            f"{what} needs a step of where, select, union, distinct and joins that keep the loop's rows.",
-            remedy="Move the other steps before the loop or behind it.",
-        )
+    ranked = carry_rank(body, rec, once=made.keep is not None)
     return replace(made, inputs=(seed, ranked), loop=loop, ranked=True)
 
 

@@ -263,7 +263,7 @@ def _ordered(column: pa.Array) -> I64:
     t = column.type
     if pa.types.is_floating(t):
         values = column.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0
-        bits = np.where(np.isnan(values), np.inf, values).view(np.int64)
+        bits = np.where(np.isnan(values), np.nan, values).view(np.int64)  # one NaN, past infinity
         return np.where(bits < 0, bits ^ WORST, bits)
     if pa.types.is_temporal(t):
         column = column.view(pa.int64() if t.bit_width == 64 else pa.int32())

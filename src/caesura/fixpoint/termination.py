@@ -5,9 +5,12 @@ Strongly convergent (section 3.2), so that every derivation may be a row of its 
 - a sequence number or time, drawn from a stream outside, that every trip moves strictly on;
 - a set of visited things (bits, or a path as text) that every trip adds to, what it adds being tested
   not to be there yet.
+That must hold against every row of the loop that a row depends on, also on the right side of a
+difference or of a join, where a row is there because others are not.
 
 Convergent, so that rows must be kept once each, or the best one per key:
-- every column is carried, or drawn from outside, or bounded as above: there are finitely many rows;
+- every column is carried, or drawn from outside, or bounded as above, and no lifetime is moved on: there
+  are finitely many rows;
 - the value to be least never gets less on a trip, and its key is as above.
 """
 
@@ -23,8 +26,10 @@ from caesura.expr import Apply, Column, Constant, Expr, attributes, same
 from caesura.expr.rewrite import strip
 from caesura.fixpoint.bounds import Difference, differences, not_negative, not_positive, upper_bounded
 from caesura.fixpoint.node import Keep
-from caesura.fixpoint.trace import REC, Tracer, Trip, from_outside, is_rec, linear
-from caesura.plan import Node
+from caesura.fixpoint.trace import REC, Tracer, Trip, from_loop, from_outside, is_rec, linear, views
+from caesura.ops.lifetimes import Lifetime
+from caesura.plan import Node, walk
+from caesura.plan.loops import on_loop
 
 REMEDY = (
     "Add .distinct() to the step if each row counts once, or a column that ends it: a counter with a tested "
@@ -34,9 +39,11 @@ REMEDY = (
 
 def why_it_ends(seed: Node, body: Node, loop: str, *, keep: Keep | None, max_rounds: int | None) -> str:
     """The reason, in words; refuses a loop without one."""
-    trips = Tracer(loop).trips(body)
+    trips = Tracer(loop, body).trips(body)
     if keep is not None:
-        return _kept(seed, trips, keep, max_rounds)
+        reason = _kept(seed, trips, keep, max_rounds)
+        _refuse_later(seed, body, loop, trips)
+        return reason
     if max_rounds is not None:
         return f"it is cut after {max_rounds} rounds"
     reason = strongly(seed.schema, trips)
@@ -47,23 +54,39 @@ def why_it_ends(seed: Node, body: Node, loop: str, *, keep: Keep | None, max_rou
 
 def strongly(schema: pa.Schema, trips: Sequence[Trip]) -> str:
     """Why no derivation can go around for ever; empty where that is not seen."""
+    every = [view for trip in trips for view in trip.seen()]
     for name in schema.names:
+        exact = not pa.types.is_floating(schema.field(name).type)  # a large float plus 1 is the same float
         for word, test in (("falls", -1), ("grows", 1)):
-            if all(_counts(trip, name, test) for trip in trips):
+            if exact and all(_counts(trip, name, test) for trip in every):
                 return f"'{name}' {word} towards a bound"
-            if all(_advances(trip, name, test) for trip in trips):
+            if all(_advances(trip, name, test, exact) for trip in every):
                 return f"'{name}' strictly {word} through a stream from outside"
-        if all(_visits(trip, name) for trip in trips):
+        if all(_visits(trip, name) for trip in every):
             return f"'{name}' grows by what it is tested not to have"
     return ""
+
+
+def _refuse_later(seed: Node, body: Node, loop: str, trips: Sequence[Trip]) -> None:
+    """Rows that count once are finitely many only if they do not come again ever later."""
+    circle = on_loop(body, loop)
+    moved = [n for n in walk(body) if n.fingerprint in circle and isinstance(n, Lifetime)]
+    if moved and not strongly(seed.schema, trips):
+        raise PlanError(
+            f"nothing shows that the loop ends: '{moved[0].step}' ({moved[0].place}) moves a lifetime on in "
+            "every round, so rows may come ever later.",
+            remedy="Move lifetimes before the loop or behind it, or count the rounds in a tested column.",
+        )
 
 
 def _missing(schema: pa.Schema, trips: Sequence[Trip]) -> str:
     """What comes nearest to a reason."""
     for name in schema.names:
-        for trip in trips:
+        for trip in [view for whole in trips for view in whole.seen()]:
             base, by = linear(trip.columns[name])
             if base is not None and is_rec(base) == name and by:
+                if pa.types.is_floating(schema.field(name).type):
+                    return f"'{name}' is a float, which adding {by} may leave as it is"
                 return f"'{name}' changes by {by} in every round, but no test bounds it"
             if any(d.name == name and d.least == 0 for d in differences(trip, name)):
                 return f"'{name}' may stay the same from round to round; it would have to change strictly"
@@ -78,9 +101,9 @@ def _counts(trip: Trip, name: str, way: int) -> bool:
     return upper_bounded(trip, name) if way > 0 else upper_bounded(trip, name, flipped=True)
 
 
-def _advances(trip: Trip, name: str, way: int) -> bool:
+def _advances(trip: Trip, name: str, way: int, exact: bool) -> bool:
     """A value from outside that is strictly past the one before."""
-    return any(_beyond(d, way) for d in differences(trip, name))
+    return any(_beyond(d, way) for d in differences(trip, name, exact=exact))
 
 
 def _beyond(d: Difference, way: int) -> bool:
@@ -153,7 +176,7 @@ def _kept(seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None)
         return reason
     for name in per:
         for trip in trips:
-            if not _finite(trip, name, seed.schema):
+            if not any(_finite(view, name, seed.schema) for view in views(trip)):
                 raise PlanError(
                     f"nothing shows that the loop ends: '{name}' is computed anew in every round "
                     f"({_shown(trip.columns[name])}), so there may be ever more rows.",
@@ -163,7 +186,9 @@ def _kept(seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None)
     if not keep.value:
         return "each row counts once, and its columns are carried or come from outside"
     for trip in trips:
-        _refuse_worse(trip, keep)
+        _refuse_better(trip, keep)
+        for view in trip.seen():
+            _refuse_reading(view, keep)
     word = "less" if keep.best == "least" else "greater"
     return f"only the {keep.best} '{keep.value}' counts, and it never gets {word}"
 
@@ -193,16 +218,29 @@ def _check_keep(seed: Node, keep: Keep, per: tuple[str, ...]) -> None:
 
 def _finite(trip: Trip, name: str, schema: pa.Schema) -> bool:
     """Whether the column has finitely many values, whatever the other columns hold."""
-    made = trip.columns[name]
-    if is_rec(made) is not None or from_outside(made) or pa.types.is_boolean(schema.field(name).type):
+    made, exact = trip.columns[name], not pa.types.is_floating(schema.field(name).type)
+    if from_loop(made) or from_outside(made) or pa.types.is_boolean(schema.field(name).type):
         return True
-    return any(_counts(trip, name, way) or _advances(trip, name, way) for way in (1, -1)) or _visits(
-        trip, name
+    counts = exact and any(_counts(trip, name, way) for way in (1, -1))
+    return counts or any(_advances(trip, name, way, exact) for way in (1, -1)) or _visits(trip, name)
+
+
+def _refuse_better(trip: Trip, keep: Keep) -> None:
+    """The value may only get worse on a trip."""
+    found = [_worse(view, keep) for view in views(trip)]
+    if any(fine for fine, _ in found):
+        return
+    added = next((added for _, added in found if added is not None), None)
+    made = strip(views(trip)[0].columns[keep.value])
+    raise PlanError(
+        f"nothing shows that the loop ends: '{keep.value}' becomes {_shown(made)}, which may be better "
+        "than what it was made of.",
+        remedy=_add_test(added, keep.best),
     )
 
 
-def _refuse_worse(trip: Trip, keep: Keep) -> None:
-    """The value may only get worse on a trip, and nothing else may depend on it."""
+def _worse(trip: Trip, keep: Keep) -> tuple[bool, Expr | None]:
+    """Whether the value is no better than what it was made of; and what is added to it."""
     own = Column(REC + keep.value)
     made, ok = strip(trip.columns[keep.value]), not_negative if keep.best == "least" else not_positive
     worst: Literal["greatest", "least"] = "greatest" if keep.best == "least" else "least"
@@ -213,13 +251,13 @@ def _refuse_worse(trip: Trip, keep: Keep) -> None:
         case Apply(name="subtract", args=(a, b)) if same(a, own):
             added = Apply("negate", (b,))
     bounded = isinstance(made, Apply) and made.name == worst and any(same(a, own) for a in made.args)
-    fine = same(made, own) or from_outside(made) or bounded or (added is not None and ok(added, trip.facts))
-    if not fine:
-        raise PlanError(
-            f"nothing shows that the loop ends: '{keep.value}' becomes {_shown(made)}, which may be better "
-            "than what it was made of.",
-            remedy=_add_test(added, keep.best),
-        )
+    fine = same(made, own) or from_outside(made) or bounded
+    return fine or (added is not None and ok(added, trip.facts)), added
+
+
+def _refuse_reading(trip: Trip, keep: Keep) -> None:
+    """Nothing else may depend on the value."""
+    own = Column(REC + keep.value)
     used = [f for f in trip.facts if own.name in attributes(f) and not _only_caps(f, own, keep.best)]
     used += [trip.columns[n] for n in keep.per if own.name in attributes(trip.columns[n])]
     if used:
@@ -252,4 +290,4 @@ def _shown(expr: Expr) -> str:
     """An expression with the users' own names."""
     import re
 
-    return re.sub(r"`(?:rec|in\d+|any\d+):([^`]*)`", r"\1", str(expr))
+    return re.sub(r"`(?:rec|also\d+|in\d+|any\d+):([^`]*)`", r"\1", str(expr))
