@@ -9,10 +9,12 @@ from __future__ import annotations
 from caesura.errors import PlanError
 from caesura.expr import reads_time
 from caesura.fixpoint.node import Fixpoint, Keep
+from caesura.ops.clip import Clip
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
 from caesura.ops.select import Select
+from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Node, walk
 from caesura.plan.loops import on_loop
@@ -57,8 +59,6 @@ def _refuse_losing(node: Node, ports: tuple[int, ...]) -> None:
         monotone = not set(ports) & set(preserved) and node.kind == "join"
     elif isinstance(node, Layers):
         monotone = 1 not in ports
-    elif isinstance(node, Fixpoint):
-        monotone = node.keep is None or not node.keep.value
     elif node.kind == "snapshot":
         monotone = False
     if not monotone:
@@ -87,3 +87,52 @@ def _refuse_whole(node: Node) -> None:
         "loop: they hold instant by instant.",
         remedy="Do this before the loop or behind it, or keep every derivation.",
     )
+
+
+WHOLE = "what it gives stands for several rows, found in different rounds"
+ALONE: dict[str, tuple[int, ...]] = {"left": (0,), "right": (1,), "anti": (0,)}
+"""Joins that give rows which meet nothing: where the loop may enter them."""
+
+
+def refuse_depthless(body: Node, loop: str, *, once: bool) -> None:
+    """Refuses a step that cannot say how deep its rows' derivations are; ``once``: rows count once."""
+    circle = on_loop(body, loop)
+    for node in walk(body):
+        if reason := _depthless(node, circle.get(node.fingerprint, ()), once):
+            what = "keeps rows once" if once else "counts rounds"
+            raise PlanError(
+                f"'{node.step}' ({node.place}) stands on a loop that {what}, and {reason}.",
+                remedy=_remedy(node, once),
+            )
+
+
+def _depthless(node: Node, ports: tuple[int, ...], once: bool) -> str:
+    """Why there is no depth behind a step; empty where there is one."""
+    if not ports:
+        return ""
+    match node:
+        case Select() | Where() | Union() | Lifetime():
+            return ""
+        case Layers(count="distinct") if once:
+            return ""
+        case Fixpoint():
+            return "a loop within it derives rows in rounds of its own"
+        case Clip():
+            return WHOLE
+        case Join(how="inner"):
+            return ""
+        case Join(how="semi"):
+            return "" if once or ports == (0,) else WHOLE
+        case Join(how="full"):
+            return "a row from outside that meets nothing has no round"
+        case Join():
+            return "" if ports == ALONE[node.how] else "a row that meets nothing has no round"
+    return WHOLE
+
+
+def _remedy(node: Node, once: bool) -> str:
+    bounded = "bound the loop by a counter or a visited set in its own columns"
+    if isinstance(node, Fixpoint):
+        return f"Make one loop of both, with a dict of seeds; or let the outer one keep all, and {bounded}."
+    aside = "Put it before the loop or behind it"
+    return f"{aside}." if once else f"{aside}; or leave max_rounds out, and {bounded}."

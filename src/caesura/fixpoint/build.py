@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from caesura.errors import CaesuraError, PlanError
-from caesura.fixpoint.admission import refuse_steps
+from caesura.fixpoint.admission import refuse_depthless, refuse_steps
 from caesura.fixpoint.hidden import carry_rank
 from caesura.fixpoint.node import PROGRESS, Fixpoint, Keep, Progress, Recursive
 from caesura.fixpoint.termination import why_it_ends
@@ -62,6 +62,8 @@ def _closed(
     _check(body, loose)
     Fixpoint(inputs=(seed, body), loop=loose.loop)  # refuses columns that differ around the loop
     refuse_steps(body, loose.loop, keep=keep)
+    if keep is not None or max_rounds is not None:
+        refuse_depthless(body, loose.loop, once=keep is not None)
     because = why_it_ends(seed, body, loose.loop, keep=keep, max_rounds=max_rounds)
     made = Fixpoint(
         inputs=(seed, body),
@@ -120,7 +122,7 @@ def _named(made: Fixpoint, loose: Recursive) -> Fixpoint:
     body = placed(body, loose, rec)
     if made.keep is None and made.max_rounds is None:
         return replace(made, inputs=(seed, body), loop=loop)
-    ranked = carry_rank(body, rec, once=made.keep is not None)
+    ranked = carry_rank(body, rec)
     return replace(made, inputs=(seed, ranked), loop=loop, ranked=True)
 
 

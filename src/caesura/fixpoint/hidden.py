@@ -11,13 +11,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from caesura.errors import PlanError
 from caesura.expr import attributes, col, lit
-from caesura.fixpoint.node import RANK, Fixpoint, Recursive
-from caesura.ops.clip import Clip
+from caesura.fixpoint.node import RANK, Recursive
 from caesura.ops.join import Join
-from caesura.ops.layers import Layers
-from caesura.ops.lifetimes import Lifetime
 from caesura.ops.select import Select
 from caesura.ops.union import Union
 from caesura.ops.where import Where
@@ -29,8 +25,8 @@ OTHER = RANK + "2"
 Visit = Callable[[Node], Node]
 
 
-def carry_rank(body: Node, rec: Recursive, *, once: bool) -> Node:
-    """The loop's body with the hidden column as its last; ``once`` says that rows count once."""
+def carry_rank(body: Node, rec: Recursive) -> Node:
+    """The loop's body with the hidden column as its last; its steps can carry it."""
     with_rank = replace(rec, payload=rec.payload.append(pa.field(RANK, TICKS)))
     circle = on_loop(body, rec.loop)
     made: dict[str, Node] = {}
@@ -39,7 +35,7 @@ def carry_rank(body: Node, rec: Recursive, *, once: bool) -> Node:
         if node is rec:
             return with_rank
         if node.fingerprint not in made:
-            made[node.fingerprint] = _carried(node, circle.get(node.fingerprint, ()), visit, once)
+            made[node.fingerprint] = _carried(node, circle.get(node.fingerprint, ()), visit)
         return made[node.fingerprint]
 
     found = visit(body)
@@ -49,11 +45,10 @@ def carry_rank(body: Node, rec: Recursive, *, once: bool) -> Node:
     return Select(inputs=(found,), columns=tuple((n, col(n)) for n in names), place=body.place)
 
 
-def _carried(node: Node, ports: tuple[int, ...], visit: Visit, once: bool) -> Node:
-    """One step over inputs that carry the column; refuses one that cannot."""
+def _carried(node: Node, ports: tuple[int, ...], visit: Visit) -> Node:
+    """One step over inputs that carry the column."""
     if not ports:
         return node
-    _refuse(node, ports, once)
     inputs = [visit(child) if port in ports else child for port, child in enumerate(node.inputs)]
     match node:
         case Select():
@@ -68,49 +63,6 @@ def _carried(node: Node, ports: tuple[int, ...], visit: Visit, once: bool) -> No
         case Join() if len(ports) == 2:
             return _joined(node, inputs)
     return rebuilt(node, tuple(inputs))
-
-
-WHOLE = "what it gives stands for several rows, found in different rounds"
-ALONE: dict[str, tuple[int, ...]] = {"left": (0,), "right": (1,), "anti": (0,)}
-"""Joins that give rows which meet nothing: where the loop may enter them."""
-
-
-def _refuse(node: Node, ports: tuple[int, ...], once: bool) -> None:
-    """Refuses a step that does not say how deep its rows' derivations are."""
-    reason = ""
-    match node:
-        case Select() | Where() | Union() | Lifetime():
-            return
-        case Layers(count="distinct") if once:
-            return
-        case Fixpoint():
-            reason = "a loop within it derives rows in rounds of its own"
-        case Clip() | Layers():
-            reason = WHOLE
-        case Join(how="full"):
-            reason = "a row from outside that meets nothing has no round"
-        case Join(how="semi"):
-            reason = "" if once or ports == (0,) else WHOLE
-        case Join(how="left" | "right" | "anti"):
-            reason = "" if ports == ALONE[node.how] else "a row that meets nothing has no round"
-        case Join():
-            return
-        case _:
-            reason = WHOLE
-    if reason:
-        what = "keeps rows once" if once else "counts rounds"
-        raise PlanError(
-            f"'{node.step}' ({node.place}) stands on a loop that {what}, and {reason}.",
-            remedy=_remedy(node, once),
-        )
-
-
-def _remedy(node: Node, once: bool) -> str:
-    bounded = "bound the loop by a counter or a visited set in its own columns"
-    if isinstance(node, Fixpoint):
-        return f"Make one loop of both, with a dict of seeds; or let the outer one keep all, and {bounded}."
-    aside = "Put it before the loop or behind it"
-    return f"{aside}." if once else f"{aside}; or leave max_rounds out, and {bounded}."
 
 
 def _tailed(child: Node, looped: bool, union: Node) -> Node:

@@ -81,14 +81,18 @@ def _refuse_later(seed: Node, body: Node, loop: str, trips: Sequence[Trip]) -> N
 
 def _missing(schema: pa.Schema, trips: Sequence[Trip]) -> str:
     """What comes nearest to a reason."""
+    every = [view for trip in trips for view in trip.seen()]
     for name in schema.names:
-        for trip in [view for whole in trips for view in whole.seen()]:
-            base, by = linear(trip.columns[name])
+        bounded = any(_counts(view, name, way) for view in every for way in (1, -1))
+        for view in every:
+            base, by = linear(view.columns[name])
             if base is not None and is_rec(base) == name and by:
                 if pa.types.is_floating(schema.field(name).type):
                     return f"'{name}' is a float, which adding {by} may leave as it is"
+                if bounded:
+                    return f"'{name}' moves towards a bound, but not past every row that a row depends on"
                 return f"'{name}' changes by {by} in every round, but no test bounds it"
-            if any(d.name == name and d.least == 0 for d in differences(trip, name)):
+            if any(d.name == name and d.least == 0 for d in differences(view, name)):
                 return f"'{name}' may stay the same from round to round; it would have to change strictly"
     return "no column is seen to move towards an end in every round"
 
@@ -179,7 +183,7 @@ def _kept(seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None)
             if not any(_finite(view, name, seed.schema) for view in views(trip)):
                 raise PlanError(
                     f"nothing shows that the loop ends: '{name}' is computed anew in every round "
-                    f"({_shown(trip.columns[name])}), so there may be ever more rows.",
+                    f"({_shown(views(trip)[0].columns[name])}), so there may be ever more rows.",
                     remedy=f"Take '{name}' from a stream, bound it with a test, "
                     "or keep all rows and allow max_rounds=.",
                 )
