@@ -13,36 +13,36 @@ from caesura.events import draw
 from caesura.testing import run
 
 TEXT, WHOLE = pa.string(), pa.int64()
-SOURCES = cz.input_stream("sources", pa.schema([("node", TEXT), ("bit", WHOLE)]))
-LINKS = cz.input_stream("links", pa.schema([("a", TEXT), ("b", TEXT), ("bit", WHOLE)]))
+SOURCES = cz.input_stream("sources", pa.schema([("node", TEXT)]))
+LINKS = cz.input_stream("links", pa.schema([("a", TEXT), ("b", TEXT)]))
 SYMBOLS = cz.input_stream("symbols", pa.schema([("seq", WHOLE), ("symbol", TEXT)]))
 TRANSITIONS = cz.input_stream("transitions", pa.schema([("state", TEXT), ("symbol", TEXT), ("next", TEXT)]))
 NODES = cz.input_stream("nodes", pa.schema([("node", WHOLE)]))
 ROADS = cz.input_stream("roads", pa.schema([("a", WHOLE), ("b", WHOLE), ("length", WHOLE)]))
 
 NODES_AT_1 = """
- LE RE  | node bit |
-  1 inf | n2   2   | +
-  1 inf | n3   1   | +
+ LE RE  | node |
+  1 inf | n2   | +
+  1 inf | n3   | +
 -- 6 --
 """
 HOPS = """
- LE RE  | a  b  bit |
-  2 inf | n3 n1 3   | +
+ LE RE  | a  b  |
+  2 inf | n3 n1 | +
 -- 3 --
-  3 inf | n1 n2 2   | +
-  3 inf | n2 n3 1   | +
+  3 inf | n1 n2 | +
+  3 inf | n2 n3 | +
 -- 4 --
-  4 inf | n3 n4 0   | +
+  4 inf | n3 n4 | +
 -- 5 --
 """
 EXPIRING = """
- LE RE | a  b  bit |
-  2  8 | n3 n1 3   | +
-  3 10 | n1 n2 2   | +
+ LE RE | a  b  |
+  2  8 | n3 n1 | +
+  3 10 | n1 n2 | +
 -- 12 --
 """
-RETRACTED = HOPS + "  2 inf->5 | n3 n1 3 | -\n-- 6 --\n"
+RETRACTED = HOPS + "  2 inf->5 | n3 n1 | -\n-- 6 --\n"
 ARCS = """
  LE RE  | state symbol next |
   0 inf | S     A      B    | +
@@ -81,7 +81,7 @@ def show(title: str, query: cz.Stream, **inputs: str) -> None:
 
 def main() -> None:
     show("reachability, times 1 to 4", reachability(SOURCES, LINKS), sources=NODES_AT_1, links=HOPS)
-    one = " LE RE | node bit |\n  1  6 | n3   1   | +\n-- 12 --"
+    one = " LE RE | node |\n  1  6 | n3   | +\n-- 12 --"
     show("events that expire", reachability(SOURCES, LINKS), sources="\n" + one, links=EXPIRING)
     show("a link is retracted at 5", reachability(SOURCES, LINKS), sources=NODES_AT_1, links=RETRACTED)
     show("AB*A, changed at 4", nfa(SYMBOLS, TRANSITIONS), transitions=ARCS, symbols=ABBA)

@@ -12,19 +12,21 @@ from caesura import col, lit
 
 
 def reachability(sources: cz.Stream, links: cz.Stream, **options: Any) -> cz.Stream:
-    """Figure 1: pairs (src, node) with the bits of the nodes on the way.
+    """Figure 1: every way that visits no node twice, as (src, node, path).
 
-    ``sources`` has node and bit, ``links`` has a, b and bit (of b).
+    ``sources`` has node, ``links`` has a and b: texts. The paper marks visited nodes with bits; a set has
+    room for any number of them.
     """
-    seed = sources.select(src=col("node"), node=col("node"), bv=lit(1).shift_left(col("bit")))
-    there = lit(1).shift_left(col("bit"))
+    seed = sources.select(src=col("node"), node=col("node"), path=col("node"), seen=cz.set_of("node"))
 
     def hop(reached: cz.Stream) -> cz.Stream:
         met = reached.join(links, on={"node": "a"})
-        fresh = met.where(col("bv").bit_and(there) == 0)
-        return fresh.select("src", node=col("b"), bv=col("bv").bit_or(there))
+        fresh = met.where(~col("seen").set_has(col("b")))
+        way = col("path").concat(lit("/"), col("b"))
+        return fresh.select("src", node=col("b"), path=way, seen=col("seen").set_add(col("b")))
 
-    return cz.fixpoint(seed, hop, **options).where(col("src") != col("node"))
+    ways = cz.fixpoint(seed, hop, **options)
+    return ways.where(col("src") != col("node")).select("src", "node", "path")
 
 
 def nfa(symbols: cz.Stream, transitions: cz.Stream, **options: Any) -> cz.Stream:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from caesura.consistency.claimed import read_claimed
     from caesura.errors import CaesuraError, DataError, ExprError, PatternError, PlanError, StreamError
     from caesura.events import History, draw, parse
-    from caesura.expr import Expr, col, end, functions, lit, start, udf, when
+    from caesura.expr import Expr, col, end, functions, lit, set_of, start, udf, when
     from caesura.io import at_end, delay, every, heartbeat, imported, in_data
     from caesura.ops.aggregate.functions import (
         avg,
@@ -71,7 +71,7 @@ ROOMS = {
     "caesura.consistency.claimed": "read_claimed",
     "caesura.errors": "CaesuraError DataError ExprError PatternError PlanError StreamError",
     "caesura.events": "History draw parse",
-    "caesura.expr": "Expr col end functions lit start udf when",
+    "caesura.expr": "Expr col end functions lit set_of start udf when",
     "caesura.io": "at_end delay every heartbeat imported in_data",
     "caesura.ops.aggregate.functions": "avg collect count count_distinct first last max median min quantile "
     "stddev sum top_k variance",
@@ -169,6 +169,7 @@ __all__ = [
     "read",
     "read_claimed",
     "session",
+    "set_of",
     "start",
     "stddev",
     "subscribe",

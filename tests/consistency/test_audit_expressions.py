@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caesura import col, when
+from caesura import col, set_of, when
 from caesura.audit import NotAuditedError
 from caesura.audit.values import Reader
 from caesura.errors import CaesuraError
@@ -48,6 +48,7 @@ EXPRESSIONS: dict[str, list[Expr]] = {
     "choices": [i.coalesce(j), i.nullif(1), x.nullif(y), x.greatest(y, i), x.least(y)],
     "functions": [y.round(1), y.round(2), i.round(-1), x.sqrt(), y.exp(), x.exp(), x.ln(), y.power(x)],
     "bits": [i.bit_and(j), i.bit_or(3), j.bit_xor(i), lit(1).shift_left(k)],
+    "sets": [set_of(i, j), set_of(s, t), set_of(i, s).set_has(t), set_of(j, i).set_has(k)],
     "texts": [s.lower(), s.upper(), s.trim(), s.ltrim(), s.rtrim(), s.length(), s.concat(t), s.like("%b%")],
     "parts": [s.substring(2), s.substring(-2, 1), s.substring(1, 2), s.split_part("/", 2)],
     "searches": [s.contains("a"), s.startswith("a"), s.endswith("c"), s.replace("a", "zz"), s.contains(t)],

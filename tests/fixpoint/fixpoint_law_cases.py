@@ -50,6 +50,22 @@ def slow_paths(nodes: oracles.Rows, links: oracles.Rows, **_: Any) -> oracles.Ro
     return slow.derivations([(le, re, start(p["node"])) for le, re, p in nodes], hop, links)
 
 
+def ways(nodes: Node, links: Node, progress: Progress) -> Node:
+    """The same with a set that has room for any number of nodes."""
+    seed = Stream(nodes).select(src=col("node"), node=col("node"), seen=cz.set_of("node"))
+
+    def hop(r: Stream) -> Stream:
+        met = r.join(Stream(links), on={"node": "a"}).where(~col("seen").set_has(col("b")))
+        return met.select("src", node=col("b"), seen=col("seen").set_add(col("b")))
+
+    return cz.fixpoint(seed, hop, progress=progress).select("src", "node").node
+
+
+def slow_ways(nodes: oracles.Rows, links: oracles.Rows, **_: Any) -> oracles.Rows:
+    found = slow_paths(nodes, links)
+    return [(le, re, {"src": p["src"], "node": p["node"]}) for le, re, p in found]
+
+
 def reached(nodes: Node, links: Node, progress: Progress) -> Node:
     """The nodes that can be reached."""
 
@@ -195,6 +211,7 @@ for each in PROGRESS:
     add("reached", reached, lambda n, x, **_: slow.snapshots(n, slow_hop, x), NODES, LINKS, way=each)
     add("nearest", nearest, slow_nearest, NODES, ROADS, way=each)
     if each in ("hybrid", "high_water"):
+        add("ways", ways, slow_ways, NODES, LINKS, way=each)
         add("pairs", pairs, slow_pairs, LINKS, way=each)
         add("parity", parity, slow_parity, NODES, LINKS, way=each)
     add("legs", legs, slow_legs, NODES, FEW, FEW, way=each)

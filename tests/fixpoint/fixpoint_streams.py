@@ -12,26 +12,26 @@ import caesura as cz
 EXAMPLES = Path(__file__).parents[2] / "examples" / "fixpoint"
 sys.path.insert(0, str(EXAMPLES))
 
-SOURCES = cz.input_stream("sources", pa.schema([("node", pa.string()), ("bit", pa.int64())]))
-LINKS = cz.input_stream("links", pa.schema([("a", pa.string()), ("b", pa.string()), ("bit", pa.int64())]))
+SOURCES = cz.input_stream("sources", pa.schema([("node", pa.string())]))
+LINKS = cz.input_stream("links", pa.schema([("a", pa.string()), ("b", pa.string())]))
 SYMBOLS = cz.input_stream("symbols", pa.schema([("seq", pa.int64()), ("symbol", pa.string())]))
 ARCS = pa.schema([("state", pa.string()), ("symbol", pa.string()), ("next", pa.string())])
 TRANSITIONS = cz.input_stream("transitions", ARCS)
 
 NODES = """
- LE RE  | node bit |
-  1 inf | n2   2   | +
-  1 inf | n3   1   | +
+ LE RE  | node |
+  1 inf | n2   | +
+  1 inf | n3   | +
 -- definite: * --
 """
 HOPS = """
- LE RE  | a  b  bit |
-  2 inf | n3 n1 3   | +
+ LE RE  | a  b  |
+  2 inf | n3 n1 | +
 -- 3 --
-  3 inf | n1 n2 2   | +
-  3 inf | n2 n3 1   | +
+  3 inf | n1 n2 | +
+  3 inf | n2 n3 | +
 -- 4 --
-  4 inf | n3 n4 0   | +
+  4 inf | n3 n4 | +
 -- 5 --
 """
 AB_STAR_A = """

@@ -81,7 +81,7 @@ def test_output_and_definite_punctuation_come_while_input_never_pauses(progress:
         query.feed("sources", item)
     seen, definite, busy = 0, [], 0
     for t in range(1, 60):
-        page = pa.RecordBatch.from_pylist([{"a": "n2", "b": f"m{t}", "bit": t % 60 + 4}], LINKS.schema)
+        page = pa.RecordBatch.from_pylist([{"a": "n2", "b": f"m{t}"}], LINKS.schema)
         query.feed("links", Page.of(page, le=[t], re=[t + 3]))
         query.feed("links", cz.cti(t))
         for _ in range(12):

@@ -121,6 +121,17 @@ def test_a_path_that_is_tested_ends() -> None:
     assert because(walk, PATHS) == "'path' grows by what it is tested not to have"
 
 
+def test_a_set_that_is_tested_ends_and_another_test_does_not_do() -> None:
+    def walk(r: Stream, asked: str = "b") -> Stream:
+        met = r.join(NAMED, on={"n": "a"}).where(~col("seen").set_has(col(asked)))
+        return met.select(n=col("b"), seen=col("seen").set_add(lit("x")).set_add(col("b")))
+
+    seed = PATHS.select("n", seen=cz.set_of("n"))
+    assert because(walk, seed) == "'seen' grows by what it is tested not to have"
+    with pytest.raises(PlanError, match="nothing shows that the loop ends"):
+        because(lambda r: walk(r, "n"), seed)
+
+
 def test_a_value_that_cannot_get_better_ends() -> None:
     def drive(r: Stream) -> Stream:
         return hop(r, LINKS.where(col("w") > 0)).select(n=col("b"), v=col("v") + col("w"))

@@ -260,6 +260,25 @@ LOGIC: dict[str, Callable[..., Any]] = {
     "least": _best(-1),
 }
 """What has its own way with nulls."""
+
+
+def _member(value: Any) -> bytes:
+    return b"s" + value.encode() if isinstance(value, str) else b"i" + (value + 2**63).to_bytes(8, "big")
+
+
+def _members(held: bytes) -> set[bytes]:
+    found: set[bytes] = set()
+    while held:
+        size = int.from_bytes(held[:4], "little")
+        found.add(held[4 : 4 + size])
+        held = held[4 + size :]
+    return found
+
+
+def _as_set(members: set[bytes]) -> bytes:
+    return b"".join(len(m).to_bytes(4, "little") + m for m in sorted(members))
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": _arithmetic(operator.add, WIDE.add),
     "subtract": _arithmetic(operator.sub, WIDE.subtract),
@@ -297,6 +316,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "substring": _substring,
     "contains": lambda a, part: part in a,
     "contains_each": lambda a, part: part in a,
+    "set_has": lambda held, one: _member(one) in _members(held),
+    "set_add": lambda held, one: _as_set({*_members(held), _member(one)}),
     "startswith": str.startswith,
     "endswith": str.endswith,
     "like": _like,

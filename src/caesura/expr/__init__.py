@@ -10,6 +10,7 @@
 from caesura.expr import functions
 from caesura.expr.calls import udf
 from caesura.expr.evaluation import compile_expr, evaluate, predicate_mask
+from caesura.expr.functions import set_of
 from caesura.expr.nodes import (
     Alias,
     Apply,
@@ -84,6 +85,7 @@ __all__ = [
     "reads_time",
     "rename",
     "same",
+    "set_of",
     "shifted_column",
     "sql",
     "start",

@@ -46,6 +46,7 @@ __all__ = [
     "round",
     "rtrim",
     "second",
+    "set_of",
     "sign",
     "split_part",
     "sqrt",
@@ -60,6 +61,14 @@ __all__ = [
     "when",
     "year",
 ]
+
+
+def set_of(*members: object) -> Expr:
+    """A set of whole numbers or texts, of any size; ask it with ``.set_has``, go on with ``.set_add``."""
+    made: Expr = lit(b"")
+    for member in members:
+        made = made.set_add(as_column(member))
+    return made
 
 
 def lower(x: object) -> Expr:

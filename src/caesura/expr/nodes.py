@@ -23,12 +23,13 @@ import pyarrow as pa
 from caesura.errors import ExprError
 from caesura.expr.code import code_key
 from caesura.expr.methods.operators import Operators
+from caesura.expr.methods.sets import SetMethods
 from caesura.expr.methods.text import TextMethods
 from caesura.expr.methods.values import ValueMethods
 from caesura.expr.types import as_type, describe, type_of_value
 
 
-class Expr(Operators, ValueMethods, TextMethods):
+class Expr(Operators, ValueMethods, TextMethods, SetMethods):
     """An expression over a row's columns and lifetime; every method builds a larger one."""
 
     @cached_property

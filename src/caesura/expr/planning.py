@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import ExprError, closest
-from caesura.expr import rules_bits, rules_logic, rules_math, rules_text, rules_time
+from caesura.expr import rules_bits, rules_logic, rules_math, rules_sets, rules_text, rules_time
 from caesura.expr.calls import call_plan
 from caesura.expr.casts import cast_kernel
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
@@ -27,6 +27,7 @@ RULES: dict[str, Rule] = {
     **rules_logic.RULES,
     **rules_math.RULES,
     **rules_bits.RULES,
+    **rules_sets.RULES,
     **rules_text.RULES,
     **rules_time.RULES,
 }

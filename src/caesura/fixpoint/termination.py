@@ -3,7 +3,7 @@
 Strongly convergent (section 3.2), so that every derivation may be a row of its own:
 - a counter that every trip moves towards a bound that is tested;
 - a sequence number or time, drawn from a stream outside, that every trip moves strictly on;
-- a set of visited things (bits, or a path as text) that every trip adds to, what it adds being tested
+- a set of visited things (a set, bits, or a path as text) that every trip adds to, what it adds being tested
   not to be there yet.
 That must hold against every row of the loop that a row depends on, also on the right side of a
 difference or of a join, where a row is there because others are not.
@@ -123,6 +123,8 @@ def _visits(trip: Trip, name: str) -> bool:
         case Apply(name="bit_or", args=(a, b)):
             added = b if same(a, own) else a if same(b, own) else None
             return added is not None and _is_bit(added) and any(_lacks_bit(f, own, added) for f in trip.facts)
+        case Apply(name="set_add") as grown:
+            return any(_lacks_member(fact, own, one) for fact in trip.facts for one in _added(grown, own))
         case Apply(name="concat") as joined:
             parts = _flat(joined)
             if not same(parts[0], own):
@@ -144,6 +146,21 @@ def _lacks_bit(fact: Expr, own: Expr, added: Expr) -> bool:
     match fact:
         case Apply(name="equal", args=(Apply(name="bit_and", args=(a, b)), Constant(value=0))):
             return (same(a, own) and same(b, added)) or (same(b, own) and same(a, added))
+    return False
+
+
+def _added(made: Expr, own: Expr) -> list[Expr]:
+    """What is added to a set, one member after the other; nothing where it is another set."""
+    match made:
+        case Apply(name="set_add", args=(held, one)):
+            return [one] if same(held, own) else [one, *more] if (more := _added(strip(held), own)) else []
+    return []
+
+
+def _lacks_member(fact: Expr, own: Expr, one: Expr) -> bool:
+    match fact:
+        case Apply(name="not", args=(Apply(name="set_has", args=(held, member)),)):
+            return same(held, own) and same(member, one) and from_outside(one)
     return False
 
 
