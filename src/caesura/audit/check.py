@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from caesura.audit.evaluate import Evaluation
 from caesura.audit.progress import Known
 from caesura.audit.sources import given_by
 from caesura.audit.values import NotAuditedError
 from caesura.consistency import Claim, broken_order
-from caesura.consistency.claimed import Claimed
-from caesura.consistency.store import Store
+from caesura.consistency.claimed import Claimed, page_of
+from caesura.consistency.reading import ClaimedReader
+from caesura.consistency.store import Manifest, Store, Written
 from caesura.errors import CaesuraError, DataError, StreamError
 from caesura.events import History
 from caesura.events.history import comparable
@@ -90,21 +93,72 @@ def audit(path: str | Path, *, plan: Mapping[str, Node] | None = None, most: int
     chain = store.chain()
     report = Report(flaws=store.flaws(chain))
     nodes = _stored(store) if plan is None else dict(plan)
-    chosen = spread(chain.manifests, most)
-    states = []
+    report.flaws += _miscounted(store, chain.manifests)
+    states, consumers = [], dict[str, Consumer]()
     files: dict[int, dict[str, list[str]]] = {}
-    for manifest in chosen:
+    for manifest in spread(chain.manifests, most):
         place = chain.manifests.index(manifest)
         seen = Claimed(store, tuple(chain.manifests[: place + 1]))
         files[manifest.claim.number] = _files(seen)
         try:
-            states.append((manifest.claim, {view: seen.history(view) for view in nodes}))
+            views = {view: seen.history(view) for view in nodes}
+            states.append((manifest.claim, views))
+            for view, state in views.items():
+                if view not in consumers:
+                    consumers[view] = Consumer(store, view)
+                report.flaws += consumers[view].misread(place, manifest.claim, state)
         except (CaesuraError, OSError) as error:
             report.flaws.append(f"claim {manifest.claim.number} cannot be read: {error}")
     report.findings = audit_states(nodes, states, files)
     if not chain.manifests:
         report.flaws.append("there is no claim that holds")
     return report
+
+
+def _miscounted(store: Store, manifests: Sequence[Manifest]) -> list[str]:
+    """Claims that say of a view that it has given other rows than their files hold."""
+    found: list[str] = []
+    for view in store.about["views"]:
+        given = 0
+        for manifest in manifests:
+            given += sum(_changes(store, view, written) for written in manifest.files.get(view, ()))
+            said = manifest.claim.output.get(view)
+            if said != given:
+                number = manifest.claim.number
+                found.append(
+                    f"claim {number} says that '{view}' has given {said} rows; its files hold {given}"
+                )
+    return found
+
+
+def _changes(store: Store, view: str, written: Written) -> int:
+    """How many inserts and retracts a file holds; reminders that a row is final are none."""
+    import pyarrow.parquet as pq
+
+    file = store.path / view / written.file
+    if not file.exists():
+        return written.rows  # that it is gone is said already
+    return len(page_of(pq.read_table(file, schema=store.schema(view))))
+
+
+class Consumer:
+    """A view as a pipeline reads it that goes on from it: its rows, and where claims stand among them."""
+
+    def __init__(self, store: Store, view: str) -> None:
+        self.view = view
+        reader = ClaimedReader(store, view)
+        self.breaks = reader.breaks()
+        batches = [raw.batch for raw in reader.read({})]
+        self.rows = pa.Table.from_batches(batches, reader.schema)
+
+    def misread(self, place: int, claim: Claim, wanted: History) -> list[str]:
+        """What it takes for the state of a claim, where that is another one."""
+        at, named = self.breaks[place]
+        got = History.of([page_of(self.rows.slice(0, at))], wanted.schema)
+        if got == wanted and named == {f"{self.view}/{source}": p for source, p in claim.prefix.items()}:
+            return []
+        said = f"takes its first {at} rows for the state of claim {claim.number}"
+        return [f"a pipeline that reads '{self.view}' {said}"]
 
 
 def spread(claims: Sequence[Any], most: int | None) -> list[Any]:

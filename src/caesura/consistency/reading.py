@@ -5,11 +5,11 @@ So a pipeline in two queries, joined by storage, still answers for one prefix of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from caesura.consistency.claim import Prefix
-from caesura.consistency.store import Store
+from caesura.consistency.store import Store, Written
 from caesura.errors import CaesuraError, DataError, closest
 from caesura.io.policy import at_end
 from caesura.io.shape import Shape
@@ -31,30 +31,42 @@ class ClaimedReader:
         self.view = view
         self.key = f"claimed:{store.path}:{view}"
         self.schema = store.schema(view)
+        self._known: int | None = None
+        """How many claims were there when they were asked for; None where nobody asked."""
 
     def breaks(self) -> list[Break]:
-        """Where claims stand among the rows."""
-        found = []
-        for manifest in self.store.chain().manifests:
+        """Where claims stand among the rows; what is written later is not read before they are asked again.
+
+        They are counted in the files that are read: a claim may have been made by a process that had
+        written only the last of them.
+        """
+        manifests = self.store.chain().manifests
+        self._known = len(manifests)
+        found, at = [], 0
+        for manifest in manifests:
             named = {f"{self.view}/{source}": p for source, p in manifest.claim.prefix.items()}
-            found.append((manifest.claim.output[self.view], named))
+            at += sum(written.rows for written in manifest.files.get(self.view, ()))
+            found.append((at, named))
         return found
 
     def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        manifests = self.store.chain().manifests[: self._known]
+        return self._rows([w for m in manifests for w in m.files.get(self.view, ())], offsets.get(0, 0))
+
+    def _rows(self, files: Iterable[Written], skip: int) -> Iterator[Raw]:
         import pyarrow.parquet as pq
 
-        skip, at = offsets.get(0, 0), 0
-        for manifest in self.store.chain().manifests:
-            for written in manifest.files.get(self.view, ()):
-                end = at + written.rows
-                if end > skip:
-                    file = self.store.path / self.view / written.file
-                    rows = pq.read_table(file, schema=self.schema).slice(max(0, skip - at))
-                    begin = max(at, skip)
-                    for batch in rows.to_batches():
-                        yield Raw(0, begin, batch)
-                        begin += batch.num_rows
-                at = end
+        at = 0
+        for written in files:
+            end = at + written.rows
+            if end > skip:
+                file = self.store.path / self.view / written.file
+                rows = pq.read_table(file, schema=self.schema).slice(max(0, skip - at))
+                begin = max(at, skip)
+                for batch in rows.to_batches():
+                    yield Raw(0, begin, batch)
+                    begin += batch.num_rows
+            at = end
 
     def describe(self) -> str:
         return f"claimed view '{self.view}'"

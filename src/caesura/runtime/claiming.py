@@ -195,10 +195,13 @@ class Claiming:
         self.remember(own)
 
     def meta(self) -> dict[str, Any]:
-        return {"number": self.claims[-1].number if self.claims else 0}
+        given = {name: view.rows for name, view in self.views.items()}
+        return {"number": self.claims[-1].number if self.claims else 0, "given": given}
 
     def remember(self, meta: Mapping[str, Any]) -> None:
-        """Takes back what `meta` gave."""
+        """Takes back what `meta` gave; claims go on counting what each view has given."""
+        for name, view in self.views.items():
+            view.rows = meta["given"].get(name, 0)
 
 
 class _Into:

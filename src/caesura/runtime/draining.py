@@ -36,9 +36,10 @@ class DrainClaims(Claiming):
         self._queue.extend((emitter, part, n >= last) for n, part in enumerate(parts))
 
     def meta(self) -> dict[str, Any]:
-        return {"number": self._number}
+        return {**super().meta(), "number": self._number}
 
     def remember(self, meta: Mapping[str, Any]) -> None:
+        super().remember(meta)
         self._number = meta["number"]
 
     def pull(self) -> bool:

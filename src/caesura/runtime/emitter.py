@@ -37,6 +37,10 @@ class Emitter:
         """How many tokens it has given."""
         self.breaks: deque[Break] = deque()
         """Where another pipeline's claims stand among its rows."""
+        self.passed = 0
+        """How many of those it has passed."""
+        self.passed_at: dict[int, int] = {}
+        """How many of those it had passed at each of its tokens that is no claim yet."""
         self.behind: dict[str, Prefix] = {}
         """What the last of those claims answers for."""
         self.since = 0
@@ -75,6 +79,11 @@ class Emitter:
             )
         end = raw.offset + raw.batch.num_rows + raw.skipped  # what feedback lets go counts as read
         self.offsets = {**self.offsets, raw.lane: end}
+
+    def pass_break(self) -> None:
+        """Its rows are now those of another pipeline's next claim."""
+        _, self.behind = self.breaks.popleft()
+        self.passed += 1
 
     def prefix(self) -> Prefix:
         """What has entered so far."""

@@ -232,10 +232,11 @@ class HeedClaims(Claiming):
         return super().pull()
 
     def meta(self) -> dict[str, Any]:
-        return {"number": self._number}
+        return {**super().meta(), "number": self._number}
 
     def remember(self, meta: Mapping[str, Any]) -> None:
         """Goes on from a query at rest: all that had entered had left."""
+        super().remember(meta)
         self._number = meta["number"]
         for label, prefix in self.covered.items():
             self.logs[label] = Log.after(prefix)

@@ -206,7 +206,7 @@ class TokenClaims(Claiming):
     def _claimed_before(self, emitter: Emitter) -> None:
         """Puts in a token where the rows read so far are those of a claim of another pipeline."""
         while emitter.breaks and emitter.breaks[0][0] <= emitter.offsets.get(0, 0):
-            _, emitter.behind = emitter.breaks.popleft()
+            emitter.pass_break()
             self._put(emitter, self._next_number(emitter))
             self._others(emitter)
 
@@ -233,6 +233,7 @@ class TokenClaims(Claiming):
 
     def _put(self, emitter: Emitter, number: int, at: int | None = None) -> None:
         emitter.tokens = number
+        emitter.passed_at[number] = emitter.passed
         self.rounds = max(self.rounds, number)
         if self.mode.saves and emitter.cell is not None:
             self._save(number, emitter.cell)
@@ -314,6 +315,8 @@ class TokenClaims(Claiming):
         if self.mode.saves:
             chunks = self._barriers.pop(number)
             self.saved.append((made, {**chunks, **self._own(made)}))
+        for emitter in self.roots:
+            emitter.passed_at.pop(number, None)
 
     def pull(self) -> bool:
         if isinstance(self.mode, Tokens) and self.mode.period is not None and self._due() and self.ahead:
@@ -364,19 +367,23 @@ class TokenClaims(Claiming):
             "under": [message.to_json() for message in made.under],
             "number": made.number,
             "times": [] if made.time is None else [made.time],
+            "passed": {e.label: e.passed_at.get(made.number, e.passed) for e in self.roots},
+            "given": dict(made.output),
         }
         return {"offsets": json.dumps(offsets).encode(), "claims": json.dumps(own).encode()}
 
     def meta(self) -> dict[str, Any]:
-        return {"number": self.rounds, "times": self._times[-1:]}
+        passed = {emitter.label: emitter.passed for emitter in self.roots}
+        return {**super().meta(), "number": self.rounds, "times": self._times[-1:], "passed": passed}
 
     def remember(self, meta: Mapping[str, Any]) -> None:
+        super().remember(meta)
         self.rounds = self._followed = meta["number"]
         self._times = [MIN_TIME] * (meta["number"] - len(meta["times"])) + list(meta["times"])
         for emitter in self.roots:
             emitter.tokens = meta["number"]
-            for _ in range(min(meta["number"], len(emitter.breaks))):
-                _, emitter.behind = emitter.breaks.popleft()
+            for _ in range(meta["passed"][emitter.label]):
+                emitter.pass_break()
 
 
 def _from_elsewhere(cell: Cell, came: Punctuation) -> Punctuation:
