@@ -40,7 +40,7 @@ def slowest(ctis: tuple[int, ...]) -> int:
 
 def moved(by: int) -> Any:
     """The output is as far as the slowest input, and some ticks."""
-    return lambda ctis: min(ctis) if min(ctis) in (MIN_TIME, INFINITY) else min(ctis) + by
+    return lambda ctis: min(ctis) if min(ctis) in (MIN_TIME, INFINITY) else min(INFINITY - 2, min(ctis) + by)
 
 
 register(
@@ -81,6 +81,7 @@ def lifetime(rule: Rule, oracle: Any, *, amount: int = 0, per: int = 1, by: int 
     """One case of the lifetime family."""
     plain = InputSpec({"id": "key", "v": "float"}, key="id", **spec)
     sign = f"({amount}/{per})" if amount else ""
+    sign += f" about {spec['origin']}" if "origin" in spec else ""
     register(
         LawCase(
             f"{rule}{sign}",
@@ -93,6 +94,9 @@ def lifetime(rule: Rule, oracle: Any, *, amount: int = 0, per: int = 1, by: int 
     )
 
 
+END, BEGINNING = INFINITY - 25, MIN_TIME + 40
+"""Origins of rows that live at the ends of time."""
+
 lifetime("shift", lambda a: oracles.shift(a, 5), amount=5, by=5)
 lifetime("shift", lambda a: oracles.shift(a, -7), amount=-7, by=-7)
 lifetime("set_duration", lambda a: oracles.set_duration(a, 3), amount=3)
@@ -104,6 +108,20 @@ lifetime("scale", lambda a: oracles.scale(a, 1, 3), amount=1, per=3, insert_only
 lifetime("start_at", lambda a: oracles.start_at(a, 4), amount=4)
 lifetime("points_at_start", oracles.points_at_start)
 lifetime("points_at_end", oracles.points_at_end)
+lifetime("shift", lambda a: oracles.shift(a, 2**70), amount=2**70, by=2**70)
+lifetime("shift", lambda a: oracles.shift(a, -(2**62)), amount=-(2**62), by=-(2**62))
+lifetime("set_duration", lambda a: oracles.set_duration(a, INFINITY), amount=INFINITY)
+lifetime("extend", lambda a: oracles.extend(a, INFINITY), amount=INFINITY)
+lifetime("scale", lambda a: oracles.scale(a, INFINITY, 3), amount=INFINITY, per=3)
+lifetime("start_at", lambda a: oracles.start_at(a, 2**70), amount=2**70)
+for origin in (END, BEGINNING):
+    lifetime("shift", lambda a: oracles.shift(a, 9), amount=9, by=9, origin=origin)
+    lifetime("shift", lambda a: oracles.shift(a, -30), amount=-30, by=-30, origin=origin)
+    lifetime("set_duration", lambda a: oracles.set_duration(a, 9), amount=9, origin=origin)
+    lifetime("extend", lambda a: oracles.extend(a, 9), amount=9, origin=origin)
+    lifetime("scale", lambda a: oracles.scale(a, 7, 2), amount=7, per=2, origin=origin)
+    lifetime("start_at", lambda a: oracles.start_at(a, 40), amount=40, origin=origin)
+    lifetime("points_at_end", oracles.points_at_end, origin=origin)
 
 
 def held(factor: int) -> Any:

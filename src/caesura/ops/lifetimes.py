@@ -9,6 +9,9 @@ Each moves [LE, RE) by a rule of its own; an event whose lifetime becomes empty 
      start_at(8)        [10, 20) -> [16, 20)     the start rounded up to a multiple of 8
      points_at_end()    [10, 20) -> [20, 21)
 
+Times stop at the ends of time: an end that would lie beyond infinity is infinity, a start that would
+is the last one that there is, so that no event is lost for being moved too far.
+
 Law: none of them remembers anything; a retract moves as its event did.
 """
 
@@ -26,9 +29,10 @@ from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import KEPT, Page, take_rows
 from caesura.kernels.hashing import I64
+from caesura.kernels.ticks import FIRST, LAST, later, lengthened, rounded_up, started
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Lifetimes, Moved, Stepped
-from caesura.punctuation import INFINITY, Image, Pattern, SchemaMapping
+from caesura.punctuation import INFINITY, Image, Pattern, SchemaMapping, lt
 
 Rule = Literal["shift", "set_duration", "extend", "scale", "start_at", "points_at_start", "points_at_end"]
 Move = Callable[[I64, I64], tuple[I64, I64]]
@@ -79,7 +83,8 @@ class Lifetime(Node):
         known, longest = inputs[0], inputs[0].max_duration
         match self.rule:
             case "set_duration":
-                return known.but(aligned=True, points=self.amount == 1, max_duration=self.amount)
+                longest = None if self.amount >= INFINITY else self.amount
+                return known.but(aligned=True, points=self.amount == 1, max_duration=longest)
             case "points_at_start":
                 return known.but(aligned=True, points=True, max_duration=1)
             case "points_at_end":
@@ -94,34 +99,46 @@ class Lifetime(Node):
                 return known.but(points=False)
         return known
 
+    @property
+    def by(self) -> int:
+        """How many ticks a change may come out from where it went in."""
+        return self.amount if self.rule == "shift" else min(0, self.amount if self.rule == "extend" else 0)
+
     @cached_property
     def mapping(self) -> SchemaMapping:
         """How patterns pass: payload as it is, time moved by what a lifetime may move."""
-        move = self.amount if self.rule == "shift" else min(0, self.amount if self.rule == "extend" else 0)
-        return SchemaMapping({n: Image(n) for n in self.schema.names}, time=Image("time", move))
+        return SchemaMapping({n: Image(n) for n in self.schema.names}, time=Image("time", self.by))
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
-        return self.mapping.down(pattern) if pattern.time_bound is not None or self.rule == "shift" else None
+        """A bound on time stops where starts do; a pattern of other times that would pass there is lost."""
+        bound = pattern.time_bound
+        if bound == INFINITY:
+            return pattern
+        if bound is not None:
+            return pattern.replace("time", lt(max(FIRST, min(LAST, bound + self.by))))
+        moved = self.mapping.down(pattern) if self.rule == "shift" else None
+        inside = moved is not None and all(FIRST < at < LAST for at, _ in moved["time"].cuts)
+        return moved if inside else None
 
     def move(self, le: I64, re: I64) -> tuple[I64, I64]:
-        """The rule on columns of starts and ends; ends that never come stay so."""
-        endless = re == INFINITY
+        """The rule on columns of starts and ends; what would lie beyond the end of time never ends."""
         match self.rule:
             case "shift":
-                return le + self.amount, np.where(endless, INFINITY, re + np.where(endless, 0, self.amount))
+                starts = started(later(le, self.amount))
+                points = self.inputs[0].properties.points
+                return starts, starts + 1 if points else np.maximum(later(re, self.amount), starts + 1)
             case "set_duration":
-                return le, le + self.amount
+                return le, later(le, self.amount)
             case "extend":
-                return le, np.where(endless, INFINITY, re + np.where(endless, 0, self.amount))
+                return le, later(re, self.amount)
             case "scale":
-                span = np.where(endless, 0, re - le)
-                return le, np.where(endless, INFINITY, le + np.maximum(1, -(-span * self.amount // self.per)))
+                return le, lengthened(le, re, self.amount, self.per)
             case "start_at":
-                return -(-le // self.amount) * self.amount, re
+                return np.minimum(rounded_up(le, self.amount), LAST), re
             case "points_at_start":
                 return le, le + 1
             case "points_at_end":
-                return re, np.where(endless, INFINITY, re + np.where(endless, 0, 1))
+                return re, later(re, 1)
 
     @property
     def moves(self) -> Lifetimes:

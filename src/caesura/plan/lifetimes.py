@@ -21,6 +21,8 @@ from typing import Protocol
 from caesura.punctuation import ANY, INFINITY, MIN_TIME, NOT_NULL, NOTHING, Values, ge, le, lt, one_of
 
 Bounds = dict[str, Values]
+FAR = 2**62
+"""A move after which times may stop at the end of time."""
 
 
 class Lifetimes(Protocol):
@@ -75,6 +77,8 @@ class Moved:
             if image is None or spans(values) is None:
                 return None
             name, by = image
+            if abs(by) >= FAR:
+                return None  # many times become the last one
             moved = values.shift(-by)
             found[name] = moved.intersect(found[name]) if name in found else moved
         return found
@@ -82,7 +86,7 @@ class Moved:
     def lost(self, until: int) -> int:
         if self.end is None or until == INFINITY:
             return INFINITY
-        return until + max(self.start[1], self.end[1], 0) + 1
+        return min(INFINITY, until + max(self.start[1], self.end[1], 0) + 1)
 
     def affected(self, until: int) -> int:
         return self.lost(until)
@@ -133,7 +137,7 @@ class Stepped:
     def lost(self, until: int) -> int:
         if until == INFINITY:
             return INFINITY
-        return until + self.period + (self.size or 0) + 1
+        return min(INFINITY, until + self.period + (self.size or 0) + 1)
 
     def affected(self, until: int) -> int:
         return self.lost(until)
@@ -234,7 +238,7 @@ class Grid:
         return first, last
 
     def lost(self, until: int) -> int:
-        return INFINITY if until == INFINITY else until + self.size + 1
+        return INFINITY if until == INFINITY else min(INFINITY, until + self.size + 1)
 
     def affected(self, until: int) -> int:
         return until
@@ -254,7 +258,9 @@ class Whole:
         return INFINITY
 
     def affected(self, until: int) -> int:
-        return INFINITY if until == INFINITY or self.slack is None else until + self.slack + 1
+        if until == INFINITY or self.slack is None:
+            return INFINITY
+        return min(INFINITY, until + self.slack + 1)
 
 
 __all__ = ["ANY", "Grid", "Inside", "Kept", "Lifetimes", "Moved", "Stepped", "Whole", "one_of"]

@@ -52,6 +52,8 @@ class InputSpec:
     lifetimes: Lifetimes = "any"
     insert_only: bool = False
     max_rows: int = 5
+    origin: int = 0
+    """The time about which rows start; near the ends of time, sums of times would leave 64 bits."""
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -66,9 +66,9 @@ def payloads(spec: InputSpec) -> st.SearchStrategy[Payload]:
     return cells.map(lambda values: dict(zip(spec.columns, values, strict=True)))
 
 
-def starts() -> st.SearchStrategy[int]:
-    """Random start times; shrinks to 0."""
-    return st.integers(EARLIEST, LATEST)
+def starts(spec: InputSpec) -> st.SearchStrategy[int]:
+    """Random start times; shrinks to the spec's origin."""
+    return st.integers(EARLIEST, LATEST).map(lambda t: t + spec.origin)
 
 
 def durations(spec: InputSpec) -> st.SearchStrategy[int]:
@@ -82,7 +82,7 @@ def durations(spec: InputSpec) -> st.SearchStrategy[int]:
 
 def rows(spec: InputSpec) -> st.SearchStrategy[Row]:
     """Random rows of a history."""
-    parts = st.tuples(starts(), durations(spec), payloads(spec))
+    parts = st.tuples(starts(spec), durations(spec), payloads(spec))
     return parts.map(lambda part: (part[0], _end(part[0], part[1]), part[2]))
 
 
@@ -115,7 +115,7 @@ def routes(spec: InputSpec, kinds: Sequence[PunctuationKind], detours: int = 0) 
 
 
 def _end(le: int, duration: int) -> int:
-    return INFINITY if duration == INFINITY else le + duration
+    return min(INFINITY, le + duration)
 
 
 def _chain(row: Row, route: Route) -> list[Change]:
@@ -141,13 +141,13 @@ def truthful(spec: InputSpec, wish: Wish, later: Iterable[Change]) -> Punctuatio
     """The punctuation for a wish, made true for what comes later; None where it cannot be."""
     kind, which, slack = wish
     if kind == "time":
-        return cti(min((c.sync for c in later), default=LATEST) - slack)
+        return cti(min((c.sync for c in later), default=LATEST + spec.origin) - slack)
     assert spec.key is not None
     values = spec.promisable[which]
     matching = [c.sync for c in later if values.contains(c.payload[spec.key])]
     if kind == "key":
         return None if matching else Punctuation(Pattern.of({spec.key: values}))
-    until = min(matching, default=LATEST) - slack
+    until = min(matching, default=LATEST + spec.origin) - slack
     return Punctuation(Pattern.of({spec.key: values, "time": lt(until)}))
 
 
@@ -176,7 +176,7 @@ def spurious(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStra
     """Random rows that come to nothing: inserted, and taken away again."""
     if spec.insert_only:
         return st.just([])
-    return st.lists(st.tuples(starts(), payloads(spec), routes(spec, kinds, detours=1)), max_size=2)
+    return st.lists(st.tuples(starts(spec), payloads(spec), routes(spec, kinds, detours=1)), max_size=2)
 
 
 def _delivered(

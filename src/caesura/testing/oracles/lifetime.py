@@ -10,12 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from caesura.punctuation import INFINITY
+from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.testing.oracles.rows import Payload, Rows, key
 
 
 def _later(t: int, by: int) -> int:
-    return INFINITY if t == INFINITY else t + by
+    return INFINITY if t == INFINITY else min(INFINITY, t + by)
+
+
+def _start(t: int) -> int:
+    """Starts stop a tick before the last end."""
+    return max(MIN_TIME + 1, min(INFINITY - 2, t))
 
 
 def _living(rows: Rows) -> Rows:
@@ -24,12 +29,13 @@ def _living(rows: Rows) -> Rows:
 
 def shift(rows: Rows, by: int) -> Rows:
     """Both ends move."""
-    return [(le + by, _later(re, by), p) for le, re, p in rows]
+    moved = [(_start(le + by), _later(re, by), p) for le, re, p in rows]
+    return [(le, max(le + 1, re), p) for le, re, p in moved]
 
 
 def set_duration(rows: Rows, duration: int) -> Rows:
     """Every row lives this long."""
-    return [(le, le + duration, p) for le, _, p in rows]
+    return [(le, _later(le, duration), p) for le, _, p in rows]
 
 
 def extend(rows: Rows, by: int) -> Rows:
@@ -40,13 +46,14 @@ def extend(rows: Rows, by: int) -> Rows:
 def scale(rows: Rows, num: int, den: int = 1) -> Rows:
     """The length is multiplied and rounded up, to at least one tick."""
     return [
-        (le, INFINITY if re == INFINITY else le + max(1, -((le - re) * num // den)), p) for le, re, p in rows
+        (le, INFINITY if re == INFINITY else _later(le, max(1, -((le - re) * num // den))), p)
+        for le, re, p in rows
     ]
 
 
 def start_at(rows: Rows, period: int) -> Rows:
     """The start moves up to a multiple of the period."""
-    return _living([(-(-le // period) * period, re, p) for le, re, p in rows])
+    return _living([(_start(-(-le // period) * period), re, p) for le, re, p in rows])
 
 
 def chop(rows: Rows, period: int, horizon: int | Callable[[Payload], int] = 0) -> Rows:
