@@ -43,6 +43,7 @@ PREDICATES = [
     (col("k") == 0) & (col("v") <= 2),
     lit(True),
 ]
+ODD = [float("nan"), float("inf"), float("-inf"), -0.0]
 VALUES: list[Any] = [col("v"), col("f"), col("v") * 2 + col("k"), col("f") / col("v")]
 
 
@@ -56,7 +57,7 @@ def word(
             "k": rng.choice(kinds),
             "key": rng.randrange(3),
             "v": rng.choice([0, 1, 2, 3, 4, 5, *none]),
-            "f": rng.choice([0.5, 1.0, -2.0, 8.0, *none]),
+            "f": rng.choice([0.5, 1.0, -2.0, 8.0, *ODD, *none]),
             "w": rng.randrange(2),
             "x": rng.choice("ab"),
         }

@@ -96,6 +96,8 @@ def hopping(
 hopping("overlapping", FLOATS, BASIC, 6, 2)
 hopping("uneven", INTS, BASIC, 5, 3, -1)
 hopping("gaps", FLOATS, BASIC, 2, 5, 1)
+hopping("picked floats", FLOATS, {**SPREAD, "q": PICKS["q"], "top": PICKS["top"]}, 6, 2)
+hopping("picked points", replace(FLOATS, lifetimes="points", insert_only=True), SPREAD, 6, 2)
 hopping("panes", replace(FLOATS, lifetimes="points", insert_only=True), BASIC, 6, 2, 1)
 CASES[-1] = replace(
     CASES[-1],
@@ -168,6 +170,8 @@ for each in ENGINE:
     built_in(each, INTS, BASIC)
 built_in("snapshot", FLOATS, BASIC, name="-floats", group=())
 built_in("snapshot", INTS, PICKS, name="-picks")
+FLOAT_PICKS = {name: which for name, which in {**PICKS, **SPREAD}.items() if name != "all"}
+built_in("snapshot", FLOATS, FLOAT_PICKS, name="-float-picks")
 built_in("snapshot", INTS, {"n": ("count", None)}, name="-counts")
 built_in("snapshot", INTS, {"n": ("count", None)}, name="-counts", group=(), stamp="point_at_end")
 built_in("snapshot", NAMES, {"n": ("count", None), "low": ("min", "v")}, name="-texts")

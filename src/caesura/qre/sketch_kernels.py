@@ -43,14 +43,14 @@ def running_rank(places: Array, counts: Array, pointer: Array, q: float, out: Ar
 
 @kernel
 def exact_rank(values: Array, held: Array, size: int, q: float, out: Array) -> int:
-    """Keeps all values in order and gives the one of rank ceil(q n) after each."""
+    """Keeps all values in order, NaN on top, and gives the one of rank ceil(q n) after each."""
     for i in range(len(values)):
         v = values[i]
         lo = 0
         hi = size
         while lo < hi:
             mid = (lo + hi) // 2
-            if held[mid] <= v:
+            if held[mid] <= v or v != v:
                 lo = mid + 1
             else:
                 hi = mid

@@ -187,7 +187,12 @@ def _added(acc: Histogram, x: Any, nonnegative: bool) -> Histogram:
 
 
 def _rank(values: tuple[float, ...], q: float) -> float | None:
-    return sorted(values)[max(1, math.ceil(q * len(values))) - 1] if values else None
+    """The value of a rank; NaN is above every number."""
+    if not values:
+        return None
+    return sorted(values, key=lambda v: (v != v, 0.0 if v != v else v))[
+        max(1, math.ceil(q * len(values))) - 1
+    ]
 
 
 @dataclass(frozen=True)

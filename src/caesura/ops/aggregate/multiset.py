@@ -53,6 +53,8 @@ class Multiset:
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
         le, values = self._taken(values)
+        if pa.types.is_floating(self.type):
+            values = pc.add(values, pa.scalar(0.0, self.type))  # one text for -0.0 and 0.0
         valid = validity(values)
         if len(valid):
             at, weights, le, values = at[valid], weights[valid], le[valid], values.drop_null()

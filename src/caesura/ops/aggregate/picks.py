@@ -70,6 +70,8 @@ def interpolated(held: Gathered, count: int, q: float) -> pa.Array:
     share = place - low
     with np.errstate(invalid="ignore"):
         between = np.where((share == 0) | (below == above), below, below + share * (above - below))
+        endless = np.isinf(below) | np.isinf(above)  # from -inf to 5 lies -inf, not inf - inf
+        between = np.where(endless & (share > 0), below + above, between)
     return pa.array(between, mask=~some)
 
 

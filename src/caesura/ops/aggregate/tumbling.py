@@ -151,11 +151,9 @@ class Tumbling(Node):
         known = self.inputs[0].properties
         if self.thrifty:
             return ThriftyTumbling(self)
-        if self.every < self.size and known.points and known.insert_only:
-            made = PaneOperator(self)
-            if made.fits(made):
-                return made
-        return TumblingOperator(self)
+        plain = TumblingOperator(self)
+        panes = self.every < self.size and known.points and known.insert_only
+        return PaneOperator(self) if panes and PaneOperator.fits(plain) else plain
 
     def describe(self) -> str:
         by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")

@@ -59,7 +59,7 @@ def aggregate(kind: str, values: Sequence[Any]) -> Any:
             return {"top1": best[0], "top2": best[1]}
         case "quantile":
             return ranked[max(0, math.ceil(0.75 * len(some)) - 1)] if some else None
-    return _spread(kind, some)
+    return _spread(kind, ranked)
 
 
 def _text(value: Any) -> str:
@@ -68,10 +68,13 @@ def _text(value: Any) -> str:
 
 def _spread(kind: str, some: Sequence[Any]) -> Any:
     if kind == "median":
-        return float(statistics.median(some)) if some else None
+        low, high = (some[(len(some) - 1) // 2], some[len(some) // 2]) if some else (None, None)
+        return None if low is None or high is None else (float(low) + float(high)) / 2
     if kind in ("variance", "stddev"):
         if len(some) < 2:
             return None
+        if not all(map(math.isfinite, some)):
+            return math.nan
         exact = statistics.variance([Fraction(v) for v in some])
         return float(exact) if kind == "variance" else math.sqrt(float(exact))
     raise ValueError(f"no oracle for the aggregate '{kind}'")
