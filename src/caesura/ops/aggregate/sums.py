@@ -15,7 +15,7 @@ from caesura.errors import StreamError
 from caesura.events.columns import validity, words
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, U64
+from caesura.kernels.hashing import I64, U64, Mask
 from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.exact import F64, FULL, SPAN, add_floats, carry_limbs, round_limbs
 
@@ -132,8 +132,12 @@ class WideSum(Stateless):
 
 
 def wide_values(low: U64, high: I64, result: pa.DataType) -> pa.Array:
-    """128-bit sums as a column; an integer that leaves 64 bits is refused."""
+    """128-bit sums as a column; an integer that leaves 64 bits, or a decimal of 39 digits, is refused."""
     if pa.types.is_decimal(result):
+        if _too_long(low, high).any():
+            raise StreamError(
+                "a sum of decimals has more than 38 digits.", remedy="Sum a cast to 'double' instead."
+            )
         pairs = np.empty((len(low), 2), np.int64)
         pairs[:, 0], pairs[:, 1] = low.view(np.int64), high
         return pa.Array.from_buffers(result, len(low), [None, pa.py_buffer(pairs)])
@@ -144,6 +148,13 @@ def wide_values(low: U64, high: I64, result: pa.DataType) -> pa.Array:
             remedy="Sum a cast to 'decimal(38, 0)' or to 'double' instead.",
         )
     return pa.array(total)
+
+
+def _too_long(low: U64, high: I64) -> Mask:
+    """Where 128 bits hold a number of 39 digits."""
+    top, rest = np.int64(10**38 >> 64), np.uint64(10**38 & (2**64 - 1))
+    above = (high > top) | ((high == top) & (low >= rest))
+    return above | (high < -top - 1) | ((high == -top - 1) & (low <= ~rest + np.uint64(1)))
 
 
 def wide_as_float(low: U64, high: I64, result: pa.DataType) -> F64:
