@@ -1,4 +1,4 @@
-"""What cannot be converted becomes null; everything else is converted as Spark converts it."""
+"""What cannot be converted is refused, or null if only tried; the rest is converted as Spark does it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caesura.expr import col, evaluate
+from caesura.expr import RowError, col, evaluate
 
 D = Decimal
 NAN, INF = float("nan"), float("inf")
@@ -19,7 +19,17 @@ PARIS = pa.timestamp("us", tz="Europe/Paris")
 
 def cast(values: list[Any], source: pa.DataType, target: str | pa.DataType) -> list[Any]:
     batch = pa.record_batch({"a": pa.array(values, source)})
-    return evaluate(col("a").cast(target), batch).to_pylist()
+    tried = evaluate(col("a").try_cast(target), batch).to_pylist()
+    refused = [
+        i for i, (v, made) in enumerate(zip(values, tried, strict=True)) if v is not None and made is None
+    ]
+    if not refused:
+        assert repr(evaluate(col("a").cast(target), batch).to_pylist()) == repr(tried)
+        return tried
+    with pytest.raises(RowError) as error:
+        evaluate(col("a").cast(target), batch)
+    assert error.value.rows.tolist() == refused
+    return tried
 
 
 @pytest.mark.parametrize(
@@ -55,10 +65,11 @@ def cast(values: list[Any], source: pa.DataType, target: str | pa.DataType) -> l
         ([1_704_067_200], pa.int64(), "timestamp", [NEW_YEAR]),
         ([1_704_067_200.0], pa.float64(), "timestamp", [NEW_YEAR]),
         ([dt.datetime(2024, 1, 1, 23)], pa.timestamp("us", tz="Asia/Tokyo"), "date", [dt.date(2024, 1, 2)]),
+        ([1_500, 2_000], pa.timestamp("ns"), "timestamp", [None, dt.datetime(1970, 1, 1, 0, 0, 0, 2)]),
         ([b"ok", b"\xff"], pa.binary(), "string", ["ok", None]),
     ],
 )
-def test_a_cast_converts_or_gives_null(
+def test_a_cast_converts_or_refuses_and_a_try_gives_null(
     values: Any, source: pa.DataType, target: str, wanted: list[Any]
 ) -> None:
     got = cast(values, source, target)

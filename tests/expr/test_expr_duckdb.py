@@ -96,7 +96,7 @@ EXPRESSIONS: list[Expr] = [
     col("x").cast("string"),
     col("i").cast("double") + col("p").cast("int"),
     col("i").cast("boolean"),
-    col("s").cast("int"),
+    col("s").try_cast("int"),
     col("ts").cast("date"),
     col("d").cast("timestamp"),
     col("ts").cast("string"),
@@ -110,7 +110,6 @@ EXPRESSIONS: list[Expr] = [
 
 DIALECT = {
     "`": '"',
-    "CAST(s AS INT)": "TRY_CAST(s AS INT)",
     "startswith": "starts_with",
     "endswith": "ends_with",
 }

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from caesura.expr import Expr, col, evaluate, lit
+from caesura.expr import Expr, RowError, col, evaluate, lit, when
 from caesura.expr import functions as f
 
 NAN = float("nan")
@@ -61,12 +61,46 @@ def test_like_escapes_with_a_backslash() -> None:
     assert over(col("a").like(r"10\%"), ["10%", "100"]) == [True, False]
 
 
-def test_whole_numbers_wrap_instead_of_failing() -> None:
+@pytest.mark.parametrize(
+    ("expr", "value", "type_"),
+    [
+        (col("a") + 1, 2**63 - 1, pa.int64()),
+        (col("a") * 4, 2**62, pa.int64()),
+        (-col("a"), -128, pa.int8()),
+        (col("a").abs(), -128, pa.int8()),
+        (lit(1).shift_left(col("a")), 64, pa.int64()),
+        (col("a").shift_left(1), 2**62, pa.int64()),
+        (col("a") + col("a"), Decimal("9" * 38), pa.decimal128(38, 0)),
+        (col("a").round(-1), 2**31 - 1, pa.int32()),
+        (col("a").floor(), 1e30, pa.float64()),
+        (col("a").ceil(), NAN, pa.float64()),
+        (col("a").plus_time("1d"), 2**63 - 9, pa.timestamp("us")),
+        (lit(2**62) * 4 + col("a"), 1, pa.int64()),
+    ],
+    ids=str,
+)
+def test_a_row_whose_value_no_type_can_hold_is_refused(expr: Expr, value: Any, type_: pa.DataType) -> None:
+    batch = pa.record_batch({"a": pa.array([None, value, None], type_)})
+    with pytest.raises(RowError, match="is no ") as error:
+        evaluate(expr, batch)
+    assert 1 in error.value.rows.tolist()
+
+
+def test_the_try_forms_give_null_instead() -> None:
     edge = 2**63 - 1
-    assert over(col("a") + 1, [edge]) == [-(2**63)]
-    assert over(col("a") * 2, [edge]) == [-2]
-    assert over(-col("a"), [-128], pa.int8()) == [-128]
-    assert over(col("a").abs(), [-128], pa.int8()) == [-128]
+    assert over(col("a").try_add(1), [edge, 1]) == [None, 2]
+    assert over(col("a").try_subtract(2), [-edge, 1]) == [None, -1]
+    assert over(col("a").try_multiply(2), [edge, 1]) == [None, 2]
+    assert over(col("a").try_divide(0), [1]) == over(col("a").try_mod(0), [1]) == [None]
+    assert over(f.try_cast("a", "tinyint"), [300, 3]) == [None, 3]
+
+
+def test_what_a_row_does_not_need_is_not_asked_of_it() -> None:
+    large = 2**62
+    assert over(when(col("a") < 9, col("a") * 4).otherwise(0), [large, 2]) == [0, 8]
+    assert over(col("a").coalesce(lit(large) * 4), [1]) == [1]
+    assert over((col("a") * 4 == 8) & (col("a") == 2), [large, 2]) == [False, True]
+    assert over((col("a") * 4 == 8) | (col("a") == large), [large, 2]) == [True, True]
 
 
 def test_dividing_by_zero_is_null_whatever_the_type() -> None:
@@ -93,11 +127,6 @@ def test_decimals_stay_exact_and_round_half_up() -> None:
     assert over(col("a").ceil(), [Decimal("1.25"), Decimal("-1.25")]) == [2, -1]
 
 
-def test_a_sum_of_decimals_beyond_38_digits_is_null() -> None:
-    big = Decimal("9" * 38)
-    assert over(col("a") + col("a"), [big, Decimal(1)], pa.decimal128(38, 0)) == [None, 2]
-
-
 @pytest.mark.parametrize(("type_", "large"), [(pa.float64(), 1e308), (pa.float32(), 2.0**127)])
 def test_numbers_without_such_digits_are_not_rounded(type_: pa.DataType, large: float) -> None:
     rounded = pa.scalar(1.3, type_).as_py()
@@ -108,17 +137,12 @@ def test_numbers_without_such_digits_are_not_rounded(type_: pa.DataType, large: 
 
 def test_rounding_is_half_away_from_zero() -> None:
     assert over(col("a").round(), [0.5, -0.5, 2.5, NAN]) == [1.0, -1.0, 3.0, "NaN"]
-    assert over(col("a").round(-1), [25, -25, 14, 2**31 - 1], pa.int32()) == [
-        30,
-        -30,
-        10,
-        -(2**31) + 4 - 0 - 6 + 4,
-    ]
+    assert over(col("a").round(-1), [25, -25, 14], pa.int32()) == [30, -30, 10]
     assert over(col("a").round(-20), [7]) == [0]
 
 
-def test_floor_and_ceil_give_bigints_and_null_for_what_has_none() -> None:
-    assert over(col("a").floor(), [-1.5, 1e30, NAN]) == [-2, None, None]
+def test_floor_and_ceil_give_bigints() -> None:
+    assert over(col("a").floor(), [-1.5, 2.0]) == [-2, 2]
     assert over(col("a").ceil(), [-1.5, None]) == [-1, None]
 
 

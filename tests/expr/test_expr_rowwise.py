@@ -6,10 +6,22 @@ import math
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caesura.expr import Expr, col, compile_predicate, evaluate, lit, predicate_mask, sql, type_of, when
+from caesura.expr import (
+    Expr,
+    RowError,
+    col,
+    compile_predicate,
+    evaluate,
+    lit,
+    predicate_mask,
+    sql,
+    type_of,
+    when,
+)
 
 SCHEMA = pa.schema(
     [
@@ -61,9 +73,14 @@ def order(a: Any, b: Any) -> int | None:
     return (a > b) - (a < b)
 
 
-def wrap(v: int, bits: int) -> int:
-    half = 2 ** (bits - 1)
-    return (v + half) % (2 * half) - half
+class Refused(Exception):  # noqa: N818 - not an error: what the row means
+    """The row has no value."""
+
+
+def held(v: int, bits: int) -> int:
+    if not -(2 ** (bits - 1)) <= v < 2 ** (bits - 1):
+        raise Refused
+    return v
 
 
 def width(tree: Any) -> int:
@@ -82,7 +99,7 @@ def arithmetic(op: str, tree: Any, row: dict[str, Any]) -> Any:
         return float(a) / float(b)
     if isinstance(a, int) and isinstance(b, int):
         whole = {"+": a + b, "-": a - b, "*": a * b}.get(op)
-        return wrap(whole, width(tree)) if whole is not None else abs(a) % abs(b) * (-1 if a < 0 else 1)
+        return held(whole, width(tree)) if whole is not None else abs(a) % abs(b) * (-1 if a < 0 else 1)
     return floats(op, float(a), float(b))
 
 
@@ -92,10 +109,19 @@ def floats(op: str, a: float, b: float) -> float:
     return {"+": a + b, "-": a - b, "*": a * b}[op]
 
 
+def attempted(tree: Any, row: dict[str, Any]) -> Any:
+    try:
+        return slow(tree, row)
+    except Refused:
+        return Refused
+
+
 def kleene(op: str, a: Any, b: Any) -> Any:
     decisive = op == "or"
     if a is decisive or b is decisive:
         return decisive
+    if Refused in (a, b):
+        raise Refused
     return None if a is None or b is None else (not decisive)
 
 
@@ -127,25 +153,25 @@ def slow(tree: Any, row: dict[str, Any]) -> Any:
         return arithmetic(op, tree, row)
     if op == "in":
         return member(slow(args[0], row), args[1])
+    if op in ("and", "or"):
+        return kleene(op, *(attempted(a, row) for a in args))
+    if op == "case":
+        return slow(args[1] if slow(args[0], row) is True else args[2], row)
+    if op == "coalesce":
+        return next((v for a in args if (v := slow(a, row)) is not None), None)
     values = [slow(a, row) for a in args]
     if op in COMPARE:
         found = order(*values)
         return None if found is None else COMPARE[op](found)
-    if op in ("and", "or"):
-        return kleene(op, *values)
     if op == "not":
         return None if values[0] is None else not values[0]
     if op == "isnull":
         return values[0] is None
     if op == "<=>":
         return order(*values) == 0 if None not in values else values[0] is values[1]
-    if op == "coalesce":
-        return next((v for v in values if v is not None), None)
-    if op in ("greatest", "least"):
-        there = sorted((v for v in values if v is not None), key=rank)
-        return (there[-1] if op == "greatest" else there[0]) if there else None
-    assert op == "case"
-    return values[1] if values[0] is True else values[2]
+    assert op in ("greatest", "least")
+    there = sorted((v for v in values if v is not None), key=rank)
+    return (there[-1] if op == "greatest" else there[0]) if there else None
 
 
 BUILD = {
@@ -198,7 +224,8 @@ def literals(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.tuples(st.just("lit"), values)
 
 
-INTS = _grow(columns("ijk") | literals(st.integers(-3, 3)), ["+", "-", "*", "%"])
+EDGES = st.integers(-3, 3) | st.sampled_from([-(2**31), 2**31 - 1])
+INTS = _grow(columns("ijk") | literals(EDGES), ["+", "-", "*", "%"])
 REALS = _grow(columns("xyij") | literals(NUMBERS), ["+", "-", "*", "/", "%"])
 PLAIN_REALS = columns("xyf") | literals(NUMBERS)
 TEXTS = columns("st") | literals(st.sampled_from(["", "a", "é"]))
@@ -232,10 +259,17 @@ CHOICES = st.one_of(
 def agrees(tree: Any, rows: list[dict[str, Any]]) -> None:
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
     expr = build(tree)
+    wanted = [attempted(tree, row) for row in batch.to_pylist()]
+    refused = [at for at, v in enumerate(wanted) if v is Refused]
+    if refused:
+        with pytest.raises(RowError) as error:
+            evaluate(expr, batch)
+        assert error.value.rows.tolist() == refused
+        wanted = [v for v in wanted if v is not Refused]
+        batch = batch.filter(pa.array([at not in refused for at in range(batch.num_rows)]))
     got = evaluate(expr, batch)
     assert got.type == type_of(expr, SCHEMA)
     got.validate(full=True)
-    wanted = [slow(tree, row) for row in batch.to_pylist()]
     assert [alike(v) for v in got.to_pylist()] == [alike(v) for v in wanted], sql(expr)
 
 
@@ -247,7 +281,7 @@ def alike(v: Any) -> Any:
 
 @settings(max_examples=100, deadline=None)
 @given(INTS, ROWS)
-def test_integer_arithmetic_wraps_and_divides_like_the_rowwise_reading(tree: Any, rows: Any) -> None:
+def test_integer_arithmetic_is_refused_and_divides_like_the_rowwise_reading(tree: Any, rows: Any) -> None:
     agrees(tree, rows)
 
 
@@ -274,6 +308,12 @@ def test_choices_equal_the_rowwise_reading(tree: Any, rows: Any) -> None:
 def test_a_compiled_predicate_is_the_mask_of_its_column(tree: Any, rows: Any) -> None:
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
     expr = build(tree)
+    refused = [attempted(tree, row) is Refused for row in batch.to_pylist()]
+    if any(refused):
+        with pytest.raises(RowError) as error:
+            compile_predicate(expr, SCHEMA)(batch)
+        assert error.value.rows.tolist() == [at for at, gone in enumerate(refused) if gone]
+        batch = batch.filter(pa.array([not gone for gone in refused]))
     mask = compile_predicate(expr, SCHEMA)(batch)
     assert mask.dtype == bool
     assert mask.tolist() == predicate_mask(evaluate(expr, batch)).tolist()

@@ -87,9 +87,13 @@ def _step(node: Node, inputs: list[Known]) -> Rows:
     sides = [known.rows for known in inputs]
     match node:
         case Where():
+            if node.on_error == "late":
+                rows = [(a, b, p) for a, b, p in rows if reader.kept((node.predicate,), p, a, b)]
             kept = [(a, b, p) for a, b, p in rows if reader.of(node.predicate, p, a, b) is True]
             return [(a, b, {n: p[n] for n in node.keep}) for a, b, p in kept] if node.keep else kept
         case Select():
+            if node.on_error == "late":
+                rows = [(a, b, p) for a, b, p in rows if reader.kept([e for _, e in node.columns], p, a, b)]
             return [(a, b, {n: reader.of(e, p, a, b) for n, e in node.columns}) for a, b, p in rows]
         case Union() if type(node) is Union:
             names = node.schema.names

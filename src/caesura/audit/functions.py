@@ -38,17 +38,28 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 def fitted(value: Any, type: pa.DataType | None) -> Any:
-    """A value in the range and precision of a type: integers wrap, decimals are rounded half up."""
+    """A value of a type, decimals rounded half up; a number beyond its range is no value."""
     if value is None or type is None:
         return value
     if pt.is_integer(type):
         half = 2 ** (type.bit_width - 1)
-        return (int(value) + half) % (2 * half) - half
+        return there(int(value) if -half <= int(value) < half else None)
     if pt.is_float32(type):
         return _single(float(value))
     if pt.is_floating(type):
         return float(value)
-    return _rounded(Decimal(value), type) if pt.is_decimal(type) else value
+    return there(_rounded(Decimal(value), type)) if pt.is_decimal(type) else value
+
+
+class NoValueError(ValueError):
+    """An operation on values that are there has none: its row is refused."""
+
+
+def there(value: Any) -> Any:
+    """A value that must be there."""
+    if value is None:
+        raise NoValueError
+    return value
 
 
 def _single(value: float) -> float:
@@ -132,9 +143,8 @@ def _round(a: Any, digits: int) -> Any:
 def _whole(to_whole: Callable[[Any], int]) -> Callable[[Any], Any]:
     def run(a: Any) -> Any:
         if isinstance(a, float) and not math.isfinite(a):
-            return None
-        made = to_whole(a)
-        return made if not isinstance(a, float) or -(2**63) <= made < 2**63 else None
+            raise NoValueError
+        return to_whole(a)
 
     return run
 
@@ -298,7 +308,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bit_and": operator.and_,
     "bit_or": operator.or_,
     "bit_xor": operator.xor,
-    "shift_left": lambda a, b: a << b if 0 <= b < 64 else a,
+    "shift_left": lambda a, b: a << b if 0 <= b < 64 else there(None),
     "equal": _compared(operator.eq),
     "not_equal": _compared(operator.ne),
     "less": _compared(operator.lt),

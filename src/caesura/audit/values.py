@@ -1,4 +1,4 @@
-"""Expressions on one row, in plain Python: nulls, NaN, wrapping integers and Spark's division.
+"""Expressions on one row, in plain Python: nulls, NaN, numbers out of range and Spark's division.
 
 >>> import pyarrow as pa
 >>> from caesura.expr import col
@@ -9,13 +9,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from caesura.audit.functions import FUNCTIONS, LOGIC, UnsureError, casted, fitted, same_value
+from caesura.audit.functions import (
+    FUNCTIONS,
+    LOGIC,
+    NoValueError,
+    UnsureError,
+    casted,
+    fitted,
+    same_value,
+    there,
+)
 from caesura.errors import StreamError
 from caesura.expr import type_of
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
@@ -62,11 +72,47 @@ class Reader:
                 return _member(self.of(arg, row, le, re), [v.scalar.as_py() for v in values])
             case Call():
                 return self._called(expr, [self.of(a, row, le, re) for a in expr.args])
-            case Cast(arg, target):
-                return self._cast(expr, self.of(arg, row, le, re), self.type(arg), target)
+            case Cast(arg, target, attempts):
+                got = self.of(arg, row, le, re)
+                made = self._cast(expr, got, self.type(arg), target)
+                return made if got is None or attempts else there(made)
+            case Apply("coalesce", args, _):
+                some = (v for a in args if (v := self.of(a, row, le, re)) is not None)
+                return fitted(next(some, None), self.type(expr))
+            case Apply(("and" | "or") as name, args, _):
+                return self._decided(name, args, row, le, re)
+            case Apply(name, args, _) if name.startswith("try_"):
+                return self._tried(replace(expr, name=name.removeprefix("try_")), row, le, re)
             case Apply(_, args, _):
                 return self._applied(expr, [self.of(a, row, le, re) for a in args])
         raise unknown(str(expr))
+
+    def _decided(self, name: str, args: tuple[Expr, ...], row: Mapping[str, Any], le: int, re: int) -> Any:
+        """A side that decides does so even if the other has no value."""
+        values, lost = [], False
+        for arg in args:
+            try:
+                values.append(self.of(arg, row, le, re))
+            except NoValueError:
+                lost = True
+        made = LOGIC[name](*values)
+        return there(None) if lost and made is not (name == "or") else made
+
+    def _tried(self, expr: Apply, row: Mapping[str, Any], le: int, re: int) -> Any:
+        args = [self.of(a, row, le, re) for a in expr.args]
+        try:
+            return self._applied(expr, args)
+        except NoValueError:
+            return None
+
+    def kept(self, exprs: Iterable[Expr], row: Mapping[str, Any], le: int, re: int) -> bool:
+        """Whether all of some expressions have a value on a row."""
+        try:
+            for expr in exprs:
+                self.of(expr, row, le, re)
+        except NoValueError:
+            return False
+        return True
 
     def moment(self, t: int) -> Any:
         """A time as a value of the stream's type of time; null where it never comes."""
@@ -79,12 +125,22 @@ class Reader:
         takes = [*call.takes, *[None] * (len(args) - len(call.takes))]
         given = [fitted(a, t) for a, t in zip(args, takes, strict=True)]
         if not call.vectorised:
-            return pa.scalar(call.function(*given), call.type).as_py()
+            return self._result(call, given)
         types = [t or self.type(a) for a, t in zip(call.args, takes, strict=True)]
         columns = [pa.array([a], t) for a, t in zip(given, types, strict=True)]
         arrow = call.vectorised == "arrow"
         made = call.function(*(columns if arrow else [c.to_numpy(zero_copy_only=False) for c in columns]))
         return pa.array(made.to_pylist() if hasattr(made, "to_pylist") else list(made), call.type)[0].as_py()
+
+    def _result(self, call: Call, given: list[Any]) -> Any:
+        """What a function gives on one row; one that fails, or gives a value of another type, gives none."""
+        try:
+            made = call.function(*given)
+            if pa.types.is_integer(call.type) and isinstance(made, float) and made != made // 1:
+                raise NoValueError
+            return pa.scalar(made, call.type).as_py()
+        except Exception as error:
+            raise NoValueError from error
 
     def _cast(self, expr: Expr, got: Any, source: pa.DataType, target: pa.DataType) -> Any:
         known, made = casted(got, source, target)

@@ -10,6 +10,7 @@
 from caesura.expr import functions
 from caesura.expr.calls import udf
 from caesura.expr.evaluation import compile_expr, evaluate, predicate_mask
+from caesura.expr.faults import RowError
 from caesura.expr.functions import set_of
 from caesura.expr.nodes import (
     Alias,
@@ -63,6 +64,7 @@ __all__ = [
     "Expr",
     "Field",
     "Member",
+    "RowError",
     "as_column",
     "as_expr",
     "as_type",

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -58,6 +59,15 @@ def try_convert(array: pa.Array, type: pa.DataType) -> pa.Array:
             return pa.nulls(1, type)
     middle = len(array) // 2
     return pa.concat_arrays([try_convert(array[:middle], type), try_convert(array[middle:], type)])
+
+
+def exact_array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
+    """Python values as a column; a whole number is not made of one with a fraction, as Arrow would."""
+    if pa.types.is_integer(type):
+        for value in values:
+            if isinstance(value, float | np.floating) and value != value // 1:
+                raise pa.ArrowInvalid(f"{value!r} is no whole number")
+    return pa.array(values, type=type)
 
 
 def surely(condition: Any) -> Any:

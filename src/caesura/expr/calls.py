@@ -24,6 +24,8 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, ExprError, here
 from caesura.expr.annotated import arrow_type, hints, widens
+from caesura.expr.arrays import exact_array
+from caesura.expr.faults import CallFault
 from caesura.expr.nodes import Call, Expr, as_column
 from caesura.expr.rules import Kernel, Plan, Types
 from caesura.expr.types import as_type, describe
@@ -133,7 +135,7 @@ def _rows(node: Call) -> Kernel:
             except Exception as raised:  # noqa: BLE001 - whatever the user's code raises is reported alike
                 _raise(node, row, raised)
         try:
-            return pa.array(results, type=node.type)
+            return exact_array(results, node.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as raised:
             _raise_result(node, args, results, raised)
 
@@ -165,7 +167,7 @@ def _as_array(result: Any, type: pa.DataType) -> pa.Array:
         return result if result.type == type else result.cast(type)
     if isinstance(result, np.ndarray) and result.dtype != object:
         return pa.array(result).cast(type)
-    return pa.array(result, type=type)
+    return exact_array(result, type)
 
 
 def _row(args: Sequence[pa.Array], index: int) -> tuple[Any, ...]:
@@ -175,7 +177,7 @@ def _row(args: Sequence[pa.Array], index: int) -> tuple[Any, ...]:
 def _raise(node: Call, row: tuple[Any, ...], raised: Exception, *, rows: int | None = None) -> NoReturn:
     place = f"on {rows} rows, the first" if rows is not None else "on"
     given = ", ".join(f"{arg} = {value!r}" for arg, value in zip(node.args, row, strict=False))
-    raise ExprError(
+    raise CallFault(
         f"function '{node.name}' failed {place} ({given}): {type(raised).__name__}: {raised}.",
         remedy="Make the function answer for such values; a null arrives as None.",
     ) from raised
@@ -184,7 +186,7 @@ def _raise(node: Call, row: tuple[Any, ...], raised: Exception, *, rows: int | N
 def _raise_result(node: Call, args: Sequence[pa.Array], results: list[Any], raised: Exception) -> NoReturn:
     for index, value in enumerate(results):
         try:
-            pa.scalar(value, type=node.type)
+            exact_array([value], node.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as wrong:
             _raise(node, _row(args, index), TypeError(f"returned {value!r}, not {node.type}: {wrong}"))
     _raise(node, (), raised)

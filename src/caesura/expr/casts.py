@@ -1,4 +1,7 @@
-"""Conversions between column types; what cannot be converted becomes null (Spark's try_cast).
+"""Conversions between column types, with null for what cannot be converted (Spark's try_cast).
+
+`cast` refuses such values, `try_cast` lets the null through. A timestamp finer than its new unit cannot be
+converted: two instants would become one.
 
 >>> cast_kernel(pa.string(), pa.int32())(pa.array([" 12", "+3", "4.5", "9999999999"])).to_pylist()
 [12, 3, None, None]
@@ -190,10 +193,10 @@ def _to_time(source: pa.DataType, target: pa.DataType) -> Converter | None:
         case "timestamp", "date":
             return lambda a: _local(a).cast(target, safe=False)
         case "timestamp", "timestamp" if (source.tz is None) == (target.tz is None):
-            return lambda a: a.cast(target, safe=False)
+            return lambda a: _in_units(a, target)
         case "timestamp", "timestamp":
             unit = pa.timestamp(target.unit)
-            return lambda a: _zoned(_local(a).cast(unit, safe=False), target)
+            return lambda a: _zoned(_in_units(_local(a), unit), target)
         case "integer", "timestamp":
             return lambda a: _zoned(
                 try_convert(a.cast(pa.int64()).view(pa.timestamp("s")), pa.timestamp(target.unit)),
@@ -203,6 +206,16 @@ def _to_time(source: pa.DataType, target: pa.DataType) -> Converter | None:
         case (("float" | "decimal"), "timestamp"):
             return lambda a: _seconds_to_timestamp(a, target)
     return None
+
+
+def _in_units(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Instants in another unit; null where it is too coarse for them, or they lie beyond its range."""
+    had, has = _PER_SECOND[array.type.unit], _PER_SECOND[target.unit]
+    if has >= had:
+        return try_convert(array, target)
+    values, nulls = numbers(array.view(pa.int64()))
+    whole, rest = np.divmod(values, had // has)
+    return column(whole, (rest != 0) | nulls, pa.int64()).view(target)
 
 
 def _local(array: pa.Array) -> pa.Array:

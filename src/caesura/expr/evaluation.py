@@ -18,11 +18,13 @@ import pyarrow as pa
 
 from caesura.errors import ExprError
 from caesura.expr.arrays import repeat
+from caesura.expr.careful import refuse
 from caesura.expr.casts import cast_kernel
+from caesura.expr.faults import Attempt, CallFault, Fault, checked
 from caesura.expr.nodes import Boundary, Call, Column, Constant, Expr
 from caesura.expr.planning import column_type, plan_node
 from caesura.expr.rewrite import children, strip
-from caesura.expr.rules import Kernel
+from caesura.expr.rules import Kernel, Plan
 from caesura.expr.types import TICKS, describe
 
 Ticks = npt.NDArray[np.int64]
@@ -68,7 +70,12 @@ def compile_expr(expr: Expr, schema: pa.Schema, *, time: pa.DataType = TICKS) ->
     def run(batch: pa.RecordBatch, le: Ticks | None = None, re: Ticks | None = None) -> pa.Array:
         if step.constant is not None:
             return repeat(step.constant, batch.num_rows)
-        return step.run(Frame(batch, le, re))
+        try:
+            return step.run(Frame(batch, le, re))
+        except Fault:
+            return refuse(expr, batch, le, re, time)
+        except CallFault as fault:
+            return refuse(expr, batch, le, re, time, fault)
 
     return run
 
@@ -107,8 +114,20 @@ def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Step:
         return _call_step(ready, plan.type, plan.kernel)
     constants = [s.constant for s in ready if s.constant is not None]
     if len(constants) == len(ready):
-        return _constant_step(_typed(plan.kernel(*(repeat(c, 1) for c in constants)), plan.type)[0])
+        return _folded(constants, plan)
     return Step(plan.type, _runner([s.run for s in ready], plan.kernel, plan.type))
+
+
+def _folded(constants: list[pa.Scalar], plan: Plan) -> Step:
+    """A value that reads no row; one that does not exist is refused where a row needs it."""
+    try:
+        return _constant_step(_typed(plan.kernel(*(repeat(c, 1) for c in constants)), plan.type)[0])
+    except Fault:
+        return Step(plan.type, _faulty)
+
+
+def _faulty(frame: Frame) -> pa.Array:
+    raise Fault
 
 
 def _runner(
@@ -166,8 +185,9 @@ def _as_time(ticks: pa.Array, time: pa.DataType) -> pa.Array:
 def _converted(step: Step, target: pa.DataType) -> Step:
     if step.type == target:
         return step
-    convert = cast_kernel(step.type, target)
-    assert convert is not None, f"planned without a conversion from {step.type} to {target}"
+    attempt = cast_kernel(step.type, target)
+    assert attempt is not None, f"planned without a conversion from {step.type} to {target}"
+    convert = checked(Attempt(attempt))
     if step.constant is not None:
         return _constant_step(convert(repeat(step.constant, 1))[0])
     run = step.run

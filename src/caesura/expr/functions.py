@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from caesura.expr.durations import Duration
 from caesura.expr.nodes import Expr, as_column, col, end, lit, start, when
 
@@ -56,6 +58,13 @@ __all__ = [
     "timestamp_micros",
     "to_timestamp",
     "trim",
+    "try_add",
+    "try_cast",
+    "try_divide",
+    "try_mod",
+    "try_multiply",
+    "try_subtract",
+    "try_to_timestamp",
     "unix_micros",
     "upper",
     "when",
@@ -246,3 +255,31 @@ def plus_time(x: object, duration: Duration) -> Expr:
 
 def minus_time(x: object, duration: Duration) -> Expr:
     return as_column(x).minus_time(duration)
+
+
+def try_add(x: object, y: object) -> Expr:
+    return as_column(x).try_add(as_column(y))
+
+
+def try_subtract(x: object, y: object) -> Expr:
+    return as_column(x).try_subtract(as_column(y))
+
+
+def try_multiply(x: object, y: object) -> Expr:
+    return as_column(x).try_multiply(as_column(y))
+
+
+def try_divide(x: object, y: object) -> Expr:
+    return as_column(x).try_divide(as_column(y))
+
+
+def try_mod(x: object, y: object) -> Expr:
+    return as_column(x).try_mod(as_column(y))
+
+
+def try_cast(x: object, type: pa.DataType | str) -> Expr:
+    return as_column(x).try_cast(type)
+
+
+def try_to_timestamp(x: object) -> Expr:
+    return as_column(x).try_cast("timestamp")

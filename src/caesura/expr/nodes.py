@@ -93,10 +93,11 @@ class Apply(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cast(Expr):
-    """A conversion; values that cannot be converted become null."""
+    """A conversion; a value that cannot be converted is refused, or null where it only attempts."""
 
     arg: Expr
     type: pa.DataType
+    attempts: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

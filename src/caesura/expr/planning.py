@@ -18,9 +18,10 @@ from caesura.errors import ExprError, closest
 from caesura.expr import rules_bits, rules_logic, rules_math, rules_sets, rules_text, rules_time
 from caesura.expr.calls import call_plan
 from caesura.expr.casts import cast_kernel
+from caesura.expr.faults import Attempt
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
 from caesura.expr.rewrite import children
-from caesura.expr.rules import Plan, Rule, Types, wrong
+from caesura.expr.rules import Plan, Rule, Types, checking, wrong
 from caesura.expr.types import TICKS, describe, kind
 
 RULES: dict[str, Rule] = {
@@ -82,7 +83,10 @@ def _cast_plan(expr: Cast, types: Types) -> Plan:
     if kernel is None:
         wanted = f"a type that converts to {describe(expr.type)}"
         raise wrong(expr, wanted, types, remedy="Convert in two steps, through 'string' or 'timestamp'.")
-    return Plan(expr.type, tuple(types), kernel)
+    attempt = Attempt(kernel)
+    return (
+        Plan(expr.type, tuple(types), kernel) if expr.attempts else checking(expr.type, tuple(types), attempt)
+    )
 
 
 def _field_plan(expr: Field, types: Types) -> Plan:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from caesura.expr.evaluation import Ticks, compile_expr, predicate_mask
+from caesura.expr.faults import RowError
 from caesura.expr.nodes import Apply, Boundary, Column, Constant, Expr
 from caesura.expr.planning import type_of
 from caesura.expr.rewrite import conjuncts, strip
@@ -56,22 +57,22 @@ def compile_predicate(expr: Expr, schema: pa.Schema, *, time: pa.DataType = TICK
     parts = [_masker(part, schema, time) for part in conjuncts(expr)]
     if len(parts) == 1:
         return parts[0]
+    whole = _general(expr, schema, time)
 
     def every(batch: pa.RecordBatch, le: Ticks | None = None, re: Ticks | None = None) -> Mask:
-        mask = parts[0](batch, le, re)
-        for part in parts[1:]:
-            mask = mask & part(batch, le, re)
+        try:
+            mask = parts[0](batch, le, re)
+            for part in parts[1:]:
+                mask = mask & part(batch, le, re)
+        except RowError:  # perhaps of a row that another part leaves out
+            return whole(batch, le, re)
         return mask
 
     return every
 
 
 def _masker(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Masker:
-    column = compile_expr(expr, schema, time=time)
-
-    def general(batch: pa.RecordBatch, le: Ticks | None = None, re: Ticks | None = None) -> Mask:
-        return predicate_mask(column(batch, le, re))
-
+    general = _general(expr, schema, time)
     match expr:
         case Apply(name=name, args=(Column() as left, Constant() as right)) if name in _TESTS:
             return _direct(name, left.name, right, schema, general)
@@ -79,6 +80,15 @@ def _masker(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Masker:
             return _direct(_MIRRORED[name], right.name, left, schema, general)
         case Apply(name=name, args=(Boundary() as left, Constant() as right)) if name in _TESTS:
             return _on_ticks(name, left, right, time, general)
+    return general
+
+
+def _general(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Masker:
+    column = compile_expr(expr, schema, time=time)
+
+    def general(batch: pa.RecordBatch, le: Ticks | None = None, re: Ticks | None = None) -> Mask:
+        return predicate_mask(column(batch, le, re))
+
     return general
 
 

@@ -38,7 +38,12 @@ _INFIX: dict[str, tuple[str, int]] = {
     "divide": ("/", _PRODUCT),
     "remainder": ("%", _PRODUCT),
 }
-_NAMES = {"day_of_week": "dayofweek", "shift_left": "shiftleft", "contains_each": "contains"}
+_NAMES = {
+    "day_of_week": "dayofweek",
+    "shift_left": "shiftleft",
+    "contains_each": "contains",
+    "try_remainder": "try_mod",
+}
 _BITS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^"}
 _KEYWORDS = """
 all and any as between both by case cast check collate column constraint create cross current_date
@@ -91,7 +96,8 @@ def _write(expr: Expr, style: Style) -> tuple[str, int]:
         case Apply():
             return _apply(expr, style)
         case Cast():
-            return f"CAST({_free(expr.arg, style)} AS {describe(expr.type).upper()})", _ATOM
+            word = "TRY_CAST" if expr.attempts else "CAST"
+            return f"{word}({_free(expr.arg, style)} AS {describe(expr.type).upper()})", _ATOM
         case Alias():
             return _write(expr.arg, style)
         case Field():

@@ -38,7 +38,7 @@ def with_children(expr: Expr, new: Sequence[Expr]) -> Expr:
         case Call():
             return replace(expr, args=tuple(new))
         case Cast():
-            return Cast(new[0], expr.type)
+            return Cast(new[0], expr.type, expr.attempts)
         case Alias():
             return Alias(new[0], expr.name)
         case Field():

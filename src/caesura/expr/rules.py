@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyarrow.types import is_dictionary
 
 from caesura.errors import ExprError
+from caesura.expr.faults import Attempt, checked
 from caesura.expr.nodes import Apply, Expr
 from caesura.expr.types import common_type, describe, kind, plain
 
@@ -34,6 +35,13 @@ class Plan:
     type: pa.DataType
     operands: tuple[pa.DataType, ...]
     kernel: Kernel
+    attempt: Attempt | None = None
+    """The kernel that answers null where this one refuses; None where it refuses nothing."""
+
+
+def checking(type: pa.DataType, operands: tuple[pa.DataType, ...], attempt: Attempt) -> Plan:
+    """A plan that refuses the values for which an attempt has no answer."""
+    return Plan(type, operands, checked(attempt), attempt)
 
 
 Rule = Callable[[Apply, Types], Plan]

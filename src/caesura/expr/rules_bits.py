@@ -16,9 +16,11 @@ import pyarrow.compute as pc
 
 from caesura.events.columns import byte_parts, validity
 from caesura.expr.arrays import repeat
+from caesura.expr.faults import Attempt
 from caesura.expr.nodes import Apply
-from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, shared_type, want
-from caesura.expr.types import kind, plain
+from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, checking, shared_type, want
+from caesura.expr.types import plain
+from caesura.expr.whole import shifted
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, Mask
 
@@ -26,16 +28,19 @@ _BITS: dict[str, Kernel] = {
     "bit_and": pc.bit_wise_and,
     "bit_or": pc.bit_wise_or,
     "bit_xor": pc.bit_wise_xor,
-    "shift_left": pc.shift_left,
 }
 
 
 def _bitwise(node: Apply, types: Types) -> Plan:
     want(node, types, ("integer",), "whole numbers", remedy="Cast them: .cast('bigint').")
     shared = plain(shared_type(node, types))
-    if kind(shared) == "null" or node.name == "shift_left":
-        shared = pa.int64()  # 1 << 40 must not fall off the end
     return Plan(shared, (shared, shared), _BITS[node.name])
+
+
+def _shift_left(node: Apply, types: Types) -> Plan:
+    want(node, types, ("integer",), "whole numbers", remedy="Cast them: .cast('bigint').")
+    wide = pa.int64()  # 1 << 40 must not fall off the end
+    return checking(wide, (wide, wide), Attempt(shifted))
 
 
 @kernel
@@ -70,4 +75,8 @@ def _contains(node: Apply, types: Types) -> Plan:
     return Plan(pa.bool_(), (pa.string(), pa.string()), _holds)
 
 
-RULES: dict[str, Rule] = {**dict.fromkeys(_BITS, _bitwise), "contains_each": _contains}
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(_BITS, _bitwise),
+    "shift_left": _shift_left,
+    "contains_each": _contains,
+}

@@ -1,4 +1,6 @@
-"""Arithmetic, as Spark SQL has it: integers wrap, / is never integer, dividing by zero is null.
+"""Arithmetic, as Spark SQL has it: / is never integer; a value that its type cannot hold is refused.
+
+The forms that begin with try_ answer null instead. Dividing by zero is null, in Spark's words try_divide.
 
 >>> from caesura.expr.nodes import col
 >>> plan = RULES["remainder"](col("a") % 3, [pa.int64(), pa.int32()])
@@ -9,6 +11,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +20,11 @@ import pyarrow.compute as pc
 
 from caesura.expr.arrays import column, keep_where, numbers, repeat, zero
 from caesura.expr.casts import cast_kernel, rescale
+from caesura.expr.faults import Attempt, arrow_checked
 from caesura.expr.nodes import Apply, Constant
-from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, wrong
+from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, checking, wrong
 from caesura.expr.types import as_decimal, common_type, decimal_of, is_numeric, kind, plain
+from caesura.expr.whole import CHECKED
 
 _DOUBLE = pa.float64()
 _WIDEST = 76
@@ -44,6 +49,9 @@ def _arithmetic(node: Apply, types: Types) -> Plan:
         return _decimal_plan(node, types)
     shared = common_type(*types)
     shared = _DOUBLE if node.name == "divide" or kind(shared) == "null" else plain(shared)
+    if node.name in CHECKED and kind(shared) == "integer":
+        attempt = Attempt(CHECKED[node.name])
+        return Plan(shared, (shared, shared), arrow_checked(_FAST[node.name]), attempt)
     return Plan(shared, (shared, shared), _ARITHMETIC[node.name])
 
 
@@ -66,6 +74,13 @@ def _remainder(a: Datum, b: Datum) -> Datum:
     return column(rest, empty | nulls | missing, a.type)
 
 
+_FAST: dict[str, Kernel] = {
+    "add": pc.add_checked,
+    "subtract": pc.subtract_checked,
+    "multiply": pc.multiply_checked,
+    "negate": pc.negate_checked,
+    "abs": pc.abs_checked,
+}
 _ARITHMETIC: dict[str, Kernel] = {
     "add": pc.add,
     "subtract": pc.subtract,
@@ -92,20 +107,20 @@ def _decimal_plan(node: Apply, types: Types) -> Plan:
     match node.name:
         case "add" | "subtract":
             out = decimal_of(whole + scale + 1, scale)
-            return Plan(out, (a, b), _wide(_ARITHMETIC[node.name], out))
+            return checking(out, (a, b), Attempt(_wide(_ARITHMETIC[node.name], out)))
         case "multiply" if a.precision + b.precision < _WIDEST:
             out = decimal_of(a.precision + b.precision + 1, a.scale + b.scale)
-            return Plan(out, (a, b), _wide(pc.multiply, out))
+            return checking(out, (a, b), Attempt(_wide(pc.multiply, out)))
         case "divide":
             scale = max(6, a.scale + b.precision + 1)
             out = decimal_of(a.precision - a.scale + b.scale + scale, scale)
             # Arrow truncates to the digits in parentheses; one more than Spark's is there to round with.
             extra = max(0, out.scale + 1 - (a.scale + b.precision - b.scale + 1))
             if a.precision + extra + b.precision < _WIDEST:
-                return Plan(out, (a, b), _decimal_divide(a, b, extra, out))
+                return checking(out, (a, b), Attempt(_decimal_divide(a, b, extra, out), divides=True))
         case "remainder" if whole + scale < _WIDEST // 2:
             out = decimal_of(min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
-            return Plan(out, (a, b), _decimal_remainder(whole, scale, out))
+            return checking(out, (a, b), Attempt(_decimal_remainder(whole, scale, out), divides=True))
     remedy = "Cast one side to a narrower decimal, or to double."
     raise wrong(node, "decimals of fewer digits", types, remedy=remedy)
 
@@ -158,6 +173,8 @@ def _decimal_remainder(whole: int, scale: int, out: pa.DataType) -> Kernel:
 def _same_type(node: Apply, types: Types) -> Plan:
     _want_numbers(node, types)
     type = _DOUBLE if kind(types[0]) == "null" else plain(types[0])
+    if kind(type) == "integer":
+        return Plan(type, (type,), arrow_checked(_FAST[node.name]), Attempt(CHECKED[node.name]))
     return Plan(type, (type,), {"negate": pc.negate, "abs": pc.abs}[node.name])
 
 
@@ -167,11 +184,13 @@ def _round(node: Apply, types: Types) -> Plan:
     type = _DOUBLE if kind(types[0]) == "null" else plain(types[0])
     match kind(type):
         case "integer":
-            return Plan(type, (type,), lambda a: a if digits >= 0 else _round_integers(a, 10**-digits))
+            if digits >= 0:
+                return Plan(type, (type,), lambda a: a)
+            return checking(type, (type,), Attempt(lambda a: _round_integers(a, 10**-digits)))
         case "decimal":
             scale = max(0, min(digits, type.scale))
             out = decimal_of(max(type.precision - type.scale, -digits) + 1 + scale, scale)
-            return Plan(out, (type,), lambda a: _round_decimals(a, digits, out))
+            return checking(out, (type,), Attempt(lambda a: _round_decimals(a, digits, out)))
     return Plan(type, (type,), lambda a: _round_floats(a, digits))
 
 
@@ -194,9 +213,8 @@ def _round_integers(array: pa.Array, step: int) -> pa.Array:
         return column(np.zeros_like(values), nulls, array.type)
     rest = np.fmod(values, values.dtype.type(step))
     up = np.abs(rest) >= step - np.abs(rest)
-    return column(
-        values - rest + np.where(up, np.sign(rest) * step, 0).astype(values.dtype), nulls, array.type
-    )
+    rounded = pa.array(np.where(up, np.sign(rest) * step, 0).astype(values.dtype))
+    return CHECKED["add"](column(values - rest, nulls, array.type), rounded)
 
 
 def _round_decimals(array: pa.Array, digits: int, out: pa.DataType) -> pa.Array:
@@ -213,10 +231,18 @@ def _to_whole(node: Apply, types: Types) -> Plan:
             return Plan(pa.int64(), (pa.int64(),), lambda a: a)
         case "decimal":
             out = decimal_of(type.precision - type.scale + 1, 0)
-            return Plan(out, (type,), lambda a: rescale(operation(_widened(a, _WIDEST, type.scale)), out))
+            return checking(
+                out, (type,), Attempt(lambda a: rescale(operation(_widened(a, _WIDEST, type.scale)), out))
+            )
     to_integer = cast_kernel(_DOUBLE, pa.int64())
     assert to_integer is not None
-    return Plan(pa.int64(), (_DOUBLE,), lambda a: to_integer(operation(a)))
+    return checking(pa.int64(), (_DOUBLE,), Attempt(lambda a: to_integer(operation(a))))
+
+
+def _try(node: Apply, types: Types) -> Plan:
+    """The form of an operation that answers null where the other refuses."""
+    plan = RULES[node.name.removeprefix("try_")](replace(node, name=node.name.removeprefix("try_")), types)
+    return plan if plan.attempt is None else Plan(plan.type, plan.operands, plan.attempt)
 
 
 def _ln(array: Any) -> Any:
@@ -241,8 +267,10 @@ def _double(node: Apply, types: Types) -> Plan:
     return Plan(_DOUBLE, (_DOUBLE,) * len(types), _DOUBLES[node.name])
 
 
+TRY = ("try_add", "try_subtract", "try_multiply", "try_divide", "try_remainder", "try_negate", "try_abs")
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
+    **dict.fromkeys(TRY, _try),
     "negate": _same_type,
     "abs": _same_type,
     "round": _round,

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import ExprError, closest
+from caesura.expr.faults import Attempt
 from caesura.expr.nodes import Apply
-from caesura.expr.rules import Kernel, Plan, Rule, Types, want, wrong
+from caesura.expr.rules import Kernel, Plan, Rule, Types, checking, want, wrong
 from caesura.expr.types import kind
+from caesura.expr.whole import CHECKED
 
 _STAMP = pa.timestamp("us")
 _DAY = 86_400_000_000
@@ -79,19 +81,18 @@ def _plus_time(node: Apply, types: Types) -> Plan:
     (length,) = node.options
     if kind(types[0]) == "date" and length % _DAY == 0:
         days = pa.scalar(length // _DAY, pa.int32())
-        return Plan(pa.date32(), (pa.date32(),), lambda a: pc.add(a.view(pa.int32()), days).view(pa.date32()))
+        return checking(pa.date32(), (pa.date32(),), _moved(pa.date32(), days))
     type = _stamp(types[0])
     ticks, rest = (length * 1000, 0) if type.unit == "ns" else divmod(length, _PER_MICRO[type.unit])
     if rest:
         finer = ".cast('timestamp') gives microseconds."
         raise wrong(node, f"a timestamp finer than {type.unit}", types, remedy=f"Cast it first: {finer}")
-    return Plan(type, (type,), _shift(type, ticks))
+    return checking(type, (type,), _moved(type, pa.scalar(ticks, pa.int64())))
 
 
-def _shift(type: pa.DataType, ticks: int) -> Kernel:
+def _moved(type: pa.DataType, by: pa.Scalar) -> Attempt:
     # On the ticks themselves: one kernel for every unit and zone.
-    by = pa.scalar(ticks, pa.int64())
-    return lambda a: pc.add(a.view(pa.int64()), by).view(type)
+    return Attempt(lambda a: CHECKED["add"](a.view(by.type), by).view(type))
 
 
 RULES: dict[str, Rule] = {

@@ -20,6 +20,7 @@ import pyarrow as pa
 from caesura.errors import DataError, PlanError, closest
 from caesura.events.columns import empty_rows
 from caesura.events.content import column_key
+from caesura.expr.arrays import exact_array
 from caesura.io.readers import BATCH, columns_key
 from caesura.plan import Raw
 from caesura.punctuation import Intent, Pattern, Punctuation
@@ -128,7 +129,8 @@ class RowsReader:
         if len(self.schema) == 0:
             return empty_rows(len(rows))
         try:
-            return pa.RecordBatch.from_pylist(rows, schema=self.schema)
+            columns = [exact_array([row.get(f.name) for row in rows], f.type) for f in self.schema]
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             raise _misfit(rows, self.schema, offset) from None
 
@@ -169,7 +171,7 @@ def _misfits(rows: list[dict[str, Any]], schema: pa.Schema) -> Iterator[tuple[in
     for place, row in enumerate(rows):
         for field in schema:
             try:
-                pa.array([row.get(field.name)], field.type)
+                exact_array([row.get(field.name)], field.type)
             except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
                 yield place, field, error
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 from caesura.errors import PlanError, closest
 from caesura.events.columns import empty_rows, raw_parts, validity
 from caesura.events.types import plain_type
+from caesura.expr.casts import cast_kernel
 from caesura.io.clock import check_time, stream_time, to_ticks
 from caesura.io.row_kernels import (
     EMPTY,
@@ -39,6 +40,8 @@ from caesura.punctuation import INFINITY, MIN_TIME
 
 Form = Literal["point", "interval", "edge", "full"]
 
+UNKEPT = 11
+"""The flaw of a row with a value that the stream's types cannot hold."""
 REASONS = (
     "",
     "has no time",
@@ -51,6 +54,7 @@ REASONS = (
     "lives longer than a tick, but the stream is declared to have points only",
     "a retract that changes an end, but the stream is declared to have fixed ends",
     "lives longer than the stream is declared to",
+    "has a timestamp that microseconds cannot hold: it is finer, or too far away",
 )
 STARTS = {"edge": ("start",), "full": ("+", "insert")}
 ENDS = {"edge": ("end",), "full": ("-", "retract")}
@@ -184,8 +188,16 @@ class Shape:
 
     def cut(self, batch: pa.RecordBatch, schema: pa.Schema) -> Shaped:
         """A batch as rows with lifetimes and the payload of ``schema``; never raises for a row."""
+        names = {new: old for old, new in self.renamed}
+        payload, unkept = as_payload(batch, schema, names)
+        shaped = self._cut(batch, payload)
+        if unkept is None:
+            return shaped
+        flaw = np.where(unkept, np.int8(UNKEPT), 0 if shaped.flaw is None else shaped.flaw).astype(np.int8)
+        return shaped._replace(flaw=flaw, span=None)
+
+    def _cut(self, batch: pa.RecordBatch, payload: pa.RecordBatch) -> Shaped:
         le = to_ticks(batch.column(self.time), MIN_TIME)
-        payload = as_payload(batch, schema, {new: old for old, new in self.renamed})
         if self.form == "point":
             return _points(le, payload)
         assert self.end is not None
@@ -252,12 +264,29 @@ def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dt
     return flaw
 
 
-def as_payload(batch: pa.RecordBatch, schema: pa.Schema, names: Mapping[str, str]) -> pa.RecordBatch:
-    """The payload columns of a batch in the types that the stream keeps; ``names`` in the batch."""
+def _kept(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """A column in the type that the stream keeps; null for a timestamp that it cannot hold."""
+    convert = cast_kernel(column.type, type) if pa.types.is_timestamp(column.type) else None
+    return column.cast(type, safe=False) if convert is None else convert(column)
+
+
+def as_payload(
+    batch: pa.RecordBatch, schema: pa.Schema, names: Mapping[str, str]
+) -> tuple[pa.RecordBatch, Mask | None]:
+    """The payload columns of a batch in the types that the stream keeps, and the rows with a value that
+    these types cannot hold, if there are any; ``names`` in the batch.
+    """
     if len(schema) == 0:
-        return empty_rows(batch.num_rows)
-    columns = []
+        return empty_rows(batch.num_rows), None
+    columns: list[pa.Array] = []
+    unkept: Mask | None = None
     for field in schema:
         column = batch.column(names.get(field.name, field.name))
-        columns.append(column if column.type == field.type else column.cast(field.type, safe=False))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+        if column.type == field.type:
+            columns.append(column)
+            continue
+        columns.append(_kept(column, field.type))
+        if columns[-1].null_count != column.null_count:
+            lost = np.array(columns[-1].is_null()) & np.array(column.is_valid())
+            unkept = lost if unkept is None else unkept | lost
+    return pa.RecordBatch.from_arrays(columns, schema=schema), unkept

@@ -18,7 +18,9 @@ from caesura.errors import PlanError
 from caesura.events.columns import empty_rows
 from caesura.events.item import Item
 from caesura.events.page import Page
+from caesura.events.rows import RowState
 from caesura.expr import Expr, attributes, compile_expr, is_column, shifted_column, type_of
+from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, Translation, definite
 from caesura.plan.lifetimes import Kept
@@ -30,6 +32,8 @@ class Select(Node):
     """Computes the output columns, in order, from the input row."""
 
     columns: tuple[tuple[str, Expr], ...]
+    on_error: OnError = "stop"
+    """Where a row goes for which a column has no value."""
 
     kind = "select"
     row_wise = True
@@ -59,7 +63,7 @@ class Select(Node):
         return SchemaMapping(images)
 
     def _exactly_shifts(self, name: str, column: str) -> bool:
-        """64-bit sums wrap at the far ends only, which a pattern cannot tell; narrower ones may widen."""
+        """A narrow number that is moved in 64 bits stays within them."""
         wide = pa.int64()
         return self.schema.field(name).type == wide and self.inputs[0].schema.field(column).type in NARROW
 
@@ -71,7 +75,10 @@ class Select(Node):
         return (FeedbackRule((Translation(self.mapping, Kept(), self.inputs[0].properties),)),)
 
     def narrowed(self, wanted: set[str]) -> Select:
-        return replace(self, columns=tuple((name, expr) for name, expr in self.columns if name in wanted))
+        """Without columns that nobody reads; but one that may send rows to the late table stays."""
+        late = self.on_error == "late"
+        kept = ((n, e) for n, e in self.columns if n in wanted or (late and is_column(e) is None))
+        return replace(self, columns=tuple(kept))
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return set().union(*(attributes(expr) for _, expr in self.columns))
@@ -95,12 +102,27 @@ class Project(Operator):
         schema = node.inputs[0].schema
         self._makers = [compile_expr(expr, schema, time=node.time) for _, expr in node.columns]
 
+        self._refused = Refused(schema, node.time) if node.on_error == "late" else None
+
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        arrays = [make(page.payload, page.le, page.re) for make in self._makers]
+        if self._refused is None:
+            return [self._made(page, self._columns(page))]
+        return [self._made(*self._refused.attempt(page, self._columns))]
+
+    def _columns(self, page: Page) -> list[pa.Array]:
+        return [make(page.payload, page.le, page.re) for make in self._makers]
+
+    def _made(self, page: Page, arrays: list[pa.Array]) -> Page:
         payload = (
             pa.RecordBatch.from_arrays(arrays, schema=self._node.schema) if arrays else empty_rows(len(page))
         )
-        return [page.with_payload(payload)]
+        return page.with_payload(payload)
+
+    def drain_notes(self) -> pa.Table | None:
+        return None if self._refused is None else self._refused.drain()
+
+    def states(self) -> dict[str, RowState]:
+        return {} if self._refused is None else {"refused": self._refused.rows}
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         return definite(self._node.carry(port, pattern))

@@ -17,7 +17,9 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
+from caesura.events.rows import RowState
 from caesura.expr import Expr, attributes, compile_predicate, has_call, reads_time, type_of
+from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule
 from caesura.punctuation import Pattern
@@ -30,6 +32,8 @@ class Where(Node):
     predicate: Expr
     keep: tuple[str, ...] = ()
     """The columns that go on; all where none is named."""
+    on_error: OnError = "stop"
+    """Where a row goes for which the predicate has no value."""
 
     kind = "where"
     row_wise = True
@@ -64,7 +68,8 @@ class Where(Node):
         return wanted | attributes(self.predicate)
 
     def pushed(self) -> Node:
-        return (None if self.keep else self.inputs[0].behind(self)) or self
+        stays = self.keep or self.on_error == "late"
+        return (None if stays else self.inputs[0].behind(self)) or self
 
     def operator(self) -> Operator:
         return Filter(self)
@@ -79,16 +84,27 @@ class Filter(Operator):
     def __init__(self, node: Where) -> None:
         super().__init__()
         self._node = node
-        self._test = compile_predicate(node.predicate, node.inputs[0].schema, time=node.time)
+        schema = node.inputs[0].schema
+        self._test = compile_predicate(node.predicate, schema, time=node.time)
+        self._refused = Refused(schema, node.time) if node.on_error == "late" else None
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        mask = self._test(page.payload, page.le, page.re)
+        if self._refused is None:
+            mask = self._test(page.payload, page.le, page.re)
+        else:
+            page, mask = self._refused.attempt(page, lambda p: self._test(p.payload, p.le, p.re))
         if self._node.keep:
             page = page.with_payload(page.payload.select(self._node.keep))
         return [page.filter(mask)]
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         return definite(self._node.carry(port, pattern))
+
+    def drain_notes(self) -> pa.Table | None:
+        return None if self._refused is None else self._refused.drain()
+
+    def states(self) -> dict[str, RowState]:
+        return {} if self._refused is None else {"refused": self._refused.rows}
 
 
 def below(where: Where, node: Node, predicate: Expr) -> Node:

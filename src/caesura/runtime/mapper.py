@@ -7,6 +7,7 @@ the gates.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,10 +71,10 @@ class Mapper:
             made = rebuilt(node, tuple(self._graft(child, stages) for child in node.inputs))
             if isinstance(node, Select):
                 more = tuple((name, col(name)) for name in (SYNC, PRIOR))
-                made = Select(inputs=made.inputs, columns=(*node.columns, *more), place=node.place)
+                made = replace(node, inputs=made.inputs, columns=(*node.columns, *more))
             if isinstance(node, Where) and node.keep:
                 keep = (*node.keep, SYNC, PRIOR)
-                made = Where(inputs=made.inputs, predicate=node.predicate, keep=keep, place=node.place)
+                made = replace(node, inputs=made.inputs, keep=keep)
         self._grafted[node.fingerprint] = made
         return made
 
@@ -95,6 +96,9 @@ class Mapper:
         flawed = self._flawed.drain()
         if flawed is not None:
             yield late_packet(flawed, self.source, self.source, f"{raw.lane}:{order}")
+        for step, refused in self._query.notes().items():
+            shown = [n for n in refused.schema.names if n not in (SYNC, PRIOR)]
+            yield note_packet(refused.select(shown), step, f"{raw.lane}:{order}")
 
     def _chunk(
         self,

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.expr.arrays import exact_array
 from caesura.kernels.hashing import I64
 from caesura.udm.adapters import Adapter, Members
 from caesura.udm.module import Use
@@ -65,11 +66,11 @@ class Caller:
         """Results as a column of the type that the module gives."""
         t = self.module.gives.field(0).type
         try:
-            return pa.array(results, t)
+            return exact_array(results, t)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
             for place, value in enumerate(results):
                 try:
-                    pa.scalar(value, t)
+                    exact_array([value], t)
                 except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
                     self.refuse(members, place, f"returned {value!r}, which is no {t}", error)
             raise
@@ -91,7 +92,7 @@ class Caller:
                 for cell, value in zip(cells, self._cells(members, place, payload), strict=True):
                     cell.append(value)
         try:
-            columns = [pa.array(c, f.type) for c, f in zip(cells, self.module.gives, strict=True)]
+            columns = [exact_array(c, f.type) for c, f in zip(cells, self.module.gives, strict=True)]
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
             self.refuse(members, unit[0], f"returned a row that does not fit its columns: {error}", error)
         stamps = np.array(spans, np.int64).reshape(-1, 2)

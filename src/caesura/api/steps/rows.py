@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from caesura.api.planned import Planned
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.expr import Expr, as_column, as_expr, col, name_of
+from caesura.ops.refused import OnError
 from caesura.ops.select import Select
 from caesura.ops.where import Where
 from caesura.plan import here
@@ -39,6 +41,20 @@ class RowSteps(Planned):
         pairs: dict[str, Expr] = {name: col(name) for name in self.columns}
         pairs.update({name: as_expr(expr) for name, expr in computed.items()})
         return self._then(Select(inputs=(self.node,), columns=tuple(pairs.items())))
+
+    def on_error(self, where: OnError) -> Stream:
+        """Where rows go for which the step before this one has no value: ``stop``, the default, or ``late``.
+
+        A sum that its type cannot hold, a text that is no number, a function that fails: with ``stop`` the
+        query stops and names the step and the row, with ``late`` the row waits in the late table.
+        """
+        if where not in ("stop", "late") or not isinstance(self.node, Select | Where):
+            error = PlanError(
+                f"on_error({where!r}) says nothing about '{self.node.step}'.",
+                remedy="Write .on_error('late') or .on_error('stop') behind where, select or with_columns.",
+            )
+            raise error.at("on_error", here())
+        return self._then(replace(self.node, on_error=where))
 
     def drop(self, *names: str) -> Stream:
         """All columns but these."""

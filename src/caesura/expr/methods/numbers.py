@@ -13,6 +13,26 @@ if TYPE_CHECKING:
 class NumberMethods:
     """What is asked of numbers, and of the bits of whole ones."""
 
+    def try_add(self, other: object) -> Expr:
+        """The sum; null where the type cannot hold it."""
+        return nodes.apply("try_add", self, other)
+
+    def try_subtract(self, other: object) -> Expr:
+        """The difference; null where the type cannot hold it."""
+        return nodes.apply("try_subtract", self, other)
+
+    def try_multiply(self, other: object) -> Expr:
+        """The product; null where the type cannot hold it."""
+        return nodes.apply("try_multiply", self, other)
+
+    def try_divide(self, other: object) -> Expr:
+        """The quotient; null where the other is zero or the type cannot hold it."""
+        return nodes.apply("try_divide", self, other)
+
+    def try_mod(self, other: object) -> Expr:
+        """The remainder; null where the other is zero."""
+        return nodes.apply("try_remainder", self, other)
+
     def abs(self) -> Expr:
         """The value without its sign."""
         return nodes.apply("abs", self)
@@ -70,5 +90,5 @@ class NumberMethods:
         return nodes.apply("bit_xor", self, other)
 
     def shift_left(self, by: object) -> Expr:
-        """The bits moved up so many places, in 64 bits: nodes.lit(1).shift_left(n) is the n-th bit."""
+        """The bits moved up so many places: lit(1).shift_left(n) is the n-th bit, n from 0 to 62."""
         return nodes.apply("shift_left", self, by)

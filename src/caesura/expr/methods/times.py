@@ -56,7 +56,7 @@ class TimeMethods:
         return nodes.apply("timestamp_micros", self)
 
     def to_timestamp(self) -> Expr:
-        """The value as a timestamp; null where it is none."""
+        """The value as a timestamp; a row whose value is none is refused."""
         return nodes.Cast(nodes.as_expr(self), as_type("timestamp"))
 
     def plus_time(self, duration: Duration) -> Expr:

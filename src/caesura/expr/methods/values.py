@@ -23,8 +23,12 @@ class ValueMethods:
         return nodes.Alias(nodes.as_expr(self), name)
 
     def cast(self, type: pa.DataType | str) -> Expr:
-        """The value as another type; what cannot be converted becomes null."""
+        """The value as another type; a row with a value that cannot be converted is refused."""
         return nodes.Cast(nodes.as_expr(self), as_type(type))
+
+    def try_cast(self, type: pa.DataType | str) -> Expr:
+        """The value as another type; null where it cannot be converted."""
+        return nodes.Cast(nodes.as_expr(self), as_type(type), attempts=True)
 
     def field(self, name: str) -> Expr:
         """One field of a struct."""

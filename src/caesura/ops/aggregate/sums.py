@@ -153,8 +153,9 @@ def wide_values(low: U64, high: I64, result: pa.DataType) -> pa.Array:
 def _too_long(low: U64, high: I64) -> Mask:
     """Where 128 bits hold a number of 39 digits."""
     top, rest = np.int64(10**38 >> 64), np.uint64(10**38 & (2**64 - 1))
-    above = (high > top) | ((high == top) & (low >= rest))
-    return above | (high < -top - 1) | ((high == -top - 1) & (low <= ~rest + np.uint64(1)))
+    above: Mask = (high > top) | ((high == top) & (low >= rest))
+    below: Mask = (high < -top - 1) | ((high == -top - 1) & (low <= ~rest + np.uint64(1)))
+    return np.logical_or(above, below)
 
 
 def wide_as_float(low: U64, high: I64, result: pa.DataType) -> F64:
