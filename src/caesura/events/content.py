@@ -21,8 +21,10 @@ from caesura.events.columns import raw_parts
 def column_key(column: pa.ChunkedArray) -> str:
     """Equal for columns of one type with the same values in the same order."""
     parts: dict[str, Any] = {}
+    rows = 0
     for chunk in column.chunks:
-        _feed(parts, "", chunk)
+        _feed(parts, "", chunk, rows)
+        rows += len(chunk)
     whole = _digest()
     whole.update(f"{column.type}:{len(column)}".encode())
     for name, part in sorted(parts.items()):
@@ -34,22 +36,24 @@ def _digest() -> Any:
     return hashlib.blake2b(digest_size=16)
 
 
-def _feed(parts: dict[str, Any], path: str, array: pa.Array) -> None:
-    """Adds an array to the digests of its parts: what is null, how long values are, what they are.
+def _feed(parts: dict[str, Any], path: str, array: pa.Array, rows: int) -> None:
+    """Adds an array to the digests of its parts: which rows are null, how long values are, what they are.
 
-    What lies under a null is nobody's business. Each part has a digest of its own, so that where one array
-    ends and the next begins does not show.
+    What lies under a null is nobody's business. Each part has a digest of its own, and nulls are counted from
+    the first row on, so that where one array ends and the next begins does not show.
     """
     if pa.types.is_null(array.type):
         return
-    valid = array.is_valid().cast(pa.uint8())
-    _add(parts, f"{path}/valid", valid.to_numpy())
+    if array.null_count:
+        nulls = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
+        _add(parts, f"{path}/null", nulls.astype(np.int64) + rows)
+    if pa.types.is_struct(array.type):
+        for field, child in zip(array.type, array.flatten(), strict=True):
+            _feed(parts, f"{path}/{field.name}", child, rows)
+        return
     array = array.drop_null() if array.null_count else array
     if pa.types.is_dictionary(array.type):
-        _feed(parts, path, array.dictionary_decode())
-    elif pa.types.is_struct(array.type):
-        for field, child in zip(array.type, array.flatten(), strict=True):
-            _feed(parts, f"{path}/{field.name}", child)
+        _feed(parts, path, array.dictionary_decode(), rows)
     elif pa.types.is_boolean(array.type):
         _add(parts, f"{path}/data", array.cast(pa.uint8()).to_numpy())
     elif any(is_(array.type) for is_ in _TEXTS):

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BATCH = 65_536
+THREADS = 4
 
 
 def in_lane(batches: Iterable[pa.RecordBatch], skip: int, size: int = BATCH) -> Iterator[Raw]:
@@ -58,9 +60,10 @@ class TableReader:
     @cached_property
     def key(self) -> str:
         """Equal for tables of the same rows, in any process."""
-        for name in self.table.schema.names:
-            if name not in self._columns:
-                self._columns[name] = column_key(self.table.column(name))
+        names = [name for name in self.table.schema.names if name not in self._columns]
+        with ThreadPoolExecutor(max_workers=THREADS) as threads:
+            keys = threads.map(lambda name: column_key(self.table.column(name)), names)
+            self._columns.update(zip(names, keys, strict=True))
         named = [f"{name}:{self._columns[name]}" for name in self.table.schema.names]
         return f"table:{self.table.num_rows}:{','.join(named)}"
 
