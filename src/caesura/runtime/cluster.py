@@ -6,6 +6,7 @@ It runs a plan as the Spark host does, epoch by epoch, so that all but Spark its
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -19,6 +20,7 @@ from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune
 from caesura.punctuation import Punctuation
 from caesura.runtime.aligner import Aligner
+from caesura.runtime.beats import beats, listening, period
 from caesura.runtime.fragment import SAY, Fragment
 from caesura.runtime.mapper import Mapper
 from caesura.runtime.packet import Packet, rows_bytes, rows_packets
@@ -48,12 +50,20 @@ class Cluster:
         self._aligner = Aligner(buckets)
         self._chunks = 0
         self._epochs = 0
+        self._next_beat = 0
         self.returning: list[Packet] = []
         """What went backwards in the last epoch, for the next one."""
 
-    def epoch(self, raws: Iterable[tuple[Source, Raw]], *, closes: bool = False) -> None:
-        """Takes raw rows as one micro-batch; ``closes`` says that no row follows in any source."""
+    def epoch(
+        self, raws: Iterable[tuple[Source, Raw]], *, closes: bool = False, clock: int | None = None
+    ) -> None:
+        """Takes raw rows as one micro-batch; ``closes`` says that no row follows in any source.
+
+        ``clock`` is what the clock reads, in microseconds, for those sources whose policies ask for it.
+        """
         packets = [packet.arrived() for packet in self.returning]
+        if clock is not None:
+            packets += beats(listening(self.stages), self.buckets, clock)
         for source, raw in raws:
             self._chunks += 1
             made = self.mappers[source.fingerprint].map(raw, (self._chunks,))
@@ -137,8 +147,16 @@ class Cluster:
                         readers.remove((source, raws))
                         break
                     batch.append((source, raw))
-            self.epoch(batch, closes=not readers)
+            self.epoch(batch, closes=not readers, clock=self._reading())
         self.drain()
+
+    def _reading(self) -> int | None:
+        """The clock, where a policy asks for it and it is due."""
+        every, now = period(self.stages), time.time_ns() // 1000
+        if every is None or now < self._next_beat:
+            return None
+        self._next_beat = now + every
+        return now
 
 
 def _source(node: Node) -> Source:

@@ -23,6 +23,7 @@ from caesura.plan.cut import EVERYWHERE, LOOP, Exchange, Stages
 from caesura.plan.feedback import could_go
 from caesura.plan.node import rebuilt
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Punctuation
+from caesura.runtime.beats import reading
 from caesura.runtime.edge import merged
 from caesura.runtime.feedback import suppressed_at
 from caesura.runtime.gate import Chunk, Gate
@@ -159,9 +160,12 @@ class Fragment:
             self._hear(departure, [p for p in packets if p.label == UP + departure.label])
         for name in self.stage.outputs:
             self._say(name, [p for p in packets if p.label == SAY + name])
+        clock = reading(packets)
         for label, gate in self.gates.items():
             mine = [p for p in packets if p.label == label]
-            yield from self._through_gate(label, gate, mine, closes)
+            own = clock if self._sources[label].heartbeat is not None else None
+            if mine or closes or own is not None:
+                yield from self._through_gate(label, gate.enter(mine, clock=own, closes=closes))
         for label, alignment in self.alignments.items():
             mine = [p for p in packets if p.label == label]
             if label.startswith(LOOP):
@@ -275,26 +279,13 @@ class Fragment:
                 where = (~arrival.source_stage, UP + arrival.label, bucket, str(self.bucket))
                 yield Packet(*where, 0, {READERS: self.stages.readers}, messages)
 
-    def _through_gate(self, label: str, gate: Gate, packets: list[Packet], closes: bool) -> Iterator[Packet]:
-        """Chunks in the order of their lane, then how far the source has come."""
-        if not packets and not closes:
-            return
-        chunks: dict[tuple[Any, ...], tuple[Chunk, list[Page]]] = {}
-        for packet in packets:
-            chunk = Chunk.from_json(packet.header)
-            _, pages = chunks.setdefault((chunk.lane, *chunk.order), (chunk, []))
-            pages.extend(item for item in packet.items if isinstance(item, Page))
-        items: list[Item] = []
-        for place in sorted(chunks):
-            chunk, pages = chunks[place]
-            items += gate.take(chunk, pages)
-            closes = closes or chunk.closes
-        items += gate.settle(closes=closes)
+    def _through_gate(self, label: str, items: list[Item]) -> Iterator[Packet]:
+        """Takes what enters by a gate, and tells of what may not."""
         for item in merged(items):
             fed = self._carried(label, item)
             if fed is not None:
                 self.query.feed(label, fed)
-        late = gate.drain_late()
+        late = self.gates[label].drain_late()
         copied = any(a.label == label and a.keys == EVERYWHERE for a in self.stage.arrivals)
         if late is not None and label in self._tellers and (self.bucket == 0 or not copied):
             source, producer = self._sources[label], self._producers[label]

@@ -23,6 +23,7 @@ from caesura.io.source import Source
 from caesura.kernels.hashing import I64
 from caesura.plan import Node
 from caesura.punctuation import MIN_TIME, Pattern
+from caesura.runtime.packet import Packet
 
 SYNC, PRIOR, PLACE = "_sync", "_prior", "_place"
 
@@ -87,6 +88,26 @@ class Gate(SourceIngress):
         super().__init__(rules)
         self._tops: dict[int, int] = {}
         """How far chunks reach that came together, until all of them are in."""
+
+    def enter(self, packets: Iterable[Packet], *, clock: int | None, closes: bool) -> list[Item]:
+        """What enters in an epoch: chunks in the order of their lane, then how far the source has come.
+
+        The rows of an epoch were there when its clock was read, so they keep their lanes awake.
+        """
+        if clock is not None:
+            self.clock = max(self.clock, clock)
+        chunks: dict[tuple[Any, ...], tuple[Chunk, list[Page]]] = {}
+        for packet in packets:
+            chunk = Chunk.from_json(packet.header)
+            _, pages = chunks.setdefault((chunk.lane, *chunk.order), (chunk, []))
+            pages.extend(item for item in packet.items if isinstance(item, Page))
+        items: list[Item] = []
+        for place in sorted(chunks):
+            chunk, pages = chunks[place]
+            items += self.take(chunk, pages)
+            closes = closes or chunk.closes
+        items += self.settle(closes=closes)
+        return items if clock is None else [*items, *self.beat(clock)]
 
     def take(self, chunk: Chunk, pages: Iterable[Page]) -> list[Item]:
         """What enters because a chunk came, with those of its rows that belong to this bucket."""

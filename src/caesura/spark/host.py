@@ -17,6 +17,7 @@ from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
+from caesura.runtime.beats import listening, period
 from caesura.runtime.packet import decode
 from caesura.spark import worker
 from caesura.spark.admission import HELD, Most, admitted, epoch_here, held, limit
@@ -82,6 +83,8 @@ def packets(spark: SparkSession, job: Job, *, streaming: bool, most: Most) -> Da
     frame = frames[0]
     if job.loop:
         frames.append(_returning(spark, job, most))
+    if streaming and (every := period(job.stages)) is not None:
+        frames.append(_clock(spark, job, every))
     for more in frames[1:]:
         frame = frame.unionAll(more)
     for stage in job.stages.stages[1:]:
@@ -117,6 +120,15 @@ def _returning(spark: SparkSession, job: Job, most: Most) -> DataFrame:
                 yield from _read_in_line(job, source, in_line, most)
 
     return frame.mapInArrow(resume, PACKETS)
+
+
+def _clock(spark: SparkSession, job: Job, every: int) -> DataFrame:
+    """Readings of the clock, for the sources whose policies ask for them."""
+    from caesura.spark.clocksource import ClockSource, about
+
+    spark.dataSource.register(ClockSource)
+    told = about(every, listening(job.stages), job.buckets)
+    return spark.readStream.format(ClockSource.name()).option("about", told).load()
 
 
 def _checked(node: Node) -> Source:
