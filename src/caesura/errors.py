@@ -21,7 +21,9 @@ from types import FrameType
 
 _OURS = str(Path(__file__).resolve().parent)
 _COMMANDS = str(Path(_OURS) / "cli")
-_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_LIBRARIES = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")}
+)
 
 
 def here() -> str:
@@ -31,7 +33,7 @@ def here() -> str:
         file = frame.f_code.co_filename
         if file.startswith(_COMMANDS):
             return ""
-        if file.endswith(".py") and not file.startswith((_OURS, *_LIBRARIES)):
+        if not file.startswith(("<", _OURS, *_LIBRARIES)):
             return f"{Path(file).name}:{frame.f_lineno}"
         if file.startswith("<") and not file.startswith(("<string>", "<frozen")):
             return f"{file}:{frame.f_lineno}"

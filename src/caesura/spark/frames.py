@@ -97,11 +97,18 @@ class FrameReader:
             context = TaskContext.get()
             part = context.partitionId() if context is not None else 0
             with worker.reading(job.source(fingerprint)):
-                for number, batch in enumerate(gathered(batches, CHUNK_ROWS)):
+                for number, plain in enumerate(gathered(batches, CHUNK_ROWS)):
+                    batch = plain.rename_columns(wanted)
                     for raw, order in _chunks(batch, schema, lane, offset, (part, number)):
                         yield worker.packets_of(job, fingerprint, raw, order)
 
-        return self.frame.select(*wanted).mapInArrow(read, PACKETS)
+        plain = self.frame.select(*map(_quoted, wanted)).toDF(*(f"c{n}" for n in range(len(wanted))))
+        return plain.mapInArrow(read, PACKETS)
+
+
+def _quoted(name: str) -> str:
+    """A column's name as Spark reads it whole; on the way to a worker columns have no names with dots."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 @contextmanager
