@@ -170,3 +170,36 @@ def test_fingerprints_of_files_depend_on_path_and_parameters_only(tmp_path):
     one, same = (read_parquet(tmp_path / "a.parquet", time="t") for _ in range(2))
     pruned = read_parquet(tmp_path / "a.parquet", time="t", columns=[])
     assert one.fingerprint == same.fingerprint != pruned.fingerprint
+
+
+def _bytes_of(kind, rows, folder):
+    table = pa.Table.from_pylist(rows)
+    if kind == "parquet":
+        pq.write_table(table, folder / "whole")
+        return (folder / "whole").read_bytes()
+    if kind == "json":
+        return "".join(f'{{"t": {r["t"]}, "id": {r["id"]}}}\n' for r in rows).encode()
+    text = "t,id\n" + "".join(f"{r['t']},{r['id']}\n" for r in rows)
+    return gzip.compress(text.encode()) if kind == "csv.gz" else text.encode()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json", "csv", "csv.gz"])
+def test_a_file_cut_off_anywhere_is_told_unless_its_text_could_be_whole(tmp_path, kind):
+    rows = [{"t": t, "id": 10 * t + 7} for t in (11, 12, 13)]
+    whole = _bytes_of(kind, rows, tmp_path)
+    read = {"parquet": read_parquet, "json": read_json}.get(kind, read_csv)
+    schema = pa.schema([("t", pa.int64()), ("id", pa.int64())])
+    file = tmp_path / f"cut.{kind}"
+    for size in range(1, len(whole)):
+        file.write_bytes(whole[:size])
+        try:
+            got = [r for raw in read(file, schema=schema, time="t").read({}) for r in raw.batch.to_pylist()]
+        except DataError as error:
+            assert file.name in str(error)
+            continue
+        lines = (
+            whole[:size].decode().splitlines() if kind in ("csv", "json") else pytest.fail(f"{size} bytes")
+        )
+        last = lines[-1].partition(",")[2] if kind == "csv" else str(rows[len(lines) - 1]["id"])
+        kept = rows[: len(lines) - (kind == "csv")]
+        assert got == [*kept[:-1], *([{**kept[-1], "id": int(last) if last else None}] if kept else [])]

@@ -16,7 +16,7 @@ from caesura.errors import CaesuraError, StreamError
 from caesura.events import History
 from caesura.runtime.aligner import Epoch
 from caesura.runtime.running import run
-from caesura.spark import CallbackSink, MemorySink, SparkQuery, start
+from caesura.spark import CallbackSink, MemorySink, ParquetSink, SparkQuery, start
 from caesura.spark.looplog import LoopLog
 
 
@@ -45,7 +45,7 @@ class Run:
             .agg(n=cz.count())
         )
 
-    def go(self, sink: MemorySink | CallbackSink) -> SparkQuery:
+    def go(self, sink: MemorySink | CallbackSink | ParquetSink) -> SparkQuery:
         outputs = {"out": self.stream().node}
         place = self.folder / "checkpoint"
         return start(outputs, self.spark, sink=sink, checkpoint=place, trigger="available", files_per_epoch=1)
@@ -87,6 +87,9 @@ def test_a_broken_file_and_a_failing_sink_stop_the_run_and_a_restart_goes_on(
     with pytest.raises(StreamError, match="the database is away"):
         run_.go(CallbackSink(half_way)).wait()
     run_.items += [item for epoch in seen[:1] for item in epoch.items.get("out", [])]
+    named = (tmp_path / "in" / "2.parquet").rename(tmp_path / "away")  # the epoch that failed names it
+    run_.fails(r"2\.parquet', which belongs to epoch 2, is gone")
+    named.rename(tmp_path / "in" / "2.parquet")
     run_.ends()
     stream = run_.stream()
     wanted = run(stream.node).history
@@ -94,6 +97,21 @@ def test_a_broken_file_and_a_failing_sink_stop_the_run_and_a_restart_goes_on(
     bound = max(i.pattern.time_bound or 0 for i in run_.items if not hasattr(i, "le"))
     assert bound == 70
     assert got.before(bound) == wanted.before(bound)
+
+
+def test_a_full_disk_stops_the_run_with_the_cause_and_a_restart_goes_on(spark: Any, tmp_path: Path) -> None:
+    run_ = Run(spark, tmp_path)
+    run_.put(0, rows(0))
+    (tmp_path / "out" / "out").mkdir(parents=True)
+    full = [tmp_path / "out" / "out" / f".epoch-000000-{part}.parquet" for part in (0, 1)]
+    for file in full:
+        file.symlink_to("/dev/full")
+    with pytest.raises(StreamError, match=r"a disk is full: OSError.*No space left(.|\n)*Make room"):
+        run_.go(ParquetSink(str(tmp_path / "out"))).wait()
+    for file in full:
+        file.unlink(missing_ok=True)
+    run_.go(ParquetSink(str(tmp_path / "out"))).wait()
+    assert pq.read_table(tmp_path / "out" / "out").num_rows > 0
 
 
 def test_a_loop_log_that_cannot_be_written_says_so(tmp_path: Path) -> None:

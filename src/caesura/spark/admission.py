@@ -39,13 +39,15 @@ class Most:
             if value is not None and value < 1:
                 raise PlanError(f"{name} is {value}.", remedy="Give 1 or more, or leave it out.")
 
-    def options(self) -> dict[str, int]:
+    def options(self) -> dict[str, int | str]:
         """The same for Spark's file source."""
-        given = {"maxFilesPerTrigger": self.files, "maxBytesPerTrigger": self.bytes}
+        given = {"maxFilesPerTrigger": self.files, "maxBytesPerTrigger": self.bytes, "maxFileAge": ANY_AGE}
         return {name: value for name, value in given.items() if value is not None}
 
 
 EVERYTHING = Most()
+ANY_AGE = "36500d"
+"""Spark passes over files that are a week older than the newest, without a word."""
 HELD = "held"
 """The label of packets that name a file which was not read yet."""
 KEPT_NOTES = 4

@@ -19,6 +19,7 @@ from caesura.plan import Node
 from caesura.plan.cut import Exchange, Stages
 from caesura.runtime.fragment import Fragment
 from caesura.runtime.mapper import root_of
+from caesura.spark.kept import read_json
 
 NAME = "caesura.json"
 Kept = dict[str, Any]
@@ -37,7 +38,7 @@ def kept_plan(checkpoint: Path) -> Kept | None:
     file = checkpoint / NAME
     if not file.is_file():
         return None
-    kept: Kept = json.loads(file.read_text())
+    kept: Kept = read_json(file, wants=("buckets",))
     return kept
 
 
@@ -64,6 +65,18 @@ def keep_plan(checkpoint: Path, stages: Stages, buckets: int, partitions: int | 
     return dataclasses.replace(
         stages, sources=tuple(sorted(stages.sources, key=lambda s: order[s.fingerprint]))
     )
+
+
+def query_id(checkpoint: Path) -> str:
+    """The id that Spark gave the query of a checkpoint; none before its first start."""
+    file = checkpoint / "metadata"
+    return str(read_json(file, SPARKS, wants=("id",))["id"]) if file.is_file() else ""
+
+
+SPARKS = (
+    "Put back the file as it was. Spark wrote it when the checkpoint was new; its 'id' is also in "
+    "'_commits/query' of the output, and in 'loop/owner'. Or start with a new checkpoint."
+)
 
 
 def write_plan(checkpoint: Path, content: Kept) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.consistency import Claim, Level, Prefix
 from caesura.consistency.claimable import refuse_arrival, refuse_budgets
 from caesura.consistency.store import Manifest, Store, Written
-from caesura.errors import DataError, PlanError
+from caesura.errors import PlanError
 from caesura.fixpoint.node import Fixpoint
 from caesura.io.files import FileReader
 from caesura.io.sink import row_schema
@@ -28,6 +28,7 @@ from caesura.runtime.pipelines import source_labels
 from caesura.runtime.stored import pickled
 from caesura.spark.running import SparkQuery, Trigger, start
 from caesura.spark.sinks import ParquetSink, make_again, query_of
+from caesura.spark.sourcelog import files_of, offsets_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,7 +78,7 @@ class ClaimedSink(ParquetSink):
         self, epoch: int, last: Manifest | None
     ) -> tuple[dict[str, Prefix], dict[str, tuple[str, ...]]]:
         """The offset log's entry of an epoch, and the files that it read."""
-        entries = (Path(self.checkpoint) / "offsets" / str(epoch)).read_text().splitlines()[2:]
+        entries = offsets_of(Path(self.checkpoint), epoch)
         prefix: dict[str, Prefix] = {}
         read: dict[str, tuple[str, ...]] = {}
         for place, label in enumerate(self.labels):
@@ -86,20 +87,9 @@ class ClaimedSink(ParquetSink):
             prefix[label] = Prefix(offsets=_offsets(said) or before, log=said)
             if isinstance(getattr(self.labels[label], "reader", None), FileReader):
                 span = range(before.get(0, 0), prefix[label].offsets.get(0, 0))
-                read[label] = tuple(sorted(f for n in span for f in self._files(place, n)))
+                files = (files_of(Path(self.checkpoint), place, n) for n in span)
+                read[label] = tuple(sorted(file for some in files for file in some))
         return prefix, read
-
-    def _files(self, source: int, batch: int) -> list[str]:
-        """The files that Spark's own log names for a batch of a source."""
-        folder = Path(self.checkpoint) / "sources" / str(source)
-        file = next((f for f in (folder / str(batch), folder / f"{batch}.compact") if f.exists()), None)
-        if file is None:
-            raise DataError(
-                f"Spark's log of source {source} has lost batch {batch}.",
-                remedy="Start with a new checkpoint and a new folder.",
-            )
-        entries = [json.loads(line) for line in file.read_text().splitlines()[1:] if line]
-        return [e["path"] for e in entries if e["batchId"] == batch]
 
 
 def _offsets(said: str) -> dict[int, int]:

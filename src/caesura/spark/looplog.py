@@ -14,6 +14,7 @@ executors both reach it, as the checkpoint must.
 from __future__ import annotations
 
 import fcntl
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,9 @@ SUFFIX = ".arrow"
 ASKED = ".asked"
 OWNER = "owner"
 LOCK = "lock"
+SENT = "sent.json"
+"""The files that there were when the last epoch was through."""
+NO_END = 10**12
 
 
 class LoopLog:
@@ -129,21 +133,57 @@ class LoopLog:
     def latest(self) -> int:
         """The last epoch that sent anything back; -1 when none has."""
         names = self.names()
-        return int(names[-1].split("-")[0]) if names else -1
+        return _epoch(names[-1]) if names else -1
 
     def between(self, start: int, end: int) -> list[str]:
         """The files of the epochs behind start, up to end."""
-        return [name for name in self.names() if start < int(name.split("-")[0]) <= end]
+        return [name for name in self.names() if start < _epoch(name) <= end]
+
+    def note_sent(self) -> None:
+        """Writes down, on the driver, which files there are once an epoch is through."""
+        text = json.dumps(self.names())
+        if self.noted(SENT) != text:
+            self.note(SENT, text)
+
+    def sent(self, start: int) -> list[str]:
+        """The files of the epochs behind start; one that was written and is gone is an error."""
+        there = self.between(start, NO_END)
+        for name in json.loads(self.noted(SENT) or "[]"):
+            if _epoch(name) > start and name not in there:
+                raise self._gone(name)
+        return there
+
+    def said_all(self, start: int, end: int) -> list[str]:
+        """The files of what consumers said behind start, up to end; they are numbered without gaps."""
+        return [f"{number:012d}{ASKED}" for number in range(start + 1, end + 1)]
 
     def read(self, name: str) -> pa.Table:
         """The rows of a file."""
-        with self._files.open_input_stream(f"{self._path}/{name}") as file:
-            return pa.ipc.open_stream(file.read()).read_all()
+        try:
+            with self._files.open_input_stream(f"{self._path}/{name}") as file:
+                return pa.ipc.open_stream(file.read()).read_all()
+        except FileNotFoundError:
+            raise self._gone(name) from None
+        except (pa.ArrowException, OSError) as error:
+            raise StreamError(
+                f"the file '{self.place}/{name}' of the loop log cannot be read: {error}.",
+                remedy="Put back the file as it was, or start with a new checkpoint.",
+            ) from None
+
+    def _gone(self, name: str) -> StreamError:
+        return StreamError(
+            f"the file '{self.place}/{name}' of the loop log is gone, and rows with it.",
+            remedy="Put it back and start again, or start with a new checkpoint.",
+        )
 
     def forget(self, epoch: int, asked: int) -> None:
         """Removes the files of epochs, and of what was said, up to these; the last said keeps its number."""
         for name in (*self.between(-1, epoch), *self.said(-1, min(asked, self.asked() - 1))):
             self._files.delete_file(f"{self._path}/{name}")
+
+
+def _epoch(name: str) -> int:
+    return int(name.split("-")[0])
 
 
 def located(place: str) -> tuple[pafs.FileSystem, str]:

@@ -1,7 +1,8 @@
 """The loop log as a source of the query that writes it.
 
-Its offset is the last epoch that sent anything back, and the number of the last thing that a consumer
-said, so an idle loop makes no epochs; with `availableNow` it goes on as long as something circulates.
+Its offset is the last epoch that sent anything back with the files that it sent, and the number of the last
+thing that a consumer said, so an idle loop makes no epochs; with `availableNow` it goes on as long as
+something circulates. A file that an offset names is read, or stops the query.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from caesura.spark.looplog import LoopLog
-from caesura.spark.worker import PACKETS
+from caesura.spark.worker import PACKETS, told
 
 KEPT_EPOCHS = 2
-Offset = dict[str, int]
+FILES = "files"
+Offset = dict[str, Any]
 
 
 class LoopSource(DataSource):
@@ -48,15 +50,22 @@ class LoopReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         log = LoopLog(self.place)
-        return {"epoch": max(start["epoch"], log.latest()), "asked": max(start["asked"], log.asked())}
+        with told():
+            fresh = log.sent(start["epoch"])
+        if not fresh and log.asked() <= start["asked"]:
+            return start
+        last = max([start["epoch"], *(int(name.split("-")[0]) for name in fresh)])
+        return {"epoch": last, "asked": max(start["asked"], log.asked()), FILES: fresh}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         log = LoopLog(self.place)
-        names = log.said(start["asked"], end["asked"]) + log.between(start["epoch"], end["epoch"])
-        return [InputPartition(name) for name in names]
+        files = end.get(FILES, log.between(start["epoch"], end["epoch"]))
+        return [InputPartition(name) for name in [*log.said_all(start["asked"], end["asked"]), *files]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        yield from LoopLog(self.place).read(partition.value).to_batches()
+        with told():
+            rows = LoopLog(self.place).read(partition.value)
+        yield from rows.to_batches()
 
     def commit(self, end: Offset) -> None:
         """An epoch that a kill undoes reads its files again, so the last ones stay."""

@@ -7,14 +7,15 @@ input whose state lies elsewhere. No state is cut or merged, so the query goes o
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caesura.errors import StreamError
-from caesura.spark.checkpoint import write_plan
-from caesura.spark.running import ours, whole
+from caesura.spark.checkpoint import query_id, write_plan
+from caesura.spark.kept import parsed
+from caesura.spark.running import whole
 from caesura.spark.state import plan_of
+from caesura.spark.trouble import ours
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,13 +50,15 @@ def _partitions(place: Path) -> int:
             f"the query of '{place}' has not run an epoch yet.",
             remedy="Nothing has to be moved: remove the folder and start with the new number.",
         )
-    about = json.loads((offsets / str(max(epochs))).read_text().splitlines()[1])
+    last = offsets / str(max(epochs))
+    _, *lines = last.read_text().splitlines() or [""]
+    about = parsed(lines[0] if lines else "", last, wants=("conf",))
     return int(about["conf"]["spark.sql.shuffle.partitions"])
 
 
 def _refuse_running(spark: SparkSession, place: Path) -> None:
     """A query of this session that still runs on the checkpoint would be broken."""
-    own = json.loads((place / "metadata").read_text())["id"] if (place / "metadata").is_file() else ""
+    own = query_id(place)
     if any(query.id == own for query in spark.streams.active):
         raise StreamError(
             f"a query still runs on '{place}'.", remedy="Stop it first; it goes on where it stood."

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import re
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from caesura import errors
-from caesura.errors import CaesuraError, StreamError
 from caesura.plan import Node
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
@@ -20,12 +17,15 @@ from caesura.runtime.feedback import Spoken
 from caesura.runtime.running import Output, Result, delivered
 from caesura.runtime.status import Status
 from caesura.spark.admission import EVERYTHING, Most
-from caesura.spark.checkpoint import buckets_of, keep_plan
+from caesura.spark.checkpoint import buckets_of, keep_plan, query_id
 from caesura.spark.frames import FrameReader, hops
 from caesura.spark.host import make_job, packets
-from caesura.spark.session import check_session, spark_log
+from caesura.spark.looplog import LoopLog
+from caesura.spark.session import check_session
 from caesura.spark.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
+from caesura.spark.sourcelog import check_files
 from caesura.spark.speaking import Said, Speaking
+from caesura.spark.trouble import asking_spark, explained, ours
 from caesura.spark.worker import Job
 
 if TYPE_CHECKING:
@@ -75,12 +75,14 @@ class SparkQuery:
 
     def stop(self) -> None:
         """Stops after the current epoch."""
-        self.query.stop()
+        with asking_spark():
+            self.query.stop()
 
     @property
     def active(self) -> bool:
         """Whether it still runs."""
-        return bool(self.query.isActive)
+        with asking_spark():
+            return bool(self.query.isActive)
 
     def assume(self, what: Said, *, output: str | None = None) -> Spoken:
         """These rows will be ignored: from the next epoch on, steps need not make them."""
@@ -104,7 +106,8 @@ class SparkQuery:
 
     def progress(self) -> dict[str, Any]:
         """What Spark says of the last epoch: durations, offsets, its state store."""
-        last = self.query.lastProgress
+        with asking_spark():
+            last = self.query.lastProgress
         return {} if last is None else dict(last)
 
     def status(self) -> Status:
@@ -159,6 +162,7 @@ def start(
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     place = whole(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
+    query_id(Path(place))  # one that is cut off would be Spark's own error
     buckets = buckets_of(Path(place), partitions, max_buckets)
     most = None if ahead is None else ticks(ahead, next(iter(nodes.values())).time, "bound on reading ahead")
     job = make_job(
@@ -187,9 +191,12 @@ def launch(
 
     def epoch(batch: DataFrame, number: int) -> None:
         try:
+            check_files(Path(place), number)
             target.write(number, batch)
+            if job.loop:
+                LoopLog(job.loop).note_sent()
         except Exception as error:
-            failures.append(_explained(error, number))
+            failures.append(explained(error, number))
             raise
 
     writer = frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place)
@@ -198,7 +205,7 @@ def launch(
     elif trigger != "continuous":
         writer = writer.trigger(processingTime=trigger)
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
-    with hops(spark, job):
+    with hops(spark, job), asking_spark():
         query = writer.start()
     return SparkQuery(query, target, failures, Speaking.of(job, nodes))
 
@@ -282,41 +289,3 @@ def as_sink(sink: Sink | str | Path | None) -> Sink:
     if isinstance(sink, (str, Path)):
         return ParquetSink(whole(sink))
     return sink
-
-
-def _log() -> str:
-    return f", and what Spark said in {spark_log()}" if spark_log() else ""
-
-
-def _explained(error: Exception, epoch: int) -> Exception:
-    """What failed while an epoch was written: a worker, or the sink itself."""
-    from pyspark.errors import PySparkException
-
-    if isinstance(error, (CaesuraError, PySparkException)) or "py4j" in type(error).__module__:
-        return error if isinstance(error, CaesuraError) else ours(error)
-    return StreamError(
-        f"the sink failed in epoch {epoch}: {error}.",
-        remedy="Mend it and start again with the same checkpoint: the epoch runs again, and none is lost.",
-    )
-
-
-def ours(error: Exception) -> Exception:
-    """The diagnostic that a worker raised, out of the JVM's trace; the trace stays as its cause."""
-    if "Python worker failed to connect back" in str(error):
-        return StreamError(
-            "Spark could not start Python in time.",
-            remedy="This happens when the machine is very busy: start again, nothing is lost. If it happens "
-            f"always, see `caesura doctor`{_log()}.",
-        )
-    found = re.search(r"CAESURA<<(\w+)\|(.*?)>>", str(error), re.DOTALL)
-    if found is None:
-        return StreamError(
-            f"the query failed in Spark: {str(error).strip().splitlines()[0].rstrip('.')}.",
-            remedy=f"The whole trace is in this error's cause{_log()}.",
-        )
-    kind = getattr(errors, found.group(1), StreamError)
-    problem, _, remedy = found.group(2).partition("\n")
-    made: CaesuraError = kind(problem, remedy=remedy)
-    made.called = ""  # the worker's text names its place
-    made.__cause__ = error
-    return made

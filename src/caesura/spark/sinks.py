@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +26,7 @@ from caesura.runtime.fragment import OUT
 from caesura.runtime.mapper import LATE
 from caesura.runtime.packet import Packet, decode
 from caesura.runtime.status import COUNTS, UNREAD, Board
+from caesura.spark.kept import read_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -120,6 +122,8 @@ class ParquetSink:
     board: Board = field(default_factory=Board)
     late_epochs: int = 10_000
     """For how many epochs late rows are kept beside the output."""
+    _last: int | None = field(default=None, init=False, repr=False)
+    """The last epoch that was committed; None until the commits were looked at, or if there is none."""
 
     def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
         """Called once, with the views that will come."""
@@ -151,8 +155,18 @@ class ParquetSink:
         for told in (json.loads(r.file) for r in done if r.output == UNREAD):
             self.board.spare(told)
         files = [{"output": r.output, "file": r.file, "rows": r.rows} for r in done if r.output not in TOLD]
-        _commit(Path(self.path) / "_commits" / f"{epoch:06d}.json", {"epoch": epoch, "files": files})
+        commits = Path(self.path) / "_commits"
+        before = self._before(epoch)
+        _commit(commits / f"{epoch:06d}.json", {"epoch": epoch, "before": before, "files": files})
+        _commit(commits / LAST, epoch)
+        self._last = epoch
         self._forget_late(epoch - self.late_epochs)
+
+    def _before(self, epoch: int) -> int | None:
+        """The epoch that was committed before this one; a commit that is gone stops the query."""
+        if self._last is None:
+            self._last = _checked_commits(Path(self.path) / "_commits")
+        return self._last if self._last is None or self._last < epoch else _earlier(self.path, epoch)
 
     def _own(self, query: str) -> None:
         """A folder goes with one checkpoint: another query's epochs would replace those that are there."""
@@ -231,7 +245,41 @@ def _written(file: Path, output: str, table: pa.Table) -> dict[str, Any]:
     return {"output": output, "file": str(file.name), "rows": table.num_rows}
 
 
-def _commit(file: Path, content: dict[str, Any]) -> None:
+def _checked_commits(commits: Path) -> int | None:
+    """The last epoch that was committed; refuses commits of which one has been taken away.
+
+    Each names the one before it, so only those behind a gap have to be opened.
+    """
+    there = sorted(int(file.stem) for file in commits.glob("*.json"))
+    for earlier, later in pairwise([-1, *there]):
+        if later != earlier + 1:
+            before = read_json(commits / f"{later:06d}.json", COMMIT_REMEDY).get("before", earlier)
+            if before is not None and before != earlier:
+                raise _no_commit(commits, before)
+    last = commits / LAST
+    if last.is_file() and (number := int(last.read_text() or -1)) > (there[-1] if there else -1):
+        raise _no_commit(commits, number)
+    return there[-1] if there else None
+
+
+def _earlier(path: str, epoch: int) -> int | None:
+    """What an epoch that is written again says of the one before it."""
+    there = (int(file.stem) for file in (Path(path) / "_commits").glob("*.json"))
+    return max((number for number in there if number < epoch), default=None)
+
+
+def _no_commit(commits: Path, epoch: int) -> StreamError:
+    return StreamError(
+        f"'{commits / f'{epoch:06d}.json'}' is gone, so whoever reads the output has lost that epoch's rows.",
+        remedy="Put it back and start again, or write into a new folder with a new checkpoint.",
+    )
+
+
+LAST = "last"
+COMMIT_REMEDY = "Put back the commit as it was, or write into a new folder with a new checkpoint."
+
+
+def _commit(file: Path, content: Any) -> None:
     partial = file.with_suffix(".tmp")
     partial.write_text(json.dumps(content))
     partial.rename(file)

@@ -11,6 +11,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ from caesura.runtime.feedback import Spoken, fits, gone, still_suppressed
 from caesura.runtime.fragment import READERS, SAY
 from caesura.runtime.packet import Packet
 from caesura.spark.buckets import bucket_keys
+from caesura.spark.kept import parsed
 from caesura.spark.looplog import LoopLog
 from caesura.spark.worker import SUPPRESSED, Job, as_batch
 
@@ -57,6 +59,18 @@ class Listener:
         return Listener(int(str(data[0])), str(data[1]), pa.schema(columns), time.type)
 
 
+HEARD = "Put back the file as it was; or remove it and start the query again, and say anew what shall stand."
+
+
+def _told(log: LoopLog, loop: str, nothing: str, wants: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Who listens, as it was written down when the query was started."""
+    text = log.noted(LISTENERS)
+    told: dict[str, Any] = parsed(
+        nothing if text is None else text, f"{loop}/{LISTENERS}", HEARD, wants=wants
+    )
+    return told
+
+
 class Speaking:
     """What the consumers of a query have said."""
 
@@ -72,7 +86,7 @@ class Speaking:
         speaking = Speaking(job.loop, job.buckets, listeners)
         if job.loop:
             log, readers = LoopLog(job.loop), job.stages.readers
-            before = json.loads(log.noted(LISTENERS) or "{}").get(READERS, readers)
+            before = _told(log, job.loop, "{}").get(READERS, readers)
             told = {name: one.to_json() for name, one in listeners.items()}
             log.note(LISTENERS, json.dumps({"buckets": job.buckets, READERS: readers, "outputs": told}))
             if before != readers:
@@ -93,14 +107,13 @@ class Speaking:
     def at(checkpoint: str | Path) -> Speaking:
         """The way to speak to the query that a checkpoint belongs to, from anywhere."""
         loop = f"{checkpoint}/loop"
-        text = LoopLog(loop).noted(LISTENERS)
-        if text is None:
+        if LoopLog(loop).noted(LISTENERS) is None:
             raise StreamError(
                 f"nobody listens at '{checkpoint}'.",
                 remedy="Give the folder that was checkpoint= of a query started with feedback=True, or with "
                 "`caesura run --checkpoint FOLDER --feedback`.",
             )
-        told = json.loads(text)
+        told = _told(LoopLog(loop), loop, "", wants=("outputs", "buckets"))
         listeners = {name: Listener.from_json(data) for name, data in told["outputs"].items()}
         return Speaking(loop, int(told["buckets"]), listeners)
 
@@ -198,7 +211,9 @@ class Speaking:
 
     def _recall(self) -> None:
         """What stands, by whomever it was said."""
-        kept = json.loads(self._log.noted(SPOKEN) or '{"last": 0, "spoken": []}')
+        text = self._log.noted(SPOKEN)
+        nothing = '{"last": 0, "spoken": []}'
+        kept = parsed(nothing if text is None else text, f"{self._loop}/{SPOKEN}", HEARD)
         self._last, self._spoken = int(kept["last"]), {}
         for number, intent, output, patterns in kept["spoken"]:
             read = tuple(Pattern.from_json(p) for p in patterns)

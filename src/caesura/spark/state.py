@@ -17,7 +17,8 @@ from caesura.errors import StreamError, closest
 from caesura.events.stored import is_run, stored_rows
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.checkpoint import NAME, kept_plan
-from caesura.spark.running import ours, whole
+from caesura.spark.running import whole
+from caesura.spark.trouble import ours
 from caesura.spark.worker import from_text
 
 if TYPE_CHECKING:

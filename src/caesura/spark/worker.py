@@ -356,6 +356,15 @@ def telling(source: Source) -> Iterator[None]:
         raise failed(error.at(source.step, source.place)) from error
 
 
+@contextmanager
+def told() -> Iterator[None]:
+    """Errors that survive the way home."""
+    try:
+        yield
+    except CaesuraError as error:
+        raise failed(error) from error
+
+
 def failed(error: Exception) -> Exception:
     """An error of ours as one line that survives the way through the JVM."""
     if isinstance(error, CaesuraError):

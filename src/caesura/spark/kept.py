@@ -1,0 +1,37 @@
+"""Small JSON files beside a checkpoint or an output; one that is cut off or was changed by hand is named.
+
+>>> parsed('{"buckets": 2}', "caesura.json", "Put it back.")
+{'buckets': 2}
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from caesura.errors import StreamError
+
+FRESH = "Put back the file as it was, or start with a new checkpoint."
+
+
+def parsed(text: str, name: str | Path, remedy: str = FRESH, *, wants: tuple[str, ...] = ()) -> Any:
+    """What a file says, which must be JSON, and have what is wanted of it."""
+    try:
+        said = json.loads(text)
+    except ValueError as error:
+        what = "it is empty" if not text.strip() else f"{error}"
+        raise StreamError(f"'{name}' is not whole: {what}.", remedy=remedy) from None
+    missing = [key for key in wants if not isinstance(said, dict) or key not in said]
+    if missing:
+        raise StreamError(f"'{name}' is not whole: it has no '{missing[0]}'.", remedy=remedy)
+    return said
+
+
+def read_json(file: Path, remedy: str = FRESH, *, wants: tuple[str, ...] = ()) -> Any:
+    """What a file says; one that cannot be read is named."""
+    try:
+        text = file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StreamError(f"'{file}' cannot be read: {error}.", remedy=remedy) from None
+    return parsed(text, file, remedy, wants=wants)

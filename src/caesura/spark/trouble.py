@@ -1,0 +1,145 @@
+"""What went wrong in Spark, as a diagnostic of ours: a worker's own, or the cause under the JVM's trace.
+
+>>> print(cause_of("An exception was thrown from the Python worker:\\nTraceback (most recent call last):\\n"
+...     '  File "x.py", line 3, in save\\nOSError: [Errno 28] No space left on device\\n\\tat org.apache'))
+OSError: [Errno 28] No space left on device
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from caesura import errors
+from caesura.errors import CaesuraError, StreamError
+from caesura.spark.session import spark_log
+
+AGAIN = "start again with the same checkpoint: the epoch runs again, and nothing is lost"
+_RAISED = re.compile(
+    r"^\s*(?:Caused by: )?((?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Failure))(?:: (.*))?$"
+)
+_SPARKS = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\] [^\n]*")
+"""How Spark begins a message of its own."""
+_WRAPPERS = (
+    *("PythonException", "SparkException", "StreamingQueryException", "Py4JJavaError", "Py4JException"),
+    *("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR"),
+)
+"""Exceptions that only say that there is another one."""
+
+
+def _log() -> str:
+    return f", and what Spark said in {spark_log()}" if spark_log() else ""
+
+
+def explained(error: Exception, epoch: int) -> Exception:
+    """What failed while an epoch was written: a worker, Spark, or the sink itself."""
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, CaesuraError):
+        return error
+    if isinstance(error, PySparkException) or _through_py4j(error):
+        return ours(error)
+    if isinstance(error, OSError) and error.errno == 28:
+        return _full(str(error), error)
+    return StreamError(
+        f"the sink failed in epoch {epoch}: {error}.",
+        remedy="Mend it and start again with the same checkpoint: the epoch runs again, and none is lost.",
+    )
+
+
+def ours(error: Exception) -> Exception:
+    """The diagnostic that a worker raised, out of the JVM's trace; the trace stays as its cause."""
+    if isinstance(error, CaesuraError):
+        return error
+    text = str(error)
+    found = re.search(r"CAESURA<<(\w+)\|(.*?)>>", text, re.DOTALL)
+    if found is not None:
+        return _told(found.group(1), found.group(2), error)
+    if _through_py4j(error) and _lost(error):
+        return _gone(error)
+    if "Python worker failed to connect back" in text:
+        return StreamError(
+            "Spark could not start Python in time.",
+            remedy="This happens when the machine is very busy: start again, nothing is lost. If it happens "
+            f"always, see `caesura doctor`{_log()}.",
+        )
+    cause = cause_of(text)
+    if "No space left on device" in text:
+        return _full(cause, error)
+    return StreamError(
+        f"the query failed in Spark: {cause.rstrip('.')}.",
+        remedy=f"The whole trace is in this error's cause{_log()}.",
+    )
+
+
+def cause_of(text: str) -> str:
+    """The innermost exception that a trace names, Python's before the JVM's; else its first line."""
+    lines = [line for line in text.strip().splitlines() if line.strip() and not line.startswith("\t")]
+    raised = [found for line in lines if (found := _RAISED.match(line))]
+    telling = [f for f in raised if f.group(1).split(".")[-1] not in _WRAPPERS]
+    python = [f for f in telling if "." not in f.group(1)]
+    sparks = [f.group(0).strip() for f in _SPARKS.finditer(text) if f.group(1) not in _WRAPPERS]
+    if not python and sparks:
+        return sparks[-1]
+    if not telling:
+        return lines[0].strip() if lines else "nothing was said"
+    kind, said = (python or telling)[-1].groups(default="")
+    return f"{kind.split('.')[-1]}: {said.strip()}" if said else kind.split(".")[-1]
+
+
+def _told(kind: str, said: str, error: Exception) -> CaesuraError:
+    problem, _, remedy = said.partition("\n")
+    made: CaesuraError = getattr(errors, kind, StreamError)(problem, remedy=remedy)
+    made.called = ""  # the worker's text names its place
+    made.__cause__ = error
+    return made
+
+
+def _full(what: str, error: Exception) -> CaesuraError:
+    made = StreamError(
+        f"a disk is full: {what.rstrip('.')}.",
+        remedy="Make room where the checkpoint, the output, the loop log and Spark's own files "
+        f"(spark.local.dir, the temporary folder) lie, and {AGAIN}.",
+    )
+    made.__cause__ = error
+    return made
+
+
+def _gone(error: Exception) -> CaesuraError:
+    made = StreamError(
+        "Spark's JVM is gone: it was killed, often for want of memory, or it crashed.",
+        remedy=f"Start a new process, and {AGAIN}. Give the JVM more memory if it happens again: "
+        f"cz.session(spark_driver_memory='4g'){_log()}.",
+    )
+    made.__cause__ = error
+    return made
+
+
+def _through_py4j(error: BaseException) -> bool:
+    """Whether an error came up in, or came out of, the way to the JVM."""
+    if type(error).__module__.startswith("py4j"):
+        return True
+    at = error.__traceback__
+    while at is not None:
+        if "/py4j/" in at.tb_frame.f_code.co_filename.replace("\\", "/"):
+            return True
+        at = at.tb_next
+    return False
+
+
+def _lost(error: BaseException) -> bool:
+    """Whether nobody answers at the other end."""
+    network = type(error).__name__ == "Py4JNetworkError"
+    return network or isinstance(error, (ConnectionError, EOFError))
+
+
+@contextmanager
+def asking_spark() -> Iterator[None]:
+    """Errors of the JVM, or of the way to it, as ours."""
+    try:
+        yield
+    except CaesuraError:
+        raise
+    except Exception as error:
+        raise ours(error) from error
