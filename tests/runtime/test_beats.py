@@ -64,7 +64,7 @@ class Plainly:
 
     def advance(self) -> None:
         live = [top - LAG for lane, top in self.top.items() if lane not in self.idle]
-        self.bound = max(self.bound, min(live, default=MIN_TIME))
+        self.bound = max(self.bound, min(live) if live else max(self.top.values()) - LAG)
 
 
 def source(policy: Policy) -> Source:
@@ -126,3 +126,5 @@ def test_an_empty_lane_no_longer_holds_back_what_the_others_promise() -> None:
     assert bound_of(cluster) == MIN_TIME
     cluster.epoch(raws(of, {0: [50], 1: [60]}, at), clock=110)
     assert bound_of(cluster) == 46
+    cluster.epoch([], clock=130)
+    assert bound_of(cluster) == 56  # all are idle by one reading: none holds the others back

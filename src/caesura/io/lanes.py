@@ -71,9 +71,15 @@ class Lanes:
 
     @property
     def least(self) -> int:
-        """The least bound of the live lanes."""
+        """The least bound of the live lanes; of lanes that are all idle the greatest.
+
+        Whichever of those tired first no longer held the others back: that two are found idle by one reading
+        of the clock must not be worse.
+        """
         live = [self.bound(lane) for lane in self.lanes.values() if not lane.idle]
-        return min(live, default=MIN_TIME)
+        if live:
+            return min(live)
+        return max(map(self.bound, self.lanes.values()), default=MIN_TIME)
 
     def bounds(self, lane: Lane, times: I64, low: int = MIN_TIME, high: int = INFINITY) -> I64:
         """The lag's bound at each row, from the rows before it, but at least ``low`` and at most ``high``."""
