@@ -16,6 +16,7 @@ from caesura.punctuation import Intent, Punctuation
 from caesura.runtime.edge import Edge
 from caesura.runtime.emitter import Emitter
 from caesura.runtime.graph import Cell, Graph
+from caesura.runtime.reader import next_of
 from caesura.runtime.views import View
 
 
@@ -25,6 +26,8 @@ class Reader(Protocol):
     node: SourceNode
     cell: Cell
     done: bool
+    last: int
+    most: int | None
 
     @property
     def ingress(self) -> Ingress: ...
@@ -32,6 +35,8 @@ class Reader(Protocol):
     def cti(self) -> int: ...
     @property
     def turns(self) -> int: ...
+    @property
+    def timeless(self) -> bool: ...
     @property
     def offsets(self) -> dict[int, int]: ...
 
@@ -104,17 +109,17 @@ class Claiming:
         self.let_in(self.emitters[label], [item])
 
     def pull(self) -> bool:
-        """Lets the source that is furthest behind in time give more; False when all are at their end."""
-        live = [(label, r) for label, r in self.readers.items() if not r.done]
+        """Lets the source give more whose turn it is; False when all are at their end."""
+        live = {label: r for label, r in self.readers.items() if not r.done}
         if not live:
             return False
-        label, reader = min(live, key=lambda pair: (pair[1].cti, pair[1].turns))
-        self.turn(reader, self.emitters[label])
+        reader = next_of(list(live.values()))
+        self.turn(reader, self.emitters[next(label for label, r in live.items() if r is reader)])
         return True
 
     def turn(self, reader: Reader, emitter: Emitter) -> None:
         """Reads a batch."""
-        self.read(reader, emitter, None)
+        self.read(reader, emitter, reader.most)
 
     def read(self, reader: Reader, emitter: Emitter, most: int | None) -> Raw | None:
         """Reads at most so many rows, and lets in what they give; None at the end."""

@@ -49,7 +49,7 @@ from caesura.runtime.feedback import (
 from caesura.runtime.graph import Cell, Graph
 from caesura.runtime.loops import Loop, close, refuse_open
 from caesura.runtime.publish import Publication, Subscribed
-from caesura.runtime.reader import Reader, refused_by
+from caesura.runtime.reader import Reader, next_of, refused_by, share
 from caesura.runtime.schedule import BottomUp, Schedule
 from caesura.runtime.turns import Turns
 
@@ -102,6 +102,7 @@ class Query:
                 head = self._cells[node.fingerprint]
                 self._loops.append(close(self.graph, node, head, self._cells, body))
         refuse_open(self._cells, self._loops)
+        share(list(self._readers.values()))
         self.claiming: Claiming | None = None
         for name, node in outputs.items():
             many = (readers or {}).get(name, 1)
@@ -369,17 +370,16 @@ class Query:
                 cell.send(cell.guarded(cell.operator.demand, pattern))
 
     def _pull(self) -> bool:
-        """Lets the source that is furthest behind in time read; False when all are at their end.
+        """Lets the source read whose turn it is; False when all are at their end.
 
         When none is left, the queries that this one reads from take a step.
         """
         if self.claiming is not None:
             return self.claiming.pull() or any(query.step() for query in self._feeders)
         live = [r for r in self._readers.values() if not r.done]
-        if not live:
-            return any(query.step() for query in self._feeders)
-        min(live, key=lambda r: (r.cti, r.turns)).turn()
-        return True
+        if live:
+            next_of(live).turn()
+        return bool(live) or any(query.step() for query in self._feeders)
 
     def take(self, output: str) -> list[Item]:
         """What came out since the last call; with claims, a token stands wherever one holds."""

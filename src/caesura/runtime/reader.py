@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.io.pruning import Pruning
 from caesura.io.row_groups import read_up_to
+from caesura.io.rows import LIVE_BATCH
 from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Ingress, Raw, SourceNode
-from caesura.punctuation import Pattern
+from caesura.punctuation import Pattern, Punctuation
 from caesura.runtime.graph import Cell
 
 
@@ -28,6 +30,11 @@ class Reader:
         self.offsets: dict[int, int] = {}
         self.done = False
         self.turns = 0
+        self.last = 0
+        """When it was last chosen, among all readers of the query."""
+        self.most: int | None = None
+        """How many rows it reads in a turn; None for whatever its source gives at once."""
+        self._before: tuple[int, Punctuation | None] = (self.cti, None)
         self._raw: Iterator[Raw] | None = None
         self._left: Raw | None = None
         self._next_beat = 0
@@ -39,6 +46,12 @@ class Reader:
     def cti(self) -> int:
         return self.ingress.promises[-1].cti
 
+    @property
+    def timeless(self) -> bool:
+        """Whether its last rows brought promises, and none on time: how far it is behind tells nothing."""
+        cti, told = self._before
+        return self.cti == cti and self.ingress.counters.told_out is not told
+
     def seek(self, offsets: dict[int, int]) -> None:
         self.offsets = offsets
         self._raw = self._left = None
@@ -46,7 +59,7 @@ class Reader:
     def turn(self) -> None:
         """Reads one batch, or closes the stream."""
         self.cell.send(self.beats())
-        raw = self.next(None)
+        raw = self.next(self.most)
         if raw is None:
             self.cell.send(self.cell.guarded(self.ingress.close))
         else:
@@ -56,6 +69,7 @@ class Reader:
     def next(self, most: int | None) -> Raw | None:
         """The next rows, at most so many; None at the end."""
         self.turns += 1
+        self._before = (self.cti, self.ingress.counters.told_out)
         if self._raw is None:
             self._raw = self._opened()
         raw = self._left if self._left is not None else next(self._raw, None)
@@ -106,6 +120,38 @@ class Reader:
             return []
         self._next_beat = now + period
         return self.cell.guarded(self.ingress.beat, now)
+
+
+T = TypeVar("T", bound="Waiting")
+
+
+class Waiting(Protocol):
+    """A source that may be read next."""
+
+    last: int
+
+    @property
+    def cti(self) -> int: ...
+    @property
+    def turns(self) -> int: ...
+    @property
+    def timeless(self) -> bool: ...
+
+
+def next_of(live: Sequence[T]) -> T:
+    """The source that is furthest behind in time; one that promises no time takes turns with all others."""
+    chosen = min(live, key=lambda r: (r.cti, r.turns))
+    if chosen.timeless:
+        chosen = min(live, key=lambda r: r.last)
+    chosen.last = 1 + max(r.last for r in live)
+    return chosen
+
+
+def share(readers: Sequence[Reader]) -> None:
+    """Lets sources with punctuation in their data read few rows at a time, where others wait for it."""
+    for reader in readers if len(readers) > 1 else ():
+        if isinstance(reader.node, Source) and reader.node.declares == ("*",):
+            reader.most = LIVE_BATCH
 
 
 def refused_by(cells: Iterable[Cell]) -> dict[str, pa.Table]:
