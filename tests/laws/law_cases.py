@@ -193,6 +193,34 @@ for each in HOW:
 join("inner", name="-inserts", left=replace(LEFT, insert_only=True), right=replace(RIGHT, insert_only=True))
 join("left", name="-points", left=replace(LEFT, lifetimes="points"), right=replace(RIGHT, lifetimes="finite"))
 
+RENAMED = (("other", col("id")), ("s", col("v")))
+
+
+def met_itself(how: How) -> None:
+    """One case of a stream joined with itself: each page comes to both sides."""
+    register(
+        LawCase(
+            f"join-{how}-with-itself",
+            build=lambda a: Join(
+                inputs=(a, Select(inputs=(a,), columns=RENAMED)), on=(("id", "other"),), how=how
+            ),
+            oracle=lambda a, **_: oracles.join(
+                a,
+                oracles.select(a, lambda p: {"other": p["id"], "s": p["v"]}),
+                on=[("id", "other")],
+                how=how,
+            ),
+            inputs=(LEFT,),
+            liveness=slowest,
+            state_bound=held(16),
+            regressions=kept.MET_ITSELF,
+        )
+    )
+
+
+for each in HOW:
+    met_itself(each)
+
 AGGREGATES = {
     "n": ("count", None),
     "m": ("count", "v"),

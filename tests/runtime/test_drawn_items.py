@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura.events import History, Item, violations
 from caesura.runtime.cluster import Cluster
+from caesura.testing import oracles
+from caesura.testing.laws import as_history
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import streams
@@ -27,11 +30,13 @@ def refused(tables: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 @settings(max_examples=30)
-@given(streams(SPEC), st.integers(1, 3))
-def test_any_legal_stream_is_said_again_on_every_host(drawn: tuple[Rows, list[Item]], buckets: int) -> None:
+@given(streams(SPEC), st.integers(1, 3), st.integers(1, 4))
+def test_any_legal_stream_is_said_again_on_every_host(
+    drawn: tuple[Rows, list[Item]], buckets: int, size: int
+) -> None:
     _, items = drawn
     wanted = History.of(items, SPEC.schema)
-    stream = cz.from_items(items, SPEC.schema)
+    stream = cz.from_items(items, SPEC.schema, batch_size=size)
     result = stream.run()
     assert result.history == wanted
     assert refused(result.late.values()) == []
@@ -41,6 +46,31 @@ def test_any_legal_stream_is_said_again_on_every_host(drawn: tuple[Rows, list[It
     assert violations(cluster.items["out"]) == []
     assert History.of(cluster.items["out"], counted.schema) == counted.run().history
     assert refused(b for batches in cluster.late.values() for b in batches) == []
+
+
+@settings(max_examples=int(os.environ.get("CAESURA_BUCKET_EXAMPLES", "12")), deadline=None)
+@given(
+    streams(SPEC),
+    streams(SPEC),
+    st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 5), st.integers(1, 3)),
+    st.sampled_from(("inner", "left", "full", "anti")),
+)
+def test_the_pages_of_given_items_do_not_show_in_a_join(
+    left: tuple[Rows, list[Item]],
+    right: tuple[Rows, list[Item]],
+    sizes: tuple[int, int, int, int],
+    how: Any,
+) -> None:
+    buckets, first, second, every = sizes
+    a = cz.from_items(left[1], SPEC.schema, name="a", batch_size=first)
+    b = cz.from_items(right[1], SPEC.schema, name="b", batch_size=second).rename(w="v")
+    met = a.join(b, on="id", how=how)
+    named = [(le, re, {"id": p["id"], "w": p["v"]}) for le, re, p in right[0]]
+    wanted = as_history(oracles.join(left[0], named, on=[("id", "id")], how=how), met.node)
+    cluster = Cluster({"out": met.node}, buckets)
+    cluster.run(every=every)
+    assert violations(cluster.items["out"]) == []
+    assert History.of(cluster.items["out"], met.schema) == wanted == met.run().history
 
 
 def test_times_may_be_timestamps() -> None:

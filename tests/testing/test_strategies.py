@@ -80,6 +80,25 @@ def test_corrections_of_every_sort_are_drawn() -> None:
     has(lambda le, re, new, _: new == INFINITY)
 
 
+def _corrections(page: Page) -> list[tuple[int, int, int | None]]:
+    """The changes of the page's first event."""
+    rows = page.rows()
+    return [(le, re, new) for le, re, new, p in rows if (le, repr(p)) == (rows[0][0], repr(rows[0][3]))]
+
+
+def test_chains_of_corrections_come_within_a_page() -> None:
+    def has(test: object) -> None:
+        find(
+            streams(MIXED),
+            lambda d: any(test(_corrections(p)) for p in d[1] if isinstance(p, Page) and len(p)),  # type: ignore[operator]
+            settings=QUICK,
+        )
+
+    has(lambda c: len(c) > 2 and c[0][2] is None)
+    has(lambda c: len(c) > 1 and None not in (c[0][2], c[1][2]))
+    has(lambda c: len(c) > 1 and c[0][2] == c[0][0] and c[1][2] is None)
+
+
 @pytest.mark.skipif(not os.environ.get("CAESURA_SEARCH"), reason="a long search, for make soak")
 def test_a_stream_shrinks_to_little_more_than_the_row_that_matters() -> None:
     spec = InputSpec({"id": "key", "v": "int"}, key="id")

@@ -76,9 +76,16 @@ def from_rows(rows: Iterable[Any], schema: pa.Schema | None = None, **events: Un
 
 
 def from_items(
-    items: Iterable[Item] | str, schema: pa.Schema | None = None, *, time: pa.DataType = TICKS, name: str = ""
+    items: Iterable[Item] | str,
+    schema: pa.Schema | None = None,
+    *,
+    time: pa.DataType = TICKS,
+    name: str = "",
+    batch_size: int = 1,
 ) -> Stream:
     """A stream of items: drawn as a text, parsed, or made by a test. It runs on every host.
+
+    Rows come one by one, or ``batch_size`` of them in a page; punctuation always ends a page.
 
     >>> import caesura as cz
     >>> visits = cz.from_items('''
@@ -92,7 +99,7 @@ def from_items(
     """
     try:
         some = parse(items, schema) if isinstance(items, str) else items
-        return Stream(io.from_items(some, schema, time=time, name=name))
+        return Stream(io.from_items(some, schema, time=time, name=name, batch_size=batch_size))
     except CaesuraError as error:
         raise error.at(name or "read", here()) from None
 

@@ -25,9 +25,14 @@ KIND, START, END, NEW = "\0kind", "\0start", "\0end", "\0new"
 
 
 def from_items(
-    items: Iterable[Item], schema: pa.Schema | None = None, *, time: pa.DataType = TICKS, name: str = ""
+    items: Iterable[Item],
+    schema: pa.Schema | None = None,
+    *,
+    time: pa.DataType = TICKS,
+    name: str = "",
+    batch_size: int = 1,
 ) -> Source:
-    """Reads stream items, one at a time: inserts, retracts, and the punctuation between them."""
+    """Reads stream items: inserts, retracts, and the punctuation between them; so many rows at a time."""
     some = list(items)
     known = schema or next((item.schema for item in some if isinstance(item, Page)), None)
     if known is None:
@@ -40,7 +45,7 @@ def from_items(
     for item in some:
         rows += _rows(item, whole, time) if isinstance(item, Page) else [item]
     events: Any = {"time": START, "end": END, "kind": KIND, "new_end": NEW, "shape": "full", "name": name}
-    return from_rows(rows, whole, batch_size=1, **events)
+    return from_rows(rows, whole, batch_size=batch_size, **events)
 
 
 def _rows(page: Page, schema: pa.Schema, time: pa.DataType) -> list[tuple[Any, ...]]:

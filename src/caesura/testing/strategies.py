@@ -15,7 +15,6 @@ Law: whatever is drawn, `violations(items) == []` and its history is the one it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from random import Random
 from typing import NamedTuple, TypeAlias
 
@@ -28,6 +27,8 @@ from caesura.testing.spec import DOMAINS, InputSpec, PunctuationKind
 
 EARLIEST, LATEST = -4, 20
 LONGEST = 12
+FINEST = 4
+"""How fine pages are cut, at most."""
 KINDS: tuple[PunctuationKind, ...] = ("time", "key", "both")
 
 Wish: TypeAlias = tuple[PunctuationKind, int, int]
@@ -35,15 +36,27 @@ Wish: TypeAlias = tuple[PunctuationKind, int, int]
 
 
 class Touch(NamedTuple):
-    """How one change comes: how many places late, whether its page ends, what is said behind it."""
+    """How one change comes: how many places late, how likely its page ends, what is said behind it."""
 
     late: int
     cut: int
     wish: Wish | None
 
 
-Route: TypeAlias = tuple[list[tuple[int, Touch]], Touch]
-"""Ends (as durations) that a row has before its final one."""
+class Route(NamedTuple):
+    """Ends (as durations, 0 for a row that is gone for a while) that a row has before its final one."""
+
+    detours: list[tuple[int, Touch]]
+    last: Touch
+    together: int
+    """So many of the last changes come at one place, in one page."""
+
+
+class Style(NamedTuple):
+    """What is drawn once for a stream: what is said before its first row, how long its pages are."""
+
+    first: Wish | None
+    coarse: int
 
 
 class Change(NamedTuple):
@@ -102,16 +115,17 @@ def wishes(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrate
 
 def touches(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Touch]:
     """Random ways for a change to come."""
-    late, cut = st.sampled_from((0, 0, 1, 2, 5, 40)), st.sampled_from((0, 1, 1, 2))
+    late, cut = st.sampled_from((0, 0, 1, 2, 5, 40)), st.integers(0, FINEST)
     return st.builds(Touch, late, cut, wishes(spec, kinds))
 
 
 def routes(spec: InputSpec, kinds: Sequence[PunctuationKind], detours: int = 0) -> st.SearchStrategy[Route]:
     """Random ways to a final row, with at least so many detours."""
     touch = touches(spec, kinds)
-    straight = spec.insert_only or spec.lifetimes == "points"
-    detour = st.tuples(durations(spec), touch)
-    return st.tuples(st.lists(detour, min_size=detours, max_size=detours if straight else 3), touch)
+    most = detours if spec.insert_only else 3
+    detour = st.tuples(durations(spec) | st.just(0), touch)
+    some = st.lists(detour, min_size=detours, max_size=most)
+    return st.builds(Route, some, touch, st.integers(0, 3 if most else 0))
 
 
 def _end(le: int, duration: int) -> int:
@@ -121,20 +135,31 @@ def _end(le: int, duration: int) -> int:
 def _chain(row: Row, route: Route) -> list[Change]:
     """An insert and the retracts that lead to the final end; an end equal to the start removes it."""
     le, final, payload = row
-    ends = [(_end(le, d), touch) for d, touch in route[0]] + [(final, route[1])]
-    chain = [Change(le, ends[0][0], KEPT, payload, ends[0][1])]
-    return chain + [Change(le, a, b, payload, t) for (a, _), (b, t) in pairwise(ends) if a != b]
+    ends = [(_end(le, d), touch) for d, touch in route.detours] + [(final, route.last)]
+    chain: list[Change] = []
+    was = le
+    for end, touch in ends:
+        if was == le < end:
+            chain.append(Change(le, end, KEPT, payload, touch))
+        elif was != end:
+            chain.append(Change(le, was, end, payload, touch))
+        was = end
+    quiet = [c._replace(touch=c.touch._replace(cut=0, wish=None)) for c in chain]
+    tail = max(0, len(chain) - route.together)
+    return chain[:tail] + quiet[tail:-1] + chain[max(tail, len(chain) - 1) :]
 
 
-def _ordered(chains: list[list[Change]]) -> list[Change]:
+def _ordered(chains: list[list[Change]], together: list[int]) -> list[Change]:
     """All changes in the order of time, but for the late ones; each chain in its own order."""
-    steps = sorted(
-        ((change, i) for i, chain in enumerate(chains) for change in chain),
-        key=lambda step: (step[0].sync, step[1]),
-    )
-    moved = sorted(range(len(steps)), key=lambda at: (at + steps[at][0].touch.late, at))
-    todo = [iter(chain) for chain in chains]
-    return [next(todo[steps[at][1]]) for at in moved]
+    steps = sorted((c.sync, i, c.touch.late) for i, chain in enumerate(chains) for c in chain)
+    slots: list[list[tuple[int, int]]] = [[] for _ in chains]
+    for at, (_, i, late) in enumerate(steps):
+        slots[i].append((at + late, at))
+    placed = []
+    for i, (chain, own, some) in enumerate(zip(chains, map(sorted, slots), together, strict=True)):
+        tail = len(chain) - some
+        placed += [(own[-1 if j >= tail else j], i, j) for j in range(len(chain))]
+    return [chains[i][j] for _, i, j in sorted(placed)]
 
 
 def truthful(spec: InputSpec, wish: Wish, later: Iterable[Change]) -> Punctuation | None:
@@ -151,17 +176,17 @@ def truthful(spec: InputSpec, wish: Wish, later: Iterable[Change]) -> Punctuatio
     return Punctuation(Pattern.of({spec.key: values, "time": lt(until)}))
 
 
-def _paged(spec: InputSpec, changes: list[Change], first: Wish | None, closed: bool) -> list[Item]:
+def _paged(spec: InputSpec, changes: list[Change], style: Style, closed: bool) -> list[Item]:
     items: list[Item] = []
     run: list[Change] = []
     for gap in range(len(changes) + 1):
-        wish = changes[gap - 1].touch.wish if gap else first
+        wish = changes[gap - 1].touch.wish if gap else style.first
         told = truthful(spec, wish, changes[gap:]) if wish else None
         cut = changes[gap - 1].touch.cut if gap else 0
-        if run and (told is not None or cut or gap == len(changes)):
+        if run and (told is not None or cut > style.coarse or gap == len(changes)):
             items.append(spec.page((c.le, c.re, c.new, c.payload) for c in run))
             run = []
-        if cut == 2:
+        if cut == FINEST:
             items.append(spec.page([]))
         if told is not None:
             items.append(told)
@@ -179,16 +204,21 @@ def spurious(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStra
     return st.lists(st.tuples(starts(spec), payloads(spec), routes(spec, kinds, detours=1)), max_size=2)
 
 
+def styles(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Style]:
+    """Random ways to begin and to page a stream: from a page for nearly every row to long pages."""
+    return st.builds(Style, wishes(spec, kinds), st.integers(0, FINEST - 1))
+
+
 def _delivered(
     spec: InputSpec,
     routed: Iterable[tuple[Row, Route]],
     extra: Iterable[_Spurious],
-    first: Wish | None,
+    style: Style,
     closed: bool,
 ) -> list[Item]:
-    chains = [_chain(row, route) for row, route in routed]
-    chains += [_chain((le, le, payload), route) for le, payload, route in extra]
-    return _paged(spec, _ordered(chains), first, closed)
+    ways = [*routed, *(((le, le, payload), route) for le, payload, route in extra)]
+    chains = [_chain(row, route) for row, route in ways]
+    return _paged(spec, _ordered(chains, [route.together for _, route in ways]), style, closed)
 
 
 def deliveries(
@@ -196,7 +226,7 @@ def deliveries(
 ) -> st.SearchStrategy[list[Item]]:
     """Random legal deliveries of a history; `closed` ends them with the punctuation on everything."""
     ways = st.tuples(*(routes(spec, kinds) for _ in history))
-    parts = st.tuples(ways, spurious(spec, kinds), wishes(spec, kinds))
+    parts = st.tuples(ways, spurious(spec, kinds), styles(spec, kinds))
     return parts.map(
         lambda part: _delivered(spec, zip(history, part[0], strict=True), part[1], part[2], closed)
     )
@@ -205,9 +235,13 @@ def deliveries(
 def streams(
     spec: InputSpec, *, kinds: Sequence[PunctuationKind] = KINDS, closed: bool = True
 ) -> st.SearchStrategy[tuple[Rows, list[Item]]]:
-    """Random histories, each with a random delivery of it."""
-    routed = st.lists(st.tuples(rows(spec), routes(spec, kinds)), max_size=spec.max_rows)
-    parts = st.tuples(routed, spurious(spec, kinds), wishes(spec, kinds))
+    """Random histories, each with a random delivery of it; some rows come twice, each in its own way."""
+    way = routes(spec, kinds)
+    copies = st.sampled_from((1, 1, 1, 2))
+    routed = st.lists(st.tuples(rows(spec), st.tuples(way, way), copies), max_size=spec.max_rows).map(
+        lambda some: [(row, route) for row, ways, n in some for route in ways[:n]][: spec.max_rows]
+    )
+    parts = st.tuples(routed, spurious(spec, kinds), styles(spec, kinds))
     return parts.map(lambda part: ([row for row, _ in part[0]], _delivered(spec, *part, closed)))
 
 
