@@ -153,10 +153,7 @@ class JoinOperator(Operator):
         came = mine.insert(page, np.flatnonzero(store & ~page.retracts), key)
         at = np.flatnonzero(page.retracts)
         found = mine.retract(page, at, key)
-        assert page.re_new is not None
-        lost = at[found < 0]
-        revived = lost[(store & (page.re_new > page.le))[lost]]
-        again = mine.insert(page, revived, key)
+        again = mine.revive(page, at[found < 0], key, store)
         return np.unique(np.concatenate([came, found[found >= 0], again]))
 
     def _touched(self, side: int, page: Page, key: I64) -> I64:

@@ -19,7 +19,7 @@ from caesura.events.labels import Labels
 from caesura.events.page import KEPT, Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
-from caesura.kernels.hashing import I64, U64, frozen
+from caesura.kernels.hashing import I64, U64, Mask, frozen, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.ops.join.kernel import FRESH, GONE, look_up, probe, retract_rows
 
@@ -174,6 +174,23 @@ class Side:
         self.rows.kill(some[(re[some] == GONE) & self.rows.alive[some]])
         return found
 
+    def revive(self, page: Page, lost: I64, key: I64, store: Mask) -> I64:
+        """Stores what retracts of rows that are not stored lead to; gives their numbers.
+
+        A row that was let go may be corrected several times in a page, and one correction then takes back
+        what another made: only where a chain of them ends is a row stored.
+        """
+        if len(lost) == 0:
+            return lost
+        assert page.re_new is not None
+        gains = lost[store[lost] & (page.re_new[lost] > page.le[lost])]
+        if len(gains) and len(lost) > 1:
+            rows = np.concatenate([gains, lost])
+            ends = np.concatenate([page.re_new[gains], page.re[lost]])
+            number, _ = KeyTable().encode(*_versions(page, rows, ends))
+            gains = gains[uncancelled(number[: len(gains)], number[len(gains) :])]
+        return self.insert(page, gains, key)
+
     def pieces_of(self, rows: I64) -> tuple[I64, I64]:
         """(place in ``rows``, piece) of every piece sent about these rows."""
         owner, piece = self.sent_chains.gather(rows)
@@ -234,3 +251,24 @@ class Side:
         self.sent_chains.clear()
         self.chains.add(self.rows.get("key"))
         self.sent_chains.add(self.sent.get("row"))
+
+
+def _versions(page: Page, rows: I64, ends: I64) -> tuple[U64, U64]:
+    """The identity of rows of a page with these ends."""
+    a, b = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
+    mix_int(page.ids[0], page.ids[1], rows, page.le[rows], a, b)
+    mix_int(a, b, np.arange(len(rows)), ends, a, b)
+    return a, b
+
+
+def uncancelled(gains: I64, losses: I64) -> I64:
+    """The places of gains that losses of the same number leave over; the last ones of each.
+
+    >>> uncancelled(np.array([4, 3, 4, 4]), np.array([4, 5, 4]))
+    array([1, 3])
+    """
+    count = int(max(gains.max(initial=-1), losses.max(initial=-1))) + 1
+    lost = np.bincount(losses, minlength=count)
+    order = np.argsort(gains, kind="stable")
+    first = np.searchsorted(gains[order], gains[order])
+    return np.sort(order[np.arange(len(order)) - first >= lost[gains[order]]])
