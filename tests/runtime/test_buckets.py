@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -12,11 +12,13 @@ from bucket_plans import PLANS, Build, inserts, scripted
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from caesura import Stream
+import caesura as cz
+from caesura import Stream, col, lit
 from caesura.events import History, Item, violations
 from caesura.io import Source
 from caesura.plan import Node, Raw
 from caesura.plan.prune import prune
+from caesura.punctuation import Pattern, Punctuation
 from caesura.runtime import Query
 from caesura.runtime.cluster import Cluster
 from caesura.testing.spec import InputSpec
@@ -110,3 +112,58 @@ def test_buckets_and_epochs_do_not_show(name: str) -> None:
                 assert told <= late if name in FILTERED else told == late
 
     agrees()
+
+
+FIRST: dict[str, Callable[[Stream], Stream]] = {
+    "where": lambda s: s.where(col("id") != 1),
+    "swap": lambda s: s.select(id=col("v"), v=col("id")),
+    "move": lambda s: s.select(id=col("id") + 1, v=col("v")),
+    "constant": lambda s: s.select(id=lit(0, "bigint"), v=col("v")),
+    "forget": lambda s: s.select("v", id=col("v")),
+    "reorder": lambda s: s.select("v", "id", w=col("id")).drop("w"),
+    "rename": lambda s: s.rename(k="id", id="v").rename(v="k"),
+}
+"""Leading steps that keep, change or drop the key."""
+THEN: dict[str, Callable[[Stream], Stream]] = {
+    "nothing": lambda s: s,
+    "drop": lambda s: s.drop("id"),
+    "distinct": lambda s: s.select("v").distinct(),
+    "tumbling": lambda s: s.group_by("id").tumbling(5).agg(n=cz.count()),
+    "totals": lambda s: s.group_by("v").totals(n=cz.count()),
+}
+WHOLE = InputSpec({"id": "key", "v": "int"}, key="id", max_rows=7)
+
+
+@st.composite
+def punctuated(draw: st.DrawFn) -> list[Item]:
+    """Rows with punctuation on the key between them, true or not: some rows then come behind it."""
+    _, items = draw(streams(WHOLE, closed=False))
+    for at, values in draw(
+        st.lists(st.tuples(st.integers(0, 8), st.sampled_from(WHOLE.promisable)), max_size=3)
+    ):
+        items.insert(min(at, len(items)), Punctuation(Pattern.of({"id": values})))
+    return items
+
+
+@settings(max_examples=4 * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    punctuated(),
+    st.lists(st.sampled_from(sorted(FIRST)), max_size=3),
+    st.sampled_from(sorted(THEN)),
+    st.tuples(st.integers(1, 3), st.integers(1, 3)),
+)
+def test_rows_behind_punctuation_on_a_key_are_refused_whatever_becomes_of_the_key(
+    items: list[Item], first: list[str], then: str, sizes: tuple[int, int]
+) -> None:
+    stream = cz.from_items(items, WHOLE.schema, name="a", batch_size=sizes[0])
+    for name in first:
+        stream = FIRST[name](stream)
+    node = THEN[then](stream).node
+    out, late = alone(node, "arrival")
+    for buckets in (1, 3):
+        cluster = Cluster({"out": node}, buckets)
+        cluster.run(every=sizes[1])
+        assert violations(cluster.items["out"]) == []
+        assert History.of(cluster.items["out"], node.schema) == History.of(out, node.schema)
+        told = Counter(_told(row) for some in cluster.late.values() for b in some for row in b.to_pylist())
+        assert told <= late if "where" in first else told == late

@@ -170,6 +170,15 @@ class Source(SourceNode):
         return ("time",) if self.policy.gives == "time" else ()
 
     @property
+    def promised(self) -> tuple[str, ...]:
+        if self.declares != ("*",):
+            return ()
+        names = self.schema.names
+        if self.scheme is None or self.scheme.kind == "any" or self.reader.punctuates:
+            return tuple(names)
+        return tuple(n for n in names if any(n in form.payload for form in self.scheme))
+
+    @property
     def scheme(self) -> Scheme | None:
         """The forms of punctuation that the data is declared to hold, and time if the policy gives it."""
         return self._scheme  # type: ignore[attr-defined, no-any-return]
@@ -191,9 +200,18 @@ class Source(SourceNode):
         if narrow is None or not self.shape.insert_only:
             return self  # a retract names its event by all columns
         own = {*self.shape.columns, *([self.policy.column] if self.policy.column else [])}
-        keep = [n for n in self.reader.schema.names if n in own or self.shape.named(n) in wanted]
+        read = {*wanted, *self.promised}
+        keep = [n for n in self.reader.schema.names if n in own or self.shape.named(n) in read]
         renamed = tuple(pair for pair in self.shape.renamed if pair[0] in keep)
-        return replace(self, reader=narrow(keep), shape=replace(self.shape, renamed=renamed))
+        shape = replace(self.shape, renamed=renamed)
+        return replace(self, reader=narrow(keep), shape=shape, policy=self._brief())
+
+    def _brief(self) -> Policy:
+        """The policy, with a scheme that names only the columns it says something of."""
+        if self.policy.scheme is None or self.scheme is None or self.scheme.kind != "some":
+            return self.policy
+        own = Scheme.parse(self.policy.scheme)
+        return replace(self.policy, scheme="{" + ", ".join(form.brief for form in own) + "}")
 
     @property
     def is_table(self) -> bool:

@@ -109,6 +109,8 @@ class _Cutter:
         self.static = self._static()
         self.stage: dict[str, int] = {}
         self.lies: dict[str, Spread] = {}
+        self.promised: dict[str, tuple[str, ...]] = {}
+        """The columns that punctuation may speak of, of the steps in front of a gate."""
         self.places: dict[str, tuple[int, ...]] = {}
         self.why: dict[str, str] = {}
         self.crossing: dict[str, tuple[str, ...]] = {}
@@ -163,10 +165,11 @@ class _Cutter:
         streams = [c for c in node.inputs if c.fingerprint not in self.static]
         if isinstance(node, SourceNode) and not node.inputs:
             self.stage[fp], self.lies[fp] = 0, None
+            self.promised[fp] = node.promised
             return
         before = max(self.stage[c.fingerprint] for c in streams)
         alone = node.row_wise or (len(streams) == 1 and len(node.inputs) == 2)
-        if alone and before == 0 and node.moves_time:
+        if alone and before == 0 and (node.moves_time or self._hides(node, streams[0])):
             self._place_loose(node, streams, 1)
             return
         if alone:
@@ -187,6 +190,13 @@ class _Cutter:
         self.stage[fp], self.places[fp] = before, places
         self.why[fp] = f"{node.step} must see equal {', '.join(wanted[0]) or 'rows of all keys'} together"
         self.lies[fp] = node.placed(tuple(wanted[0][i] for i in places))
+
+    def _hides(self, node: Node, stream: Node) -> bool:
+        """Whether a step in front of a gate changes or drops a column by which the gate refuses rows."""
+        promised = self.promised[stream.fingerprint]
+        port = node.inputs.index(stream)
+        self.promised[node.fingerprint] = promised
+        return any(image(node, port, name) != name for name in promised)
 
     def _place_loop(self, head: Node, members: list[Node]) -> None:
         """A loop runs in one bucket, or, where it may cross buckets and can, in all of them."""

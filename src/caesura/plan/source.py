@@ -67,6 +67,11 @@ class SourceNode(Node):
         raise NotImplementedError
 
     @property
+    def promised(self) -> tuple[str, ...]:
+        """The columns that definite punctuation may speak of, by which rows are refused behind it."""
+        return ()
+
+    @property
     def heartbeat(self) -> int | None:
         """The period of the clock that a policy asks for, in microseconds, or None."""
         return None
