@@ -234,7 +234,7 @@ FLOATS = InputSpec({"id": "key", "v": "float"}, key="id")
 INTS = InputSpec({"id": "key", "v": "int"}, key="id")
 
 
-def totals(name: str, spec: InputSpec, group: tuple[str, ...]) -> None:
+def totals(name: str, spec: InputSpec, group: tuple[str, ...], bound: Any = None) -> None:
     """One case of the totals."""
     register(
         LawCase(
@@ -242,6 +242,7 @@ def totals(name: str, spec: InputSpec, group: tuple[str, ...]) -> None:
             build=lambda a: Totals(inputs=(a,), group=group, aggregates=MADE),
             oracle=lambda a, **_: oracles.totals(a, group, AGGREGATES),
             inputs=(spec,),
+            state_bound=bound,
             regressions=kept.TOTALS if spec is INTS else (),
         )
     )
@@ -249,7 +250,8 @@ def totals(name: str, spec: InputSpec, group: tuple[str, ...]) -> None:
 
 totals("floats", FLOATS, ("id",))
 totals("ints", INTS, ("id",))
-totals("inserts", replace(FLOATS, insert_only=True), ("id",))
+totals("inserts", replace(FLOATS, insert_only=True, max_rows=9), ("id",), lambda _: 2 * 4)
+"""What only comes needs a slot and a sent row per group, however many rows there are."""
 totals("all", INTS, ())
 
 

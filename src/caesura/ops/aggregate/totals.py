@@ -23,7 +23,7 @@ from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.extremes import Bag
+from caesura.ops.aggregate.extremes import Bag, Grows
 from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.shape import aggregate_schema
@@ -105,14 +105,15 @@ class Totals(Node):
 
 
 class TotalsOperator(Operator):
-    """A slot per group, with bags of starts and ends for the hull."""
+    """A slot per group, with its earliest start and latest end; where rows may go, with bags of them."""
 
     def __init__(self, node: Totals) -> None:
         super().__init__()
         self.node = node
         source = node.inputs[0]
-        self.starts = Bag("le", "min", pa.int64())
-        self.ends = Bag("re", "max", pa.int64())
+        hull = Grows if source.properties.insert_only else Bag
+        self.starts = hull("le", "min", pa.int64())
+        self.ends = hull("re", "max", pa.int64())
         self.slots = Slots(
             node.aggregates,
             source.schema,
@@ -270,8 +271,10 @@ class TotalsOperator(Operator):
                 hull.rebuild(self.slots.rows)
 
     def states(self) -> dict[str, RowState]:
-        hulls = {"starts": self.starts.rows, "ends": self.ends.rows}
-        return {**self.slots.states(), "sent": self.sent.rows, **hulls}
+        own = {**self.slots.states(), "sent": self.sent.rows}
+        for name, hull in (("starts", self.starts), ("ends", self.ends)):
+            own |= {name: rows for rows in hull.states().values()}
+        return own
 
     def rebuild(self) -> None:
         rows = self.slots.rows
