@@ -179,6 +179,10 @@ class Node:
         """Whether the input on this port may be a table that every bucket holds."""
         return False
 
+    def in_front_of_final(self) -> Node:
+        """The same step for somebody who takes final rows only."""
+        return self
+
     def operator(self) -> Operator:
         """The step at work."""
         raise NotImplementedError

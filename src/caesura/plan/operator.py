@@ -97,6 +97,10 @@ class Operator:
         """Nothing to say yet; a step that does not speak cannot add to it, since nobody would look there."""
         return [] if self.speaks else ()
 
+    def keep_pace(self, speculate: Literal["arrival", "watermark"]) -> None:
+        """Takes the pace of the query."""
+        self.speculate = speculate
+
     def page(self, port: int, page: Page) -> Iterable[Item]:
         """What leaves because these events came."""
         raise NotImplementedError

@@ -120,7 +120,7 @@ class Query:
 
     def _mount(self, node: Node, speculate: Speculate) -> None:
         operator = node.operator()
-        operator.speculate = speculate
+        operator.keep_pace(speculate)
         label = node.step
         taken = {cell.label for cell in self._cells.values()}
         number = 2

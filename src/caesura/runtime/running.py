@@ -15,7 +15,8 @@ from caesura.events import History, Item, Page, draw, pages
 from caesura.events.show import plot, timeline, timeline_html
 from caesura.io.sink import rows_table
 from caesura.ops.deliver import Deliver
-from caesura.plan import Counters, Node
+from caesura.plan import Counters, Node, walk
+from caesura.plan.node import rebuilt
 from caesura.plan.prune import prune
 from caesura.runtime.query import Query
 from caesura.runtime.schedule import Schedule
@@ -107,7 +108,20 @@ class Preview(Result):
 
 def delivered(node: Node, output: Output) -> Node:
     """A plan with the step that holds or marks its output."""
-    return node if output == "changes" else Deliver(inputs=(node,), mode=output, place=node.place)
+    if output == "changes":
+        return node
+    first = _in_front_of_final(node) if output == "final" else node
+    return Deliver(inputs=(first,), mode=output, place=node.place)
+
+
+def _in_front_of_final(last: Node) -> Node:
+    """A plan whose steps know that only final rows of it are wanted."""
+    made: dict[str, Node] = {}
+    for node in walk(last):
+        inputs = tuple(made[child.fingerprint] for child in node.inputs)
+        changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
+        made[node.fingerprint] = (rebuilt(node, inputs) if changed else node).in_front_of_final()
+    return made[last.fingerprint]
 
 
 def query_of(

@@ -273,7 +273,7 @@ class TotalsOperator(Operator):
     def states(self) -> dict[str, RowState]:
         own = {**self.slots.states(), "sent": self.sent.rows}
         for name, hull in (("starts", self.starts), ("ends", self.ends)):
-            own |= {name: rows for rows in hull.states().values()}
+            own.update((name, rows) for rows in hull.states().values())
         return own
 
     def rebuild(self) -> None:

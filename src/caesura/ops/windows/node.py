@@ -49,6 +49,8 @@ class Windows(Node):
     """A monotone result above this is of no use: a filter behind takes it away, and it will not come back."""
     scattered: bool = False
     """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
+    prompt: bool = False
+    """Whether rows leave as they come, although the query as a whole waits for the watermark."""
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -187,6 +189,10 @@ class Windows(Node):
         if self.stamp == "time_bound":
             return True
         return self.frame.kind == "snapshot" and not self.timed and self.stamp != "point_at_end"
+
+    def in_front_of_final(self) -> Node:
+        """Rows that keep step with input must leave at once: kept back, they would hold every group back."""
+        return replace(self, prompt=True) if self.eager else self
 
     def keys(self, port: int) -> tuple[str, ...]:
         return self.group

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +72,9 @@ class WindowsOperator(Operator):
         self._early = isinstance(self.frame, Session) or (
             isinstance(self.frame, Count) and self.frame.by == "start"
         )
+
+    def keep_pace(self, speculate: Literal["arrival", "watermark"]) -> None:
+        self.speculate = "arrival" if self.node.prompt else speculate
 
     # Pages.
 
