@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 
 import caesura as cz
 from caesura import Stream, col, io
-from caesura.events import Item, draw
+from caesura.events import Item, draw, parse
 from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.runtime import Query
@@ -86,39 +87,78 @@ def plan(source: Node) -> Stream:
 class Saved:
     """A query whose state and output lie in a folder, changed together."""
 
-    def __init__(self, folder: Path, name: str, node: Node) -> None:
+    def __init__(self, folder: Path, name: str, queries: list[Query]) -> None:
         self.file = folder / f"{name}.saved"
-        self.query = Query({"out": node})
-        self.node = node
-        kept = json.loads(self.file.read_text()) if self.file.exists() else {"chunks": {}, "out": []}
-        self.chunks: dict[str, str] = kept["chunks"]
+        self.queries = queries
+        fresh: dict[str, Any] = {"chunks": [{} for _ in queries], "out": [], "fed": 0}
+        kept = json.loads(self.file.read_text()) if self.file.exists() else fresh
+        self.chunks: list[dict[str, str]] = kept["chunks"]
         self.out: list[str] = kept["out"]
-        if self.chunks:
-            self.query.restore({n: base64.b64decode(d) for n, d in self.chunks.items()})
+        self.fed: int = kept["fed"]
+        for query, chunks in zip(queries, self.chunks, strict=True):
+            if chunks:
+                query.restore({n: base64.b64decode(d) for n, d in chunks.items()})
 
     def quiet_steps(self) -> Iterator[None]:
         """Steps; a pause wherever nothing is on its way."""
-        while self.query.step():
-            if not any(edge.items for edge in self.query.graph.edges):
+        last = self.queries[-1]
+        for item in PUSHED[self.fed :] if "pushed" in last.inputs else ():
+            last.feed("pushed", item)
+            last.run()
+            self.fed += 1
+            yield
+        while last.step():
+            if not any(edge.items for query in self.queries for edge in query.graph.edges):
                 yield
 
     def save(self) -> None:
-        for name, data in self.query.snapshot().items():
-            if data is None:
-                self.chunks.pop(name, None)
-            else:
-                self.chunks[name] = base64.b64encode(data).decode()
-        items: list[Item] = self.query.take("out")
-        self.out += [draw([item], schema=self.node.schema) for item in items]
-        partial = self.file.with_suffix(".partial")
-        partial.write_text(json.dumps({"chunks": self.chunks, "out": self.out}))
-        partial.rename(self.file)
+        for query, chunks in zip(self.queries, self.chunks, strict=True):
+            for name, data in query.snapshot().items():
+                if data is None:
+                    chunks.pop(name, None)
+                else:
+                    chunks[name] = base64.b64encode(data).decode()
+        self.out += drawn(self.queries[-1])
+        half = self.file.with_suffix(".partial")
+        half.write_text(json.dumps({"chunks": self.chunks, "out": self.out, "fed": self.fed}))
+        half.rename(self.file)
+
+
+def drawn(query: Query) -> list[str]:
+    """What has left a query since the last call."""
+    items: list[Item] = query.take("out")
+    return [draw([item], schema=query.outputs["out"].schema) for item in items]
+
+
+PUSHED: list[Item] = parse(
+    " LE RE | id |\n 1 2 | 1 | +\n 3 4 | 2 | +\n-- 3 --\n 12 13 | 1 | +\n-- 10 --\n 15 16 | 3 | +\n-- 20 --"
+)
+
+
+def queries(folder: Path) -> dict[str, Callable[[], list[Query]]]:
+    """A query over each kind of source, over what is pushed to it, and over what another publishes."""
+
+    def read(make: Callable[[], Node]) -> list[Query]:
+        return [Query({"out": plan(make()).node})]
+
+    def published() -> list[Query]:
+        first = Query({"out": plan(kinds(folder)["rows"]()).node})
+        again = cz.subscribe(first.publish("out")).select("id", "n").group_by("id").totals(n=cz.sum("n"))
+        return [first, Query({"out": again.node})]
+
+    ids = pa.schema([("id", pa.int64())])
+    made = {name: partial(read, make) for name, make in kinds(folder).items()}
+    return {
+        **made,
+        "pushed": lambda: read(lambda: cz.input_stream("pushed", ids).node),
+        "published": published,
+    }
 
 
 def main() -> None:
     folder, saves = Path(sys.argv[1]), int(sys.argv[2])
-    for name, make in kinds(folder).items():
-        saved = Saved(folder, name, plan(make()).node)
+    for name, make in queries(folder).items():
+        saved = Saved(folder, name, make())
         for number, _ in enumerate(saved.quiet_steps()):
             if number == saves:
                 break
