@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura import Pattern, Stream, col
 from caesura.events import History, Page, violations
+from caesura.events.identity import Secret
 from caesura.feedback.responder import assumed
 from caesura.io import Source, delay
 from caesura.io.shape import Shape
@@ -23,6 +24,7 @@ from caesura.runtime.mapper import route
 from caesura.testing.feedback import covers, patterns
 
 EXAMPLES = int(os.environ.get("CAESURA_BUCKET_EXAMPLES", "3"))
+KNOWN = Secret(bytes(Secret.SIZE))
 SCHEMA = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("v", pa.int64())])
 Rows = list[tuple[int, int, int]]
 
@@ -170,7 +172,7 @@ def apart(exchange_keys: str) -> tuple[int, int]:
     for n in range(1, 20):
         page = Page.of(pa.record_batch({exchange_keys: [n]}), le=[0], re=[1])
         exchange = Exchange("x", Stream(source([])).node, 1, 2, (exchange_keys,), "")
-        bucket = next(b for b, rows in enumerate(route(page, exchange, 2)) if rows is not None)
+        bucket = next(b for b, rows in enumerate(route(page, exchange, 2, KNOWN)) if rows is not None)
         found.setdefault(bucket, n)
     return found[0], found[1]
 
@@ -187,7 +189,7 @@ def test_pace_measures_from_the_furthest_start_of_all_buckets() -> None:
     rows: list[Rows] = [[(t, 10 * t + i, 1) for i in range(1)] * n for t, n in windows]
     plan = Stream(source(rows, 500)).group_by("id").tumbling(5).agg(n=cz.count())
     plan = plan.group_by("n").tumbling(5).agg(k=cz.count()).pace(within=5)
-    cluster = Cluster({"out": plan.node}, 2)
+    cluster = Cluster({"out": plan.node}, 2, secret=KNOWN.copied())
     [src] = cluster.stages.sources
     for raw in src.read({}):
         cluster.epoch([(src, raw)])  # type: ignore[list-item]
@@ -263,7 +265,7 @@ def test_a_window_that_is_empty_in_one_bucket_only_is_kept_from_that_bucket_alon
     a, b = Stream(source(left)), Stream(source(right, 0, "b"))
     ids = b.group_by("v").tumbling(5).agg(id=cz.max("id"))
     plan = a.group_by("id").tumbling(5).agg(n=cz.count()).join(ids, "id", thrifty=True)
-    cluster = Cluster({"out": plan.node}, 2)
+    cluster = Cluster({"out": plan.node}, 2, secret=KNOWN.copied())
     feeds = [(s, list(s.read({}))) for s in cluster.stages.sources]
     for number in range(4):
         if number == 3:

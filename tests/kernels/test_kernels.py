@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caesura.events import identity
 from caesura.events.delta import deltas, net_page
+from caesura.events.identity import LOCAL, identity
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.keys import KeyTable
@@ -77,7 +77,7 @@ floats = st.sampled_from([None, 0.0, -0.0, math.nan, -math.nan, 1.5])
 def test_rows_have_equal_identities_exactly_when_they_are_equal(rows: list[tuple]) -> None:
     types = (pa.int64(), pa.string(), pa.float64())
     columns = [pa.array([r[i] for r in rows], t) for i, t in enumerate(types)]
-    h1, h2 = identity(columns, len(rows))
+    h1, h2 = identity(columns, len(rows), LOCAL)
     same = [tuple("nan" if v != v else v for v in row) for row in rows]
     for i in range(len(rows)):
         for j in range(len(rows)):
@@ -86,9 +86,9 @@ def test_rows_have_equal_identities_exactly_when_they_are_equal(rows: list[tuple
 
 def test_an_identity_does_not_depend_on_the_page_the_offset_or_the_layout() -> None:
     column = pa.array(["x", None, "some text", "x"])
-    whole = identity([column], 4)
-    sliced = identity([column.slice(2, 2)], 2)
-    encoded = identity([column.dictionary_encode().cast(pa.string())], 4)
+    whole = identity([column], 4, LOCAL)
+    sliced = identity([column.slice(2, 2)], 2, LOCAL)
+    encoded = identity([column.dictionary_encode().cast(pa.string())], 4, LOCAL)
     assert whole[0][2:].tolist() == sliced[0].tolist()
     assert whole[1].tolist() == encoded[1].tolist()
 

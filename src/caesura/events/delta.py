@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.events.page import KEPT, Page, take_rows
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
@@ -120,7 +120,7 @@ def net_page(payload: pa.RecordBatch, le: I64, re: I64, weight: I64) -> Page:
         rows = np.repeat(np.arange(len(le)), weight)
         whole = len(rows) == len(le)
         return Page(le[rows], re[rows], payload if whole else take_rows(payload, rows))
-    rows, ends, new = net_rows(identity(payload.columns, len(le)), le, re, weight)
+    rows, ends, new = net_rows(identity(payload.columns, len(le), LOCAL), le, re, weight)
     order = np.argsort(new == KEPT, kind="stable")
     rows, ends, new = rows[order], ends[order], new[order]
     return Page.of(take_rows(payload, rows), le=le[rows], re=ends, re_new=new)
@@ -132,7 +132,7 @@ def fold(page: Page) -> tuple[Page, Mask]:
     A retract counts as unmatched when the sum of its row's weights stays negative.
     """
     d = deltas(page)
-    ids = page.ids
+    ids = page.ids(LOCAL)
     g1, g2 = np.empty(len(d.rows), np.uint64), np.empty(len(d.rows), np.uint64)
     mix_int(ids[0], ids[1], d.rows, d.le, g1, g2)
     mix_int(g1, g2, np.arange(len(d.rows)), d.re, g1, g2)

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import NO_MASK, empty_rows, from_words, taken, words
-from caesura.events.identity import identity
+from caesura.events.identity import Secret, identity
 from caesura.events.types import is_words
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, frozen
@@ -114,10 +114,13 @@ class Page:
             return self.le
         return np.where(self.re_new == KEPT, self.le, np.minimum(self.re, self.re_new))
 
-    @cached_property
-    def ids(self) -> tuple[U64, U64]:
-        """The identity of each row's payload, computed once."""
-        return identity(self.payload.columns, len(self))
+    def ids(self, secret: Secret) -> tuple[U64, U64]:
+        """The identity of each row's payload under a secret, computed once."""
+        known: tuple[object, tuple[U64, U64]] | None = self.__dict__.get("_ids")
+        if known is None or known[0] is not secret.start:
+            known = secret.start, identity(self.payload.columns, len(self), secret)
+            self.__dict__["_ids"] = known
+        return known[1]
 
     @cached_property
     def nbytes(self) -> int:

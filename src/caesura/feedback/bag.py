@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
@@ -115,13 +115,13 @@ class Bag:
         if self.rows.live < self.rows.size:
             self.rows.compact()
         count = self.rows.size
-        ids = identity(self.rows.payload.all().columns, count)
+        ids = identity(self.rows.payload.all().columns, count, LOCAL)
         self._table = KeyTable()
         self._table.encode(*_mixed(ids, np.arange(count), self.rows.get("le"), self.rows.get("re")))
 
 
 def _ids(page: Page, rows: I64, re: I64) -> tuple[U64, U64]:
-    return _mixed(page.ids, rows, page.le[rows], re)
+    return _mixed(page.ids(LOCAL), rows, page.le[rows], re)
 
 
 def _mixed(ids: tuple[U64, U64], rows: I64, le: I64, re: I64) -> tuple[U64, U64]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from caesura.events.columns import validity
 from caesura.events.delta import deltas, net_page
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.fixpoint.lay import furthest, lay_best
@@ -61,12 +61,12 @@ class Kept:
 
     def _number(self, payload: pa.RecordBatch) -> tuple[I64, I64, tuple[U64, U64]]:
         """The number of each row's key and of its payload, and the payload's identity."""
-        ids = identity(payload.columns, payload.num_rows)
+        ids = identity(payload.columns, payload.num_rows, LOCAL)
         row, _ = self._rows.encode(*ids)
         if not self.keep.value:
             return row, row, ids
         columns = [payload.column(i) for i in self._key_places]
-        key, _ = self._keys.encode(*identity(columns, payload.num_rows))
+        key, _ = self._keys.encode(*identity(columns, payload.num_rows, LOCAL))
         return key, row, ids
 
     def take(self, page: Page, depth: I64) -> I64:

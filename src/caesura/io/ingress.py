@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from caesura.errors import CaesuraError
 from caesura.events import Item, Page
+from caesura.events.identity import Secret
 from caesura.events.rows import RowState
 from caesura.io.clock import as_text
 from caesura.io.course import Judged, followed
@@ -66,8 +67,9 @@ class Rules:
 class SourceIngress(Ingress):
     """An ingress at work: lanes, the promises made, and for retracts the versions they may name."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, secret: Secret | None = None) -> None:
         super().__init__(ports=2)
+        self.secret = secret or self.secret
         self.rules = rules
         lag, self.clock_lag, self.idle = rules.policy.lags(rules.time)
         self.future = rules.policy.ahead(rules.time)
@@ -83,7 +85,7 @@ class SourceIngress(Ingress):
         self.matcher: Matcher | None = None
         if not rules.shape.insert_only:
             self.matcher = Matcher(
-                rules.schema, with_payload=rules.punctuates, adjusts=rules.late == "adjust"
+                rules.schema, self.secret, with_payload=rules.punctuates, adjusts=rules.late == "adjust"
             )
 
     @property

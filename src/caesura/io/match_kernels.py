@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from caesura.events.page import KEPT
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, M1, M3, M4, U64, Mask, scramble
+from caesura.kernels.hashing import I64, U64, Mask, sip_pair
 from caesura.punctuation import INFINITY, MIN_TIME
 
 FREE = -1
@@ -33,6 +33,7 @@ SIX = np.uint64(6)
 LAST_SIX = np.uint64(63)
 ONE = np.uint64(1)
 START_BITS = np.uint64(64 - 17)
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 MOST_TRIES = 16
 """So many retracts of the same lifetime are looked at for a version; `match_events` finds the rest."""
@@ -51,8 +52,9 @@ I32 = npt.NDArray[np.int32]
 def version_keys(h1: U64, h2: U64, le: I64, end: I64, k1: I64, k2: I64) -> None:
     """The key of each version: its payload's identity with a start and an end."""
     for i in range(len(le)):
-        k1[i] = np.int64(scramble(h1[i] + np.uint64(le[i]) * M3 + np.uint64(end[i]) * M1))
-        k2[i] = np.int64(scramble((h2[i] ^ np.uint64(le[i])) * M4 + np.uint64(end[i]) * M3))
+        first, second = sip_pair(h1[i], h2[i], np.uint64(le[i]), np.uint64(end[i]))
+        k1[i] = np.int64(first)
+        k2[i] = np.int64(second)
 
 
 @kernel
@@ -89,20 +91,21 @@ def open_run(le: I64, re: I64, re_new: I64, counts: I32, span: I64, rows: I64, r
 def mark_starts(le: I64, bits: U64) -> None:
     """Sets the bit of each start."""
     for i in range(len(le)):
-        bit = np.uint64(le[i]) * M3 >> START_BITS
+        bit = np.uint64(le[i]) * SPREAD >> START_BITS
         bits[bit >> SIX] |= ONE << (bit & LAST_SIX)
 
 
 @kernel
-def place_lifetimes(slots: I32, le: I64, re: I64, follow: I64) -> int:
+def place_lifetimes(slots: I32, start: U64, le: I64, re: I64, follow: I64) -> int:
     """Puts the numbers of lifetimes into an index, equal ones once; ``follow`` leads from one to the next.
 
-    Gives how many were there already.
+    ``start`` is the key of their hash, so that nobody can aim at places. Gives how many were there already.
     """
     doubled = 0
     mask = len(slots) - 1
     for row in range(len(le)):
-        at = np.int64(np.uint64(le[row]) * M3 + np.uint64(re[row]) * M1 >> np.uint64(20)) & mask
+        key, _ = sip_pair(start[0], start[1], np.uint64(le[row]), np.uint64(re[row]))
+        at = np.int64(key) & mask
         while slots[at] != FREE:
             first = slots[at]
             if le[first] == le[row] and re[first] == re[row]:
@@ -121,6 +124,7 @@ def place_lifetimes(slots: I32, le: I64, re: I64, follow: I64) -> int:
 def scan_run(
     bits: U64,
     slots: I32,
+    start: U64,
     named_le: I64,
     named_re: I64,
     le: I64,
@@ -135,7 +139,7 @@ def scan_run(
     """
     some = np.int64(0)
     for i in range(len(le)):
-        bit = np.uint64(le[i]) * M3 >> START_BITS
+        bit = np.uint64(le[i]) * SPREAD >> START_BITS
         picked[some] = i
         some += np.int64(bits[bit >> SIX] >> (bit & LAST_SIX) & ONE)
     mask = len(slots) - 1
@@ -144,7 +148,8 @@ def scan_run(
         i = picked[j]
         if counts[i] == 0:
             continue
-        at = np.int64(np.uint64(le[i]) * M3 + np.uint64(re[i]) * M1 >> np.uint64(20)) & mask
+        key, _ = sip_pair(start[0], start[1], np.uint64(le[i]), np.uint64(re[i]))
+        at = np.int64(key) & mask
         while slots[at] != FREE:
             if named_le[slots[at]] == le[i] and named_re[slots[at]] == re[i]:
                 picked[count] = i

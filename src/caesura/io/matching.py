@@ -3,7 +3,8 @@
 Past the matcher no retract precedes its insert. A version is forgotten once no retract can name it any
 more: the CTI is past its end. A retract is given up once the CTI is past its sync time.
 
->>> matcher = Matcher(pa.schema([("p", pa.string())]))
+>>> from caesura.events.identity import LOCAL
+>>> matcher = Matcher(pa.schema([("p", pa.string())]), LOCAL)
 >>> early = Page.of(pa.record_batch({"p": ["P1"]}), le=[1], re=[INFINITY], re_new=[5])
 >>> at = Origin(0, np.array([0]))
 >>> matcher.match(early, early.le, lambda: np.array([MIN_TIME]), at)
@@ -24,7 +25,7 @@ import pyarrow as pa
 
 from caesura.events import KEPT, Page, concat, identity, take_rows
 from caesura.events.columns import empty_rows
-from caesura.events.identity import identity_at
+from caesura.events.identity import Secret, identity_at
 from caesura.events.rows import RowState
 from caesura.io.match_kernels import (
     BEGIN,
@@ -74,8 +75,10 @@ class Matcher:
     The versions of recent pages are runs; those that live on are hashed and indexed one day, as ``live``.
     """
 
-    def __init__(self, schema: pa.Schema, *, with_payload: bool = False, adjusts: bool = False) -> None:
-        self.schema = schema
+    def __init__(
+        self, schema: pa.Schema, secret: Secret, *, with_payload: bool = False, adjusts: bool = False
+    ) -> None:
+        self.schema, self.secret = schema, secret
         begin = {"begin": np.int64} if adjusts else {}
         self.live = RowState({**VERSION, **begin}, schema if with_payload else None, reuses=True)
         self.held = RowState(RETRACT, schema)
@@ -96,7 +99,7 @@ class Matcher:
         stream's bound before each row; it is asked only while retracts come before their inserts.
         """
         self._paged = max(len(page), self._paged // 2)
-        run = Run(page, starts, adjusts=self.adjusts)
+        run = Run(page, starts, self.secret, adjusts=self.adjusts)
         self.runs.append(run)
         if len(run.retracts) == 0 and self.held.live == 0:
             return _started(page, starts) if self.adjusts else page
@@ -117,7 +120,7 @@ class Matcher:
         """
         le, re, new = run.named
         wants = Wants(le, re, lambda: np.column_stack(named.keys))
-        named = _Named(page.payload, run, singly=wants.doubled == 0)
+        named = _Named(page.payload, run, self.secret, singly=wants.doubled == 0)
         done, left = np.zeros(len(le), np.bool_), len(le)
         gone: list[tuple[Run, I64]] = []
         for some in reversed(self.runs):
@@ -136,7 +139,7 @@ class Matcher:
             some.counts[used] -= 1
         brought = np.flatnonzero(new > le)
         if len(brought):
-            ids = identity_at(page.payload.columns, run.retracts[brought])
+            ids = identity_at(page.payload.columns, run.retracts[brought], self.secret)
             n1, n2 = keys_of(ids, le[brought], new[brought])
             fields = {"k1": n1, "k2": n2, "re": new[brought], "count": np.ones(len(brought), np.int32)}
             payload = take_rows(page.payload, run.retracts[brought]) if self.live.payload.columns else None
@@ -268,13 +271,13 @@ class Matcher:
 class _Named:
     """The retracts of a page, as who looks for their versions: by comparing payloads, or by key."""
 
-    def __init__(self, payload: pa.RecordBatch, run: Run, *, singly: bool) -> None:
-        self.payload, self.run = payload, run
+    def __init__(self, payload: pa.RecordBatch, run: Run, secret: Secret, *, singly: bool) -> None:
+        self.payload, self.run, self._secret = payload, run, secret
         self.singly = singly and comparable(payload)
 
     @cached_property
     def keys(self) -> tuple[I64, I64]:
-        ids = identity_at(self.payload.columns, self.run.retracts)
+        ids = identity_at(self.payload.columns, self.run.retracts, self._secret)
         return keys_of(ids, self.run.named[0], self.run.named[1])
 
     def pair(self, other: Run, picked: I64, whom: I64, follow: I64, done: Mask) -> I64:
@@ -310,7 +313,7 @@ class _Match:
         """Those that wait, then those at hand; the keys of the versions that they bring; what they name."""
         rows, held = self.rows, self.matcher.held.get
         le, re, new = self.named
-        ids = identity(self.payload.columns, len(rows))
+        ids = identity(self.payload.columns, len(rows), self.matcher.secret)
         parts: list[tuple[str, I64]] = [("sync", np.minimum(re, new)), ("new", new), ("le", le), ("re", re)]
         parts += zip(("k1", "k2", "n1", "n2"), (*keys_of(ids, le, re), *keys_of(ids, le, new)), strict=True)
         waiting = len(self.old)

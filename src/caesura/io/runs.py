@@ -5,7 +5,7 @@ A retract names an event by start, end and payload; a run is looked through for 
 only rows that have it are hashed. Where that would be many rows, the run is hashed whole, once.
 
 >>> page = Page.of(pa.record_batch({"p": ["P1", "P2", "P3", "P4"]}), le=[1, 3, 5, 5], re=[9, 9, 8, 9])
->>> run = Run(page, page.le, adjusts=False)
+>>> run = Run(page, page.le, LOCAL, adjusts=False)
 >>> wants = Wants(np.array([3]), np.array([9]), lambda: np.array([[5, 6]]))
 >>> run.named_by(wants).tolist()
 [1]
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from caesura.events import Page, take_rows
 from caesura.events.columns import words
-from caesura.events.identity import identity_at
+from caesura.events.identity import LOCAL, Secret, identity_at
 from caesura.events.types import is_words
 from caesura.io.match_kernels import (
     BITS,
@@ -54,8 +54,9 @@ class Wants:
         self.bits = np.zeros(BITS >> 6, np.uint64)
         mark_starts(le, self.bits)
         self.lifetimes = new_index(len(le))
+        self.start = np.array(LOCAL.start, np.uint64)
         self.follow = np.empty(len(le), np.int64)
-        self.doubled = place_lifetimes(self.lifetimes, le, re, self.follow)
+        self.doubled = place_lifetimes(self.lifetimes, self.start, le, re, self.follow)
         """How many have a lifetime that another has too."""
 
     @cached_property
@@ -70,7 +71,8 @@ class Wants:
 class Run:
     """One page's inserts that a retract may still name."""
 
-    def __init__(self, page: Page, starts: I64, *, adjusts: bool) -> None:
+    def __init__(self, page: Page, starts: I64, secret: Secret, *, adjusts: bool) -> None:
+        self._secret = secret
         count = len(page)
         self.le, self.re, self.payload = frozen(page.le), frozen(page.re), page.payload
         self.begin = starts.copy() if adjusts else NOTHING
@@ -118,7 +120,7 @@ class Run:
         if self._keys is not None:
             return None
         picked, whom = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
-        lifetimes = wants.bits, wants.lifetimes, wants.le, wants.re
+        lifetimes = wants.bits, wants.lifetimes, wants.start, wants.le, wants.re
         found = scan_run(*lifetimes, self.le, self.re, self.counts, picked, whom)
         return (picked[:found], whom[:found]) if DENSE * found <= len(self) else None
 
@@ -133,7 +135,7 @@ class Run:
         """The keys of these rows."""
         if self._keys is not None:
             return self._keys[0][rows], self._keys[1][rows]
-        ids = identity_at(self.payload.columns, rows)
+        ids = identity_at(self.payload.columns, rows, self._secret)
         return keys_of(ids, self.le[rows], self.re[rows])
 
     def take(self, rows: I64) -> pa.RecordBatch:

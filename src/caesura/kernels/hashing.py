@@ -1,13 +1,15 @@
 """A 128-bit identity per row: equal rows get equal identities, whatever page they came in.
 
-Null equals null, NaN equals NaN, and -0.0 equals 0.0. Two different rows collide with a chance of
-about 2**-128 per pair, which the engine takes as never.
+An identity is a chain of keyed hashes: the two halves that a row has so far are the key with which its
+next column is hashed, and what comes out are its new halves. The chain begins with a secret, so nobody
+who only supplies rows can aim at an identity. Each link is SipHash with one round for a word and three
+at the end, its last state folded to 128 bits. Null equals null, and no other value.
 
 >>> import numpy as np
->>> h1, h2 = np.zeros(2, np.uint64), np.zeros(2, np.uint64)
->>> mix_words(np.array([7, 7], np.uint64), np.zeros(0, np.bool_), np.uint64(1), h1, h2)
->>> bool(h1[0] == h1[1])
-True
+>>> h1, h2 = np.full(2, 5, np.uint64), np.full(2, 6, np.uint64)
+>>> mix_words(np.array([7, 7], np.uint64), np.zeros(0, np.bool_), h1, h2)
+>>> bool(h1[0] == h1[1]), bool(h1[0] == h2[0])
+(True, False)
 """
 
 from __future__ import annotations
@@ -23,15 +25,19 @@ U64 = npt.NDArray[np.uint64]
 U8 = npt.NDArray[np.uint8]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Four = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
-M1 = np.uint64(0xFF51AFD7ED558CCD)
-M2 = np.uint64(0xC4CEB9FE1A85EC53)
-M3 = np.uint64(0x9E3779B97F4A7C15)
-M4 = np.uint64(0xBF58476D1CE4E5B9)
-NULL_WORD = np.uint64(0x6E756C6C6E756C6C)
-S33 = np.uint64(33)
-S29 = np.uint64(29)
-S32 = np.uint64(32)
+BEGIN0 = np.uint64(0x736F6D6570736575)
+BEGIN1 = np.uint64(0x646F72616E646F6D)
+BEGIN2 = np.uint64(0x6C7967656E657261)
+BEGIN3 = np.uint64(0x7465646279746573)
+"""The constants that SipHash starts from."""
+VALUE = np.uint64(0xFF)
+NULL = np.uint64(0xEE)
+"""How the hash of a value ends, and that of a null."""
+BITS = np.uint64(64)
+R13, R16, R17, R21, R32 = (np.uint64(n) for n in (13, 16, 17, 21, 32))
+NOTHING = np.uint64(0)
 
 
 def frozen(values: Any) -> Any:
@@ -42,63 +48,93 @@ def frozen(values: Any) -> Any:
 
 
 @kernel
-def scramble(x: np.uint64) -> np.uint64:
-    """The 64-bit finaliser of MurmurHash3: a bijection."""
-    x = (x ^ (x >> S33)) * M1
-    x = (x ^ (x >> S33)) * M2
-    return x ^ (x >> S33)
+def sip_round(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> Four:
+    """One round of SipHash."""
+    a += b
+    c += d
+    b = ((b << R13) | (b >> (BITS - R13))) ^ a
+    d = ((d << R16) | (d >> (BITS - R16))) ^ c
+    a = ((a << R32) | (a >> (BITS - R32))) + d
+    c += b
+    b = ((b << R17) | (b >> (BITS - R17))) ^ c
+    d = ((d << R21) | (d >> (BITS - R21))) ^ a
+    c = (c << R32) | (c >> (BITS - R32))
+    return a, b, c, d
 
 
 @kernel
-def mix_words(words: U64, valid: Mask, salt: np.uint64, h1: U64, h2: U64) -> None:
+def sip_end(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, end: np.uint64) -> Four:
+    """The last three rounds."""
+    a, b, c, d = sip_round(a, b, c ^ end, d)
+    a, b, c, d = sip_round(a, b, c, d)
+    return sip_round(a, b, c, d)
+
+
+@kernel
+def sip_word(k1: np.uint64, k2: np.uint64, word: np.uint64, end: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The hash of one word under a key."""
+    a, b, c, d = sip_round(k1 ^ BEGIN0, k2 ^ BEGIN1, k1 ^ BEGIN2, k2 ^ BEGIN3 ^ word)
+    a, b, c, d = sip_end(a ^ word, b, c, d, end)
+    return a ^ b, c ^ d
+
+
+@kernel
+def sip_pair(k1: np.uint64, k2: np.uint64, first: np.uint64, then: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The hash of two words under a key."""
+    a, b, c, d = sip_round(k1 ^ BEGIN0, k2 ^ BEGIN1, k1 ^ BEGIN2, k2 ^ BEGIN3 ^ first)
+    a, b, c, d = sip_round(a ^ first, b, c, d ^ then)
+    a, b, c, d = sip_end(a ^ then, b, c, d, VALUE)
+    return a ^ b, c ^ d
+
+
+@kernel
+def mix_words(words: U64, valid: Mask, h1: U64, h2: U64) -> None:
     """Folds one 64-bit column into the identities; an empty ``valid`` means no nulls."""
-    nulls = len(valid) > 0
+    if len(valid) == 0:
+        for i in range(len(words)):
+            h1[i], h2[i] = sip_word(h1[i], h2[i], words[i], VALUE)
+        return
     for i in range(len(words)):
-        w = words[i]
-        s = salt
-        if nulls and not valid[i]:
-            w = NULL_WORD
-            s = salt ^ M4
-        h1[i] = scramble(h1[i] * M3 + w + s)
-        h2[i] = scramble((h2[i] ^ w) * M4 + s + M3)
+        if valid[i]:
+            h1[i], h2[i] = sip_word(h1[i], h2[i], words[i], VALUE)
+        else:
+            h1[i], h2[i] = sip_word(h1[i], h2[i], NOTHING, NULL)
 
 
 @kernel
-def mix_rows(words: I64, rows: I64, salt: np.uint64, h1: U64, h2: U64) -> None:
+def mix_rows(words: I64, rows: I64, h1: U64, h2: U64) -> None:
     """Folds some rows of a column of whole numbers of any width, without nulls, into their identities."""
     for i in range(len(rows)):
-        w = np.uint64(np.int64(words[rows[i]]))
-        h1[i] = scramble(h1[i] * M3 + w + salt)
-        h2[i] = scramble((h2[i] ^ w) * M4 + salt + M3)
+        h1[i], h2[i] = sip_word(h1[i], h2[i], np.uint64(np.int64(words[rows[i]])), VALUE)
 
 
 @kernel
-def mix_bytes(offsets: I64, data: U8, valid: Mask, salt: np.uint64, h1: U64, h2: U64) -> None:
-    """Folds one column of strings or bytes into the identities."""
+def mix_bytes(offsets: I64, data: U8, valid: Mask, h1: U64, h2: U64) -> None:
+    """Folds one column of strings or bytes into the identities; the last word is the size."""
     nulls = len(valid) > 0
     for i in range(len(offsets) - 1):
-        a = salt
-        b = salt ^ M3
         if nulls and not valid[i]:
-            a = NULL_WORD
-            b = salt ^ M4
-        else:
-            word = np.uint64(0)
-            size = offsets[i + 1] - offsets[i]
-            filled = 0
-            for j in range(offsets[i], offsets[i + 1]):
-                word |= np.uint64(data[j]) << np.uint64(8 * filled)
-                filled += 1
-                if filled == 8:
-                    a = scramble(a * M3 + word)
-                    b = (b ^ word) * M4
-                    b ^= b >> S32
-                    word = np.uint64(0)
-                    filled = 0
-            a = scramble(a * M3 + word + np.uint64(size))
-            b = scramble((b ^ word) * M4 + np.uint64(size))
-        h1[i] = scramble(h1[i] * M3 + a + salt)
-        h2[i] = scramble((h2[i] ^ b) * M4 + salt + M3)
+            h1[i], h2[i] = sip_word(h1[i], h2[i], NOTHING, NULL)
+            continue
+        a, b, c, d = h1[i] ^ BEGIN0, h2[i] ^ BEGIN1, h1[i] ^ BEGIN2, h2[i] ^ BEGIN3
+        word = NOTHING
+        filled = 0
+        for j in range(offsets[i], offsets[i + 1]):
+            word |= np.uint64(data[j]) << np.uint64(8 * filled)
+            filled += 1
+            if filled == 8:
+                a, b, c, d = sip_round(a, b, c, d ^ word)
+                a ^= word
+                word = NOTHING
+                filled = 0
+        if filled > 0:
+            a, b, c, d = sip_round(a, b, c, d ^ word)
+            a ^= word
+        word = np.uint64(offsets[i + 1] - offsets[i])
+        a, b, c, d = sip_round(a, b, c, d ^ word)
+        a, b, c, d = sip_end(a ^ word, b, c, d, VALUE)
+        h1[i] = a ^ b
+        h2[i] = c ^ d
 
 
 @kernel
@@ -106,6 +142,4 @@ def mix_int(h1: U64, h2: U64, rows: I64, values: I64, o1: U64, o2: U64) -> None:
     """The identities of ``rows``, each joined with an integer (a window number, a start)."""
     for i in range(len(rows)):
         r = rows[i]
-        w = np.uint64(values[i])
-        o1[i] = scramble(h1[r] + w * M3)
-        o2[i] = scramble((h2[r] ^ w) * M4)
+        o1[i], o2[i] = sip_word(h1[r], h2[r], np.uint64(values[i]), VALUE)

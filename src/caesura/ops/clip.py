@@ -86,8 +86,8 @@ class Clipper(Operator):
         names = [[pair[port] for pair in node.on] for port in (0, 1)]
         self.names = names
         schemas = [source.schema for source in node.inputs]
-        self.left = Side(0, schemas[0], names[0], by_value=True, preserved=True)
-        self._right = Side(1, schemas[1], names[1], by_value=False, preserved=False)
+        self.left = Side(0, schemas[0], names[0], self.secret, by_value=True, preserved=True)
+        self._right = Side(1, schemas[1], names[1], self.secret, by_value=False, preserved=False)
         keys = pa.schema([schemas[1].field(name) for name in names[1]])
         self.starts = RowState({"le": np.int64, "n": np.int64, "h1": np.uint64, "h2": np.uint64}, keys)
         self._alignment = Alignment(range(2))

@@ -72,7 +72,13 @@ class Hold(Operator):
         self._fixed = known.fixed_ends
         names = list(node.schema.names)
         self.side = Side(
-            0, node.schema, names, by_value=not known.insert_only, preserved=False, nulls_match=True
+            0,
+            node.schema,
+            names,
+            self.secret,
+            by_value=not known.insert_only,
+            preserved=False,
+            nulls_match=True,
         )
         self.edges = RowState({"row": np.int64})
         self.shown = RowState({"row": np.int64})
@@ -109,7 +115,7 @@ class Hold(Operator):
     def _key(self, page: Page) -> I64:
         if not self._by_value:
             return np.zeros(len(page), np.int64)
-        return self._table.encode(*page.ids)[0]
+        return self._table.encode(*page.ids(self.secret))[0]
 
     def _retract(self, page: Page, key: I64) -> Page:
         """Changes rows by value; gives the changes of rows that were shown on demand.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.events.page import take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, mix_int
@@ -34,7 +34,7 @@ class Endless:
         some = np.flatnonzero(change)
         batch = pa.RecordBatch.from_arrays([*keys.columns, *values], schema=self.schema)
         batch = take_rows(batch, some)
-        ids = identity(batch.columns, len(some))
+        ids = identity(batch.columns, len(some), LOCAL)
         h1, h2 = np.empty(len(some), np.uint64), np.empty(len(some), np.uint64)
         mix_int(ids[0], ids[1], np.arange(len(some)), le[some], h1, h2)
         at, fresh = self._table.encode(h1, h2)
@@ -59,7 +59,7 @@ class Endless:
         if self.rows.live < self.rows.size:
             self.rows.compact()
         count = self.rows.size
-        ids = identity(self.rows.payload.all().columns, count)
+        ids = identity(self.rows.payload.all().columns, count, LOCAL)
         h1, h2 = np.empty(count, np.uint64), np.empty(count, np.uint64)
         mix_int(ids[0], ids[1], np.arange(count), self.rows.get("le"), h1, h2)
         self._table = KeyTable()

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import PlanError, StreamError, closest
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, Secret, identity
 from caesura.events.item import Item
 from caesura.events.page import Page, concat
 from caesura.events.rows import RowState
@@ -114,20 +114,20 @@ class Archive:
         return f"archive:{self._hash[0]}:{self.on}:{self.value}"
 
     def __call__(self, batch: pa.RecordBatch) -> pa.Array:
-        table, values, last = self._index()
-        at = table.find(*identity([batch.column(name) for name in self.on], batch.num_rows))
+        table, values, last, secret = self._index()
+        at = table.find(*identity([batch.column(name) for name in self.on], batch.num_rows, secret))
         rows = pa.array(np.where(at < 0, 0, last[at]), mask=at < 0)
         return values.take(rows)
 
-    def _index(self) -> tuple[KeyTable, pa.Array, I64]:
+    def _index(self) -> tuple[KeyTable, pa.Array, I64, Secret]:
         if not self._known:
             batch = self.table.combine_chunks()
             columns = [batch.column(name).combine_chunks() for name in self.on]
             table = KeyTable()
-            number, _ = table.encode(*identity(columns, len(batch)))
+            number, _ = table.encode(*identity(columns, len(batch), LOCAL))
             last = np.zeros(table.count, np.int64)
             last[number] = np.arange(len(number))  # the latest row of a key counts
-            self._known.extend([table, batch.column(self.value).combine_chunks(), last])
+            self._known.extend([table, batch.column(self.value).combine_chunks(), last, LOCAL])
         return tuple(self._known)
 
 

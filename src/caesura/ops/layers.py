@@ -186,7 +186,7 @@ class LayersOperator(Operator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if len(page) == 0:
             return []
-        h1, h2 = page.ids
+        h1, h2 = page.ids(self.secret)
         number, _ = self._payloads.encode(h1, h2)
         touched, example = np.unique(number, return_index=True)
         self._apply(port, deltas(page), page, number)
@@ -196,7 +196,7 @@ class LayersOperator(Operator):
 
     def _apply(self, port: int, change: Deltas, page: Page, number: I64) -> None:
         side = np.full(len(change.rows), port, np.int64)
-        h1, h2 = page.ids[0][change.rows], page.ids[1][change.rows]
+        h1, h2 = (half[change.rows] for half in page.ids(self.secret))
         at, fresh = self._values.encode(*_value_ids(h1, h2, change.le, change.re, side))
         if len(fresh):
             fields = {
@@ -261,7 +261,8 @@ class LayersOperator(Operator):
             weight,
         )
         self.sent.kill(row)
-        fields = {"h1": page.ids[0][source], "h2": page.ids[1][source], "le": le, "re": re}
+        h1, h2 = page.ids(self.secret)
+        fields = {"h1": h1[source], "h2": h2[source], "le": le, "re": re}
         self.sent.append(fields, fresh)
         self._chains[1].add(touched[group])
         if any(state.size > 2 * state.live + 4096 for state in (self.rows, self.sent)):

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.events.identity import LOCAL
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks, RowState
@@ -75,6 +76,8 @@ class Operator:
 
     def __init__(self, ports: int = 1) -> None:
         self.promises = [Promises() for _ in range(ports)]
+        self.secret = LOCAL.copied()
+        """What the identities begin with that it saves; becomes the query's before anything comes."""
         self.counters = Counters()
         self.up: list[Up] = self._nothing_said()
         """Messages for the operators above; the runtime takes them when a call is done."""

@@ -14,7 +14,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, Secret, identity
 from caesura.events.page import Page
 from caesura.expr import evaluate
 from caesura.io.late import LateTable
@@ -33,6 +33,7 @@ class Departures:
     def __init__(self, query: Query, schema: pa.Schema, time: pa.DataType) -> None:
         self.table = LateTable(schema, time)
         self.told = KeyTable()
+        self._secret = LOCAL
         while isinstance(query, Pipe):
             query = query.first
         self.by = query.by if isinstance(query, Partition) else ()
@@ -45,7 +46,7 @@ class Departures:
         """Takes the items that led out, in order."""
         if self.by:
             keys = [evaluate(e, batch) for _, e in self.by]
-            hashes = identity(keys, batch.num_rows)
+            hashes = identity(keys, batch.num_rows, self._secret)
             new = np.flatnonzero(self.told.find(*hashes) < 0)
             _, first = KeyTable().encode(hashes[0][new], hashes[1][new])
             own = new[np.sort(first)][: max(0, MOST_TOLD - self.told.count)]
@@ -57,9 +58,11 @@ class Departures:
 
     def save(self) -> bytes:
         """The keys that were told of."""
-        return pickle.dumps((self.told.k1[: self.told.count], self.told.k2[: self.told.count]))
+        halves = (half[: self.told.count] for half in (self.told.k1, self.told.k2))
+        return pickle.dumps((*halves, self._secret.key))
 
     def load(self, saved: bytes) -> None:
         """Takes back what `save` gave."""
-        self.told = KeyTable()
-        self.told.encode(*pickle.loads(saved))
+        k1, k2, key = pickle.loads(saved)
+        self.told, self._secret = KeyTable(), Secret(key)
+        self.told.encode(k1, k2)

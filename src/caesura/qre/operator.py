@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from caesura.events.columns import empty_rows
 from caesura.events.delta import net_page
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
 from caesura.events.page import Page, empty_page, take_rows
 from caesura.events.rows import Chunks, RowState
@@ -230,7 +230,7 @@ class QueryOperator(Operator):
         if not isinstance(query, Partition):
             return np.zeros(len(rows), np.int64), number
         keys = [answers.column(n) for n, _ in query.by]
-        return KeyTable().encode(*identity(keys, len(rows)))[0], number
+        return KeyTable().encode(*identity(keys, len(rows), LOCAL))[0], number
 
     def _close_open(self, groups: I64, times: I64, answers: pa.RecordBatch) -> list[Item]:
         live = np.flatnonzero(self.open.alive)
@@ -243,8 +243,8 @@ class QueryOperator(Operator):
         if isinstance(query, Partition):
             table = KeyTable()
             columns = [answers.column(n) for n, _ in query.by]
-            _, fresh = table.encode(*identity(columns, len(times)))
-            mine = table.find(*identity([before.column(n) for n, _ in query.by], len(live)))
+            _, fresh = table.encode(*identity(columns, len(times), LOCAL))
+            mine = table.find(*identity([before.column(n) for n, _ in query.by], len(live), LOCAL))
             ended = mine >= 0
             ends = times[fresh][np.maximum(mine, 0)]
         done = np.flatnonzero(ended)
@@ -342,7 +342,7 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _ids(payload: pa.RecordBatch, le: I64) -> tuple[Any, Any]:
-    h1, h2 = identity(payload.columns, len(le))
+    h1, h2 = identity(payload.columns, len(le), LOCAL)
     o1, o2 = np.empty_like(h1), np.empty_like(h2)
     mix_int(h1, h2, np.arange(len(le)), le, o1, o2)
     return o1, o2

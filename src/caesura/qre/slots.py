@@ -18,21 +18,29 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import words
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.hashing import I64, U64, VALUE, Mask, sip_word
 from caesura.kernels.keys import KeyTable
 
 NONE: Mask = np.zeros(0, np.bool_)
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+NOT: U64 = np.zeros(0, np.uint64)
 
 
 @kernel
-def place_ints(keys: I64, count: int, index: Any, shift: Any) -> None:
+def home(key: Any, scatter: U64, mask: int) -> Any:
+    """The place of a key: its low bits, or those of its hash under a secret."""
+    if len(scatter) == 0:
+        return key & mask
+    return np.int64(sip_word(scatter[0], scatter[1], np.uint64(key), VALUE)[0]) & mask
+
+
+@kernel
+def place_ints(keys: I64, count: int, index: Any, scatter: U64) -> None:
     """Fills an empty index with the keys numbered 0 to count."""
     mask = len(index) - 1
     for number in range(count):
-        at = keys[number] & mask if shift == 0 else np.int64((np.uint64(keys[number]) * GOLDEN) >> shift)
+        at = home(keys[number], scatter, mask)
         while index[at] >= 0:
             at = (at + 1) & mask
         index[at] = number
@@ -40,9 +48,12 @@ def place_ints(keys: I64, count: int, index: Any, shift: Any) -> None:
 
 @kernel
 def encode_ints(
-    values: Any, skip: Any, lo: int, index: Any, shift: Any, keys: I64, count: int, most: int, numbers: I64
+    values: Any, skip: Any, lo: int, index: Any, scatter: U64, keys: I64, count: int, most: int, numbers: I64
 ) -> Any:
-    """Numbers keys from row lo on; stops when ``most`` are known. Gives (rows done, keys known, probes)."""
+    """Numbers keys from row lo on; stops when ``most`` are known, or when low bits crowd the table.
+
+    Gives (rows done, keys known, whether it is crowded).
+    """
     mask = len(index) - 1
     probes = 0
     skips = len(skip) > 0
@@ -51,12 +62,14 @@ def encode_ints(
             numbers[i] = -1
             continue
         key = np.int64(values[i])
-        at = key & mask if shift == 0 else np.int64((np.uint64(key) * GOLDEN) >> shift)
+        if probes > 2 * (i - lo) + 64 and len(scatter) == 0:
+            return i, count, True
+        at = home(key, scatter, mask)
         while True:
             number = index[at]
             if number < 0:
                 if count >= most:
-                    return i, count, probes
+                    return i, count, False
                 index[at] = count
                 keys[count] = key
                 numbers[i] = count
@@ -67,40 +80,38 @@ def encode_ints(
                 break
             at = (at + 1) & mask
             probes += 1
-    return len(values), count, probes
+    return len(values), count, False
 
 
 class IntKeys:
     """Whole-number keys to dense numbers; open addressing, rebuilt when keys go.
 
     Neighbouring numbers lie side by side (their low bits are their place) until that crowds the table:
-    then they are scattered.
+    then they are scattered, in a way that nobody who supplies keys can know.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.keys: I64 = np.empty(256, np.int64)
-        self.scattered = False
+        self.scatter = NOT
         self._resize(1024)
 
     def _resize(self, size: int) -> None:
         self.index = np.full(size, -1, np.int32)
-        self.shift = np.uint64(65 - size.bit_length() if self.scattered else 0)
-        place_ints(self.keys, self.count, self.index, self.shift)
+        place_ints(self.keys, self.count, self.index, self.scatter)
 
     def encode(self, values: np.ndarray[Any, Any], skip: Mask = NONE) -> I64:
         numbers = np.empty(len(values), np.int64)
         at = 0
         while at < len(values):
             room = min(len(self.keys), len(self.index) // 2)
-            before = at
-            at, self.count, probes = encode_ints(
-                values, skip, at, self.index, self.shift, self.keys, self.count, room, numbers
+            at, self.count, crowded = encode_ints(
+                values, skip, at, self.index, self.scatter, self.keys, self.count, room, numbers
             )
-            if not self.scattered and probes > 2 * (at - before) + 64:
-                self.scattered = True
+            if crowded:
+                self.scatter = np.array(LOCAL.start, np.uint64)
                 self._resize(len(self.index))
-            if at < len(values):
+            elif at < len(values):
                 self.keys = np.append(self.keys[: self.count], np.empty(self.count + 256, np.int64))
                 self._resize(2 * len(self.index))
         return numbers
@@ -124,6 +135,8 @@ class KeySlots:
     def __init__(self) -> None:
         self._ints: IntKeys | None = None
         self._table: KeyTable | None = None
+        self._secret = LOCAL
+        """What the identities begin with; it is saved with them."""
 
     @property
     def count(self) -> int:
@@ -142,7 +155,7 @@ class KeySlots:
             self._ints = self._ints or IntKeys()
             return self._ints.encode(words(columns[0])), np.zeros(0, np.int64)
         self._table = self._table or KeyTable()
-        return self._table.encode(*identity(columns, rows))
+        return self._table.encode(*identity(columns, rows, self._secret))
 
     def encode_some(self, columns: Sequence[pa.Array], skip: Mask) -> tuple[I64, pa.RecordBatch | None]:
         """The row number of each item's key, -1 where skipped; and the keys that are new, in order."""
@@ -158,7 +171,7 @@ class KeySlots:
             some = [c.take(pa.array(own)) for c in columns]
             self._table = self._table or KeyTable()
             numbers = np.full(len(skip), -1, np.int64)
-            numbers[own], first = self._table.encode(*identity(some, len(own)))
+            numbers[own], first = self._table.encode(*identity(some, len(own), self._secret))
             new = [c.take(pa.array(first)) for c in some]
         if self.count == before:
             return numbers, None
@@ -178,22 +191,3 @@ class KeySlots:
     @property
     def nbytes(self) -> int:
         return sum(t.nbytes for t in (self._ints, self._table) if t is not None)
-
-    def save(self) -> dict[str, list[int]]:
-        """What must survive a restart."""
-        if self._ints is not None:
-            return {"ints": self._ints.keys[: self._ints.count].tolist()}
-        if self._table is not None:
-            halves = (self._table.k1, self._table.k2)
-            return {f"k{i}": h[: self._table.count].tolist() for i, h in enumerate(halves, 1)}
-        return {}
-
-    def load(self, saved: dict[str, list[int]]) -> None:
-        """Takes back what `save` gave."""
-        self._ints = self._table = None
-        if "ints" in saved:
-            self._ints = IntKeys()
-            self._ints.encode(np.array(saved["ints"], np.int64))
-        elif "k1" in saved:
-            self._table = KeyTable()
-            self._table.encode(np.array(saved["k1"], np.uint64), np.array(saved["k2"], np.uint64))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from caesura.events.columns import ColumnStore
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
 
@@ -21,6 +21,8 @@ class Texts:
 
     def __init__(self) -> None:
         self.keys = KeyTable()
+        self._secret = LOCAL
+        """What the identities begin with; it is saved with them."""
         self.store = ColumnStore(pa.schema([("text", pa.string())]))
 
     def encode(self, column: pa.Array) -> I64:
@@ -28,7 +30,7 @@ class Texts:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         plain = column.cast(pa.string())
-        codes, fresh = self.keys.encode(*identity([plain], len(plain)))
+        codes, fresh = self.keys.encode(*identity([plain], len(plain), self._secret))
         if len(fresh):
             self.store.append(pa.RecordBatch.from_arrays([plain.take(pa.array(fresh))], names=["text"]))
         return codes

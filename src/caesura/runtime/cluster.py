@@ -13,6 +13,7 @@ from typing import Literal
 import pyarrow as pa
 
 from caesura.events import Item
+from caesura.events.identity import Secret
 from caesura.events.rows import Chunks
 from caesura.io.source import Source
 from caesura.plan import Node, Raw
@@ -37,12 +38,20 @@ class Cluster:
         speculate: Literal["arrival", "watermark"] = "arrival",
         stages: Stages | None = None,
         wakes: bool = False,
+        secret: Secret | None = None,
     ) -> None:
+        self.secret = secret or Secret.drawn()
+        """What the identities of rows begin with; all buckets share it."""
         self.stages = stages or cut(prune(outputs), buckets)
         self.buckets = buckets
-        self.mappers = {s.fingerprint: Mapper(self.stages, _source(s), buckets) for s in self.stages.sources}
+        self.mappers = {
+            s.fingerprint: Mapper(self.stages, _source(s), buckets, self.secret) for s in self.stages.sources
+        }
         self.fragments = [
-            [Fragment(self.stages, n, b, buckets, speculate=speculate, wakes=wakes) for b in range(buckets)]
+            [
+                Fragment(self.stages, n, b, buckets, self.secret, speculate=speculate, wakes=wakes)
+                for b in range(buckets)
+            ]
             for n in range(1, len(self.stages.stages))
         ]
         self.items: dict[str, list[Item]] = {name: [] for name in outputs}

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from caesura.errors import StreamError
 from caesura.events import Item, Page
+from caesura.events.identity import Secret
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard
 from caesura.feedback.responder import STANDING, WITHDRAWN
@@ -58,6 +59,7 @@ class Fragment:
         number: int,
         bucket: int,
         buckets: int,
+        secret: Secret,
         *,
         speculate: Literal["arrival", "watermark"] = "arrival",
         wakes: bool = False,
@@ -69,7 +71,7 @@ class Fragment:
         """Demands that were sent on to earlier stages, and for how many epochs answers may come."""
         self._asked = NONE
         self._readers = b""
-        self.bucket, self.buckets = bucket, buckets
+        self.bucket, self.buckets, self.secret = bucket, buckets, secret
         self._grafted: dict[str, Node] = {}
         self.gates: dict[str, Gate] = {}
         self.alignments: dict[str, Alignment] = {}
@@ -91,6 +93,7 @@ class Fragment:
             unused=labels,
             crossing=crossing,
             readers={d.label: 1 if d.keys == () else self.buckets for d in self.stage.departures},
+            secret=secret,
         )
         self.rounds = Rounds(self.query, buckets, tuple(crossing))
         before = [a.label for a in self.stage.arrivals if a.source_stage > 0 and not a.back]
@@ -112,7 +115,7 @@ class Fragment:
         source = root_of(arrival.producer, self.stages)
         assert isinstance(source, Source)
         self._sources[arrival.label], self._producers[arrival.label] = source, arrival.producer
-        self.gates[arrival.label] = Gate(source, arrival.producer, first=self.bucket == 0)
+        self.gates[arrival.label] = Gate(source, arrival.producer, self.secret, first=self.bucket == 0)
         self._paths[arrival.label] = path(arrival.producer, source)
 
     def _graft(self, node: Node) -> Node:
@@ -326,7 +329,7 @@ class Fragment:
                 for box in boxes:
                     box.append(item)
                 continue
-            for bucket, rows in enumerate(route(item, exchange, self.buckets)):
+            for bucket, rows in enumerate(route(item, exchange, self.buckets, self.secret)):
                 if rows is not None and not doors[bucket].idle:
                     rows = doors[bucket].stop(rows)
                 if rows is not None and len(rows):

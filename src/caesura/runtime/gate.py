@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events import Item, Page
+from caesura.events.identity import Secret
 from caesura.io.course import Judged, followed
 from caesura.io.ingress import Rules, SourceIngress
 from caesura.io.lanes import Lane, behind
@@ -72,7 +73,7 @@ class Chunk:
 class Gate(SourceIngress):
     """A source's ingress in one bucket; its rows come shaped, filtered and looked up."""
 
-    def __init__(self, source: Source, producer: Node, *, first: bool = True) -> None:
+    def __init__(self, source: Source, producer: Node, secret: Secret, *, first: bool = True) -> None:
         self._first = first
         """Whether this bucket tells of what all of them see."""
         rules = Rules(
@@ -85,7 +86,7 @@ class Gate(SourceIngress):
             source.limit,
             source.declares == ("*",),
         )
-        super().__init__(rules)
+        super().__init__(rules, secret)
         self._tops: dict[int, int] = {}
         """How far chunks reach that came together, until all of them are in."""
 

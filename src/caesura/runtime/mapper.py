@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from caesura.events import Page
 from caesura.events.columns import empty_rows
-from caesura.events.identity import identity
+from caesura.events.identity import Secret, identity
 from caesura.expr import col
 from caesura.io import course
 from caesura.io.in_data import find_marks
@@ -35,15 +35,14 @@ from caesura.runtime.gate import PLACE, PRIOR, SYNC, Chunk, hidden, hide
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 
-BUCKET_SALT = np.uint64(0x9E3779B97F4A7C15)
 LATE = "late"
 
 
 class Mapper:
     """Stage 0 of a plan, for one source."""
 
-    def __init__(self, stages: Stages, source: Source, buckets: int) -> None:
-        self.source = source
+    def __init__(self, stages: Stages, source: Source, buckets: int, secret: Secret) -> None:
+        self.source, self.secret = source, secret
         self.buckets = buckets
         self.departures = [d for d in stages.stages[0].departures if root_of(d.producer, stages) is source]
         self._grafted: dict[str, Node] = {}
@@ -53,7 +52,7 @@ class Mapper:
         judged = source.shape.insert_only and source.late == "reject" and self._lag is not None
         self._local = judged and not self._together
         outputs = {d.label: self._graft(d.producer, stages) for d in self.departures}
-        self._query = Query(outputs)
+        self._query = Query(outputs, secret=secret)
         self._query.run()
         self._flawed = LateTable(source.schema, source.time)
 
@@ -135,7 +134,7 @@ class Mapper:
             if self._local and not first:
                 came = [part for some in came for part in self._parted(some)]
             for some in came:
-                for bucket, rows in enumerate(route(some, departure, self.buckets)):
+                for bucket, rows in enumerate(route(some, departure, self.buckets, self.secret)):
                     if rows is not None and len(rows):
                         buckets[bucket].append(_placed(rows) if first else self._bared(rows))
 
@@ -286,7 +285,7 @@ def root_of(node: Node, stages: Stages) -> Node | None:
     return next((root for root in found if root is not None), None)
 
 
-def route(page: Page, exchange: Exchange, buckets: int) -> list[Page | None]:
+def route(page: Page, exchange: Exchange, buckets: int, secret: Secret) -> list[Page | None]:
     """A page's rows by bucket."""
     if buckets == 1:
         return [page]
@@ -297,8 +296,8 @@ def route(page: Page, exchange: Exchange, buckets: int) -> list[Page | None]:
     names = (
         [n for n in page.schema.names if n not in (SYNC, PRIOR)] if exchange.keys is None else exchange.keys
     )
-    h1, _ = identity([page.payload.column(name) for name in names], len(page))
-    bucket = ((h1 * BUCKET_SALT) >> np.uint64(33)) % np.uint64(buckets)
+    h1, _ = identity([page.payload.column(name) for name in names], len(page), secret.routing)
+    bucket = (h1 >> np.uint64(32)) % np.uint64(buckets)
     out: list[Page | None] = []
     for number in range(buckets):
         rows = np.flatnonzero(bucket == number)

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from caesura.consistency import Claim, Mode
 from caesura.errors import StreamError, closest
+from caesura.events.identity import Secret
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks
@@ -38,15 +39,9 @@ from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 from caesura.runtime.claiming import Claiming
 from caesura.runtime.claims import claiming_for, put_token, saved_by
 from caesura.runtime.edge import Edge
-from caesura.runtime.feedback import (
-    Assumptions,
-    Spoken,
-    note_losses,
-    restore_into,
-    snapshot_of,
-    start_over,
-)
+from caesura.runtime.feedback import Assumptions, Spoken, note_losses, restore_into, snapshot_of, start_over
 from caesura.runtime.graph import Cell, Graph
+from caesura.runtime.keeping import Keeper
 from caesura.runtime.loops import Loop, close, refuse_open
 from caesura.runtime.publish import Publication, Subscribed
 from caesura.runtime.reader import Reader, next_of, refused_by, share
@@ -73,7 +68,9 @@ class Query:
         crossing: Mapping[str, Node] | None = None,
         readers: Mapping[str, int] | None = None,
         listens: bool = True,
+        secret: Secret | None = None,
     ) -> None:
+        self.keeper = Keeper(secret)
         self._listens = listens
         """Whether feedback is heeded; a run without it shows what it changes."""
         self._speaking: list[Cell] = []
@@ -121,6 +118,7 @@ class Query:
     def _mount(self, node: Node, speculate: Speculate) -> None:
         operator = node.operator()
         operator.keep_pace(speculate)
+        operator.secret.become(self.keeper.secret)
         label = node.step
         taken = {cell.label for cell in self._cells.values()}
         number = 2
@@ -405,7 +403,7 @@ class Query:
     def saved(self) -> list[tuple[Claim, Chunks]]:
         """Snapshots that were completed since the last call, each landing on its claim."""
         found = saved_by(self._claiming())
-        spoken = self.assumptions.snapshot() if found else {}
+        spoken = self.assumptions.snapshot() | self.keeper.snapshot() if found else {}
         return [(claim, {**chunks, **spoken}) for claim, chunks in found]
 
     def _claiming(self) -> Claiming:
@@ -475,10 +473,11 @@ class Query:
         offsets = json.dumps({label: reader.offsets for label, reader in self._readers.items()}).encode()
         if offsets != self._offsets:
             chunks["offsets"] = self._offsets = offsets
-        return chunks
+        return chunks | self.keeper.snapshot()
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes the state of a query of the same plan; a step that it has none for begins empty."""
+        self.keeper.restore(chunks, [cell.operator for cell in self.graph.cells])
         for cell in self.graph.cells:
             prefix = cell.node.fingerprint + "/"
             mine = {k[len(prefix) :]: v for k, v in chunks.items() if k.startswith(prefix)}

@@ -14,14 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from caesura.errors import StreamError
+from caesura.events.identity import LOCAL, Secret
 from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import Exchange, Stages
 from caesura.runtime.fragment import Fragment
+from caesura.runtime.keeping import forgotten
 from caesura.runtime.mapper import root_of
 from caesura.spark.kept import read_json
 
 NAME = "caesura.json"
+SECRET = "caesura.secret"
+"""The file beside it that only its owner may read."""
 Kept = dict[str, Any]
 
 
@@ -40,6 +44,21 @@ def kept_plan(checkpoint: Path) -> Kept | None:
         return None
     kept: Kept = read_json(file, wants=("buckets",))
     return kept
+
+
+def keep_secret(checkpoint: Path) -> Secret:
+    """The secret that a checkpoint's state is kept under; a new checkpoint gets a new one."""
+    file = checkpoint / SECRET
+    if file.is_file():
+        return Secret(bytes.fromhex(file.read_text()))
+    if (checkpoint / NAME).is_file():
+        raise forgotten(f"the checkpoint '{checkpoint}'")
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    partial, secret = file.with_suffix(".tmp"), Secret.drawn()
+    partial.touch(mode=0o600)
+    partial.write_text(secret.key.hex())
+    partial.rename(file)
+    return secret
 
 
 def keep_plan(checkpoint: Path, stages: Stages, buckets: int, partitions: int | None = None) -> Stages:
@@ -106,7 +125,7 @@ def _steps(stages: Stages, buckets: int) -> Kept:
     """What lies under which fingerprint in the state store, for `caesura state`."""
     found: Kept = {}
     for stage in stages.stages[1:]:
-        for cell in Fragment(stages, stage.number, 0, buckets).query.graph.cells:
+        for cell in Fragment(stages, stage.number, 0, buckets, LOCAL).query.graph.cells:
             known = {"stage": stage.number, "step": cell.label, "place": cell.node.place}
             found[cell.node.fingerprint] = {**known, "does": cell.node.describe()}
     return found

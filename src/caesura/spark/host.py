@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import PlanError
+from caesura.events.identity import Secret
 from caesura.io.files import FileReader
 from caesura.io.pruning import Pruning
 from caesura.io.source import Source
@@ -46,6 +47,7 @@ def make_job(
     loop: str = "",
     heard: bool = False,
     ahead: int | None = None,
+    secret: Secret | None = None,
 ) -> Job:
     """A plan, cut for a number of buckets; ``loop`` is where its loop log lies, if it needs one.
 
@@ -65,7 +67,9 @@ def make_job(
     ahead = ahead if len(stages.sources) > 1 else None
     log = loop if stages.backward or heard or ahead is not None else ""
     wishes = heard or any(node.speaks for stage in stages.stages for node in stage.nodes)
-    return Job(name or uuid.uuid4().hex, stages, buckets, speculate, closes, log, ahead, wishes)
+    return Job(
+        name or uuid.uuid4().hex, stages, buckets, speculate, closes, log, ahead, wishes, secret=secret
+    )
 
 
 def _ship_modules(outputs: Mapping[str, Node]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from caesura.events.identity import Secret
 from caesura.plan import Node
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
@@ -17,7 +18,7 @@ from caesura.runtime.feedback import Spoken
 from caesura.runtime.running import Output, Result, delivered
 from caesura.runtime.status import Status
 from caesura.spark.admission import EVERYTHING, Most
-from caesura.spark.checkpoint import buckets_of, keep_plan, query_id
+from caesura.spark.checkpoint import buckets_of, keep_plan, keep_secret, query_id
 from caesura.spark.frames import FrameReader, hops
 from caesura.spark.host import make_job, packets
 from caesura.spark.looplog import LoopLog
@@ -168,7 +169,9 @@ def start(
     job = make_job(
         nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop", heard=feedback, ahead=most
     )
-    job = dataclasses.replace(job, stages=keep_plan(Path(place), job.stages, buckets, partitions))
+    secret = keep_secret(Path(place))
+    stages = keep_plan(Path(place), job.stages, buckets, partitions)
+    job = dataclasses.replace(job, stages=stages, secret=secret)
     return launch(job, nodes, spark, target, place, trigger=trigger, most=per_epoch)
 
 
@@ -221,7 +224,7 @@ def run_all(
     buckets = check_session(spark)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
-    job = make_job(nodes, buckets, speculate=chosen, closes=True)
+    job = make_job(nodes, buckets, speculate=chosen, closes=True, secret=Secret.drawn())
     frame = packets(spark, job, streaming=False, most=EVERYTHING)
     sink = MemorySink()
     sink.open(nodes, buckets)
@@ -262,7 +265,8 @@ def to_spark(
     last = delivered(node, output)
     streaming = _streaming(node)
     log = "" if loop_log is None else str(loop_log)
-    job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log)
+    secret = None if streaming else Secret.drawn()
+    job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log, secret=secret)
     frame = packets(spark, job, streaming=streaming, most=EVERYTHING)
     schema = from_arrow_schema(row_schema(node.schema, node.time))
     return frame.filter("stage = 0").mapInArrow(decoder(node.schema, node.time), schema)

@@ -15,11 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, StreamError
+from caesura.events.identity import Secret
 from caesura.io.pruning import Pruning
 from caesura.io.source import Source
 from caesura.plan import Raw
@@ -33,6 +35,7 @@ from caesura.runtime.unread import Ignored, unread
 from caesura.spark import neighbours
 from caesura.spark.admission import note_progress
 from caesura.spark.buckets import bucket_keys
+from caesura.spark.checkpoint import SECRET
 from caesura.spark.looplog import LoopLog
 from caesura.spark.neighbours import Place, Worked
 from caesura.spark.sealed import new_seal
@@ -76,6 +79,8 @@ class Job:
     """Whether work that waits asks for another epoch, through the loop log."""
     seal: bytes = field(default_factory=new_seal, repr=False)
     """What the workers of this query prove themselves to each other with."""
+    secret: Secret | None = None
+    """What the identities of rows begin with; None where Spark alone knows the checkpoint: `secret_of`."""
 
     @cached_property
     def keys(self) -> list[int]:
@@ -119,8 +124,28 @@ def mapper(job: Job, fingerprint: str) -> Mapper:
     place = (job.name, fingerprint)
     if place not in _MAPPERS:
         _forget_old(job.name)
-        _MAPPERS[place] = Mapper(job.stages, job.source(fingerprint), job.buckets)
+        _MAPPERS[place] = Mapper(job.stages, job.source(fingerprint), job.buckets, secret_of(job))
     return _MAPPERS[place]
+
+
+def secret_of(job: Job) -> Secret:
+    """The secret of a query: its checkpoint's, or one made of the random name that Spark keeps there."""
+    if job.secret is not None:
+        return job.secret
+    name = query_here()
+    if name is None:
+        raise StreamError(
+            "a streaming DataFrame was used outside a streaming query.", remedy="Write it with writeStream."
+        )
+    return Secret(blake2b(name.encode(), person=b"query", digest_size=Secret.SIZE).digest())
+
+
+def query_here() -> str | None:
+    """The name of the streaming query that this task belongs to, which its checkpoint keeps."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty("sql.streaming.queryId")
 
 
 def _forget_old(name: str) -> None:
@@ -239,9 +264,17 @@ def _work(place: Place, fragment: Fragment, rows: list[Row], closes: bool) -> Wo
 def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None) -> Fragment:
     """A fragment as the store has it, or a new one."""
     _forget_old(job.name)
-    fragment = Fragment(job.stages, stage, bucket, job.buckets, speculate=job.speculate, wakes=job.wakes)
+    secret = secret_of(job)
+    own = (job.stages, stage, bucket, job.buckets, secret)
+    fragment = Fragment(*own, speculate=job.speculate, wakes=job.wakes)
     if chunks is not None:
+        key = secret.key
         fragment.restore(chunks)
+        if secret.key != key:
+            raise StreamError(
+                "the state of this checkpoint was saved under another secret than the one beside it.",
+                remedy=f"Put the file {SECRET} of its first start back, or start with a new checkpoint.",
+            )
     return fragment
 
 
@@ -286,7 +319,7 @@ def _log(job: Job, bucket: int, returning: pd.DataFrame) -> None:
 
     context = TaskContext.get()
     epoch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
-    query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    query = query_here()
     if epoch is None or query is None:
         raise StreamError(
             "a plan in which something goes backwards runs only as a streaming query.",

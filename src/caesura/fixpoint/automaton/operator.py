@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.events.columns import empty_rows
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import Chunks, RowState
@@ -249,7 +249,7 @@ def _in_order(le: I64, bound: int) -> bool:
 
 
 def _ids(payload: pa.RecordBatch, le: I64) -> tuple[Any, Any]:
-    h1, h2 = identity(payload.columns, len(le))
+    h1, h2 = identity(payload.columns, len(le), LOCAL)
     o1, o2 = np.empty_like(h1), np.empty_like(h2)
     mix_int(h1, h2, np.arange(len(le)), le, o1, o2)
     return o1, o2

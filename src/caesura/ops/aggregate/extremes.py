@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import from_words, words
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.events.rows import RowState
 from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
@@ -157,7 +157,7 @@ class Bag:
         assert values is not None
         at, weights, values = present(at, weights, values)
         word = ranked(values) if self.wordy else np.zeros(len(at), np.int64)
-        ids = identity([pa.array(word)] if self.wordy else [values], len(at))
+        ids = identity([pa.array(word)] if self.wordy else [values], len(at), LOCAL)
         h1, h2 = np.empty(len(at), np.uint64), np.empty(len(at), np.uint64)
         mix_int(ids[0], ids[1], np.arange(len(at)), at, h1, h2)
         row, fresh = self._table.encode(h1, h2)
@@ -244,7 +244,7 @@ class Bag:
         chain(slot, 0, head, self._follow)
         word = self.rows.get("word")
         held = [pa.array(word)] if self.wordy else [self.rows.payload.all().column(0)]
-        ids = identity(held, self.rows.size)
+        ids = identity(held, self.rows.size, LOCAL)
         h1, h2 = np.empty(len(slot), np.uint64), np.empty(len(slot), np.uint64)
         mix_int(ids[0], ids[1], np.arange(len(slot)), slot, h1, h2)
         self._table = KeyTable()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.events.columns import validity
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, mix_int
@@ -81,7 +81,7 @@ class Multiset:
 
     def _ids(self, slot: I64, le: I64, values: pa.Array) -> tuple[U64, U64]:
         every = np.arange(len(slot))
-        ids = identity([values], len(slot))
+        ids = identity([values], len(slot), LOCAL)
         h1, h2 = np.empty(len(slot), np.uint64), np.empty(len(slot), np.uint64)
         mix_int(ids[0], ids[1], every, slot, h1, h2)
         mix_int(h1, h2, every, le, h1, h2)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import Grown
-from caesura.events.identity import identity
+from caesura.events.identity import Secret, identity
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
@@ -53,7 +53,8 @@ FEW = 256
 class Panes:
     """The panes of every group, in chains, and the running values over them."""
 
-    def __init__(self, node: Tumbling) -> None:
+    def __init__(self, node: Tumbling, secret: Secret) -> None:
+        self._secret = secret
         source = node.inputs[0]
         self.length = math.gcd(node.size, node.every)
         self.hop, self.size, self.offset = node.every // self.length, node.size // self.length, node.offset
@@ -76,7 +77,7 @@ class Panes:
 
     def add(self, keys: pa.RecordBatch, values: list[pa.Array], le: I64) -> I64:
         """Adds each point to its pane; gives their groups."""
-        k1, k2 = identity(keys.columns, len(le))
+        k1, k2 = identity(keys.columns, len(le), self._secret)
         group = self._grouped(k1, k2, keys)
         pane, at, missed = (np.empty(len(le), np.int64) for _ in range(3))
         count = find_panes(le, self.offset, self.length, group, self._last, pane, at, missed)
@@ -268,7 +269,7 @@ class PaneOperator(TumblingOperator):
 
     def __init__(self, node: Tumbling) -> None:
         super().__init__(node)
-        self.panes = Panes(node)
+        self.panes = Panes(node, self.secret)
         self.shown = Shown(self.schema, len(self._keys))
         """What was given on demand."""
 

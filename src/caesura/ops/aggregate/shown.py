@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.delta import net_page
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
@@ -71,7 +71,7 @@ class Shown:
         return [Page.of(payload.take(pa.array(some)), le=le[some], re=re[some], re_new=le[some])]
 
     def _ids(self, payload: pa.RecordBatch, le: I64) -> tuple[U64, U64]:
-        own = identity(payload.columns[: self.width], len(le))
+        own = identity(payload.columns[: self.width], len(le), LOCAL)
         h1, h2 = np.empty(len(le), np.uint64), np.empty(len(le), np.uint64)
         mix_int(own[0], own[1], np.arange(len(le)), le, h1, h2)
         return h1, h2

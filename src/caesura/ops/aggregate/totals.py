@@ -129,7 +129,7 @@ class TotalsOperator(Operator):
         change = deltas(page)
         keys = page.payload.select(self._keys)
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
-        h1, h2 = identity(keys.columns, len(page))
+        h1, h2 = identity(keys.columns, len(page), self.secret)
         at, fresh = self.slots.find(h1, h2)
         if len(fresh):
             fields = {"sent": np.full(len(fresh), -1, np.int64)}

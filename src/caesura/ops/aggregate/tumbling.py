@@ -296,7 +296,7 @@ class TumblingOperator(Operator):
 
     def _found(self, keys: pa.RecordBatch, count: int, rows: I64, window: I64) -> I64:
         """The slots of some rows' windows; new ones are opened."""
-        ids = identity(keys.columns, count)
+        ids = identity(keys.columns, count, self.secret)
         h1, h2 = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
         mix_int(ids[0], ids[1], rows, window, h1, h2)
         at, fresh = self.slots.find(h1, h2)

@@ -42,6 +42,7 @@ class JoinOperator(Operator):
                 port,
                 source.schema,
                 names[port],
+                self.secret,
                 by_value=not source.properties.insert_only,
                 preserved=node.preserved[port],
             )

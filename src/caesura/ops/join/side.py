@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from caesura.events.columns import taken, validity
 from caesura.events.delta import net_page
-from caesura.events.identity import identity
+from caesura.events.identity import Secret, identity
 from caesura.events.labels import Labels
 from caesura.events.page import KEPT, Page, take_rows
 from caesura.events.rows import RowState
@@ -36,6 +36,7 @@ class Side:
         number: int,
         schema: pa.Schema,
         keys: list[str],
+        secret: Secret,
         *,
         by_value: bool,
         preserved: bool,
@@ -43,6 +44,7 @@ class Side:
     ) -> None:
         self.nulls_match = nulls_match
         self.number = number
+        self._secret = secret
         self.schema = schema
         self.key_places = [schema.get_field_index(name) for name in keys]
         self.by_value = by_value
@@ -71,7 +73,7 @@ class Side:
     def key_ids(self, payload: pa.RecordBatch) -> tuple[U64, U64]:
         """The identity of each row's key; a key with a null in it equals none of the other side's."""
         columns = [payload.column(i) for i in self.key_places]
-        h1, h2 = identity(columns, payload.num_rows)
+        h1, h2 = identity(columns, payload.num_rows, self._secret)
         nulls = [c for c in columns if c.null_count] if not self.nulls_match else []
         if nulls:
             valid = np.logical_and.reduce([validity(column) for column in nulls])
@@ -131,7 +133,7 @@ class Side:
         if page.re_new is not None:
             fields["re"] = np.where(page.re_new[at] == KEPT, page.re[at], page.re_new[at])
         if self.by_value:
-            fields["h1"], fields["h2"] = page.ids[0][at], page.ids[1][at]
+            fields["h1"], fields["h2"] = (half[at] for half in page.ids(self._secret))
         for k in self.sources:
             label = page.tags.cols.get(k) if isinstance(page.tags, Labels) else None
             some = np.zeros(len(at), np.int64) if label is None else label
@@ -151,8 +153,7 @@ class Side:
         retract_rows(
             at,
             key,
-            page.ids[0],
-            page.ids[1],
+            *page.ids(self._secret),
             page.le,
             page.re,
             page.re_new,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caesura.events.columns import Grown
 from caesura.events.delta import Deltas
-from caesura.events.identity import identity
+from caesura.events.identity import Secret, identity
 from caesura.events.page import take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, mix_int
@@ -23,7 +23,10 @@ from caesura.punctuation import Pattern
 class Events:
     """Rows of (group, lifetime, values) with how often each is there."""
 
-    def __init__(self, keys: pa.Schema, values: Sequence[pa.Field], *, counted: bool = True) -> None:
+    def __init__(
+        self, keys: pa.Schema, values: Sequence[pa.Field], secret: Secret, *, counted: bool = True
+    ) -> None:
+        self._secret = secret
         self.width = len(keys)
         self._counted = counted
         """Whether events that are equal share a row; where none is ever taken back, each has its own."""
@@ -43,7 +46,7 @@ class Events:
         number, _ = self.groups.encode(rows.get("h1"), rows.get("h2"))
         self.group.extend(number)
         if self._counted:
-            ids = identity(rows.payload.all().columns, rows.size)
+            ids = identity(rows.payload.all().columns, rows.size, self._secret)
             self._values.encode(*_ids(ids, rows.get("le"), rows.get("re")))
         return moved
 
@@ -76,7 +79,9 @@ class Events:
         if not self._counted:
             first = self._append(*ids, change.le, change.re, change.weight, batch)
             return np.arange(first, first + len(change.le))
-        at, fresh = self._values.encode(*_ids(identity(batch.columns, len(change.le)), change.le, change.re))
+        at, fresh = self._values.encode(
+            *_ids(identity(batch.columns, len(change.le), self._secret), change.le, change.re)
+        )
         if len(fresh):
             none = np.zeros(len(fresh), np.int64)
             new = ids[0][fresh], ids[1][fresh], change.le[fresh], change.re[fresh]

@@ -54,8 +54,8 @@ class WindowsOperator(Operator):
         self._keys = [source.schema.get_field_index(name) for name in node.group]
         keys = pa.schema([source.schema.field(i) for i in self._keys])
         self._key_schema = keys
-        self.events = Events(keys, self.work.fields, counted=not source.properties.insert_only)
-        self.sent = SentWindows(node.schema, len(self._keys))
+        self.events = Events(keys, self.work.fields, self.secret, counted=not source.properties.insert_only)
+        self.sent = SentWindows(node.schema, len(self._keys), self.secret)
         self._done, self._reached = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._closed: int | None = None
         """Up to which window start everything is settled, where that is known for all groups."""
@@ -82,7 +82,7 @@ class WindowsOperator(Operator):
         if len(page) == 0:
             return []
         keys = page.payload.select(self._keys)
-        ids = identity(keys.columns, len(page))
+        ids = identity(keys.columns, len(page), self.secret)
         group, _ = self.events.groups.encode(*ids)
         self._know(group, keys)
         if self._early and (late := page.le < self._done[group]).any():

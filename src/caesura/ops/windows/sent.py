@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from caesura.events.columns import Grown
 from caesura.events.delta import net_page
-from caesura.events.identity import identity
+from caesura.events.identity import LOCAL, Secret, identity
 from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
@@ -20,7 +20,8 @@ from caesura.punctuation import MIN_TIME
 class SentWindows:
     """Sent rows, found by group and window start."""
 
-    def __init__(self, schema: pa.Schema, width: int) -> None:
+    def __init__(self, schema: pa.Schema, width: int, secret: Secret) -> None:
+        self._secret = secret
         self.width = width
         own = {"window": np.int64, "le": np.int64, "re": np.int64}
         self.rows = RowState(own, schema)
@@ -66,7 +67,7 @@ class SentWindows:
         if self.rows.live < self.rows.size:
             self.rows.compact()
         keys = self.rows.payload.all().columns[: self.width]
-        number, _ = groups.encode(*identity(keys, self.rows.size))
+        number, _ = groups.encode(*identity(keys, self.rows.size, self._secret))
         self.starts, self.group = Ordered(), Grown(np.int64)
         self.group.extend(number)
         self.starts.add(number, self.rows.get("window"), np.arange(self.rows.size))
@@ -74,8 +75,6 @@ class SentWindows:
 
 def _windows(group: I64, window: I64) -> tuple[U64, U64]:
     """A group's number and a window's start, as one key."""
-    every, none = np.arange(len(group)), np.zeros(len(group), np.uint64)
-    h1, h2 = np.empty(len(group), np.uint64), np.empty(len(group), np.uint64)
-    mix_int(none, none, every, group, h1, h2)
-    mix_int(h1, h2, every, window, h1, h2)
+    h1, h2 = identity([pa.array(group)], len(group), LOCAL)
+    mix_int(h1, h2, np.arange(len(group)), window, h1, h2)
     return h1, h2
