@@ -127,7 +127,7 @@ class Archive:
             number, _ = table.encode(*identity(columns, len(batch), LOCAL))
             last = np.zeros(table.count, np.int64)
             last[number] = np.arange(len(number))  # the latest row of a key counts
-            self._known.extend([table, batch.column(self.value).combine_chunks(), last, LOCAL])
+            self._known.extend([table, batch.column(self.value).combine_chunks(), last, LOCAL.copied()])
         return tuple(self._known)
 
 

@@ -33,7 +33,7 @@ class Departures:
     def __init__(self, query: Query, schema: pa.Schema, time: pa.DataType) -> None:
         self.table = LateTable(schema, time)
         self.told = KeyTable()
-        self._secret = LOCAL
+        self._secret = LOCAL.copied()
         while isinstance(query, Pipe):
             query = query.first
         self.by = query.by if isinstance(query, Partition) else ()

@@ -135,7 +135,7 @@ class KeySlots:
     def __init__(self) -> None:
         self._ints: IntKeys | None = None
         self._table: KeyTable | None = None
-        self._secret = LOCAL
+        self._secret = LOCAL.copied()
         """What the identities begin with; it is saved with them."""
 
     @property

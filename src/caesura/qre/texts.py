@@ -21,7 +21,7 @@ class Texts:
 
     def __init__(self) -> None:
         self.keys = KeyTable()
-        self._secret = LOCAL
+        self._secret = LOCAL.copied()
         """What the identities begin with; it is saved with them."""
         self.store = ColumnStore(pa.schema([("text", pa.string())]))
 

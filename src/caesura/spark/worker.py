@@ -268,13 +268,12 @@ def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None
     own = (job.stages, stage, bucket, job.buckets, secret)
     fragment = Fragment(*own, speculate=job.speculate, wakes=job.wakes)
     if chunks is not None:
-        key = secret.key
-        fragment.restore(chunks)
-        if secret.key != key:
+        if chunks.get("query/secret", secret.key) != secret.key:
             raise StreamError(
                 "the state of this checkpoint was saved under another secret than the one beside it.",
                 remedy=f"Put the file {SECRET} of its first start back, or start with a new checkpoint.",
             )
+        fragment.restore(chunks)
     return fragment
 
 

@@ -188,7 +188,7 @@ class Side:
         if len(gains) and len(lost) > 1:
             rows = np.concatenate([gains, lost])
             ends = np.concatenate([page.re_new[gains], page.re[lost]])
-            number, _ = KeyTable().encode(*_versions(page, rows, ends))
+            number, _ = KeyTable().encode(*_versions(page, rows, ends, self._secret))
             gains = gains[uncancelled(number[: len(gains)], number[len(gains) :])]
         return self.insert(page, gains, key)
 
@@ -254,10 +254,10 @@ class Side:
         self.sent_chains.add(self.sent.get("row"))
 
 
-def _versions(page: Page, rows: I64, ends: I64) -> tuple[U64, U64]:
+def _versions(page: Page, rows: I64, ends: I64, secret: Secret) -> tuple[U64, U64]:
     """The identity of rows of a page with these ends."""
     a, b = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
-    mix_int(page.ids[0], page.ids[1], rows, page.le[rows], a, b)
+    mix_int(*page.ids(secret), rows, page.le[rows], a, b)
     mix_int(a, b, np.arange(len(rows)), ends, a, b)
     return a, b
 
