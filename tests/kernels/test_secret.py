@@ -61,14 +61,10 @@ def test_crafted_keys_do_not_crowd_the_table_of_a_pattern() -> None:
     for keys in (low, spread):
         table = IntKeys()
         assert table.encode(keys).tolist() == list(range(MANY))
-        first, second = table.scatter if len(table.scatter) else (None, None)
-        mask = len(table.index) - 1
-        if first is None:
-            home = table.keys[:MANY] & mask
-        else:
-            hashed = [
-                sip_word(first, second, np.uint64(k), VALUE)[0] for k in table.keys[:MANY].view(np.uint64)
-            ]
+        known, mask = table.keys[:MANY], len(table.index) - 1
+        home = known & mask
+        if len(table.scatter):
+            hashed = [sip_word(*table.scatter, key, VALUE)[0] for key in known.view(np.uint64)]
             home = np.array(hashed, np.uint64).view(np.int64) & mask
         assert steps(table.index, home) < 4 * MANY
 
