@@ -30,7 +30,7 @@ def event(name: str, x: int = 0, y: int = 0) -> Page:
 
 def met(left: Stream, right: Stream, on: str) -> Stream:
     """Pairs by one column, named after both."""
-    other = right.select(on, other=col("tag"), name=f"right of {on}")
+    other = right.select(on, other=col("tag")).named(f"right of {on}")
     return left.join(other, on=on, name=f"join on {on}").select(
         "x", "y", tag=cz.functions.concat(col("tag"), col("other"))
     )

@@ -174,7 +174,7 @@ def windows(a: Stream, only: Stream) -> Iterator[Stream]:
 
 
 def plans(seed: int) -> Iterator[Stream]:
-    a, b = changes(seed), changes(seed + 1000).select("id", name="s")
+    a, b = changes(seed), changes(seed + 1000).select("id", {"name": "s"})
     yield a.group_by("id").tumbling(7).agg(**MADE, wide=cz.sum("k"), first=cz.min("s"))
     yield a.group_by("id").totals(**MADE, wide=cz.sum("k"), last=cz.max("s"))
     yield points(seed).group_by("id").tumbling(7).agg(**MADE)

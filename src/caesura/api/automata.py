@@ -33,7 +33,7 @@ from caesura.plan import Duration, here
 Ends = str | Sequence[str] | Mapping[str, Expr]
 
 
-def arc(source: str, target: str, when: Expr | bool = True, **changes: object) -> Arc:
+def arc(source: str, target: str, when: Expr | bool = True, /, **changes: object) -> Arc:
     """A move from state to state, for an item and registers for which ``when`` is true.
 
     Keywords say what registers become: ``cz.arc("S", "fall", col("up") == 0, m=col("m") + 1)``.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from caesura.api.columns import outputs
 from caesura.api.windowed import Windowed
 from caesura.errors import CaesuraError
 from caesura.ops.aggregate import Totals
@@ -63,10 +65,18 @@ class Grouped:
         except CaesuraError as error:
             raise error.at(step, here()) from None
 
-    def totals(self, *, name: str = "", **aggregates: Aggregate) -> Stream:
-        """One row per group over all its rows, on the hull of their lifetimes."""
+    def totals(
+        self,
+        columns: Mapping[str, Aggregate] | None = None,
+        /,
+        *,
+        name: str | Aggregate = "",
+        **named: Aggregate,
+    ) -> Stream:
+        """One row per group over all its rows, on the hull of their lifetimes; columns as in `agg`."""
         from caesura.api.stream import Stream
 
-        return Stream(
-            Totals(inputs=(self._node,), group=self._keys, aggregates=tuple(aggregates.items()), name=name)
-        )
+        made, told = outputs(columns, named, "totals", {"name": name})
+        aggregates: Any = tuple(made.items())
+        own = {"group": self._keys, "aggregates": aggregates, "name": told.get("name", "")}
+        return Stream(Totals(inputs=(self._node,), **own))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,6 +29,15 @@ class Planned:
     def columns(self) -> list[str]:
         """The names of the payload columns."""
         return list(self.node.schema.names)
+
+    def named(self, name: str) -> Stream:
+        """The same stream, its last step called so in plans, errors and status.
+
+        >>> import caesura as cz
+        >>> print(cz.from_rows([{"t": 1, "v": 2}], time="t").select("v").named("values").node.step)
+        values
+        """
+        return self._then(dataclasses.replace(self.node, name=name))
 
     def _ticks(self, given: Duration, what: str, step: str) -> int:
         """A length of time in the stream's own ticks."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from caesura.api.columns import Output, outputs
 from caesura.errors import CaesuraError, PlanError
 from caesura.ops.aggregate import Tumbling
 from caesura.ops.aggregate.functions import Aggregate
@@ -25,15 +27,28 @@ class Windowed:
         self._thrifty = thrifty
 
     def agg(
-        self, *, name: str = "", clip: Clip = "none", stamp: Stamp = "aligned", **outputs: Aggregate | Use
+        self,
+        columns: Mapping[str, Output] | None = None,
+        /,
+        *,
+        clip: Clip | Output = "none",
+        stamp: Stamp | Output = "aligned",
+        name: str | Output = "",
+        **named: Output,
     ) -> Stream:
-        """One row per group and window: ``agg(n=cz.count(), top=cz.max("speed"))``.
+        """One row per group and window: ``agg(n=cz.count(), top=cz.max("speed"))``, or a mapping of such.
 
         User-defined aggregates stand beside built-in ones; ``clip`` says how their events are cut to the
-        window, ``stamp`` when the rows live.
+        window, ``stamp`` when the rows live. An aggregate is a column whatever it is called.
         """
+        options = {"clip": clip, "stamp": stamp, "name": name}
+        return self._agg(*outputs(columns, named, self._frame.kind, options))
+
+    def _agg(self, outputs: dict[str, Output], options: dict[str, Any]) -> Stream:
         from caesura.api.stream import Stream
 
+        name = options.get("name", "")
+        clip, stamp = options.get("clip", "none"), options.get("stamp", "aligned")
         for label, output in outputs.items():
             if not isinstance(output, Aggregate | Use):
                 error = PlanError(

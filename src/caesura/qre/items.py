@@ -86,12 +86,20 @@ def tagged(
     schema: pa.Schema,
     tag: str,
     cases: Mapping[str, tuple[Any, tuple[str, ...]]] | None = None,
+    /,
     *,
-    ticks: bool = False,
-    time: pa.DataType | None = None,
+    ticks: bool | tuple[str, ...] = False,
+    time: pa.DataType | tuple[str, ...] | None = None,
     **columns: tuple[str, ...],
 ) -> Items:
-    """A disjoint union: per case its columns, under its name or, in ``cases``, under a tag value."""
+    """A disjoint union: per case its columns, under its name or, in ``cases``, under a tag value.
+
+    A tuple is a case whatever it is called.
+    """
+    if isinstance(ticks, tuple):
+        columns, ticks = {**columns, "ticks": ticks}, False
+    if isinstance(time, tuple):
+        columns, time = {**columns, "time": time}, None
     given = {**{n: (n, c) for n, c in columns.items()}, **(cases or {})}
     if tag not in schema.names:
         raise PlanError(f"there is no column '{tag}'.", remedy=closest(tag, schema.names))

@@ -78,7 +78,7 @@ class Module:
     token: str
     """What tells this definition from others, here and in the processes that it is sent to."""
 
-    def __call__(self, *mapping: Any, **params: Any) -> Any:
+    def __call__(self, /, *mapping: Any, **params: Any) -> Any:
         """With column names or expressions: a use in a query. With plain data: the function itself."""
         if mapping and not all(isinstance(m, (str, Expr)) for m in mapping):
             return self.target(*mapping, **params)

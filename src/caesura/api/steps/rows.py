@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from caesura.api.columns import together
 from caesura.api.planned import Planned
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.expr import Expr, as_column, as_expr, col, name_of
@@ -30,16 +33,29 @@ class RowSteps(Planned):
 
     filter = where
 
-    def select(self, *columns: str | Expr, name: str = "", **computed: Any) -> Stream:
-        """Keeps, renames and computes columns: ``select("id", kmh=col("mph") * 1.6)``."""
-        pairs = [(name_of(as_column(c)), as_column(c)) for c in columns]
-        pairs += [(output, as_expr(expr)) for output, expr in computed.items()]
-        return self._then(Select(inputs=(self.node,), columns=tuple(pairs), name=name))
+    def select(self, /, *columns: str | Expr | Mapping[str, Any], **computed: Any) -> Stream:
+        """Keeps, renames and computes columns: ``select("id", kmh=col("mph") * 1.6)``.
 
-    def with_columns(self, **computed: Any) -> Stream:
+        What is computed may also be given as mappings: ``select("id", {"kmh": col("mph") * 1.6})``.
+        """
+        pairs: list[tuple[str, Expr]] = []
+        for c in columns:
+            if isinstance(c, Mapping):
+                pairs += [(output, as_expr(expr)) for output, expr in c.items()]
+            else:
+                pairs.append((name_of(as_column(c)), as_column(c)))
+        if isinstance(computed.get("name"), str):
+            warnings.warn(
+                "select(name=...) is a column; name the step with .named(...) behind it", stacklevel=2
+            )
+        pairs += [(output, as_expr(expr)) for output, expr in computed.items()]
+        return self._then(Select(inputs=(self.node,), columns=tuple(pairs)))
+
+    def with_columns(self, columns: Mapping[str, Any] | None = None, /, **computed: Any) -> Stream:
         """All columns, with some computed anew or added."""
         pairs: dict[str, Expr] = {name: col(name) for name in self.columns}
-        pairs.update({name: as_expr(expr) for name, expr in computed.items()})
+        made = together(columns, computed, "with_columns")
+        pairs.update({name: as_expr(expr) for name, expr in made.items()})
         return self._then(Select(inputs=(self.node,), columns=tuple(pairs.items())))
 
     def on_error(self, where: OnError) -> Stream:
@@ -63,8 +79,9 @@ class RowSteps(Planned):
         pairs = [(name, col(name)) for name in self.columns if name not in names]
         return self._then(Select(inputs=(self.node,), columns=tuple(pairs)))
 
-    def rename(self, **names: str) -> Stream:
-        """Renames columns: ``rename(new="old")``."""
+    def rename(self, columns: Mapping[str, str] | None = None, /, **more: str) -> Stream:
+        """Renames columns: ``rename(new="old")``, or ``rename({"new": "old"})``."""
+        names = together(columns, more, "rename")
         for old in names.values():
             self._known(old, "rename")
         new = {old: output for output, old in names.items()}

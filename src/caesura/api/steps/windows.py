@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from caesura.api.grids import bucketed, quantised
@@ -62,9 +62,16 @@ class WindowSteps(Planned):
         """Trill's hopping windows: each event from the end of its hop on, as long as a window."""
         return self._then(quantised(self.node, size, every, offset))
 
-    def totals(self, *, name: str = "", **aggregates: Aggregate) -> Stream:
-        """One row over all events, whatever their lifetimes."""
-        return Grouped(self.node, ()).totals(name=name, **aggregates)
+    def totals(
+        self,
+        columns: Mapping[str, Aggregate] | None = None,
+        /,
+        *,
+        name: str | Aggregate = "",
+        **named: Aggregate,
+    ) -> Stream:
+        """One row over all events, whatever their lifetimes; columns as in `agg`."""
+        return Grouped(self.node, ()).totals(columns, name=name, **named)
 
     def match(
         self,

@@ -1,0 +1,51 @@
+"""Columns that users name themselves, told apart from options, so that a column may have any name.
+
+A mapping holds nothing but columns. Among keywords, what is an aggregate is a column whatever it is called,
+and text in the place of an option is the option.
+
+>>> from caesura.ops.aggregate.functions import count
+>>> columns, options = outputs({"clip": count()}, {"n": count()}, "agg", {"name": count(), "stamp": "x"})
+>>> list(columns), options
+(['clip', 'n', 'name'], {'stamp': 'x'})
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from caesura.errors import PlanError
+from caesura.ops.aggregate.functions import Aggregate
+from caesura.plan import here
+from caesura.udm import Use
+
+Output = Aggregate | Use
+
+
+def outputs(
+    columns: Mapping[str, Output] | None, named: Mapping[str, Any], step: str, options: Mapping[str, Any]
+) -> tuple[dict[str, Output], dict[str, Any]]:
+    """The columns that a step computes, in order, and its options."""
+    called = {name: value for name, value in options.items() if isinstance(value, Output)}
+    told = {name: value for name, value in options.items() if name not in called}
+    if told.get("name"):
+        warnings.warn(
+            f"{step}(name=...) will be a column: name the step with .named({told['name']!r}) behind it",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+    return {**together(columns, {**named, **called}, step)}, told
+
+
+def together(columns: Mapping[str, Any] | None, named: Mapping[str, Any], step: str) -> dict[str, Any]:
+    """The columns of a mapping, then those of keywords."""
+    if columns is not None and not isinstance(columns, Mapping):
+        raise PlanError(
+            f"'{getattr(columns, 'shown', columns)}' says no names of columns.",
+            remedy='Give keywords, or a mapping: {"n": cz.count()}.',
+        ).at(step, here())
+    twice = [name for name in columns or () if name in named]
+    if twice:
+        raise PlanError(f"the column '{twice[0]}' is given twice.", remedy="Leave one out.").at(step, here())
+    return {**(columns or {}), **named}
