@@ -9,6 +9,7 @@ from bucket_plans import MADE, PLANS, Scripted, sources
 import caesura as cz
 from caesura import Stream
 from caesura.events import Item, Page, draw, parse
+from caesura.events.identity import Secret
 from caesura.events.rows import Chunks
 from caesura.io import Source
 from caesura.plan import Node, Raw
@@ -34,7 +35,8 @@ def keep(kept: dict[str, bytes], fresh: Chunks) -> None:
 
 def played(node: Node, script: list[list[tuple[Source, Raw]]], *, restarts: bool) -> list[Item]:
     """The items of all epochs; with restarts, every epoch runs in a fresh cluster."""
-    cluster, kept, items = Cluster({"out": node}, 2), dict[str, bytes](), list[Item]()
+    secret = Secret(bytes(Secret.SIZE))  # so that rows lie in the same buckets, and come out in one order
+    cluster, kept, items = Cluster({"out": node}, 2, secret=secret), dict[str, bytes](), list[Item]()
     for number, batch in enumerate(script):
         cluster.epoch(batch, closes=number == len(script) - 1)
         items += cluster.items["out"]
