@@ -284,6 +284,7 @@ tumbling("all", INTS, (), size=7, offset=2)
 tumbling("inserts", replace(FLOATS, insert_only=True), ("id",))
 tumbling("points", replace(INTS, lifetimes="points"), ("id",))
 tumbling("finite", replace(FLOATS, lifetimes="finite"), ("id",))
+tumbling("the last", replace(INTS, lifetimes="finite", insert_only=True, origin=END), ("id",))
 
 BEST = (("top", Aggregate("top_k", col("v"), 2)), ("high", Aggregate("max", col("v"))))
 

@@ -24,6 +24,7 @@ from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
+from caesura.kernels.ticks import later
 from caesura.ops.aggregate.extremes import Grows
 from caesura.ops.aggregate.running import Counts, Plan, Running, given_column, running
 from caesura.ops.aggregate.shown import Shown
@@ -313,7 +314,7 @@ class PaneOperator(TumblingOperator):
             le = window * self.node.every + self.node.offset
             columns = [*keys, *panes.columns()]
             payload = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-            yield Page(le, le + self.node.size, payload)
+            yield Page(le, later(le, self.node.size), payload)
 
     def _due(self) -> int | I64:
         """The last window that has closed, for all groups or for each."""

@@ -31,6 +31,7 @@ from caesura.kernels.grid import whole_windows
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.kernels.sums import mark
+from caesura.kernels.ticks import bounded, later
 from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.shape import aggregate_schema, check_grid
@@ -217,7 +218,7 @@ class TumblingOperator(Operator):
     def _look_out(self, le: I64, payload: pa.RecordBatch) -> None:
         """Notes the windows whose values have crossed a bound for good."""
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
-        columns |= {"LE": le, "RE": le + self.node.size}
+        columns |= {"LE": le, "RE": later(le, self.node.size)}
         for pattern in self.watched:
             for row in np.flatnonzero(pattern.matches(columns)).tolist():
                 key = {name: value(columns[name][row].as_py()) for name in self.node.group}
@@ -343,7 +344,7 @@ class TumblingOperator(Operator):
         le = self._start(touched)
         payload = self._payload(touched)
         present = self.slots.rows.get("rows")[touched] > 0
-        return [self.sent.change(touched, le, le + self.node.size, payload, present)]
+        return [self.sent.change(touched, le, later(le, self.node.size), payload, present)]
 
     def _start(self, at: I64) -> I64:
         return self.slots.rows.get("w")[at] * self.node.every + self.node.offset
@@ -394,16 +395,16 @@ class TumblingOperator(Operator):
         bound = self.promises[0].cti
         if self.promises[0].size and self._keys and len(live):
             keys = rows.payload.take(live)
-            shut = self._start(live) + self.node.size <= self._bound(keys)
+            shut = later(self._start(live), self.node.size) <= self._bound(keys)
         else:
-            shut = self._start(live) + self.node.size <= bound
+            shut = later(self._start(live), self.node.size) <= bound
         closed = live[shut]
         items: list[Item] = []
         if self.speculate == "watermark":
             said = rows.get("sent")[closed] >= 0
             full = closed[(rows.get("rows")[closed] > 0) & ~said]
             le = self._start(full)
-            items = [Page(le, le + self.node.size, self._payload(full))] if len(full) else []
+            items = [Page(le, later(le, self.node.size), self._payload(full))] if len(full) else []
             items += self._corrected(closed[said])
         self.sent.forget(closed)
         self.slots.drop(closed)
@@ -422,13 +423,13 @@ class TumblingOperator(Operator):
         live = np.flatnonzero(rows.alive)
         columns = self._named(rows.payload.take(live).columns if self._keys else [])
         le = self._start(live)
-        gone = live[pattern.matches({**columns, "LE": le, "RE": le + self.node.size})]
-        until = int(self._start(gone).max()) + self.node.size if len(gone) else MIN_TIME
+        gone = live[pattern.matches({**columns, "LE": le, "RE": later(le, self.node.size)})]
+        until = bounded(int(self._start(gone).max()) + self.node.size) if len(gone) else MIN_TIME
         items: list[Item] = []
         if (self.slots.rows.get("sent")[gone] >= 0).any():
             none = np.zeros(len(gone), np.bool_)
             start = self._start(gone)
-            items = [self.sent.change(gone, start, start + self.node.size, self._payload(gone), none)]
+            items = [self.sent.change(gone, start, later(start, self.node.size), self._payload(gone), none)]
         self.slots.drop(gone)
         self._tidy()
         return GivenUp(items, until, len(gone) + self._drop_endless(pattern))
@@ -441,11 +442,11 @@ class TumblingOperator(Operator):
             return []
         le, payload = self._start(live), self._payload(live)
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
-        some = pattern.matches({**columns, "LE": le, "RE": le + self.node.size})
+        some = pattern.matches({**columns, "LE": le, "RE": later(le, self.node.size)})
         at, start = live[some], le[some]
         present = np.ones(len(at), np.bool_)
         payload = payload.take(pa.array(np.flatnonzero(some)))
-        page = self.sent.change(at, start, start + self.node.size, payload, present)
+        page = self.sent.change(at, start, later(start, self.node.size), payload, present)
         return [replace(page, partial=True)] if len(page) else []
 
     def _named(self, columns: list[pa.Array]) -> dict[str, Any]:
@@ -467,7 +468,7 @@ class TumblingOperator(Operator):
         if len(at) == 0:
             return []
         le, present = self._start(at), self.slots.rows.get("rows")[at] > 0
-        page = self.sent.change(at, le, le + self.node.size, self._payload(at), present)
+        page = self.sent.change(at, le, later(le, self.node.size), self._payload(at), present)
         return [page] if len(page) else []
 
     def states(self) -> dict[str, RowState]:

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import KEPT, Page
+from caesura.kernels.ticks import later, started
 from caesura.ops.aggregate.shape import check_grid
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Stepped
@@ -83,8 +84,9 @@ class Quantiser(Operator):
         self.node = node
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        le = self.node.moved(page.le)
-        re = le + self.node.size
+        held = (page.le - self.node.offset) // self.node.period * self.node.period + self.node.offset
+        le = started(later(held, self.node.period))
+        re = later(le, self.node.size)
         if page.re_new is None or page.retracts is None:
             return [Page(le, re, page.payload)]
         gone = page.retracts & (page.re_new <= page.le)

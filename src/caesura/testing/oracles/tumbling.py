@@ -37,7 +37,7 @@ def tumbling(
         while start < max([limit, *ends]):
             members = [row for row in group if _belongs(row, start, size, limit)]
             if members:
-                out.append((start, start + size, aggregated(keys, aggs, members)))
+                out.append((start, min(INFINITY, start + size), aggregated(keys, aggs, members)))
             start += every
     return out
 
