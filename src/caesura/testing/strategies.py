@@ -129,7 +129,7 @@ def routes(spec: InputSpec, kinds: Sequence[PunctuationKind], detours: int = 0) 
 
 
 def _end(le: int, duration: int) -> int:
-    return min(INFINITY, le + duration)
+    return INFINITY if duration == INFINITY else min(INFINITY, le + duration)
 
 
 def _chain(row: Row, route: Route) -> list[Change]:
