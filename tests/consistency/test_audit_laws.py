@@ -167,6 +167,7 @@ def test_the_audit_agrees_at_every_claim_or_says_why_it_cannot_tell(case: LawCas
 
 NO_CASE = {
     "Input": "the leaves of every case",
+    "Pushed": "fed by hand: its rows cannot be read again",
     "Recursive": "a part of every loop",
     "Source": "test_audit_sources",
     "SourceNode": "what sources are made of",
