@@ -172,3 +172,11 @@ def test_a_source_of_rows_with_an_end_is_read_whole(tmp_path: Path) -> None:
     told = query.counters()["read"]
     assert (told.rows_in, told.feedback.get("rows not read", 0)) == (100, 0)
     assert told.feedback["stopped at the output"] == 100
+
+
+@pytest.mark.parametrize(("take", "value"), [("last", 50), ("first", 48), ("mean", 49), ("sum", 98)])
+def test_an_archive_with_several_rows_for_a_key_takes_the_one_that_is_asked_for(take, value):
+    table = pa.table({"id": [3, 3, 4], "mph": [48, 50, 51]})
+    assert cz.Archive(table, ("id",), "mph", take=take)(pa.record_batch({"id": [3]})).to_pylist() == [value]
+    with pytest.raises(PlanError, match="several rows for a key"):
+        cz.Archive(table, ("id",), "mph")

@@ -6,11 +6,13 @@ import pyarrow as pa
 import pytest
 from io_streams import with_lanes
 
-from caesura.errors import PlanError
+from caesura.errors import PlanError, StreamError
 from caesura.events import Page, draw
 from caesura.io import at_end, delay, every, from_arrow, from_rows, heartbeat, imported, in_data
 from caesura.plan import Raw
 from caesura.punctuation import Pattern, cti, definite
+from caesura.runtime import Query
+from caesura.runtime.cluster import Cluster
 
 TIMES = pa.schema([("t", pa.int64()), ("id", pa.int64())])
 
@@ -277,3 +279,19 @@ def test_a_text_that_is_no_pattern_ends_nothing_and_is_in_the_late_table(text):
     assert said(items) == [] and entered(items) == [9]
     [told] = ingress.drain_late().to_pylist()
     assert told["offset"] == 0 and told["reason"].startswith(f"punctuation '{text}': ")
+
+
+def test_a_cti_is_announced_when_time_has_moved_by_so_much():
+    ingress = points(delay(0, moved=10))
+    given = [said(give(ingress, time, offset=n)) for n, time in enumerate((1, 5, 10, 11, 12, 30))]
+    assert given == [["definite: time < 1"], [], [], ["definite: time < 11"], [], ["definite: time < 30"]]
+    assert entered(give(ingress, 12, offset=6)) == []
+    assert reasons(ingress) == ["time 12 is below its lane's bound 30"]
+
+
+@pytest.mark.parametrize("rows", [[{"t": 9}, {"t": 1}], [{"t": 9}, {"t": None}]])
+@pytest.mark.parametrize("buckets", [None, 2])
+def test_a_source_that_wants_no_late_row_stops_at_the_first(rows, buckets):
+    node = from_rows(rows, pa.schema([("t", pa.int64())]), time="t", punctuate=delay(0), late="error")
+    with pytest.raises(StreamError, match=r"is below its lane's bound 9|has no time"):
+        (Query({"out": node}) if buckets is None else Cluster({"out": node}, buckets)).run()

@@ -42,7 +42,7 @@ from caesura.plan import Counters, Ingress, Raw
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Promises, Punctuation, cti
 from caesura.punctuation.scheme import Scheme
 
-Lateness = Literal["reject", "adjust"]
+Lateness = Literal["reject", "adjust", "error"]
 UNMATCHED = "retract matches no event"
 Limits = Callable[[I64 | None], I64]
 
@@ -72,6 +72,7 @@ class SourceIngress(Ingress):
         self.secret = secret or self.secret
         self.rules = rules
         lag, self.clock_lag, self.idle = rules.policy.lags(rules.time)
+        self.moved = rules.policy.stride(rules.time)
         self.future = rules.policy.ahead(rules.time)
         """How far ahead a row may be of the clock, or else of its lane."""
         self.lanes = Lanes(rules.lanes, lag)
@@ -353,16 +354,24 @@ class SourceIngress(Ingress):
             for lane in list(self.lanes.lanes.values()):
                 for pattern in self.lanes.align(lane):
                     yield from self._promise(pattern)
-        if not now and self.since < self.rules.policy.every:
+        if not now and (self.since < self.rules.policy.every or self.bound < self._next):
             return
         self.since = 0
         if self.given.advance(self.bound):
             yield cti(self.bound)
 
+    @property
+    def _next(self) -> int:
+        """The bound from which on it is announced, where time must have moved before that."""
+        last = self.given.cti
+        return MIN_TIME if last == MIN_TIME else min(last, INFINITY - self.moved) + self.moved
+
     def _finished(self, *parts: Iterator[Item]) -> list[Item]:
         """The items, once what can never match is given up and what can never be named is forgotten."""
         items = list(chain(*parts))
         self._give_up()
+        if self.rules.late == "error":
+            self.table.refuse()
         if self.matcher is not None:
             self.matcher.purge(self.bound, self.given)
         self.counters.extra["late"] = self.table.count

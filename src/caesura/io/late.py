@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from caesura.errors import StreamError
 from caesura.events import Page
 from caesura.events.columns import empty_rows
 from caesura.events.page import KEPT
@@ -120,6 +121,20 @@ class LateTable:
         payload = pa.RecordBatch.from_arrays(columns, schema=self.schema) if columns else empty_rows(1)
         never = Page.of(payload, le=[MIN_TIME], re=[INFINITY])
         self.add(never, reason, lane=lane, offsets=np.array([offset]), kind="punctuation")
+
+    def refuse(self) -> None:
+        """Stops where a row was refused and whoever reads the source wants none to be."""
+        if self.kept == 0:
+            return
+        rows = self.drain()
+        assert rows is not None
+        first = rows.slice(0, 1).to_pylist()[0]
+        place = f"row {first['offset']} of lane {first['lane']}" if first["offset"] >= 0 else "a row"
+        raise StreamError(
+            f"{place}: {first['reason']}.",
+            remedy="Mend the row, promise less (a longer delay), or read with late='reject', which keeps "
+            "such rows in the late table.",
+        )
 
     def drain(self) -> pa.Table | None:
         """The rows refused since the last call; None when there are none."""

@@ -35,6 +35,8 @@ class Policy:
     """A lane's bound is its running maximum of event time minus this."""
     every: int = 1
     """A CTI is announced after so many events."""
+    moved: Duration | None = None
+    """A CTI is announced only when time has moved by this since the last."""
     beat: Duration | None = None
     """How often the clock is read."""
     clock_lag: Duration | None = None
@@ -99,6 +101,10 @@ class Policy:
         idle = None if self.idle is None else _span(self.idle, CLOCK, "idle time")
         return lag, clock, idle
 
+    def stride(self, time: pa.DataType) -> int:
+        """How far time must move before another CTI is announced, in ticks."""
+        return 0 if self.moved is None else _span(self.moved, time, "stride of time")
+
     def ahead(self, time: pa.DataType) -> Bound | None:
         """How far ahead a row may be; None where rows move no bound, or may be anywhere."""
         chosen = self.future
@@ -127,6 +133,7 @@ class Policy:
 
     def _pace(self) -> str:
         pace = f", after each {self.every} events" if self.every != 1 else ""
+        pace += f", when it has moved by {self.moved}" if self.moved is not None else ""
         return pace + (f", lanes silent for {self.idle} left out" if self.idle is not None else "")
 
 
@@ -143,6 +150,7 @@ def delay(
     by: Duration,
     *,
     every: int = 1,
+    moved: Duration | None = None,
     idle: Duration | None = None,
     future: Duration | None = AUTO,
     closes: bool = True,
@@ -150,11 +158,12 @@ def delay(
     """CTIs that stay this far behind the latest event of the slowest lane.
 
     A row below its own lane's bound, the running maximum of the rows before it minus the delay, is late.
+    They are announced after each ``every`` events, and, with ``moved``, when time has moved by so much.
     A row more than ``future`` ahead, of the clock where one is read (``idle=``) and else of the rows before
     it in its lane, is refused too, for it would make all behind it late. Timestamps may be a year ahead of
     their lane, or a day ahead of the clock, unless you say otherwise; ``future=None`` takes whatever comes.
     """
-    return Policy(lag=by, every=_count(every), idle=idle, future=future, closes=closes)
+    return Policy(lag=by, every=_count(every), moved=moved, idle=idle, future=future, closes=closes)
 
 
 def every(n: int, *, future: Duration | None = AUTO, closes: bool = True) -> Policy:

@@ -48,7 +48,7 @@ class Events(TypedDict, total=False):
     punctuate: Policy | None
     """The punctuation the source gives: delay, every, heartbeat, in_data, imported, at_end (default)."""
     late: Lateness
-    """What becomes of late rows: 'reject', or 'adjust' their start if they live on."""
+    """What becomes of late rows: 'reject', 'adjust' their start if they live on, or 'error': stop."""
     late_limit: int | None
     """How many late rows are kept at most until they are asked for, the latest; None (default) for all."""
     rename: Mapping[str, str] | None

@@ -83,14 +83,15 @@ class Source(SourceNode):
         raw = self.reader.schema
         time = self.shape.check(raw)
         object.__setattr__(self, "_time", time)
-        if self.late not in ("reject", "adjust"):
+        if self.late not in ("reject", "adjust", "error"):
             raise PlanError(
                 f"late={self.late!r} is no way to treat late rows.",
-                remedy="Write 'reject' (the default: they go to the late table) or 'adjust' (those that live "
-                "on start where the promise ends).",
+                remedy="Write 'reject' (the default: they go to the late table), 'adjust' (those that live "
+                "on start where the promise ends) or 'error' (the first one stops the query).",
             )
         self.policy.lags(time)
         self.policy.ahead(time)
+        self.policy.stride(time)
         _ = self.policy.period
         self._check_column(raw)
         consumed = {*self.shape.columns, self.policy.column}

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,7 @@ from caesura.punctuation import INFINITY, Pattern, Promises, lt
 
 Fill = Callable[[pa.RecordBatch], Any]
 Per = Literal["item", "epoch"]
+Take = Literal["last", "first", "min", "max", "mean", "sum"]
 
 
 class HashingSink:
@@ -92,6 +93,8 @@ class Archive:
     table: pa.Table
     on: tuple[str, ...]
     value: str
+    take: Take | None = None
+    """Which of several values of a key counts; without it, a key has one row."""
     _known: list[Any] = field(default_factory=list, repr=False)
     _hash: list[str] = field(default_factory=list, repr=False)
 
@@ -101,6 +104,25 @@ class Archive:
                 raise PlanError(
                     f"the archive has no column '{name}'.", remedy=closest(name, self.table.schema.names)
                 )
+        if self.take not in (None, *get_args(Take)):
+            raise PlanError(
+                f"take={self.take!r} is no way to choose among values.",
+                remedy=closest(str(self.take), get_args(Take)),
+            )
+        one = self._one_each("last" if self.take is None else self.take)
+        if self.take is None and len(one) < len(self.table):
+            raise PlanError(
+                f"the archive has several rows for a key ({', '.join(self.on)}): {len(self.table)} for "
+                f"{len(one)} in all.",
+                remedy="Say which counts: take='last', 'first', 'min', 'max', 'mean' or 'sum'; or give one row "
+                "for each key.",
+            )
+        object.__setattr__(self, "table", one)
+
+    def _one_each(self, take: str) -> pa.Table:
+        """One row for each key, in the order of the table."""
+        grouped = self.table.group_by(list(self.on), use_threads=False).aggregate([(self.value, take)])
+        return grouped.rename_columns([*self.on, self.value])
 
     @property
     def key(self) -> object:

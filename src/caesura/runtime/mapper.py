@@ -92,6 +92,8 @@ class Mapper:
             place = (*order, number)
             yield from self._chunk(raw, part, marks.offsets[begin:position], place, says, last)
             begin = position
+        if self.source.late == "error":
+            self._flawed.refuse()
         flawed = self._flawed.drain()
         if flawed is not None:
             yield late_packet(flawed, self.source, self.source, f"{raw.lane}:{order}")

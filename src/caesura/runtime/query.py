@@ -44,6 +44,7 @@ from caesura.runtime.graph import Cell, Graph
 from caesura.runtime.keeping import Keeper
 from caesura.runtime.loops import Loop, close, refuse_open
 from caesura.runtime.publish import Publication, Subscribed
+from caesura.runtime.queued import Queues
 from caesura.runtime.reader import Reader, next_of, refused_by, share
 from caesura.runtime.schedule import BottomUp, Schedule
 from caesura.runtime.turns import Turns
@@ -78,6 +79,7 @@ class Query:
         self._unused = set(unused)
         """Inputs that may be fed although no output needs them."""
         self.graph = Graph(capacity)
+        self._queues = Queues(self.graph)
         self.schedule = schedule or BottomUp()
         self.outputs = dict(outputs)
         self._taps: dict[str, list[Item]] = {name: [] for name in outputs}
@@ -441,12 +443,9 @@ class Query:
         return next(known.head for known in self._loops if known.name == loop)
 
     def _repr_html_(self) -> str:
-        counted = self.counters()
         heads = ("step", "rows in", "rows out", "state rows", "state bytes", "last promise")
-        rows = (
-            (name, c.rows_in, c.rows_out, c.state_rows, c.state_bytes, c.last_out)
-            for name, c in counted.items()
-        )
+        counted = self.counters().items()
+        rows = ((n, c.rows_in, c.rows_out, c.state_rows, c.state_bytes, c.last_out) for n, c in counted)
         return table(heads, rows)
 
     @property
@@ -454,11 +453,9 @@ class Query:
         return sum(c.state_rows for c in self.counters().values())
 
     def snapshot(self) -> Chunks:
-        """The chunks of state that changed since the last snapshot. The query must be idle."""
-        if any(edge.items for edge in self.graph.edges):
-            raise StreamError("a query can be saved only between steps.", remedy="Call run() first.")
+        """The chunks of state that changed since the last snapshot; with what waits between the steps."""
         self.listen()
-        chunks: Chunks = {}
+        chunks: Chunks = self._queues.snapshot(tagged=self.claiming is not None)
         for cell in self.graph.cells:
             for name, data in cell.operator.snapshot().items():
                 chunks[f"{cell.node.fingerprint}/{name}"] = data
@@ -484,6 +481,7 @@ class Query:
             if mine:
                 cell.operator.restore(mine)
                 restore_into(cell, mine)
+        self._queues.restore(chunks)
         self._read_by = chunks.get("readers", b"")
         others = bool(self._read_by) and self._read_by != self._readers_now
         if others:

@@ -240,7 +240,8 @@ def check_recovery(trial: Trial) -> None:
     first, second, third = sorted(trial.saves)
     for position, (number, item) in enumerate(trial.fed):
         for restart in [r for at, r in ((first, False), (second, True), (third, True)) if at == position]:
-            query.run()
+            if position not in trial.waits:
+                query.run()
             items += query.take(OUT)
             query = _saved(trial, query, kept, restart=restart)
         query.feed(LABELS[number], item)
