@@ -114,7 +114,7 @@ class Archive:
             raise PlanError(
                 f"the archive has several rows for a key ({', '.join(self.on)}): {len(self.table)} for "
                 f"{len(one)} in all.",
-                remedy="Say which counts: take='last', 'first', 'min', 'max', 'mean' or 'sum'; or give one row "
+                remedy="Say which counts: take='last', 'first', 'min', 'max', 'mean', 'sum'; or give one row "
                 "for each key.",
             )
         object.__setattr__(self, "table", one)
