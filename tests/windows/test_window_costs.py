@@ -13,7 +13,7 @@ import caesura as cz
 from caesura.events import Page
 from caesura.ops.input import Input
 from caesura.ops.windows import index
-from caesura.ops.windows.index import Ordered, Run
+from caesura.ops.ordered import Ordered, Run
 from caesura.runtime import Query
 
 LIVE = (10**3, 10**4, 10**5, 10**6)

@@ -21,6 +21,7 @@ from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.extremes import has_words, ranked
 from caesura.ops.aggregate.sums import Fields
+from caesura.ops.ordered import Ordered
 
 SPARE = 4096
 
@@ -43,6 +44,8 @@ class Multiset:
         self.rows = RowState(fields, pa.schema([("value", t)]))
         self._table, self._chains = KeyTable(), Chains()
         self._kept = 0
+        self._order, self._ordered = Ordered(), 0
+        """Rows in order within their slots, so many of them: the others follow when somebody asks."""
 
     def fields(self) -> Fields:
         return {}
@@ -91,7 +94,21 @@ class Multiset:
         """What these slots hold, in canonical order."""
         owner, row = self._chains.gather(at)
         live = self.rows.alive[row]
-        owner, row = owner[live], row[live]
+        return self._sorted(owner[live], row[live])
+
+    def edge(self, at: I64, most: int, *, last: bool) -> Gathered:
+        """Of what these slots hold, enough to know the first so many, or the last, in canonical order."""
+        if not self.timed and not has_words(self.type):
+            return self.gather(at)
+        rows = self.rows
+        if self._ordered < rows.size:
+            fresh = np.arange(self._ordered, rows.size)
+            time = rows.get("le")[fresh] if self.timed else ranked(rows.payload.take(fresh).column(0))
+            self._order.add(rows.get("slot")[fresh], time, fresh)
+            self._ordered = rows.size
+        return self._sorted(*self._order.edges(at, most, rows.alive, last=last))
+
+    def _sorted(self, owner: I64, row: I64) -> Gathered:
         values = self.rows.payload.take(row).column(0)
         order = np.lexsort((_rank(values), self.rows.get("le")[row], owner))
         return Gathered(owner[order], self.rows.get("n")[row[order]], values.take(pa.array(order)))
@@ -114,6 +131,7 @@ class Multiset:
         return {"bag": self.rows}
 
     def rebuild(self, slots: RowState) -> None:
+        self._order, self._ordered = Ordered(), 0
         if self.rows.live < self.rows.size:
             self.rows.compact()
         slot, le = self.rows.get("slot"), self.rows.get("le")

@@ -227,14 +227,17 @@ def _timed(make: Any) -> Any:
 def _picked(aggregate: Aggregate, held: Multiset, rows: RowState, at: I64) -> pa.Array:
     if aggregate.kind == "count_distinct":
         return held.value(rows, at)
-    some, count = held.gather(at), len(at)
+    count = len(at)
     match aggregate.kind:
         case "first":
-            return picks.first(some, count)
+            return picks.first(held.edge(at, 1, last=False), count)
         case "last":
-            return picks.last(some, count)
+            return picks.last(held.edge(at, 1, last=True), count)
         case "top_k":
-            return picks.top(some, count, int(aggregate.option))
+            k = int(aggregate.option)
+            return picks.top(held.edge(at, k, last=True), count, k)
+    some = held.gather(at)
+    match aggregate.kind:
         case "quantile":
             return picks.quantile(some, count, aggregate.option)
         case "median":

@@ -16,7 +16,7 @@ from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
-from caesura.ops.windows.index import Ordered
+from caesura.ops.ordered import Ordered
 from caesura.punctuation import Pattern
 
 

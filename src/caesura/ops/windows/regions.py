@@ -15,7 +15,7 @@ from caesura.events.page import Page
 from caesura.kernels.hashing import I64
 from caesura.ops.windows.events import Events
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot, inside
-from caesura.ops.windows.index import Ordered, sorting
+from caesura.ops.ordered import Ordered, sorting
 from caesura.ops.windows.layout import (
     NONE,
     bound_grid,

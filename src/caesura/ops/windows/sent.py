@@ -12,7 +12,7 @@ from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
-from caesura.ops.windows.index import Ordered
+from caesura.ops.ordered import Ordered
 from caesura.ops.windows.regions import Regions
 from caesura.punctuation import MIN_TIME
 

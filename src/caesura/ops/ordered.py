@@ -24,6 +24,7 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import INFINITY, MIN_TIME
 
 LEVELS = 48
+LOWEST = -(2**63)
 
 
 class Run(NamedTuple):
@@ -155,6 +156,32 @@ def find_between(
     return count
 
 
+@kernel
+def find_edges(
+    run: Run, live: Mask, g: I64, most: I64, sign: I64, owner: I64, rows: I64, fill: int, count: int
+) -> int:
+    """Writes (or counts) the first live rows of each group, or with sign -1 the last; all of equal times."""
+    for q in range(len(g)):
+        step = sign[q]
+        place = seek(run.group, run.time, g[q], LOWEST) if step > 0 else 0
+        if step < 0:
+            place = seek(run.group, run.time, g[q] + 1, LOWEST) - 1
+        taken = 0
+        latest = LOWEST
+        while 0 <= place < len(run.group) and run.group[place] == g[q]:
+            if live[run.row[place]]:
+                if taken >= most[q] and run.time[place] != latest:
+                    break
+                latest = run.time[place]
+                taken += 1
+                if fill:
+                    owner[count] = q
+                    rows[count] = run.row[place]
+                count += 1
+            place += step
+    return count
+
+
 class Ordered:
     """An index of rows by (group, time); dead rows are passed over until the next rebuild."""
 
@@ -195,6 +222,11 @@ class Ordered:
     def between(self, group: I64, lo: I64, hi: I64, live: Mask) -> tuple[I64, I64]:
         """(query, row) of the rows with a time in [lo, hi]."""
         return self._found(find_between, group, lo, hi, live)
+
+    def edges(self, group: I64, most: int, live: Mask, *, last: bool) -> tuple[I64, I64]:
+        """(query, row) of rows among which the first so many of each group are, or the last."""
+        sign = np.full(len(group), -1 if last else 1, np.int64)
+        return self._found(find_edges, group, np.full(len(group), most, np.int64), sign, live)
 
     def _found(self, find: object, group: I64, lo: I64, hi: I64, live: Mask) -> tuple[I64, I64]:
         assert callable(find)
