@@ -11,8 +11,8 @@ import pytest
 
 import caesura as cz
 from caesura.events import Page
+from caesura.ops import ordered as index
 from caesura.ops.input import Input
-from caesura.ops.windows import index
 from caesura.ops.ordered import Ordered, Run
 from caesura.runtime import Query
 
@@ -61,6 +61,22 @@ def test_finding_what_an_event_overlaps_takes_log_n_and_what_is_found(
         assert reads <= 12 * log2(live) * (1 + 10) + 12 * found
         reads, found = reads_of(ordered.runs[0], index.find_between, at)
         assert reads <= 4 * log2(live) + 5 * found + 10
+
+
+@pytest.mark.parametrize("live", LIVE)
+def test_the_last_rows_of_a_group_take_log_n_and_what_is_asked_for(
+    live: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index.seek, "_run", index.seek.twin)
+    ordered, every = Ordered(), np.arange(live)
+    ordered.add(np.zeros(live, np.int64), every, every)
+    watched: Any = Run(*(Counting(part) for part in ordered.runs[0]))  # type: ignore[arg-type]
+    owner, rows = np.zeros(9, np.int64), np.zeros(9, np.int64)
+    Counting.reads = 0
+    one, most, back = np.zeros(1, np.int64), np.array([3]), np.array([-1])
+    found = index.find_edges.twin(watched, np.ones(live, np.bool_), one, most, back, owner, rows, 1, 0)
+    assert rows[:found].tolist() == [live - 1, live - 2, live - 3]
+    assert Counting.reads <= 4 * log2(live) + 40
 
 
 @pytest.mark.parametrize("live", LIVE[:3])

@@ -13,9 +13,9 @@ import numpy as np
 from caesura.errors import StreamError
 from caesura.events.page import Page
 from caesura.kernels.hashing import I64
+from caesura.ops.ordered import Ordered, sorting
 from caesura.ops.windows.events import Events
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot, inside
-from caesura.ops.ordered import Ordered, sorting
 from caesura.ops.windows.layout import (
     NONE,
     bound_grid,

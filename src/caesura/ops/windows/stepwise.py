@@ -17,9 +17,9 @@ from caesura.errors import StreamError
 from caesura.events.delta import Deltas
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64
+from caesura.ops.ordered import sorting
 from caesura.ops.windows.events import Events
 from caesura.ops.windows.frames import Grid
-from caesura.ops.ordered import sorting
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.policy import clip
 from caesura.ops.windows.regions import MOST_PIECES, Regions, lay, scanned

@@ -26,8 +26,8 @@ from caesura.ops.aggregate.functions import Aggregate, result_type
 from caesura.ops.aggregate.slide import ENTER, GIVE, LEAVE, slide_counts, slide_wide
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.sums import wide_as_float, wide_values, wide_words
-from caesura.ops.windows.events import Events
 from caesura.ops.ordered import sorting
+from caesura.ops.windows.events import Events
 from caesura.ops.windows.regions import Regions, around
 from caesura.punctuation import MIN_TIME
 
