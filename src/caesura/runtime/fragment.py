@@ -235,7 +235,8 @@ class Fragment:
     def _note_unread(self, packets: list[Packet]) -> None:
         """Before a withdrawal: what was not read on account of feedback is lost, up to the latest time."""
         said = (m for p in packets if p.label.startswith((UP, SAY)) for m in p.items)
-        if any(isinstance(m, Punctuation) and m.noted(WITHDRAWN) for m in said):
+        told = (m for m in said if isinstance(m, Punctuation) and m.intent is Intent.ASSUMED)
+        if any(m.noted(WITHDRAWN) for m in told):
             self._note_lost(packets)
 
     def _note_lost(self, packets: list[Packet]) -> None:

@@ -347,7 +347,8 @@ class Query:
             for edge in self.graph.edges:
                 edge.up.clear()
             return
-        if any(m.note and m.noted(WITHDRAWN) for edge in self.graph.edges for m in edge.up):
+        said = (m for edge in self.graph.edges for m in edge.up if m.note and m.intent is Intent.ASSUMED)
+        if any(m.noted(WITHDRAWN) for m in said):
             note_losses(self.graph.cells)
         for cell in self.graph.bottom_up:
             if any(edge.up for edge in cell.outputs):

@@ -15,7 +15,7 @@ import numpy as np
 
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.feedback.responder import assumed
+from caesura.feedback.responder import WITHDRAWN, assumed
 from caesura.kernels.hashing import I64
 from caesura.ops.join.node import Join
 from caesura.ops.join.physical import JoinOperator
@@ -23,6 +23,8 @@ from caesura.punctuation import MIN_TIME, Intent, Pattern, Punctuation, one_of
 
 MANY = 100
 """More keys than this are not asked for by name."""
+MOST = 16
+"""So many wishes stand at a time, for each side."""
 
 
 class SeekingJoin(JoinOperator):
@@ -38,10 +40,14 @@ class SeekingJoin(JoinOperator):
         self._until = [MIN_TIME, MIN_TIME]
         """Per side, the latest end of rows that start in the settled past."""
         self._said = [MIN_TIME, MIN_TIME]
+        self._wishes: list[list[Pattern]] = [[], []]
+        """Per side that was asked, what stands of it, oldest first; what is older was withdrawn."""
 
     def meta(self) -> dict[str, Any]:
         ahead = [[starts.tolist(), ends.tolist()] for starts, ends in self._ahead]
-        return {**super().meta(), "ahead": ahead, "until": self._until, "said": self._said}
+        wishes = [[p.to_json() for p in some] for some in self._wishes]
+        own = {"ahead": ahead, "until": self._until, "said": self._said, "wishes": wishes}
+        return {**super().meta(), **own}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
@@ -49,6 +55,7 @@ class SeekingJoin(JoinOperator):
             (np.array(starts, np.int64), np.array(ends, np.int64)) for starts, ends in meta["ahead"]
         ]
         self._until, self._said = meta["until"], meta["said"]
+        self._wishes = [[Pattern.from_json(p) for p in some] for some in meta["wishes"]]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if self.node.thrifty and len(page):
@@ -68,7 +75,17 @@ class SeekingJoin(JoinOperator):
                 return
             wanted[theirs] = one_of(keys.to_pylist())
         if wanted:
-            self.up.append((1 - port, Punctuation(Pattern(**wanted), Intent.DESIRED)))
+            self._wish(1 - port, Pattern(**wanted))
+
+    def _wish(self, port: int, wanted: Pattern) -> None:
+        """Asks one side; of many wishes the oldest is withdrawn: by then what it was for has come, or not."""
+        standing = self._wishes[port]
+        if wanted in standing:
+            return
+        standing.append(wanted)
+        self.up.append((port, Punctuation(wanted, Intent.DESIRED)))
+        if len(standing) > MOST:
+            self.up.append((port, Punctuation(standing.pop(0), Intent.DESIRED, ((WITHDRAWN, True),))))
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         if self.node.thrifty:
