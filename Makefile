@@ -36,8 +36,8 @@ unit: $(READY)
 
 soak: $(READY) ## the long forms: many law examples, twenty kills
 	CAESURA_SEARCH=1 CAESURA_LAW_EXAMPLES=400 CAESURA_WINDOW_EXAMPLES=100 CAESURA_BUCKET_EXAMPLES=100 CAESURA_CLAIM_EXAMPLES=25 \
-	CAESURA_FIXPOINT_EXAMPLES=60 CAESURA_CONTRACT_EXAMPLES=40 CAESURA_CONTRACT_PLANS=600 CAESURA_CONTRACT_TICKS=200 CAESURA_KILLS=20 \
-	$(PY) -m pytest tests/laws tests/runtime tests/windows tests/udm tests/qre tests/fixpoint tests/consistency tests/feedback tests/contracts tests/spark
+	CAESURA_FIXPOINT_EXAMPLES=60 CAESURA_CONTRACT_EXAMPLES=40 CAESURA_CONTRACT_PLANS=2000 CAESURA_CONTRACT_TICKS=400 CAESURA_KILLS=20 \
+	$(PY) -m pytest tests/laws tests/runtime tests/windows tests/udm tests/qre tests/fixpoint tests/consistency tests/feedback tests/contracts tests/api tests/spark
 
 bench: $(READY) ## a benchmark: make bench NAME=core ARGS="--json"
 	@$(PY) -m benchmarks $(NAME) $(ARGS)

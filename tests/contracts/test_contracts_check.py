@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import caesura as cz
@@ -191,18 +192,64 @@ def test_chapter_8_s_own_streams_are_unsafe_in_either_order():
 
 
 def test_events_that_never_end_are_freed_by_their_key_or_by_an_end():
-    plan = readings().join(spans(), on="id").node
+    endless = cz.Stream(fed("spans", "id", "w"))
+    plan = readings().join(endless, on="id").node
     assert not check(plan).safe
-    assert check(plan, lifetimes={"read-2": 60}).safe
-    assert check(readings().join(spans().set_duration(9), on="id").node).safe
-    assert check(plan, lifetimes={"read-2": "finite"}).safe
+    assert check(plan, lifetimes={"spans": 60}).safe
+    assert check(readings().join(endless.set_duration(9), on="id").node).safe
+    assert check(plan, lifetimes={"spans": "finite"}).safe
+
+
+def test_events_that_carry_their_own_end_are_freed_by_it_and_that_is_noted():
+    verdict = check(readings().join(spans(), on="id").node)
+    assert verdict.safe
+    assert "Events of 'read-2' end where their column 'te' says" in str(verdict)
+    assert check(spans().group_by("id").snapshot().agg(n=cz.count()).node).safe
+
+
+def test_a_file_that_is_read_to_its_end_is_a_side_table(tmp_path):
+    pq.write_table(pa.table({"t": [0], "e": pa.array([None], pa.int64()), "id": [7]}), tmp_path / "a.parquet")
+    side = cz.read.parquet(tmp_path / "a.parquet", time="t", end="e")
+    folder = cz.read.parquet(tmp_path, time="t", end="e")
+    assert check(readings().join(side, on="id").node).safe
+    assert not check(readings().join(folder, on="id").node).safe  # files may be added to it
+
+
+def test_a_filter_on_a_value_is_closed_by_punctuation_on_that_value():
+    rows = [{"ts": 1, "id": 7, "p": None}]
+    told = cz.from_rows(rows, time="ts", punctuate=cz.in_data("p", gives="{[[id:#]]}"))
+    assert not check(told.totals(n=cz.count()).node).safe
+    assert check(told.where(col("id") == 7).totals(n=cz.count()).node).safe
+    assert not check(told.where(col("id") < 7).totals(n=cz.count()).node).safe
+
+
+def test_a_session_without_a_longest_length_may_go_on_for_ever():
+    busy = readings().group_by("id").session(3)
+    verdict = check(busy.agg(n=cz.count()).node)
+    assert "a session goes on for as long as events come within its gap" in verdict.growth
+    assert any("longest=" in str(remedy) for remedy in verdict.remedies)
+    assert check(readings().group_by("id").session(3, longest=9).agg(n=cz.count()).node).safe
+
+
+def test_final_rows_of_a_value_that_is_always_alive_never_come():
+    distinct = readings().select("id").distinct().node
+    verdict = check(Deliver(inputs=(distinct,), mode="final"))
+    assert "a row goes on for as long as events with its values follow each other" in verdict.growth
+    assert any("chop(...)" in str(remedy) for remedy in verdict.remedies)
+    assert check(distinct).safe
+
+
+def test_a_bound_that_nothing_moves_strikes_nothing():
+    filled = readings().impute("v", lambda batch: [1.0] * batch.num_rows, budget=1)
+    assert not check(filled.pace(within=5).node).safe
+    assert check(readings().where(col("v") < 0).pace(filled, within=5).node).safe
 
 
 def test_a_stream_clipped_by_itself_holds_one_row_per_key():
-    edges = spans()
+    edges = cz.Stream(fed("spans", "id", "w"))
     plan = readings().join(edges.clip(edges, on="id"), on="id").node
     assert not check(plan).safe
-    assert check(plan, few={"read-2": ["id"]}).safe
+    assert check(plan, few={"spans": ["id"]}).safe
 
 
 def test_a_table_frees_what_waits_for_it_when_it_has_been_read():
@@ -329,8 +376,8 @@ def test_start_refuses_an_unsafe_plan_unless_it_is_told_to_let_it_grow():
 
 
 def test_start_takes_what_the_plan_cannot_know():
-    more = spans(name="more").select("id", u=col("w"))
-    plan = spans(name="spans").join(more, on="id").node
+    more = cz.Stream(fed("more", "id", "w")).select("id", u=col("w"))
+    plan = cz.Stream(fed("spans", "id", "w")).join(more, on="id").node
     with pytest.raises(PlanError, match="the plan is unsafe"):
         require_safe(plan)
     assert require_safe(plan, lifetimes={"spans": 10, "more": 10}).safe

@@ -31,7 +31,7 @@ REALIZABLE = {
         join(ABC, BCD, BC),
         "<In1={[[a:-, b:+, c:-]]}, In2={[[b:-, c:+, d:-]]}, Out={[[a:-, b:+, c:+, d:-]]}>",
     ),
-    "CT16": (window(AB, ["b"]), "<In={[[a:-, b:+]]}, Out={[[WID:+, a:-, b:-]]}>"),
+    "CT16": (window(AB, "b"), "<In={[[a:-, b:+]]}, Out={[[WID:+, a:-, b:-]]}>"),
     "CT17": (count(AB, A), "<In={[[a:+, b:-]]}, Out={[[a:#, COUNT(R):-]]}>"),
     "CT18": (count(AB, A), "<In={[[a:#, b:-]]}, Out={[[a:#, COUNT(R):-]]}>"),
     "CT19": (count(AB, A), "<In={[[a:+, b:-]], [[a:#, b:-]]}, Out={[[a:#, COUNT(R):-]]}>"),
@@ -171,7 +171,7 @@ MESSAGES = ["timestamp", "sourceID", "destinationID"]
     ],
 )
 def test_both_notions_of_progress_of_section_5_1_pass_window_project_and_count(scheme, leaves):
-    windowed = derive(window(MESSAGES, ["timestamp"]), [Scheme.parse(scheme)])
+    windowed = derive(window(MESSAGES, "timestamp"), [Scheme.parse(scheme)])
     kept = ["WID", "sourceID", "destinationID"]
     projected = derive(project(["WID", *MESSAGES], kept), windowed.contract.outs)
     counted = derive(count(kept, kept, "n"), projected.contract.outs)

@@ -78,6 +78,7 @@ def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
     yield from _windows(analysis, given, steps)
     yield from _group_keys(analysis, given, steps)
     yield from _other_options(analysis, given, steps)
+    yield from _longest(analysis, given, steps)
     for plan, text in orders(analysis.root):
         if is_safe(Analysis(plan).run(given)):
             yield Remedy(f"join in another order: {text}")
@@ -149,6 +150,11 @@ def _lifetimes(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) ->
             elif unmet.lack == "lifetimes":
                 held = steps[step.inputs[max(0, unmet.hold.rows_of)]]
                 places.setdefault(held.node.fingerprint, (step, held, unmet.hold.rows_of))
+            elif unmet.lack == "merging":
+                held = steps[step.inputs[unmet.hold.rows_of]]
+                if is_safe(analysis.run(replace(given, ending=given.ending | {held.node.fingerprint}))):
+                    cut = f"cut the rows of {held.title} with chop(...) before {step.title}"
+                    yield Remedy(f"{cut}, or take output='changes'")
     for some in [*([place] for place in places), list(places)]:
         trial = replace(given, ending=given.ending | set(some))
         if some and is_safe(analysis.run(trial)):
@@ -216,6 +222,17 @@ def _group_keys(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -
                 continue
             if is_safe(Analysis(plan).run(given)):
                 yield Remedy(f"group by '{name}' too in {step.title}")
+
+
+def _longest(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
+    """Sessions that are cut after a time."""
+    for step in steps:
+        frame = getattr(step.node, "frame", None)
+        if step.node.kind != "session" or frame is None or frame.longest is not None:
+            continue
+        other: Node = replace(step.node, frame=replace(frame, longest=10 * frame.gap))  # type: ignore[call-arg]
+        if is_safe(Analysis(rebuilt(analysis.root, step.node, other)).run(given)):
+            yield Remedy(f"cut sessions in {step.title} after a time: session(..., longest=...)")
 
 
 OPTIONS: tuple[tuple[str, str, Any, str], ...] = (

@@ -57,6 +57,8 @@ class Step:
     """What a source is called."""
     answers: Answers = field(default_factory=Answers)
     """What the step does about feedback in this plan."""
+    merges: bool = False
+    """Whether its rows may go on for as long as events come, though each of these ends."""
 
     @property
     def scheme(self) -> Scheme:
@@ -149,15 +151,19 @@ class Analysis:
         """Every step under some assumptions, inputs first."""
         self._check_names(given)
         loops = {node.closes: Around() for node in self.nodes if node.closes}
+        moving = True
         while True:
-            steps = self._pass(given, loops)
+            steps = self._pass(given, loops, moving)
+            if moving and not all(_moves(steps, step) for step in steps):
+                moving = False
+                continue
             found = {step.node.closes: _around(step) for step in steps if step.node.closes}
             if found == loops:
                 return steps
             loops = {loop: _weaker(loops[loop], found[loop]) for loop in loops}
 
-    def _pass(self, given: Assumptions, loops: Mapping[str, Around]) -> tuple[Step, ...]:
-        """Every step, if what goes around loops is as given.
+    def _pass(self, given: Assumptions, loops: Mapping[str, Around], moving: bool) -> tuple[Step, ...]:
+        """Every step, if what goes around loops is as given, and bounds that are told move on or do not.
 
         That is what each loop makes of it again, or weaker is tried: rows of a loop come from its seed by
         finitely many rounds, so what the seed has and a round keeps holds for all of them.
@@ -168,7 +174,7 @@ class Analysis:
             if node.opens:
                 steps.append(self._returning(number, node, loops[node.opens]))
             else:
-                steps.append(self._step(number, node, before, given))
+                steps.append(self._step(number, node, before, given, moving))
         return tuple(replace(step, answers=a) for step, a in zip(steps, self.talk, strict=True))
 
     def _returning(self, number: int, node: Node, around: Around) -> Step:
@@ -176,7 +182,7 @@ class Analysis:
         derived = derive(self.rules[number], [], own=scheme)
         return Step(number, node, (), self.rules[number], derived, around.ends, node.properties, frozenset())
 
-    def _step(self, number: int, node: Node, before: list[Step], given: Assumptions) -> Step:
+    def _step(self, number: int, node: Node, before: list[Step], given: Assumptions, moving: bool) -> Step:
         rule = self._tried(number, given)
         inputs = tuple(step.number for step in before)
         schemes = [step.scheme for step in before]
@@ -184,7 +190,7 @@ class Analysis:
             name = self.names[node.fingerprint]
             own, origin = self._declared(node, name, schemes, given)
             known = _with_lifetime(node, given.lifetimes.get(name), name)
-            lives = _source_ends(known, given.lifetimes.get(name))
+            lives = _source_ends(node, known, given.lifetimes.get(name))
             derived = derive(rule, schemes, [lives] * max(1, len(before)), own)
             if node.fingerprint in given.ending:
                 lives = "bounded"
@@ -193,9 +199,12 @@ class Analysis:
         known = node.derive(*(step.properties for step in before))
         few = self._few(number, before)
         lives_before = [step.ends for step in before]
-        derived = derive(rule, schemes, lives_before, few=_first(before), struck=self._struck(number))
+        struck = self._struck(number) if moving else {}
+        merged = [step.merges for step in before]
+        derived = derive(rule, schemes, lives_before, few=_first(before), struck=struck, merged=merged)
         lives = _ends(node, before, known) if node.fingerprint not in given.ending else "bounded"
-        return Step(number, node, inputs, rule, derived, lives, known, few)
+        merges = _merges(node, merged) and node.fingerprint not in given.ending
+        return Step(number, node, inputs, rule, derived, lives, known, few, merges=merges)
 
     def _tried(self, number: int, given: Assumptions) -> Rule:
         rule = self.rules[number]
@@ -258,6 +267,28 @@ def lacks_nothing(steps: Sequence[Step]) -> bool:
     """Whether every step gives all guarantees."""
     plain = not any(step.derived.unmet or step.rule.unsaid for step in steps)
     return plain and not any(any(lasting_guards(steps, step)) for step in steps)
+
+
+def _moves(steps: Sequence[Step], step: Step) -> bool:
+    """Whether the bounds that a step tells its inputs are sure to move on."""
+    told = [said.moved_by for said in step.node.says() if said.moved_by is not None]
+    timely = [any(not t.payload for t in steps[number].scheme) for number in step.inputs]
+    return all(any(timely[port] for port in ports) for ports in told)
+
+
+def _merges(node: Node, before: list[bool]) -> bool:
+    """Whether output rows grow by later events: where intervals are joined, and behind that."""
+    if longest(node.properties) is not None or getattr(node, "results_end", False):
+        return False
+    if getattr(node, "joins_intervals", False):
+        return True
+    shared = [m for port, m in enumerate(before) if not node.steers(port)]
+    how = getattr(node, "how", None)
+    if how == "inner":
+        return all(shared)
+    if how in ("left", "semi", "anti"):
+        return shared[0]
+    return any(shared)
 
 
 def _around(step: Step) -> Around:
@@ -360,10 +391,10 @@ def longest(known: Properties) -> int | None:
     return 1 if known.points else known.max_duration
 
 
-def _source_ends(known: Properties, said: Lifetime | None) -> Ends:
+def _source_ends(node: Node, known: Properties, said: Lifetime | None) -> Ends:
     if longest(known) is not None:
         return "bounded"
-    return "finite" if said == "finite" else "never"
+    return "finite" if said == "finite" or getattr(node, "carries_ends", False) else "never"
 
 
 def _few_of(node: Node, few: frozenset[str], name: str) -> frozenset[str]:

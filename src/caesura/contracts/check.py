@@ -136,6 +136,9 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
                 f"'{name}' has no bound on the future: one row with a wrong time, as of the year 9999, makes "
                 "all behind it late. Give one where it is read, as in delay('30s', future='1h')."
             )
+        end = getattr(getattr(step.node, "shape", None), "end", None)
+        if getattr(step.node, "carries_ends", False) and not unsafe:
+            yield f"Events of '{name}' end where their column '{end}' says; one without an end stays."
         if step.origin == "ends" and not unsafe:
             yield f"'{name}' is a table: it ends, and its rows stay at most as long as they live."
     yield from _feedback_notes(steps)

@@ -22,7 +22,7 @@ from caesura.punctuation.template import Template
 
 Ends = Literal["bounded", "finite", "never"]
 """What is known of lifetimes: a longest one, that each ends, or nothing."""
-Lack = Literal["no punctuation", "lifetimes", "time only", "unsaid"]
+Lack = Literal["no punctuation", "lifetimes", "time only", "merging", "unsaid"]
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,21 @@ def derive(
     own: Scheme = NONE,
     few: frozenset[str] = frozenset(),
     struck: Mapping[int, Scheme] = {},
+    merged: Sequence[bool] = (),
 ) -> Derived:
     """What an operator offers when its inputs obey these schemes; `own` is what a source gives.
 
     `few` are columns of the first input with a bounded set of values; `ends` what is known of lifetimes;
-    `struck` are the forms of feedback by which rows of an input are let go.
+    `struck` are the forms of feedback by which rows of an input are let go; `merged` says of which inputs
+    rows may go on without end, though all that they are made of ends.
     """
     lifetimes: list[Ends] = list(ends) or ["never" for _ in schemes]
     holds = [hold for hold in rule.holds if not (hold.struck and _struck(struck.get(hold.rows_of, NONE)))]
     unmet = tuple(lack for hold in holds for lack in _lacks(hold, schemes, lifetimes, own, few))
+    for hold in holds if any(merged) else ():
+        if hold.ends_final and merged[hold.rows_of] and not _lacks(hold, schemes, lifetimes, own, few):
+            lacks = _lacks(hold, schemes, ["never"] * len(lifetimes), own, few)
+            unmet += tuple(replace(lack, lack="merging") for lack in lacks)
     out = own if not rule.inputs or own != NONE else Scheme.of(*leaving(rule, schemes))
     if any(u.hold.holds_back for u in unmet):
         out = Scheme.of(*(t for t in out if t[TIME] == "-"))

@@ -101,9 +101,17 @@ def carried(node: Node, port: int, template: Template, *, nulls: bool = True) ->
     With ``nulls`` the sample allows null in every column: a step that stops null (a join that pads with
     it) would leave those rows without punctuation for ever. Without, it is what may pass at times.
     """
+    limited = node.limited(port)
+    left = {n: m for n, m in template.marked.items() if not _exhausted(limited.get(n), m)}
+    template = Template.of(attributes(node.inputs[port].schema), left)
     if not template.marked:
         return Template.of(attributes(node.schema), {})
     return asked(node, lambda pattern: node.carry(port, pattern), port, template, nulls=nulls)
+
+
+def _exhausted(limit: str | None, mark: str) -> bool:
+    """Whether a promise on a value, or up to one, comes to cover all that passes a filter."""
+    return limit == "single" or (limit == "bounded" and mark == "+")
 
 
 def asked(

@@ -11,8 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from caesura.contracts.rules import Rule
+import pyarrow as pa
+
+from caesura.contracts.rules import Rule, Share, rule_of
+from caesura.ops.input import Input
+from caesura.ops.windows.bucket import WID, Bucket
 from caesura.plan import Holding, Need
+from caesura.punctuation import TIME
 from caesura.punctuation.template import Template
 
 
@@ -39,17 +44,21 @@ def join(left: Sequence[str], right: Sequence[str], on: Sequence[str]) -> Rule:
     return Rule((tuple(left), tuple(right)), output, lambda _, t: t.over_names(output), holds)
 
 
-def window(names: Iterable[str], on: Iterable[str], wid: str = "WID") -> Rule:
-    """WINDOW turns progress on its attributes into progress on the window id (GCF5)."""
-    known, attributes = tuple(names), tuple(on)
+def window(names: Iterable[str], on: str, wid: str = "WID") -> Rule:
+    """WINDOW turns progress on its attribute into progress on the window id too (GCF5), as `bucket` does."""
+    known = tuple(names)
+    source = Input(label="window", payload=pa.schema([(name, pa.int64()) for name in known]))
+    own = rule_of(Bucket(inputs=(source,), attr=on, size=1, slide=1))
     output = (wid, *known)
 
-    def share(_: int, template: Template) -> Template | None:
-        if set(template.marked) == set(attributes) and set(template.marked.values()) == {"+"}:
-            return Template.of(output, {wid: "+"})
-        return None if set(template.marked) & set(attributes) else template.over_names(output)
+    def asked(way: Share | None, template: Template) -> Template | None:
+        whole = Template.of((TIME, *known), dict(template.marked))
+        found = None if way is None else way(0, whole)
+        marks = {} if found is None else {wid if n == WID else n: m for n, m in found.marked.items()}
+        return None if found is None else Template.of(output, marks)
 
-    return Rule((known,), output, share, ())
+    share: Share = lambda _, template: asked(own.share, template)  # noqa: E731
+    return Rule((known,), output, share, (), also=lambda _, template: asked(own.also, template))
 
 
 def count(names: Iterable[str], group: Iterable[str], result: str = "COUNT(R)") -> Rule:

@@ -67,6 +67,8 @@ class Finding:
                 return f"{place} promises nothing on {asked}"
             case "time only":
                 return f"{place} promises progress of time only, which closes no {hold.what.split()[-1]}"
+            case "merging":
+                return "a row goes on for as long as events with its values follow each other"
             case _:
                 return (
                     f"events may never end, and {place} promises nothing on {columns or 'all of it'} for good"

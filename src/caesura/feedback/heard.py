@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from caesura.feedback.guard import drop_overtaken, from_promise, to_promise
+from caesura.feedback.guard import drop_overtaken, from_promise, overtaken, to_promise
 from caesura.plan.feedback import LE
 from caesura.punctuation import Alignment, Pattern, Promises
 
 
 def still_ahead(standing: list[Pattern], given: Promises) -> list[Pattern]:
-    """The patterns that time has not passed; what is over need not be withdrawn any more."""
+    """The patterns that punctuation does not cover; what is over need not be withdrawn any more."""
     lasts = [(pattern, pattern[LE].last) for pattern in standing]
-    return [pattern for pattern, last in lasts if last is None or last >= given.cti]
+    ahead = [pattern for pattern, last in lasts if last is None or last >= given.cti]
+    if not given.size:
+        return ahead
+    return [pattern for pattern in ahead if not overtaken(given, to_promise(pattern))]
 
 
 class Heard:

@@ -81,6 +81,11 @@ class FileReader:
         names = ",".join(self.schema.names)
         self.key = f"{format.name}:{self.path.resolve()}:{names}:{batch_size}"
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a single file, to which none is added."""
+        return self.path.is_file()
+
     def _first_schema(self, file: Path) -> pa.Schema:
         if self.format.rows is None and file.stat().st_size == 0:
             raise DataError(

@@ -216,8 +216,15 @@ class Source(SourceNode):
 
     @property
     def is_table(self) -> bool:
-        """Whether the rows lie in memory, so that every bucket can hold them."""
-        return getattr(self.reader, "in_memory", False)
+        """Whether the rows are all there from the start, so that every bucket can hold them."""
+        return getattr(self.reader, "in_memory", False) or (
+            not self.declares and getattr(self.reader, "is_file", False)
+        )
+
+    @property
+    def carries_ends(self) -> bool:
+        """Whether every event has its end with it."""
+        return self.shape.form == "interval"
 
     @property
     def heartbeat(self) -> int | None:

@@ -52,7 +52,8 @@ class Deliver(Node):
         """A row waits for its end, unless its end is fixed."""
         until: Literal["start", "end"] = "start" if self.inputs[0].properties.fixed_ends else "end"
         need = Need(0, tuple(self.schema.names))
-        return (Holding("waiting rows", 0, (need,), until=until, holds_back=self.mode == "final"),)
+        waits = self.mode == "final"
+        return (Holding("waiting rows", 0, (need,), until=until, holds_back=waits, ends_final=True),)
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Rows that wait are kept back when their time comes."""

@@ -67,7 +67,9 @@ class Pace(Union):
     def says(self) -> tuple[Said, ...]:
         if self.tells == "nobody":
             return ()
-        return tuple(Said(port, self.too_late(0)) for port in range(len(self.inputs)))
+        ports = range(len(self.inputs))
+        others = [tuple(other for other in ports if other != port) for port in ports]
+        return tuple(Said(port, self.too_late(0), moved_by=others[port]) for port in ports)
 
     def too_late(self, bound: int) -> Pattern:
         """What the inputs are told."""

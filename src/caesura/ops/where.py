@@ -9,8 +9,10 @@ Law: a retract passes exactly if its insert did, because both show the same payl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
 
 import pyarrow as pa
 
@@ -18,11 +20,12 @@ from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.expr import Expr, attributes, compile_predicate, has_call, reads_time, type_of
+from caesura.expr import Expr, attributes, compile_predicate, has_call, pattern_of, reads_time, type_of
+from caesura.expr.rewrite import conjuncts
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule
-from caesura.punctuation import Pattern
+from caesura.punctuation import TIME, Pattern, Values
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,8 +57,29 @@ class Where(Node):
         return inputs[0]
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
-        gone = self.keep and not set(pattern.without_time().attributes) <= set(self.keep)
-        return None if gone else pattern
+        """A constraint that all rows that pass satisfy says nothing more, and goes."""
+        known = self.passing
+        left = {n: v for n, v in pattern.items() if n == TIME or not v.covers(known[n])}
+        gone = self.keep and not set(left) - {TIME} <= set(self.keep)
+        return None if gone else Pattern.of(left)
+
+    @cached_property
+    def passing(self) -> Pattern:
+        """A pattern that all rows match that pass."""
+        found: dict[str, Values] = {}
+        for part in conjuncts(self.predicate):
+            for name, values in (pattern_of(part, self.inputs[0].schema) or Pattern()).items():
+                found[name] = values.intersect(found[name]) if name in found else values
+        return Pattern.of(found)
+
+    def limited(self, port: int) -> Mapping[str, Literal["single", "bounded"]]:
+        found: dict[str, Literal["single", "bounded"]] = {}
+        for name, values in self.passing.items():
+            if values.is_point:
+                found[name] = "single"
+            elif not values.null and values.intervals and values.intervals[-1].hi is not None:
+                found[name] = "bounded"
+        return found
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """What is covered is not looked at (thesis, 4.2.2)."""

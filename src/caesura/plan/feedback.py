@@ -147,6 +147,8 @@ class Said:
     pattern: Pattern
     standing: bool = False
     """Whether it counts until it is withdrawn."""
+    moved_by: tuple[int, ...] | None = None
+    """The inputs one of which must promise time for it to be said again and again; None where none must."""
 
 
 @dataclass(frozen=True)

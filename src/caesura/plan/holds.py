@@ -46,6 +46,8 @@ class Holding:
     """How many rows of state one event may make."""
     struck: bool = False
     """Whether feedback that covers it frees it as well."""
+    ends_final: bool = False
+    """Whether it waits for the end of a row as it stands, also of one that grows as events come."""
     why: str = ""
     """Why no punctuation short of the end frees it, in users' words; empty where some does."""
 

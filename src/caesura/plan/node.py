@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -122,6 +122,10 @@ class Node:
         Where several inputs must agree, this is one input's share.
         """
         raise NotImplementedError
+
+    def limited(self, port: int) -> Mapping[str, Literal["single", "bounded"]]:
+        """The columns of which only some values pass: a single one, or those up to a bound."""
+        return {}
 
     def holds(self) -> tuple[Holding, ...] | None:
         """The state the step keeps and what frees it, for contracts; None where it does not say."""

@@ -241,6 +241,9 @@ class Windows(Node):
         if isinstance(self.frame, Count):  # a window that is not full yet stays until its group is over
             what = "events of windows that are not full"
             return (Holding(what, 0, need, "forever", holds_back=True, one_per=self.group, each=3),)
+        if isinstance(self.frame, Session) and self.frame.longest is None:
+            why = "a session goes on for as long as events come within its gap"
+            return (Holding("events of sessions", 0, need, "forever", holds_back=True, each=3, why=why),)
         return (
             Holding("events of open windows", 0, need, "end", size=size, holds_back=waits),
             Holding("results of open windows", 0, need, "end", size=size, each=2),
