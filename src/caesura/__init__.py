@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -89,8 +89,15 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         if name not in HOMES:
             raise AttributeError(f"module 'caesura' has no attribute '{name}'")
-        value = globals()[name] = getattr(import_module(HOMES[name]), name)
+        value = getattr(import_module(HOMES[name]), name)
+        globals()[name] = value = _checked(value)
         return value
+
+    def _checked(value: Any) -> Any:
+        """What users call looks at its arguments first; rooms call each other as they are."""
+        from caesura.misuse import checked
+
+        return checked(value) if isinstance(value, FunctionType) else value
 
     def __dir__() -> list[str]:
         return sorted(__all__)
@@ -99,7 +106,7 @@ if not TYPE_CHECKING:
         """This package, with the namesakes of rooms as properties that entering a room does not set."""
 
     def _namesake(room: str, name: str) -> property:
-        return property(lambda _: getattr(import_module(room), name), lambda _, room: None)
+        return property(lambda _: _checked(getattr(import_module(room), name)), lambda _, room: None)
 
     for _name, _home in NAMESAKES.items():
         setattr(_Package, _name, _namesake(*_home))

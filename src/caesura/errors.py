@@ -41,6 +41,11 @@ def here() -> str:
     return ""
 
 
+def of_the_user(file: str) -> bool:
+    """Whether code in a file is neither this package's nor an installed one's."""
+    return not file.startswith(("<frozen", "<string>", _OURS, *_LIBRARIES))
+
+
 class CaesuraError(Exception):
     """A diagnostic: problem and remedy, and, once a plan knows them, step and place."""
 

@@ -98,4 +98,4 @@ def test_entering_a_room_does_not_hide_the_function_of_its_name() -> None:
     from caesura.udm import registry
 
     assert cz.fixpoint is not build.fixpoint and callable(cz.fixpoint)
-    assert cz.udm is registry.find
+    assert cz.udm.__wrapped__ is registry.find  # with its arguments looked at

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.api.columns import outputs
 from caesura.api.windowed import Windowed
 from caesura.errors import CaesuraError
+from caesura.misuse import checked_methods
 from caesura.ops.aggregate import Totals
 from caesura.ops.aggregate.functions import Aggregate
 from caesura.ops.windows import Count, Grid, Session, Snapshot
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Grouped", "Windowed"]
 
 
+@checked_methods
 class Grouped:
     """A stream whose next steps work per group."""
 

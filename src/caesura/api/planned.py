@@ -7,15 +7,37 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, PlanError
+from caesura.expr import Column, Expr
+from caesura.misuse import checked_methods
 from caesura.plan import Duration, Node, here, ticks
 
 if TYPE_CHECKING:
     from caesura.api.stream import Stream
 
 
+def column_name(given: object, what: str, step: str) -> str:
+    """The name of a column; refuses what is computed, with how to name it first."""
+    if isinstance(given, Column):
+        return given.name
+    if isinstance(given, str):
+        return given
+    if isinstance(given, Expr):
+        problem = f"{what} names columns; got the expression '{given}'."
+        remedy = "Compute it first, then name it: with_columns(key=...), and 'key'."
+    else:
+        problem, remedy = (
+            f"{what} names columns; got {given!r}.",
+            "Write the names as texts, for example 'id'.",
+        )
+    raise PlanError(problem, remedy=remedy, step=step, place=here())
+
+
 class Planned:
     """A plan that grows by steps; every step makes a new one."""
+
+    def __init_subclass__(cls) -> None:
+        checked_methods(cls)
 
     def __init__(self, node: Node) -> None:
         self.node = node

@@ -15,6 +15,7 @@ from caesura.events import Item, parse
 from caesura.io.ingress import Lateness
 from caesura.io.pushed import Pushed
 from caesura.io.read import Events
+from caesura.misuse import checked_methods
 from caesura.plan import TICKS, Properties, here
 from caesura.runtime.publish import Publication, subscription
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@checked_methods
 class read:  # noqa: N801  (users write cz.read.parquet)
     """Files and folders; a folder is read in the order of its names."""
 

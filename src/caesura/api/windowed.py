@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.api.columns import Output, outputs
 from caesura.errors import CaesuraError, PlanError
+from caesura.misuse import checked_methods
 from caesura.ops.aggregate import Tumbling
 from caesura.ops.aggregate.functions import Aggregate
 from caesura.ops.windows import Clip, Frame, Grid, Stamp, Windows
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from caesura.api.stream import Stream
 
 
+@checked_methods
 class Windowed:
     """Windows, waiting for what is to be computed over each of them."""
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from caesura.expr.durations import Duration
 from caesura.expr.nodes import Expr, as_column, col, end, lit, start, when
+from caesura.misuse import checked
 
 __all__ = [
     "abs",
@@ -283,3 +284,7 @@ def try_cast(x: object, type: pa.DataType | str) -> Expr:
 
 def try_to_timestamp(x: object) -> Expr:
     return as_column(x).try_cast("timestamp")
+
+
+for _name in __all__:
+    globals()[_name] = checked(globals()[_name])

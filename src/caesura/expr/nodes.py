@@ -153,6 +153,8 @@ class Call(Expr):
 
 def col(name: str) -> Expr:
     """A column, by name."""
+    if not isinstance(name, str):
+        raise ExprError(f"a column is known by its name; got {name!r}.", remedy="Write col('id').")
     return Column(name)
 
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from caesura.errors import ExprError, PlanError
 from caesura.expr.durations import MICROS, micros
+from caesura.punctuation.time import INFINITY
 
 Duration = int | str | timedelta
 
@@ -31,16 +32,26 @@ def ticks(duration: Duration, time: pa.DataType, what: str) -> int:
             remedy="Write a text like '30s', a timedelta, or whole ticks.",
         )
     if isinstance(duration, int):
-        return duration
+        return _within_time(duration, duration, what)
     if pa.types.is_integer(time):
         raise PlanError(
             f"the {what} is {duration!r}, but this stream's time is plain integers.",
             remedy="Give a whole number of ticks, or read the stream with a timestamp column as its time.",
         )
     try:
-        return micros(duration)
+        return _within_time(micros(duration), duration, what)
     except ExprError as error:
         raise PlanError(f"the {what}: {error.problem}", remedy=error.remedy) from None
+
+
+def _within_time(count: int, written: Duration, what: str) -> int:
+    """Ticks, if they are no more than all time there is."""
+    if abs(count) > INFINITY:
+        raise PlanError(
+            f"the {what} is {written!r}, which is longer than all time that can be told.",
+            remedy="Give a shorter one; cz.INFINITY stands for no end.",
+        )
+    return count
 
 
 def shown(ticks_: int, time: pa.DataType) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from caesura.api.planned import Planned
-from caesura.expr import Expr
+from caesura.api.planned import Planned, column_name
+from caesura.errors import PlanError
+from caesura.expr import Column, Expr
 from caesura.ops.clip import Clip
 from caesura.ops.join import How, Join
 from caesura.ops.layers import Layers
 from caesura.ops.union import Union
+from caesura.plan import here
 
 if TYPE_CHECKING:
     from caesura.api.stream import Stream
@@ -44,7 +46,7 @@ class MeetingSteps(Planned):
         """
         node = Join(
             inputs=(self.node, other.node),
-            on=_pairs(on),
+            on=_pairs(on, "join"),
             how=how,
             residual=where,
             thrifty=thrifty,
@@ -63,12 +65,18 @@ class MeetingSteps(Planned):
 
     def clip(self, by: Stream, on: On = (), *, name: str = "") -> Stream:
         """Ends each event where the next event of ``by`` with the same key begins."""
-        return self._then(Clip(inputs=(self.node, by.node), on=_pairs(on), how="semi", name=name))
+        return self._then(Clip(inputs=(self.node, by.node), on=_pairs(on, "clip"), how="semi", name=name))
 
 
-def _pairs(on: On) -> tuple[tuple[str, str], ...]:
-    if isinstance(on, str):
-        return ((on, on),)
-    if isinstance(on, dict):
-        return tuple(on.items())
-    return tuple((name, name) for name in on)
+def _pairs(on: On, step: str) -> tuple[tuple[str, str], ...]:
+    if isinstance(on, Expr) and not isinstance(on, Column):
+        raise PlanError(
+            f"on= names columns; got the expression '{on}'.",
+            remedy="Write on='id', or on={'left': 'right'}; a further condition goes into where=.",
+            step=step,
+            place=here(),
+        )
+    if isinstance(on, str | Column):
+        on = [column_name(on, "on=", step)]
+    pairs = on.items() if isinstance(on, dict) else [(name, name) for name in on]
+    return tuple((column_name(a, "on=", step), column_name(b, "on=", step)) for a, b in pairs)

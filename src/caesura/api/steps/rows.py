@@ -25,6 +25,12 @@ class RowSteps(Planned):
 
     def where(self, predicate: Expr | bool, *, name: str = "") -> Stream:
         """Keeps the events whose payload satisfies the predicate."""
+        if isinstance(predicate, str):
+            error = PlanError(
+                f"the predicate is the text {predicate!r}; wanted a condition on columns.",
+                remedy="Write it with col, for example col('id') > 3; combine with &, | and ~.",
+            )
+            raise error.at(name or "where", here())
         try:
             test = as_expr(predicate)
         except CaesuraError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from caesura.api.grids import bucketed, quantised
 from caesura.api.grouped import Grouped, Windowed
-from caesura.api.planned import Planned
+from caesura.api.planned import Planned, column_name
 from caesura.fixpoint.automaton import Automaton, match
 from caesura.ops.aggregate.functions import Aggregate
 from caesura.plan import Duration
@@ -22,7 +22,7 @@ class WindowSteps(Planned):
 
     def group_by(self, *keys: str) -> Grouped:
         """Groups the steps behind it by these columns."""
-        return Grouped(self.node, keys)
+        return Grouped(self.node, tuple(column_name(key, "group_by", "group_by") for key in keys))
 
     def tumbling(self, size: Duration, *, offset: Duration = 0, thrifty: bool = False) -> Windowed:
         """Windows of one size laid end to end, over all events."""

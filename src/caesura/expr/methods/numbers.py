@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from caesura.expr import nodes
+from caesura.misuse import checked_methods
 
 if TYPE_CHECKING:
     from caesura.expr.nodes import Expr
 
 
+@checked_methods
 class NumberMethods:
     """What is asked of numbers, and of the bits of whole ones."""
 

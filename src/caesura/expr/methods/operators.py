@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from caesura.expr import nodes
 from caesura.expr.methods.numbers import NumberMethods
 from caesura.expr.methods.times import TimeMethods
+from caesura.misuse import checked_methods
 
 if TYPE_CHECKING:
     from caesura.expr.nodes import Expr
 
 
+@checked_methods
 class Operators(NumberMethods, TimeMethods):
     """Python's operators; a timedelta moves a time."""
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from caesura.expr import nodes
 from caesura.expr.durations import Duration, micros
 from caesura.expr.types import as_type
+from caesura.misuse import checked_methods
 
 if TYPE_CHECKING:
     from caesura.expr.nodes import Expr
 
 
+@checked_methods
 class TimeMethods:
     """What is asked of dates and timestamps."""
 

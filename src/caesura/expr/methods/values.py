@@ -10,11 +10,13 @@ import pyarrow as pa
 from caesura.errors import ExprError
 from caesura.expr import nodes
 from caesura.expr.types import as_type
+from caesura.misuse import checked_methods
 
 if TYPE_CHECKING:
     from caesura.expr.nodes import Expr
 
 
+@checked_methods
 class ValueMethods:
     """Names, types, nulls and sets of values."""
 

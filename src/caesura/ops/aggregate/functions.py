@@ -9,7 +9,7 @@ DataType(double)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn
 
 import pyarrow as pa
 
@@ -37,8 +37,23 @@ Kind = Literal[
 MOST_TOP = 64
 
 
+class NoValue:
+    """Refuses arithmetic with what is computed over a window: it has no value before that."""
+
+    def _refuse(self, *others: object) -> NoReturn:
+        raise PlanError(
+            "an aggregate has no value before its window is computed.",
+            remedy="Compute each, then go on with their columns: "
+            "agg(hi=cz.max('v'), lo=cz.min('v')).with_columns(span=col('hi') - col('lo')).",
+            place=here(),
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __mod__ = __rmod__ = __pow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = _refuse
+
+
 @dataclass(frozen=True, eq=False)
-class Aggregate:
+class Aggregate(NoValue):
     """An aggregate over an expression, or over rows where there is none."""
 
     kind: Kind

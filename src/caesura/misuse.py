@@ -1,0 +1,215 @@
+"""A public call that is called wrongly says so in our words: which argument, what it got, what it wants.
+
+A function's body refuses what it knows to be wrong, in words of its own. Where a call ends in an error of
+Python or Arrow instead, the function's annotations tell which argument it was, and the error leaves as one of
+ours, with the other as its cause.
+
+>>> @checked
+... def halve(number: int, *, name: str = "") -> float:
+...     return number / 2
+>>> try:
+...     halve("7")
+... except PlanError as error:
+...     print(error.problem)
+...     print(error.remedy)
+halve(number=...) is '7'; wanted a whole number.
+It is called as halve(number, *, name='').
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from numbers import Integral, Real
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+
+from caesura.errors import CaesuraError, PlanError, here, of_the_user
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+FOREIGN = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    NotImplementedError,
+    pa.ArrowException,
+)
+"""Errors that say nothing of the user's call."""
+WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "True or False", type(None): "None"}
+MARK = "__checks_its_arguments__"
+
+
+def checked(function: F) -> F:
+    """The function, with foreign errors made ours."""
+    if getattr(function, MARK, False):
+        return function
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except CaesuraError:
+            raise
+        except FOREIGN as error:
+            if not _ours(error):
+                raise
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as mismatch:
+                raise _refusal(function, str(mismatch), signature) from None
+            hints = _hints(function)
+            for name, given in bound.arguments.items():
+                _look(function, signature, name, given, hints.get(name), error)
+            said = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise _refusal(function, f"does not understand its arguments: {said}", signature) from error
+
+    setattr(call, MARK, True)
+    return typing.cast(F, call)
+
+
+def checked_methods(cls: type[T]) -> type[T]:
+    """The class, with its public methods checked."""
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, types.FunctionType):
+            setattr(cls, name, checked(member))
+        elif isinstance(member, staticmethod):
+            setattr(cls, name, staticmethod(checked(member.__func__)))
+    return cls
+
+
+def _ours(error: BaseException) -> bool:
+    """Whether an error comes from this package or from what it called, and from no function of the user."""
+    trace = error.__traceback__
+    while trace is not None:
+        if of_the_user(trace.tb_frame.f_code.co_filename):
+            return False
+        trace = trace.tb_next
+    return True
+
+
+def _refusal(function: Callable[..., Any], problem: str, signature: inspect.Signature) -> PlanError:
+    mine = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    own = [p.replace(annotation=inspect.Parameter.empty) for p in mine]
+    called = signature.replace(parameters=own, return_annotation=inspect.Signature.empty)
+    return PlanError(
+        f"{function.__name__}(...) {problem.rstrip('.')}.",
+        remedy=f"It is called as {function.__name__}{called}.",
+        step=function.__name__,
+        place=here(),
+    )
+
+
+def _look(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    name: str,
+    given: Any,
+    wanted: Any,
+    cause: BaseException,
+) -> None:
+    """Raises for an argument that is not what its annotation says."""
+    parameter = signature.parameters[name]
+    if wanted is None or name == "self" or given is parameter.default:
+        return
+    each: Mapping[Any, Any] = {"": given}
+    if parameter.kind is parameter.VAR_KEYWORD:
+        each = given
+    elif parameter.kind is parameter.VAR_POSITIONAL:
+        each = dict(enumerate(given))
+    for label, value in each.items():
+        if not fits(value, wanted):
+            shown = name if label == "" else label if isinstance(label, str) else f"{name}[{label}]"
+            problem = f"{function.__name__}({shown}=...) is {_shown(value)}; wanted {described(wanted)}."
+            refusal = _refusal(function, problem, signature)
+            raise PlanError(problem, remedy=refusal.remedy, step=refusal.step, place=refusal.place) from cause
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a value that cannot be shown is told by its type
+        text = ""
+    plain = text if text and len(text) <= 60 and "\n" not in text and " at 0x" not in text else ""
+    return plain or f"a {type(value).__name__}"
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """What the annotations say; names that only type checkers know are looked up where they are public."""
+    places = {"Stream": "caesura.api.stream", "Expr": "caesura.expr"}
+    loaded = {name: sys.modules[place] for name, place in places.items() if place in sys.modules}
+    known = {name: getattr(module, name) for name, module in loaded.items()}
+    known["pd"] = types.SimpleNamespace(DataFrame=Any)
+    try:
+        return typing.get_type_hints(function, localns=known)
+    except (NameError, TypeError, AttributeError):
+        return {}
+
+
+def fits(value: Any, wanted: Any) -> bool:
+    """Whether a value is what an annotation says, as far as that can be seen without taking it apart."""
+    origin, parts = typing.get_origin(wanted), typing.get_args(wanted)
+    if wanted is Any or isinstance(wanted, TypeVar | str) or origin is typing.Unpack:
+        return True
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, part) for part in parts)
+    if origin is Literal:
+        return any(value is part or (type(value) is type(part) and value == part) for part in parts)
+    if wanted in (int, float):
+        numeric = Integral if wanted is int else Real
+        return isinstance(value, numeric) and not isinstance(value, bool)
+    if wanted is None or wanted is type(None):
+        return value is None
+    if origin in (Sequence, list, tuple, AbstractSet, set, frozenset) or (
+        isinstance(origin, type) and issubclass(origin, typing.Iterable) and not issubclass(origin, Mapping)
+    ):
+        return _all_fit(value, parts)
+    if origin is not None:
+        return isinstance(value, origin) if isinstance(origin, type) else True
+    return isinstance(value, wanted) if isinstance(wanted, type) and not typing.is_typeddict(wanted) else True
+
+
+def _all_fit(value: Any, parts: tuple[Any, ...]) -> bool:
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+        return False
+    if not isinstance(value, list | tuple | set | frozenset) or not parts or parts[0] in (Any, Ellipsis):
+        return True
+    return len(parts) > 1 or all(fits(item, parts[0]) for item in value)
+
+
+def described(wanted: Any) -> str:
+    """An annotation in words."""
+    origin, parts = typing.get_origin(wanted), typing.get_args(wanted)
+    if wanted in WORDS:
+        return WORDS[wanted]
+    if origin in (typing.Union, types.UnionType):
+        words = list(dict.fromkeys(described(part) for part in parts if part is not type(None)))
+        return " or ".join([*words, *(["None"] if type(None) in parts else [])])
+    if origin is Literal:
+        return " or ".join(repr(part) for part in parts)
+    if origin in (Sequence, list, tuple):
+        return f"a list of {described(parts[0])}s" if parts and parts[0] in WORDS else "a list"
+    if origin in (dict, Mapping):
+        return "a dict"
+    if origin is Callable:
+        return "a function"
+    name = getattr(wanted, "__name__", str(wanted))
+    return {
+        "Expr": "an expression such as col('id')",
+        "Stream": "a stream",
+        "Aggregate": "an aggregate such as cz.count()",
+    }.get(name, f"a {name}")
