@@ -49,6 +49,9 @@ def of_the_user(file: str) -> bool:
 class CaesuraError(Exception):
     """A diagnostic: problem and remedy, and, once a plan knows them, step and place."""
 
+    witness: list[dict[str, object]] | None = None
+    """A shortest stream that shows the problem, as rows, where there is one."""
+
     def __init__(self, problem: str, *, remedy: str, step: str = "", place: str = "") -> None:
         self.problem = problem
         self.remedy = remedy

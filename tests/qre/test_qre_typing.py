@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import datetime as dt
 import itertools
 import random
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from caesura import qre
 from caesura.errors import CaesuraError, PlanError
-from caesura.expr import Expr, col
+from caesura.expr import Expr, col, lit
 from caesura.qre.ambiguity import ambiguous_word
 from caesura.qre.containment import missing_word
 from caesura.qre.positions import Positions, positions
@@ -29,10 +30,14 @@ def atom(predicate: Expr) -> Query:
     return qre.atom(predicate, col("v"), items=ITEMS)
 
 
-def refused(build: object) -> str:
-    with pytest.raises(CaesuraError) as caught:
+def caught(build: object) -> CaesuraError:
+    with pytest.raises(CaesuraError) as raised:
         build()  # type: ignore[operator]
-    return str(caught.value)
+    return raised.value
+
+
+def refused(build: object) -> str:
+    return str(caught(build))
 
 
 def test_the_papers_ambiguous_expression_is_refused_with_bb_and_its_two_parses() -> None:
@@ -152,6 +157,63 @@ def test_rates_of_ones_own_that_ignore_keyed_items_are_taken_every_time() -> Non
         unit = seq(before, C)
         some = any_of(*(seq(*[unit] * (n + 1)) for n in range(rng.randrange(1, 4))))
         qre.map_collect(C, "v", own, rate=rng.choice([some, seq(unit, star(unit))]))
+
+
+def test_the_witness_of_different_rates_is_a_shortest_one() -> None:
+    a, b, c = (atom(x) for x in (A, B, C))
+    long = qre.split(a, b, c, op=col("_0"))
+    for one, two in ((long, qre.or_(long, a)), (qre.or_(long, a), long)):
+        error = caught(lambda one=one, two=two: qre.combine(one, two, op=col("_0")))
+        assert error.witness == [{"k": "a", "v": 0}]
+
+
+def test_a_rate_that_depends_on_keyed_items_shows_two_streams() -> None:
+    end = qre.match(C, items=ITEMS)
+    body = qre.split(qre.iter1(atom(~C), qre.sum()), end, op=col("_0"))
+    keyed = ~C.coalesce(False)
+    for rate, rows in ((seq(A, C), 2), (seq(keyed, star(keyed), C), 2), (star(keyed), 1), (seq(C, A), 2)):
+        error = caught(lambda rate=rate: qre.map_collect(C, "v", body, rate=rate))
+        assert "depends on keyed items" in str(error) and len(error.witness or []) == rows
+
+
+SMALL = pa.schema(
+    [
+        pa.field("n", pa.int8(), False),
+        pa.field("u", pa.uint8()),
+        pa.field("at", pa.timestamp("s"), False),
+        pa.field("x", pa.float32(), False),
+        pa.field("s", pa.string(), False),
+    ]
+)
+MOMENT = dt.datetime(2024, 1, 1, 0, 0, 0, 500)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        (col("n") > 100, col("n") > 101, col("n") > 126, col("n") > 2.5, col("n") < -127),
+        (col("u") < 1, col("u") > 254, col("u") <= 0),
+        (col("at") > lit(MOMENT), col("at") < lit(MOMENT)),
+        (col("x") > 1.5, col("x") < 1.5, col("n") + col("u") > 3),
+        (col("s") > "", col("s") <= "a", col("n") * 2 > col("u")),
+    ],
+)
+def test_witnesses_are_streams_that_the_types_have(test: tuple[Expr, ...]) -> None:
+    of = qre.items(SMALL)
+    for one, two in itertools.product(test, repeat=2):
+        some = qre.or_(qre.atom(one, 1), qre.atom(one & two, 1))
+        error = caught(lambda some=some: some.on(of))
+        rows = error.witness or []
+        pa.RecordBatch.from_pylist(rows, SMALL).validate(full=True)
+        assert all(row[f.name] is not None for row in rows for f in SMALL if not f.nullable), str(error)
+
+
+def test_what_the_type_of_a_column_excludes_can_never_be_true() -> None:
+    of = qre.items(SMALL)
+    between = (col("n") > 3) & (col("n") < 4)
+    for never in (col("n") > 127, col("u") < 0, between, col("n") > 200, col("s") < ""):
+        assert "can never be true" in refused(lambda never=never: qre.atom(never, 1, items=of))
+    qre.or_(qre.atom(col("n") > 3, 1, items=of), qre.atom(col("n") < 4, 1, items=of))
 
 
 def test_nothing_is_remembered_by_where_it_lies_in_memory() -> None:

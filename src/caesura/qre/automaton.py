@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field, replace
 
 from caesura.qre import ir
@@ -29,7 +30,8 @@ from caesura.qre.query import Query
 from caesura.qre.states import START, State, States, together
 from caesura.qre.types import ValueType
 
-MANY_POSITIONS = 400
+PAIRS_EACH = 40
+"""So many pairs per position are looked at to find slots that two threads hold at once."""
 SPARE = "spare"
 """A ring for what is on its way."""
 
@@ -147,72 +149,79 @@ def _trim(auto: Automaton, fragment: Fragment) -> None:
 
 def _fold_constants(auto: Automaton) -> None:
     """Finds slots that hold one known value at a position, and writes the value where they are read."""
-    value: dict[tuple[int, str], Term | None] = {}
-    reached = {START}
-    changed = True
+    wanted = _needs(auto)
+    for p, words in auto.last.items():
+        wanted[p] = wanted[p].union(*(ir.slots(t) for w in words for t in (w.term, w.there)))
+    value: dict[int, dict[str, Term | None]] = {p: {} for p in wanted}
     kept = frozenset(s for ring in auto.rings if ring.sticky for s in ring.slots)
-    while changed:
-        changed = False
-        for p in [p for p in auto.moves if p in reached]:
-            for move in auto.moves[p]:
-                changed |= _flow(value, p, move, kept) or move.target not in reached
-                reached.add(move.target)
-
-    def reading(p: int) -> dict[str, Term]:
-        return {s: t for (at, s), t in value.items() if at == p and t is not None}
-
+    reached, todo = {START}, deque([START])
+    while todo:
+        p = todo.popleft()
+        for move in auto.moves.get(p, ()):
+            q = move.target
+            changed = _flow(value[p], value[q], move, wanted[q] - kept)
+            if changed or q not in reached:
+                reached.add(q)
+                todo.append(q)
+    known = {p: {s: t for s, t in held.items() if t is not None} for p, held in value.items()}
     for p, some in auto.moves.items():
         for move in some:
-            put = {s: _reading(t, reading(p)) for s, t in move.put.items()}
-            there = reading(move.target)
-            move.put = {s: t for s, t in put.items() if s not in there}
+            put = {s: _reading(t, known[p]) for s, t in move.put.items()}
+            move.put = {s: t for s, t in put.items() if s not in known[move.target]}
     for p, words in auto.last.items():
-        known = reading(p)
-        auto.last[p] = [Word(_reading(w.term, known), _reading(w.there, known), w.text) for w in words]
+        auto.last[p] = [Word(_reading(w.term, known[p]), _reading(w.there, known[p]), w.text) for w in words]
 
 
 def _reading(t: Term, known: dict[str, Term]) -> Term:
     return ir.substitute(t, lambda x: known.get(x.payload))
 
 
-def _flow(value: dict[tuple[int, str], Term | None], p: int, move: Move, kept: frozenset[str]) -> bool:
+def _flow(held: dict[str, Term | None], there: dict[str, Term | None], move: Move, wanted: set[str]) -> bool:
     """One move's share: a slot is known at its target if every move there gives it the same constant."""
     changed = False
-    q = move.target
-    held = {s for (at, s) in value if at == p}
-    for s in {*held, *move.put}:
-        if s in kept or s.startswith((STORE, BEGIN)):
-            continue
+    for s in wanted:
         if s in move.put:
-            got: Term | None = ir.substitute(move.put[s], lambda x: value.get((p, x.payload)))
+            got: Term | None = ir.substitute(move.put[s], lambda x: held.get(x.payload))
             got = got if got is not None and got.op == "const" else None
+        elif s in held:
+            got = held[s]
         else:
-            got = value[p, s]
-        if (q, s) not in value:
-            value[q, s] = got
+            continue
+        if s not in there:
+            there[s] = got
             changed = True
-        elif value[q, s] is not None and value[q, s] != got:
-            value[q, s] = None
+        elif there[s] is not None and there[s] != got:
+            there[s] = None
             changed = True
     return changed
 
 
-def _find_needs(auto: Automaton) -> None:
+def _needs(auto: Automaton) -> dict[int, set[str]]:
     """Which slots a thread at each position may still read."""
     need: dict[int, set[str]] = {p: set() for p in [*auto.masks, START]}
+    before: dict[int, set[int]] = {}
     for p, some in auto.moves.items():
         for move in some:
+            before.setdefault(move.target, set()).add(p)
             for w in answer(auto, move):
                 need[p] |= {s for t in (w.term, w.there) for s in ir.slots(t)}
-    changed = True
-    while changed:
-        changed = False
-        for p, some in auto.moves.items():
-            for move in some:
-                more = _reads(move, need[move.target])
-                if not more <= need[p]:
-                    need[p] |= more
-                    changed = True
+    todo = deque(sorted(need))
+    waiting = set(todo)
+    while todo:
+        p = todo.pop()
+        waiting.discard(p)
+        more = {s for move in auto.moves.get(p, ()) for s in _reads(move, need[move.target])}
+        if more <= need[p]:
+            continue
+        need[p] |= more
+        todo.extend(q for q in before.get(p, ()) if q not in waiting)
+        waiting |= before.get(p, set())
+    return need
+
+
+def _find_needs(auto: Automaton) -> None:
+    """What threads hold where, and the answers that moves bring."""
+    need = _needs(auto)
     auto.need = need
     for some in auto.moves.values():
         for move in some:
@@ -272,8 +281,11 @@ def _allot(auto: Automaton) -> None:
 
 def _crowded(auto: Automaton) -> set[str]:
     """The slots that several threads may hold at once."""
-    together_ = {(p, q) for state in auto.states for p in state.positions for q in state.positions}
-    if auto.grows and len(auto.masks) > MANY_POSITIONS:
+    pairs: set[tuple[int, int]] | None = set()
+    if auto.grows:
+        pairs = together(auto, PAIRS_EACH * (len(auto.masks) + 10))
+    else:
+        pairs = {(p, q) for state in auto.states for p in state.positions for q in state.positions}
+    if pairs is None:
         return {s for need in auto.need.values() for s in need}
-    pairs = together(auto) if auto.grows else together_
     return {s for p, q in pairs if p != q for s in auto.need[p] & auto.need[q]}

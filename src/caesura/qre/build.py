@@ -12,6 +12,7 @@ from typing import Any
 from caesura.errors import PlanError
 from caesura.expr import Expr, as_column, col, lit, name_of, rename, when
 from caesura.plan import here
+from caesura.qre.arguments import an_instance, condition, queried, whole, wrong
 from caesura.qre.folds import Fold, custom
 from caesura.qre.items import Items
 from caesura.qre.operations import ACC, ExprOp, Operation, RecordOp, X, constant, operation
@@ -37,27 +38,25 @@ from caesura.qre.regex import (
     Star,
     any_of,
     as_regex,
+    letters,
     plus,
     seq,
     star,
 )
 
 UNIT_OP = RecordOp(())
+MOST_POSITIONS = 10_000
+"""So large may a pattern be that `iter_n` makes: preparing it takes seconds."""
 
 
 def part(number: int) -> Expr:
     """The value of a positional part."""
+    whole("part", number, "a part")
     return col(f"_{number}")
 
 
 def _made(query: Query) -> Query:
     """The node, checked now if the items are known."""
-    wrong = [part for part in query.children() if not isinstance(part, Query)]
-    if wrong:
-        what = type(query).__name__.lower()
-        raise PlanError(
-            f"{wrong[0]!r} is no query.", remedy="Make it one: atom(...), iter(...), match(...)."
-        ).at(what, here())
     known = next((c.items for c in query.children() if c.items is not None), query.items)
     if known is None:
         return query
@@ -70,7 +69,8 @@ def _made(query: Query) -> Query:
 
 def atom(predicate: Expr | None = None, op: Any = None, *, items: Items | None = None) -> Query:
     """One item that satisfies the predicate (any without one); its value is the item itself by default."""
-    test = lit(True) if predicate is None else predicate
+    test = lit(True) if predicate is None else condition("atom", predicate)
+    _want_items("atom", items)
     return _made(Atom(predicate=test, op=None if op is None else operation(op), items=items))
 
 
@@ -127,19 +127,32 @@ def combine(*parts: Query, op: Any = None, **named: Query) -> Query:
 
 def apply(query: Query, op: Any) -> Query:
     """The query's value, changed: the operation names it ``_0``."""
+    queried("apply", query)
     return _made(Combine(parts=(query,), names=("_0",), op=operation(op)))
 
 
 def iter_(body: Query, init: Any, op: Any = None) -> Query:
     """The body any number of times; its values folded from ``init`` with ``op``, or by a fold."""
+    queried("iter", body)
     if isinstance(init, Fold):
         inner = _made(Iter(body=body, init=init.init, op=init.step, fold=init))
         return inner if init.finish is None else _finished(inner, init)
-    if op is None:
+    fold = _folding("iter", init, op)
+    return _made(Iter(body=body, init=fold.init, op=fold.step))
+
+
+def _folding(what: str, init: Any, op: Any) -> Fold:
+    """A fold, or a starting value with a step."""
+    if not isinstance(init, Fold) and op is None:
         raise PlanError(
-            "iter has a starting value but no step.", remedy="Give op=, or a fold such as qre.sum()."
-        ).at("iter", here())
-    return _made(Iter(body=body, init=constant(init), op=operation(op)))
+            f"{what} has a starting value but no step.", remedy="Give op=, or a fold such as qre.sum()."
+        ).at(what, here())
+    return init if isinstance(init, Fold) else custom(init, op)
+
+
+def _want_items(what: str, given: Any) -> None:
+    if given is not None:
+        an_instance(what, given, Items, "the items of a stream", "Give items=qre.items(schema).")
 
 
 def _finished(inner: Query, fold: Fold) -> Query:
@@ -149,7 +162,8 @@ def _finished(inner: Query, fold: Fold) -> Query:
 
 def iter1(body: Query, init: Any, op: Any = None) -> Query:
     """At least once: split(iter(f, init, op), f, op)."""
-    fold = init if isinstance(init, Fold) else custom(init, op)
+    queried("iter1", body)
+    fold = _folding("iter1", init, op)
     begun = _made(
         Iter(body=body, init=fold.init, op=fold.step, fold=fold if isinstance(init, Fold) else None)
     )
@@ -159,10 +173,17 @@ def iter1(body: Query, init: Any, op: Any = None) -> Query:
 
 def iter_n(body: Query, times: int, init: Any, op: Any = None) -> Query:
     """Exactly ``times`` times."""
-    if times < 0:
+    queried("iter_n", body)
+    if whole("iter_n", times, "times") < 0:
         error = PlanError(f"iter_n cannot run {times} times.", remedy="Give a count of 0 or more.")
         raise error.at("iter_n", here())
-    fold = init if isinstance(init, Fold) else custom(init, op)
+    positions = times * len(letters(body.rate))
+    if positions > MOST_POSITIONS:
+        raise PlanError(
+            f"iter_n of {times} times makes {positions} positions; at most {MOST_POSITIONS} are taken.",
+            remedy="Repeat fewer times, or count pieces with iter(..., qre.count()) and look at the count.",
+        ).at("iter_n", here())
+    fold = _folding("iter_n", init, op)
     inner: Query = Value(op=fold.init, items=body.items)
     for _ in range(times):
         inner = Split(parts=(inner, body), names=("acc", "x"), op=fold.step, items=body.items)
@@ -178,6 +199,10 @@ def or_(*parts: Query) -> Query:
 
 def keys_of(by: Any) -> tuple[tuple[str, Expr], ...]:
     """Key columns: names, expressions, or a dict from names to expressions."""
+    named = list(by.values()) if isinstance(by, Mapping) else by if isinstance(by, (list, tuple)) else [by]
+    if not named or not all(isinstance(e, (str, Expr)) for e in named):
+        remedy = "Give a column's name, an expression, a list of them, or a dict from names to them."
+        raise wrong("by", by, "the columns of a key", remedy)
     if isinstance(by, Mapping):
         return tuple((str(n), as_column(e)) for n, e in by.items())
     some = [as_column(e) for e in (by if isinstance(by, (list, tuple)) else [by])]
@@ -190,12 +215,13 @@ def map_collect(sync: Expr, by: Any, body: Query, *, every: Any = None, rate: An
     ``every`` is a regex over the synchronisation items alone (by default one or more of them): the map
     comes out when they match it. ``rate`` gives the whole rate instead, which must then ignore keyed items.
     """
-    unit = seq(star(Letter(_not_true(sync))), Letter(sync))
+    queried("map_collect", body)
+    unit = seq(star(Letter(_not_true(condition("map_collect", sync)))), Letter(sync))
     if rate is None:
         over = _spread(plus(Letter(sync)) if every is None else as_regex(every), sync, unit)
     else:
         over = as_regex(rate)
-    return _made(MapCollect(sync=sync, by=keys_of(by), body=body, over=over))
+    return _made(MapCollect(sync=sync, by=keys_of(by), body=body, over=over, given=rate is not None))
 
 
 def _not_true(predicate: Expr) -> Expr:
@@ -224,6 +250,7 @@ def _spread(r: Regex, sync: Expr, unit: Regex) -> Regex:
 
 def match(rate: Any, *, items: Items | None = None) -> Query:
     """Reads a regex and gives the unit value."""
+    _want_items("match", items)
     return _made(_matching(as_regex(rate), items))
 
 
@@ -252,17 +279,19 @@ def _after(skipped: Regex, last: Query) -> Query:
 
 def filter_(predicate: Expr, *, items: Items | None = None) -> Query:
     """The items that satisfy the predicate, each as it comes."""
-    return _after(Star(ANYTHING), Atom(predicate=predicate, items=items))
+    _want_items("filter", items)
+    return _after(Star(ANYTHING), Atom(predicate=condition("filter", predicate), items=items))
 
 
 def map_(op: Any, *, items: Items | None = None) -> Query:
     """Every item's image, as it comes."""
+    _want_items("map", items)
     return _after(Star(ANYTHING), Atom(predicate=lit(True), op=operation(op), items=items))
 
 
 def iter_last(body: Query) -> Query:
     """Pattern-based tumbling windows: the body again and again, the value of its last match."""
-    return _after(Star(body.rate), body)
+    return _after(Star(queried("iter_last", body).rate), body)
 
 
 def wnd(body: Query, size: int, init: Any, op: Any = None, *, first: Query | None = None) -> Query:
@@ -270,18 +299,23 @@ def wnd(body: Query, size: int, init: Any, op: Any = None, *, first: Query | Non
 
     With ``first``, the first piece is read by that query and the others by the body.
     """
-    if size < 1:
+    queried("wnd", body)
+    if first is not None:
+        queried("wnd", first)
+    if whole("wnd", size, "pieces") < 1:
         raise PlanError(f"a window of {size} pieces holds nothing.", remedy="Give a size of 1 or more.").at(
             "wnd", here()
         )
-    fold = init if isinstance(init, Fold) else custom(init, op)
+    fold = _folding("wnd", init, op)
     inner = _made(Window(body=body, size=size, fold=fold, first=first))
     return inner if fold.finish is None else _finished(inner, fold)
 
 
 def wnd_count(body: Query, size: int, predicate: Expr, *, epsilon: float | None = None) -> Query:
     """How many of the last ``size`` pieces have a value (named ``x``) that satisfies the predicate."""
-    one = when(rename(predicate, {"x": "_0"}), 1).otherwise(0)
+    if whole("wnd_count", size, "pieces") < 1:
+        raise wrong("wnd_count", size, "a window of at least one piece", "Give a size of 1 or more.")
+    one = when(rename(condition("wnd_count", predicate), {"x": "_0"}), 1).otherwise(0)
     hit = apply(body, one)
     if epsilon is not None:
         from caesura.qre.sketches import event_count
@@ -297,7 +331,9 @@ def partition(body: Query, by: Any, *, only: Expr | None = None, again: bool = T
     A key whose items can never match again begins anew and holds no state until then; with ``again=False`` it
     stays closed, and is remembered. Items for which ``only`` is not true are not seen.
     """
-    return _made(Partition(body=body, by=keys_of(by), only=only, again=again))
+    queried("partition", body)
+    seen = None if only is None else condition("partition", only)
+    return _made(Partition(body=body, by=keys_of(by), only=seen, again=bool(again)))
 
 
 __all__ = [

@@ -126,6 +126,7 @@ class _Coder:
         self.code: list[tuple[int, int, int, int, int]] = []
         self.consts: dict[str, dict[float, int]] = {"i": {0: 0, 1: 1}, "f": {0.0: 0}}
         self.registers = {k: [r for r, kind in auto.registers.items() if kind == k] for k in ("i", "f")}
+        self._places = {k: {r: j for j, r in enumerate(some)} for k, some in self.registers.items()}
         self.columns: dict[str, dict[int, int]] = {"i": {}, "f": {}}
         for term in _all_terms(auto):
             self._collect(term)
@@ -150,7 +151,7 @@ class _Coder:
             self._collect(a)
 
     def register(self, position: int, slot: str, kind: str) -> int:
-        return len(self.consts[kind]) + self.registers[kind].index(self.auto.register(position, slot))
+        return len(self.consts[kind]) + self._places[kind][self.auto.register(position, slot)]
 
     def place(self, term: Term, fresh: dict[Term, int]) -> int:
         """Where a term's value lies; emits what computes it."""

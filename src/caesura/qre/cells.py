@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from bisect import bisect_right
 from collections.abc import Hashable
 from typing import Any
@@ -20,6 +18,7 @@ import pyarrow as pa
 from caesura.expr import Expr
 from caesura.expr.types import kind
 from caesura.punctuation import Values, value
+from caesura.qre.domains import Domain
 
 
 class Column:
@@ -29,6 +28,7 @@ class Column:
         self.index = index
         self.name = name
         self.kind = kind(field.type) if field is not None else "boolean"
+        self.domain = Domain(pa.bool_() if field is None else field.type)
         self.nullable = field is None or field.nullable
         self.cuts: list[Any] = []
         self._found: set[Any] = set()
@@ -45,6 +45,8 @@ class Column:
         count = 3 if self.name is None else len(self.cuts) + 2
         self.full = (1 << count) - 1
         self.null = 1 << (count - 1)
+        if self.name is not None and self.kind != "boolean":
+            self.full = self.null | sum(1 << i for i in range(count - 1) if self._inside(i))
 
     def bits(self, values: Values | None, negative: bool = False) -> int:
         """A set as cells. For a condition beyond the algebra: its true or its false cell."""
@@ -83,48 +85,20 @@ class Column:
         return out or [None]
 
     def _inside(self, i: int) -> list[Any]:
+        """Some values of one cell that the column's type has; none if it has none there."""
         low = self.cuts[i - 1] if i else None
         high = self.cuts[i] if i < len(self.cuts) else None
         if self.kind == "boolean":
             return [low is not None]
-        if low is None:
-            return _below(high, self.kind)
-        return [v for v in _above(low, high, self.kind) if high is None or _precedes(v, high)]
-
-
-_SOME: dict[str, list[Any]] = {"integer": [0, 1, -1, 7], "float": [0.0, 1.0, -1.5], "string": ["", "a"]}
+        return [v for v in self.domain.between(low, high) if _follows(v, low) and _precedes(v, high)]
 
 
 def _precedes(v: Any, cut: Any) -> bool:
-    return bool(v < cut[0] or (v == cut[0] and cut[1] == 1))
+    return cut is None or v != v or bool(v < cut[0] or (v == cut[0] and cut[1] == 1))
 
 
-def _below(high: Any, kind_: str) -> list[Any]:
-    if high is None:
-        return _SOME.get(kind_, [None])
-    at = high[0]
-    if kind_ == "string":
-        return [""] if at else [at]
-    if high[1] == 1:
-        return [at]
-    if isinstance(at, dt.datetime):
-        return [at - dt.timedelta(microseconds=1)]
-    if isinstance(at, dt.date):
-        return [at - dt.timedelta(days=1)]
-    return [at - 1, at - 2, at - 100]
-
-
-def _above(low: Any, high: Any, kind_: str) -> list[Any]:
-    at = low[0]
-    if kind_ == "string":
-        return [at] if low[1] == 0 else [at + "a", at + "\x00"]
-    step: Any = dt.timedelta(microseconds=1) if isinstance(at, dt.datetime) else 1
-    if isinstance(at, dt.date) and not isinstance(at, dt.datetime):
-        step = dt.timedelta(days=1)
-    near = [at] if low[1] == 0 else []
-    if kind_ == "float" and high is not None:
-        return [*near, (at + high[0]) / 2, math.nextafter(at, math.inf)]
-    return [*near, at + step, at + 2 * step, at + 100 * step]
+def _follows(v: Any, cut: Any) -> bool:
+    return cut is None or v != v or not _precedes(v, cut)
 
 
 class Cells:

@@ -15,20 +15,25 @@ import pyarrow as pa
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr
 from caesura.qre.ambiguity import ambiguous_word, common_word
+from caesura.qre.arguments import queried
 from caesura.qre.bounds import approximate, refuse_approximate
-from caesura.qre.containment import missing_word
+from caesura.qre.containment import dependent_words, missing_word
 from caesura.qre.inference import value_type
 from caesura.qre.items import Items
 from caesura.qre.minterms import Alphabet, alphabet
 from caesura.qre.positions import Positions, positions
 from caesura.qre.query import Atom, Combine, Iter, MapCollect, Or, Partition, Pipe, Query, Split, Window, walk
-from caesura.qre.regex import EMPTY, Choice, Empty, Letter, Regex, Sequence, Star, any_of, letters, seq
+from caesura.qre.regex import Letter, Regex, Star, letters
 from caesura.qre.types import Opaque, Record, to_arrow
-from caesura.qre.witness import apart, drawn, parses, refusal
+from caesura.qre.witness import apart, drawn, parses, refusal, rows_of
 
 
 def check(query: Query) -> None:
     """Refuses a query that is not well typed; its items must be known."""
+    if queried("check", query).items is None:
+        raise PlanError(
+            "the items of this query are not known.", remedy="Call query.on(qre.items(schema)) first."
+        )
     assert query.items is not None
     if isinstance(query, Pipe):
         _check_pipe(query)
@@ -230,11 +235,11 @@ class _Checker:
         assert word is not None
         told = parses(query, word, lambda r: self.auto(r))
         count = f"{len(word)} item" + ("s" if len(word) != 1 else "")
-        raise refusal(
-            self.root,
+        raise self._shown(
             query,
-            f"{apart(query)}. The shortest stream with two parses has {count}:\n"
-            f"{drawn(word, self.letters)}\n{told}",
+            f"{apart(query)}. The shortest stream with two parses has {count}:",
+            word,
+            told,
             remedy=_REMEDIES.get(
                 type(query).__name__, "Rewrite it so that every stream parses in one way only."
             ),
@@ -263,11 +268,11 @@ class _Checker:
                 continue
             if self._doubts and any(not self._sure >> c & 1 for c in word):
                 raise self._undecided(node, "its rates differ", word)
-            raise refusal(
-                self.root,
+            raise self._shown(
                 node,
-                "the parts of this combine have different rates. This stream matches one part only:\n"
-                f"{drawn(word, self.letters)}\n  matches:       {here}\n  does not match: {there}",
+                "the parts of this combine have different rates. This stream matches one part only:",
+                word,
+                f"  matches:       {here}\n  does not match: {there}",
                 remedy="Combine queries that are defined on the same streams; pad one with match(...).",
             )
 
@@ -279,89 +284,62 @@ class _Checker:
 
     def _well_formed(self, node: MapCollect) -> None:
         synced = Letter(node.sync)
-        keyed = Letter(~node.sync.coalesce(False))
         over, body = self.auto(node.over), self.auto(node.body.rate)
-        if not self._spread(node, synced, keyed):
-            raise refusal(
-                self.root,
-                node,
-                "the rate of this map_collect depends on keyed items.",
-                remedy="Say with every= which synchronisation items bring the map out, as a regex.",
-            )
+        if node.given:
+            self._ignores_keyed(node, over)
         only = common_word(body, self.auto(Star(synced)))
         if only is not None:
-            raise refusal(
-                self.root,
+            raise self._shown(
                 node,
-                "the body of this map_collect matches a stream without any keyed item:\n"
-                f"{drawn(only, self.letters)}",
+                "the body of this map_collect matches a stream without any keyed item:",
+                only,
                 remedy="Let the body read at least one keyed item: a map holds keys that were seen.",
             )
         outside = missing_word(body, over)
         if outside is not None:
-            raise refusal(
-                self.root,
+            raise self._shown(
                 node,
-                "the body of this map_collect matches a stream at which no map is collected:\n"
-                f"{drawn(outside, self.letters)}",
+                "the body of this map_collect matches a stream at which no map is collected:",
+                outside,
                 remedy="Let the body end with the synchronisation item that brings the map out.",
             )
 
-    def _spread(self, node: MapCollect, synced: Letter, keyed: Letter) -> bool:
-        """Whether the rate equals s[(not S)* S / S] for some s over S alone."""
+    def _ignores_keyed(self, node: MapCollect, over: Positions) -> None:
+        """Refuses a rate that is not s[(not S)* S / S] for some s over S alone."""
         try:
-            bare = _erased(node.over, synced, keyed)
-        except PlanError:
-            return False
-        again = _put_back(bare, seq(Star(keyed), synced))
-        if again == node.over:
-            return True
-        a, b = self.auto(node.over), self.auto(again)
-        if ambiguous_word(b) is not None:
+            found = dependent_words(over, self.letters.mask(node.sync), len(self.letters.minterms))
+        except OverflowError:
             raise refusal(
                 self.root,
                 node,
                 "cannot decide whether the rate of this map_collect depends on keyed items.",
-                remedy="Say with every= which synchronisation items bring the map out, as a regex.",
+                remedy=_EVERY,
+            ) from None
+        if found is not None:
+            inside, outside = found
+            if self._doubts and any(not self._sure >> c & 1 for c in (*inside, *(outside or ()))):
+                raise self._undecided(node, "its rate depends on keyed items", [*inside, *(outside or ())])
+            other = "It ends with a keyed item, at which no map comes."
+            if outside is not None:
+                rows = drawn(outside, self.letters)
+                other = f"This one, with the same synchronisation items, does not:\n{rows}"
+            raise self._shown(
+                node,
+                "the rate of this map_collect depends on keyed items. This stream belongs to it:",
+                inside,
+                other,
+                remedy=_EVERY,
             )
-        return missing_word(a, b) is None and missing_word(b, a) is None
+
+    def _shown(self, node: Query, problem: str, word: list[int], rest: str = "", *, remedy: str) -> PlanError:
+        """A refusal with a stream that shows it."""
+        text = f"{problem}\n{drawn(word, self.letters)}" + (f"\n{rest}" if rest else "")
+        return refusal(self.root, node, text, remedy=remedy, witness=rows_of(word, self.letters))
 
 
+_EVERY = "Say with every= which synchronisation items bring the map out, as a regex."
 _REMEDIES = {
     "Or": "Make the parts exclude each other: add the negation of the one to the other's predicates.",
     "Split": "Make the border visible: exclude the next part's first item from what repeats before it.",
     "Iter": "Let every piece show where it begins or ends, by an item that occurs nowhere else in it.",
 }
-
-
-def _erased(r: Regex, synced: Letter, keyed: Letter) -> Regex:
-    """The rate with every keyed item taken out."""
-    match r:
-        case Letter():
-            if r == synced:
-                return r
-            if r == keyed or r.predicate.key == (~synced.predicate).key:
-                return EMPTY
-            raise PlanError("a letter that is neither", remedy="")
-        case Sequence(parts=parts):
-            return seq(*(_erased(p, synced, keyed) for p in parts))
-        case Choice(parts=parts):
-            some = [_erased(p, synced, keyed) for p in parts]
-            return any_of(*dict.fromkeys(some))
-        case Star(body=body):
-            inner = _erased(body, synced, keyed)
-            return EMPTY if isinstance(inner, Empty) else inner if isinstance(inner, Star) else Star(inner)
-    return r
-
-
-def _put_back(r: Regex, unit: Regex) -> Regex:
-    match r:
-        case Letter():
-            return unit
-        case Sequence(parts=parts):
-            return seq(*(_put_back(p, unit) for p in parts))
-        case Choice(parts=parts):
-            return any_of(*(_put_back(p, unit) for p in parts))
-        case Star(body=body):
-            return Star(_put_back(body, unit))
-    return r

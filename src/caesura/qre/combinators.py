@@ -29,6 +29,7 @@ from caesura.qre.query import (
     Split,
     Value,
     Window,
+    refuse_deep,
     walk,
 )
 from caesura.qre.types import Record
@@ -305,6 +306,7 @@ class Twin:
             self.first, self.second = Twin(query.first), Twin(query.second)
             return
         body = query.body if isinstance(query, Partition) else query
+        refuse_deep(body, "plain Python")
         self.machine = machine(body)
         self.begun, _ = self.machine.start(self.machine.idle, ())
 

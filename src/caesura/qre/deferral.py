@@ -41,6 +41,8 @@ def has_maps(query: Query) -> bool:
 class MapBuilder(Builder):
     """Builds fragments of queries with maps inside."""
 
+    frugal = False
+
     def __init__(self, inputs: Inputs, mask: Callable[[Expr], int]) -> None:
         super().__init__(inputs, mask)
         self.maps: list[MapCollect] = []

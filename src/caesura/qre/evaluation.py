@@ -28,6 +28,7 @@ from caesura.events.page import empty_page
 from caesura.expr import Column
 from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import Pattern
+from caesura.qre.arguments import KERNELS, batch_of, one_of, queried
 from caesura.qre.collect import CollectStage, Maps, core
 from caesura.qre.columns import reader_of
 from caesura.qre.combinators import Twin
@@ -50,10 +51,11 @@ class Evaluator:
     """Runs a query page by page; the state is one value that can be saved."""
 
     def __init__(self, query: Query, *, kernel: Kernel = "auto") -> None:
-        if query.items is None:
+        if queried("evaluate", query).items is None:
             raise PlanError(
                 "the items of this query are not known.", remedy="Call query.on(qre.items(schema)) first."
             )
+        one_of("evaluate", kernel, KERNELS, "kernel")
         self.query = query
         self.kernel = kernel
         self.schema = output_schema(query)
@@ -491,9 +493,11 @@ def _spread(rows: I64, values: list[Any], count: int) -> list[Any]:
     return out
 
 
-def evaluate(query: Query, batch: pa.RecordBatch, *, kernel: Kernel = "auto") -> list[Any]:
+def evaluate(query: Query, batch: pa.RecordBatch | pa.Table, *, kernel: Kernel = "auto") -> list[Any]:
     """The value of every prefix of a word but the empty one."""
-    return Evaluator(query, kernel=kernel).values(batch)
+    running = Evaluator(query, kernel=kernel)
+    assert query.items is not None
+    return running.values(batch_of("evaluate", batch, query.items.schema))
 
 
 def explain(query: Query) -> str:

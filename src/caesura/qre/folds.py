@@ -16,6 +16,7 @@ from typing import Any
 from caesura.errors import PlanError
 from caesura.expr import Expr, col, lit, when
 from caesura.plan import here
+from caesura.qre.arguments import number, text
 from caesura.qre.operations import ACC, ExprOp, Operation, X, constant, operation
 
 __all__ = [
@@ -132,6 +133,8 @@ def stddev() -> Fold:
 
 def linreg(x: str = "x", y: str = "y") -> Fold:
     """Least squares through records with these two fields: {slope, intercept}."""
+    for name in (x, y):
+        text("linreg", name, "a field")
     n, mx, my, sxx, sxy = (ACC.field(f) for f in ("n", "mx", "my", "sxx", "sxy"))
     px, py = X.field(x), X.field(y)
     new_x, new_y = mx + (px - mx) / (n + 1), my + (py - my) / (n + 1)
@@ -159,7 +162,7 @@ def linreg(x: str = "x", y: str = "y") -> Fold:
 
 def discounted(rate: float) -> Fold:
     """x0 + rate * x1 + rate**2 * x2 + ..."""
-    if not 0 < rate <= 1:
+    if not 0 < number("discounted", rate, "0.9") <= 1:
         error = PlanError(f"a discount of {rate} does not lie between 0 and 1.", remedy="Give one like 0.9.")
         raise error.at("discounted", here())
     w, s = ACC.field("w"), ACC.field("s")
@@ -176,6 +179,8 @@ def discounted(rate: float) -> Fold:
 
 def interpolated_avg(t: str = "t", v: str = "v") -> Fold:
     """The average of the piecewise-linear curve through records (time, value); of one point its value."""
+    for name in (t, v):
+        text("interpolated_avg", name, "a field")
     first, last, value, area = (ACC.field(f) for f in ("first", "last", "value", "area"))
     gap, mean_ = B.field("first") - A.field("last"), (A.field("value") + B.field("opening")) / 2.0
     both = {

@@ -44,6 +44,9 @@ class Builder:
         self.inits: Assign = {}
         """What a fold is before its first value, by slot, where that is known."""
 
+    frugal = True
+    """Whether threads hold only what operations read."""
+
     def type(self, query: Query) -> ValueType:
         """The type of a node's value as threads hold it."""
         return value_type(query)
@@ -108,13 +111,28 @@ class Builder:
             return once
         if _is_iter_last(query):
             return self._last_of_many(query.parts[1])
+        nodes = [query]
+        while isinstance(first := nodes[-1].parts[0], Split):
+            if _is_iter1(first) or _is_iter_last(first):
+                break
+            nodes.append(first)
+        done = self.build(nodes[-1].parts[0])
+        for node in reversed(nodes):
+            done = self._continued(node, done)
+        return done
+
+    def _continued(self, query: Split, done: Fragment) -> Fragment:
+        """A split whose first part is built."""
         types = [self.type(p) for p in query.parts]
-        done = self.build(query.parts[0])
+        read = query.op.reads(query.names) if self.frugal else query.names
         lasts: dict[int, list[Value]] = {p: [v] for p, v in done.last.items()}
         begun: list[Value] | None = None if done.empty is None else [done.empty]
         for number, part in enumerate(query.parts[1:], 1):
             added = self.build(part)
-            groups = [self.held(t) for t in types[:number]]
+            groups = [
+                self.held(t) if name in read else None
+                for name, t in zip(query.names, types[:number], strict=False)
+            ]
             enter = self._entering(groups, types)
             done.masks |= added.masks
             done.follow |= added.follow
@@ -123,7 +141,7 @@ class Builder:
                     done.follow[p, q] = {**enter(values), **put}
                 if begun is not None:
                     done.first[q] = {**enter(begun), **put}
-            kept = [read for _, read in groups]
+            kept: list[Value] = [{} if group is None else group[1] for group in groups]
             after = {p: [*kept, v] for p, v in added.last.items()}
             if added.empty is not None:
                 after |= {p: [*values, added.empty] for p, values in lasts.items()}
@@ -142,12 +160,13 @@ class Builder:
         return done
 
     def _entering(
-        self, groups: list[tuple[list[str], Value]], types: list[ValueType]
+        self, groups: list[tuple[list[str], Value] | None], types: list[ValueType]
     ) -> Callable[[list[Value]], Assign]:
         def enter(values: list[Value]) -> Assign:
             out: Assign = {}
-            for (names, _), value, t in zip(groups, values, types, strict=False):
-                out |= self.keep(names, value, t)
+            for group, value, t in zip(groups, values, types, strict=False):
+                if group is not None:
+                    out |= self.keep(group[0], value, t)
             return out
 
         return enter

@@ -38,12 +38,25 @@ def value_type(query: Query) -> ValueType:
     """The type of a query over known items; refuses operations that do not fit their arguments."""
     known: ValueType | None = query.__dict__.get("_value_type")
     if known is None:
+        for inner in reversed(_untyped(query)):
+            value_type(inner)
         try:
             known = _infer(query)
         except CaesuraError as error:
             raise error.at(_step(query), query.place) from None
         object.__setattr__(query, "_value_type", known)
     return known
+
+
+def _untyped(query: Query) -> list[Query]:
+    """The splits that a split begins with, as `iter_n` nests them, as far as their types are not known."""
+    nodes: list[Query] = []
+    while isinstance(query, Split) and isinstance(query.parts[0], Split):
+        query = query.parts[0]
+        if "_value_type" in query.__dict__:
+            break
+        nodes.append(query)
+    return nodes
 
 
 def _step(query: Query) -> str:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError, closest
 from caesura.expr import Expr, col, lit, type_of
+from caesura.qre import arguments as argued
 from caesura.qre.types import Record, of_schema
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Items:
     def is_(self, name: str) -> Expr:
         """The predicate of a case."""
         known = dict(self.names)
+        argued.text("is_", name, "a case")
         if name not in known:
             raise PlanError(f"there is no case '{name}'.", remedy=closest(name, known))
         assert self.tag is not None
@@ -78,8 +80,25 @@ class Items:
 
 def items(schema: pa.Schema, *, ticks: bool = False, time: pa.DataType | None = None) -> Items:
     """The items of a stream with this schema."""
+    argued.schema("items", schema)
     plain = Items(schema, time=time or pa.int64())
     return plain.with_ticks() if ticks else plain
+
+
+def _cases(given: Any) -> dict[str, tuple[Any, tuple[str, ...]]]:
+    remedy = "Give {name: (tag value, (its columns))}."
+    named: dict[str, Any] = argued.an_instance("tagged", given or {}, dict, "a dict of cases", remedy)
+    for case in named.values():
+        if not isinstance(case, tuple) or len(case) != 2:
+            raise argued.wrong("tagged", case, "a tag value and a case's columns", remedy)
+    return dict(named)
+
+
+def _refuse_no_columns(cases: Mapping[str, tuple[Any, Any]]) -> None:
+    for _, own in cases.values():
+        if not isinstance(own, (tuple, list)) or not all(isinstance(c, str) for c in own):
+            remedy = "Give their names: bid=('item', 'inc')."
+            raise argued.wrong("tagged", own, "the columns of a case", remedy)
 
 
 def tagged(
@@ -96,11 +115,14 @@ def tagged(
 
     A tuple is a case whatever it is called.
     """
+    argued.schema("tagged", schema)
+    argued.text("tagged", tag, "a column")
     if isinstance(ticks, tuple):
         columns, ticks = {**columns, "ticks": ticks}, False
     if isinstance(time, tuple):
         columns, time = {**columns, "time": time}, None
-    given = {**{n: (n, c) for n, c in columns.items()}, **(cases or {})}
+    given = {**{n: (n, c) for n, c in columns.items()}, **_cases(cases)}
+    _refuse_no_columns(given)
     if tag not in schema.names:
         raise PlanError(f"there is no column '{tag}'.", remedy=closest(tag, schema.names))
     for name, (_, own) in given.items():

@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Alias, Apply, Constant, Expr, evaluate, pattern_of, predicate_mask
-from caesura.expr.types import kind
 from caesura.qre.cells import Cells, Column
+from caesura.qre.domains import Domain
 from caesura.qre.items import TICK, Items
 from caesura.qre.solver import satisfying_row
 
@@ -143,7 +143,7 @@ class Alphabet:
         raise AssertionError(formula)
 
     def _leaf(self, column: Column, values: Any, negative: bool = False) -> Boxes:
-        bits = column.bits(values, negative)
+        bits = column.bits(values, negative) & column.full
         full = list(self._full())
         full[column.index] = bits
         return [tuple(full)] if bits else []
@@ -230,7 +230,9 @@ class Alphabet:
             row = dict(base)
             for name in free:
                 column = known.get(name)
-                pool = column.several(box[column.index]) if column is not None else _range(base[name])
+                pool = _range(self.items.schema.field(name), base[name])
+                if column is not None:
+                    pool = column.several(box[column.index])
                 row[name] = pool[int(rng.integers(len(pool)))]
             rows.append(row)
         return rows
@@ -281,14 +283,16 @@ def _subtract(one: Box, box: Box) -> Boxes:
     return out
 
 
-_PLAIN: dict[str, Any] = {"integer": 0, "float": 0.0, "string": "", "boolean": False}
-
-
 def _plainest(field: pa.Field) -> Any:
-    return _PLAIN.get(kind(field.type))
+    return Domain(field.type).some()[0]
 
 
-def _range(value: Any) -> list[Any]:
+def _range(field: pa.Field, value: Any) -> list[Any]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return [value]
-    return [type(value)(v) for v in (0, 1, -1, 2, 3, 5, -4, 10, 100, 1000)]
+    if isinstance(value, float):
+        return [float(v) for v in _NUMBERS]
+    return [v for v in _NUMBERS if Domain(field.type).between((v, 0), None)[:1] == [v]]
+
+
+_NUMBERS = (0, 1, -1, 2, 3, 5, -4, 10, 100, 1000)

@@ -35,6 +35,7 @@ from caesura.plan import (
 )
 from caesura.plan.lifetimes import Whole
 from caesura.punctuation import Image, Pattern, SchemaMapping
+from caesura.qre.arguments import KERNELS, an_instance, one_of, queried, wrong
 from caesura.qre.collect import anew_at_every_tick, core
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.held import holdings, partitioned
@@ -205,7 +206,14 @@ def _made(
     kernel: Kernel,
     name: str,
 ) -> Over:
-    names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+    queried("over", query)
+    one_of("over", kernel, KERNELS, "kernel")
+    one_of("over", lives, ("point", "until_next"), "way to live")
+    an_instance("over", inner, Node, "a stream", "Give a stream or a plan's step.")
+    names = (order_by,) if isinstance(order_by, str) else order_by
+    if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
+        raise wrong("over", order_by, "the columns that settle ties", "Give their names: order_by='id'.")
+    names = tuple(names)
     every = None if ticks_every is None else ticks(ticks_every, inner.time, "period of the ticks")
     if every is not None and every <= 0:
         raise PlanError(f"ticks every {every} never come.", remedy="Give a positive period, like '1s'.")

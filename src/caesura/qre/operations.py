@@ -22,8 +22,9 @@ from typing import Any
 import pyarrow as pa
 
 from caesura.errors import StreamError
-from caesura.expr import Column, Constant, Expr, as_expr, as_type, lit
+from caesura.expr import Column, Constant, Expr, as_expr, as_type, attributes, lit
 from caesura.expr.code import code_key
+from caesura.qre.arguments import wrong
 from caesura.qre.bounds import approximate, bound_of, nonnegative, void_in
 from caesura.qre.scalar import Closure, Env, evaluator, typed
 from caesura.qre.types import Approx, Opaque, Record, Scalar, ValueType, fits, of_arrow, widened
@@ -53,6 +54,10 @@ class Operation:
         """Equal exactly for operations that are known to do the same."""
         raise NotImplementedError
 
+    def reads(self, names: tuple[str, ...]) -> frozenset[str]:
+        """Which of its arguments it reads; all, unless that can be seen."""
+        return frozenset(names)
+
 
 @dataclass(frozen=True)
 class ExprOp(Operation):
@@ -75,6 +80,9 @@ class ExprOp(Operation):
     @property
     def key(self) -> Any:
         return self.expr.key
+
+    def reads(self, names: tuple[str, ...]) -> frozenset[str]:
+        return attributes(self.expr)
 
     def __str__(self) -> str:
         return str(self.expr)
@@ -100,6 +108,9 @@ class RecordOp(Operation):
     @property
     def key(self) -> Any:
         return tuple((name, op.key) for name, op in self.fields)
+
+    def reads(self, names: tuple[str, ...]) -> frozenset[str]:
+        return frozenset().union(*(op.reads(names) for _, op in self.fields))
 
     def __str__(self) -> str:
         return "{" + ", ".join(f"{name}: {op}" for name, op in self.fields) + "}"
@@ -155,10 +166,14 @@ class Function(Operation):
 
 def function(call: Callable[..., Any], *, returns: pa.DataType | str | ValueType | None = None) -> Function:
     """A Python function as an operation, with the type that it promises."""
+    if not callable(call):
+        raise wrong("function", call, "something to call", "Give a Python function, as qre.function(round).")
     if returns is None:
         return Function(call)
     if isinstance(returns, (pa.DataType, str)):
         return Function(call, of_arrow(widened(as_type(returns))))
+    if not isinstance(returns, ValueType):
+        raise wrong("function", returns, "a type", "Give one like returns='double'.")
     return Function(call, returns)
 
 

@@ -19,9 +19,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura.errors import StreamError
+from caesura.errors import PlanError, StreamError
 from caesura.expr import Expr, evaluate
 from caesura.kernels.hashing import I64
+from caesura.qre.arguments import batch_of, queried
 from caesura.qre.checking import letters_of, trusts_cases
 from caesura.qre.columns import undeclared
 from caesura.qre.inference import part_types, value_type
@@ -39,6 +40,7 @@ from caesura.qre.query import (
     Split,
     Value,
     Window,
+    refuse_deep,
 )
 from caesura.qre.regex import letters
 from caesura.qre.types import Record
@@ -55,8 +57,15 @@ Word = tuple[int, ...]
 
 def denote(query: Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
     """The value of every prefix but the empty one."""
+    if queried("denote", query).items is None:
+        raise PlanError(
+            "the items of this query are not known.", remedy="Call query.on(qre.items(schema)) first."
+        )
+    assert query.items is not None
+    batch = batch_of("denote", batch, query.items.schema)
     if isinstance(query, Pipe):
         return _piped(query, denote(query.first, batch, le, re))
+    refuse_deep(query, "the oracle")
     _refuse_undeclared(query, batch, le, re)
     meaning = _Meaning(batch, le, re)
     rows = tuple(range(batch.num_rows))

@@ -20,6 +20,7 @@ from caesura.qre.query import (
     Split,
     Value,
     Window,
+    spine,
 )
 
 WIDTH = 100
@@ -49,6 +50,8 @@ class _Writer:
                 self.put("atom(", query.predicate, ")" if query.op is None else f", {query.op})")
             case Value():
                 self.put("value(", query.op, ")")
+            case Split(parts=(Split(), *_)) if len(repeated(query)) > 3:
+                self.put("iter_n(", query.parts[1], ", ", len(repeated(query)), ", ", query.op, ")")
             case Split() | Combine():
                 single = isinstance(query, Combine) and len(query.parts) == 1
                 self.put("apply(" if single else "split(" if isinstance(query, Split) else "combine(")
@@ -71,6 +74,13 @@ class _Writer:
                 self.put("partition(", query.body, ", by ", ", ".join(str(e) for _, e in query.by), ")")
             case Pipe():
                 self.put(query.first, " >> ", query.second)
+
+
+def repeated(query: Split) -> list[Split]:
+    """The splits of an `iter_n`: one body again and again, behind a value."""
+    nodes = spine(query)
+    same = all(len(n.parts) == 2 and n.parts[1] is query.parts[1] and n.op is query.op for n in nodes)
+    return nodes if same and isinstance(nodes[0].parts[0], Value) else []
 
 
 def shown(query: Query) -> str:

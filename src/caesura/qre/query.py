@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.errors import PlanError
 from caesura.expr import Expr
 from caesura.plan import here
+from caesura.qre.arguments import an_instance, queried
 from caesura.qre.operations import Operation
 from caesura.qre.regex import EMPTY, Letter, Regex, Star, any_of, plus, seq
 
@@ -48,6 +49,7 @@ class Query:
         return repr(key_of(self))
 
     def __rshift__(self, other: Query) -> Query:
+        queried(">>", other)
         made = Pipe(first=self, second=other, items=self.items)
         if self.items is not None:
             from caesura.qre.checking import check
@@ -58,7 +60,9 @@ class Query:
     def on(self, items: Items) -> Query:
         """The query over items of a schema, checked."""
         from caesura.qre.checking import check
+        from caesura.qre.items import Items
 
+        an_instance("on", items, Items, "the items of a stream", "Give qre.items(schema).")
         bound = _bound(self, items)
         check(bound)
         return bound
@@ -72,8 +76,11 @@ class Query:
 def _bound(query: Query, items: Items) -> Query:
     if isinstance(query, Pipe):
         return replace(query, first=_bound(query.first, items), items=items)
-    parts = tuple(_bound(p, items) for p in query.children())
-    return replace(query.with_children(parts), items=items)
+    made: dict[Query, Query] = {}
+    for node in reversed(list(walk(query))):
+        parts = tuple(made[p] for p in node.children())
+        made[node] = replace(node.with_children(parts), items=items)
+    return made[query]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -120,7 +127,8 @@ class Split(_Several):
 
     @cached_property
     def rate(self) -> Regex:
-        return seq(*(p.rate for p in self.parts))
+        nodes = spine(self)
+        return seq(nodes[0].parts[0].rate, *(p.rate for node in nodes for p in node.parts[1:]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -177,6 +185,8 @@ class MapCollect(Query):
     by: tuple[tuple[str, Expr], ...]
     body: Query
     over: Regex
+    given: bool = False
+    """Whether the rate is the user's own."""
 
     def children(self) -> tuple[Query, ...]:
         return (self.body,)
@@ -257,10 +267,40 @@ def _only_at_the_top(what: str) -> PlanError:
 
 
 def walk(query: Query) -> Iterator[Query]:
-    """A query and everything inside it."""
-    yield query
-    for part in query.children():
-        yield from walk(part)
+    """A query and everything inside it, each before its parts."""
+    todo = [query]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo.extend(reversed(node.children()))
+
+
+def spine(query: Split) -> list[Split]:
+    """The splits that begin with one another, from the innermost on: `iter_n` nests as many as it says."""
+    nodes = [query]
+    while isinstance(first := nodes[-1].parts[0], Split):
+        nodes.append(first)
+    return nodes[::-1]
+
+
+DEEPEST = 150
+"""So many nodes inside one another plain Python evaluates; kernels take any depth of splits."""
+
+
+def refuse_deep(query: Query, what: str) -> None:
+    """Refuses what would nest more calls than Python has."""
+    level, todo = {query: 1}, [query]
+    for node in todo:
+        for part in node.children():
+            if level.get(part, 0) > level[node]:
+                continue
+            if level[node] == DEEPEST:
+                raise PlanError(
+                    f"{what} evaluates queries with up to {DEEPEST} nodes inside one another; this has more.",
+                    remedy="Use expressions, which compile, not Python functions; or repeat fewer times.",
+                )
+            level[part] = level[node] + 1
+            todo.append(part)
 
 
 def key_of(query: Query) -> Any:
@@ -274,6 +314,10 @@ def key_of(query: Query) -> Any:
             if query.fold is not None and query.fold.structure is not None:
                 return ("iter", key_of(query.body), query.fold.key)
             return ("iter", key_of(query.body), query.init.key, query.op.key)
+        case Split(parts=(Split(), *_)):
+            inner, *around = spine(query)
+            own = tuple((n.names, n.op.key, tuple(key_of(p) for p in n.parts[1:])) for n in around)
+            return ("splits", key_of(inner), own)
         case _Several():
             kind = type(query).__name__
             return (kind, query.names, query.op.key, tuple(key_of(p) for p in query.parts))

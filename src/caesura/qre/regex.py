@@ -13,6 +13,7 @@ from typing import Any
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, lit
+from caesura.qre.arguments import condition, wrong
 
 
 class Regex:
@@ -108,7 +109,7 @@ def _grouped(r: Regex, *kinds: type[Regex]) -> str:
 
 def letter(predicate: Expr) -> Letter:
     """One item that satisfies a predicate."""
-    return Letter(predicate)
+    return Letter(condition("letter", predicate))
 
 
 def as_regex(given: Any) -> Regex:
@@ -135,6 +136,8 @@ def seq(*parts: Any) -> Regex:
 
 def any_of(*parts: Any) -> Regex:
     """One of the parts."""
+    if not parts:
+        raise wrong("any_of", parts, "at least one regex", "Give the choices; seq() is the empty stream.")
     flat: list[Regex] = []
     for part in map(as_regex, parts):
         flat += part.parts if isinstance(part, Choice) else [part]

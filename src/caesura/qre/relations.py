@@ -18,6 +18,7 @@ from typing import Any
 
 from caesura.errors import PlanError, closest
 from caesura.expr import Expr
+from caesura.qre.arguments import an_instance, condition, text
 from caesura.qre.operations import Operation, Types, operation
 from caesura.qre.scalar import Closure
 from caesura.qre.types import FLOAT, INT, TEXT, Approx, MapOf, Record, RelOf, Scalar, ValueType
@@ -42,7 +43,7 @@ class RelOp(Operation):
 
     def filter(self, predicate: Expr) -> RelOp:
         """The elements for which the predicate is true; of a map, a map."""
-        return RelOp("filter", (self,), op=operation(predicate))
+        return RelOp("filter", (self,), op=operation(condition("filter", predicate)))
 
     def map(self, op: Any) -> RelOp:
         """The relation of the elements' images; on a map, the operation sees key and value."""
@@ -54,11 +55,11 @@ class RelOp(Operation):
 
     def prod(self, other: RelOp) -> RelOp:
         """All pairs, as records {left, right}."""
-        return RelOp("prod", (self, other))
+        return RelOp("prod", (self, _relation("prod", other)))
 
     def join(self, other: RelOp) -> RelOp:
         """Two maps joined by key: a map to {left, right}, for the keys that both have."""
-        return RelOp("join", (self, other))
+        return RelOp("join", (self, _relation("join", other)))
 
     def count(self) -> RelOp:
         return RelOp("count", (self,))
@@ -168,8 +169,13 @@ class RelOp(Operation):
         return f"{self.sources[0]}.{self.verb}({', '.join(args)})"
 
 
+def _relation(what: str, given: Any) -> RelOp:
+    return an_instance(what, given, RelOp, "a relation", "Give another part: rel('name').")
+
+
 def rel(part: str = "_0") -> RelOp:
     """A part whose value is a relation or a map; the only part when no name is given."""
+    text("rel", part, "a part")
     return RelOp("rel", name=part)
 
 

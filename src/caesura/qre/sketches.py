@@ -20,6 +20,7 @@ from typing import Any
 
 from caesura.errors import PlanError, StreamError
 from caesura.plan import here
+from caesura.qre.arguments import number
 from caesura.qre.bounds import compound
 from caesura.qre.folds import Fold
 from caesura.qre.operations import Function, Types
@@ -101,7 +102,7 @@ def _order(bucket: tuple[int, int]) -> float:
 
 def checked_epsilon(epsilon: float) -> float:
     """A usable error bound."""
-    if not 0 < epsilon < 1:
+    if not 0 < number("epsilon", epsilon, "0.01") < 1:
         raise PlanError(
             f"an epsilon of {epsilon} does not lie between 0 and 1.", remedy="Give one like 0.01."
         )
@@ -147,7 +148,7 @@ class _Rank(Function):
 
 def quantile(q: float, *, epsilon: float | None = None, nonnegative: bool = False) -> Fold:
     """The value of rank ceil(q n): exact, keeping all values, or within a factor 1 + epsilon."""
-    if not 0 <= q <= 1:
+    if not 0 <= number("quantile", q, "0.5") <= 1:
         error = PlanError(
             f"a quantile of {q} does not lie between 0 and 1.", remedy="Give a share; the median is 0.5."
         )

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from caesura.expr import Alias, Apply, Column, Constant, Expr
+from caesura.qre.domains import bounds
 
 
 class _Unknown(Exception):  # noqa: N818 - a verdict
@@ -36,6 +37,13 @@ def _solve(z3: Any, literals: list[Expr], schema: pa.Schema) -> dict[str, Any] |
         negated = isinstance(literal, Apply) and literal.name == "not"
         true, _ = _condition(z3, literal.args[0] if negated else literal, schema, columns)  # type: ignore[attr-defined]
         solver.add(z3.Not(true) if negated else true)
+    for name, (number, null) in columns.items():
+        field = schema.field(name)
+        if not field.nullable:
+            solver.add(z3.Not(null))
+        if pa.types.is_integer(field.type):
+            low, high = bounds(field.type)
+            solver.add(number >= low, number <= high)
     verdict = solver.check()
     if verdict == z3.unsat:
         return False

@@ -128,11 +128,13 @@ def _shape(state: State) -> object:
     }
 
 
-def together(auto: Automaton) -> set[tuple[int, int]]:
-    """The pairs of positions where threads may stand at once, without making states."""
+def together(auto: Automaton, most: int) -> set[tuple[int, int]] | None:
+    """The pairs of positions where threads may stand at once, without making states; None if too many."""
     by_letter = {p: _sorted(some) for p, some in auto.moves.items()}
     seen, todo = {(START, START)}, [(START, START)]
     for p, q in todo:
+        if len(todo) > most:
+            return None
         for c, moves in by_letter.get(p, {}).items():
             for a in moves:
                 for b in by_letter.get(q, {}).get(c, []):

@@ -13,6 +13,7 @@ step 'split' (flow.py:12): the parts of this split do not concatenate unambiguou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from caesura.errors import PlanError
 from caesura.qre.minterms import Alphabet
@@ -24,13 +25,23 @@ from caesura.qre.regex import Regex
 Auto = Callable[[Regex], Positions]
 
 
-def refusal(root: Query, part: Query, problem: str, *, remedy: str) -> PlanError:
-    """A diagnostic that underlines a part of a query."""
+def refusal(
+    root: Query, part: Query, problem: str, *, remedy: str, witness: list[dict[str, Any]] | None = None
+) -> PlanError:
+    """A diagnostic that underlines a part of a query; its witness is a stream's rows."""
     head, _, rest = problem.partition("\n")
     text = f"{head}\n{underlined(root, part)}" + (f"\n{rest}" if rest else "")
     step = {"Combine": "combine", "MapCollect": "map_collect", "Window": "wnd", "Or": "or_"}
     name = type(part).__name__
-    return PlanError(text, remedy=remedy, step=step.get(name, name.lower()), place=part.place)
+    error = PlanError(text, remedy=remedy, step=step.get(name, name.lower()), place=part.place)
+    error.witness = witness
+    return error
+
+
+def rows_of(word: list[int], letters: Alphabet) -> list[dict[str, Any]]:
+    """A word as rows of the user's schema."""
+    names = letters.items.schema.names
+    return [{n: letters.minterms[c].row.get(n) for n in names} for c in word]
 
 
 def apart(query: Query) -> str:
@@ -50,7 +61,7 @@ def drawn(word: list[int], letters: Alphabet) -> str:
     if not word:
         return "  (the empty stream)"
     names = letters.items.schema.names
-    rows = [[_cell(letters.minterms[c].row.get(n)) for n in names] for c in word]
+    rows = [[_cell(value) for value in row.values()] for row in rows_of(word, letters)]
     table = [["item", *names], *([str(i + 1), *row] for i, row in enumerate(rows))]
     width = [max(len(r[i]) for r in table) for i in range(len(table[0]))]
     return "\n".join(
