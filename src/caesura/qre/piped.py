@@ -116,7 +116,7 @@ def _never_leaves(running: Evaluator) -> bool:
     stage = running.stage
     if type(stage) is not Stage or stage.auto.grows:
         return False
-    steps = stage.tables.steps[:, :, 0]
+    steps = stage.tables.steps[:, :-1, 0]  # the last letter is that of items which there are none of
     ended = stage.tables.resting[steps.clip(0)] == 2
     return bool((steps >= 0).all()) and not bool(ended.any())
 
