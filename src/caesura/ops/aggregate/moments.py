@@ -49,6 +49,15 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
 
 @kernel
+def quotient(high: float, low: float, by: float) -> float:
+    """(high + low) / by, rounded once: the remainder of the division is divided too."""
+    first = (high + low) / by
+    back, error = two_product(first, by)
+    more = (((high - back) - error) + low) / by
+    return first + more if np.isfinite(more) else first
+
+
+@kernel
 def spread(n: I64, s1: F64, e1: F64, s2: F64, e2: F64, ddof: int, out: F64) -> None:
     """(n * S2 - S1 * S1) / (n * (n - ddof)), where S1 = s1 + e1 and S2 = s2 + e2."""
     for i in range(len(n)):
@@ -60,8 +69,10 @@ def spread(n: I64, s1: F64, e1: F64, s2: F64, e2: F64, ddof: int, out: F64) -> N
         q += m * e2[i]
         r, t = two_product(s1[i], s1[i])
         t += 2.0 * s1[i] * e1[i]
-        top = (p - r) + (q - t)
-        out[i] = max(0.0, top / (m * float(n[i] - ddof)))
+        top = p - r
+        kept = top - p
+        rest = ((p - (top - kept)) - (r + kept)) + (q - t)
+        out[i] = max(0.0, quotient(top, rest, m * float(n[i] - ddof)))
 
 
 class Moments:
