@@ -8,11 +8,11 @@ ours, with the other as its cause.
 ... def halve(number: int, *, name: str = "") -> float:
 ...     return number / 2
 >>> try:
-...     halve("7")
+...     halve(name="seven")
 ... except PlanError as error:
 ...     print(error.problem)
 ...     print(error.remedy)
-halve(number=...) is '7'; wanted a whole number.
+halve(...) missing a required argument: 'number'.
 It is called as halve(number, *, name='').
 """
 

@@ -21,7 +21,7 @@ def readings() -> Stream:
 
 def test_the_query_stops_with_the_step_and_the_row() -> None:
     with pytest.raises(RowError) as error:
-        readings().select(b=col("a") * 4, name="fourfold").run()
+        readings().select(b=col("a") * 4).named("fourfold").run()
     assert error.value.step == "fourfold"
     assert "the row is (a = 4611686018427387904)" in str(error.value)
 

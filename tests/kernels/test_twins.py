@@ -113,7 +113,7 @@ def points(seed: int) -> Stream:
     """Points in some disorder, never taken back."""
     rng = random.Random(seed)
     rows = [{"ts": n + rng.randint(-9, 3), "id": n % 4, "v": rng.choice(VALUES)} for n in range(60)]
-    return cz.from_rows(rows, time="ts", punctuate=cz.delay(5))
+    return cz.from_rows(rows, time="ts", punctuate=cz.delay(5, future=4))
 
 
 def edges(seed: int) -> Stream:

@@ -1,5 +1,6 @@
 """Arithmetic on whole numbers that answers null where the type cannot hold the result.
 
+>>> import pyarrow as pa
 >>> CHECKED["add"](pa.array([1, 2**63 - 1]), pa.array([1, 1])).to_pylist()
 [2, None]
 >>> shifted(pa.array([1, 1, 3]), pa.array([62, 63, 62])).to_pylist()
