@@ -4,6 +4,8 @@
 ([101, 102, 103], [])
 >>> Domain(pa.timestamp("s")).between((dt.datetime(2024, 1, 1, 0, 0, 0, 5), 0), None)[0]
 datetime.datetime(2024, 1, 1, 0, 0, 1)
+>>> Domain(pa.date32()).between((dt.date.max, 0), None), Domain(pa.date32()).between((dt.date.max, 1), None)
+([datetime.date(9999, 12, 31)], [])
 """
 
 from __future__ import annotations
@@ -75,10 +77,7 @@ class Domain:
 
     def _times(self, low: Cut, high: Cut) -> list[dt.datetime]:
         unit = _UNITS.get(getattr(self.type, "unit", "us"), 1)
-        at: Any = (low or high or (None, 0))[0]
-        even = at - dt.timedelta(microseconds=at.microsecond % unit)
-        step = dt.timedelta(microseconds=unit)
-        return [even + n * step for n in ((0, 1, 2) if low is not None else (0, -1, -2))]
+        return _stepped(_even(low, unit), _even(high, unit), dt.timedelta(microseconds=unit))
 
 
 def bounds(t: pa.DataType) -> tuple[int, int]:
@@ -114,7 +113,24 @@ def _text(low: Cut, high: Cut) -> list[str]:
     return [low[0], low[0] + "a", low[0] + "\x00"]
 
 
+def _even(cut: Cut, unit: int) -> Cut:
+    """The border among whole units that parts them as a border between two of them does."""
+    over = 0 if cut is None else cut[0].microsecond % unit
+    return cut if cut is None or not over else (cut[0] - dt.timedelta(microseconds=over), 1)
+
+
 def _stepped(low: Cut, high: Cut, step: Any) -> list[Any]:
+    """Values by steps from a border on, as far as Python has them."""
     if low is not None:
-        return [low[0] + n * step for n in (0, 1, 2)]
-    return [] if high is None else [high[0] - n * step for n in (0, 1, 2)]
+        (at, first), sign = low, 1
+    elif high is not None:
+        at, first, sign = high[0], 1 - high[1], -1
+    else:
+        return []
+    out = []
+    for n in range(first, first + 3):
+        try:
+            out.append(at + sign * n * step)
+        except OverflowError:
+            break
+    return out
