@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from itertools import pairwise
 
@@ -52,6 +53,25 @@ def test_aggregates_of_columns_are_those_of_maps(shape: str, kind: pa.DataType) 
 def test_values_that_are_no_numbers_are_left_to_the_operation() -> None:
     entries = Entries(np.array([0]), pa.array([1, 2]), pa.array([float("nan"), 1.0]))
     assert aggregated(rel().max(), entries) is None
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_aggregates_of_maps_do_not_depend_on_the_order_of_keys(shape: str) -> None:
+    run = SHAPES[shape].closure({"_0": MapOf(Scalar(pa.int64()), Scalar(pa.float64()))})
+    odd = [0.5, 2.0, math.nan, math.inf, -math.inf, 1.7e308, 1.7e308, -1.7e308, None]
+    for seed in range(200):
+        rng = random.Random(seed)
+        given = list(enumerate(rng.choice(odd[seed % 2 * 4 :]) for _ in range(rng.randrange(6))))
+        wanted = run({"_0": dict(given)})
+        rng.shuffle(given)
+        assert repr(run({"_0": dict(given)})) == repr(wanted), given
+
+
+def test_no_number_is_greater_than_all_numbers_in_maps() -> None:
+    given = {"_0": {3: math.nan, 2: math.inf, 1: math.nan}}
+    types = {"_0": MapOf(Scalar(pa.int64()), Scalar(pa.float64()))}
+    got = [SHAPES[shape].closure(types)(given) for shape in ("min", "max", "best")]
+    assert repr(got) == "[inf, nan, {'key': 1, 'value': nan}]"
 
 
 def test_explain_says_how_an_operation_on_maps_runs() -> None:

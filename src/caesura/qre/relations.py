@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from caesura.errors import PlanError, closest
 from caesura.expr import Expr
 from caesura.qre.arguments import an_instance, condition, text
 from caesura.qre.operations import Operation, Types, operation
-from caesura.qre.scalar import Closure
+from caesura.qre.scalar import Closure, rank
 from caesura.qre.types import FLOAT, INT, TEXT, Approx, MapOf, Record, RelOf, Scalar, ValueType
 
 __all__ = ["INT", "TEXT", "MapOf", "RelOp", "rel"]
@@ -244,10 +245,20 @@ def total(values: list[Any]) -> Any:
     """A sum that does not depend on the order of its values: a map has none."""
     if not any(isinstance(v, float) for v in values):
         return sum(values)
+    odd = [v for v in values if not math.isfinite(v)]
+    if odd:
+        return sum(odd)
     try:
         return math.fsum(values)
-    except (OverflowError, ValueError):  # infinities of both signs, or a sum beyond all doubles
-        return sum(values)
+    except OverflowError:  # a sum, or one of its parts, is beyond all doubles
+        return _rounded(sum(map(Fraction, values), Fraction()))
+
+
+def _rounded(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 def _sum(op: Any, mapped: bool, plain: bool, value: Any) -> Any:
@@ -266,8 +277,8 @@ def _best(op: Closure | None, mapped: bool, plain: bool, value: Any) -> Any:
     some = [(v, k) for v, k in scored if v is not None]
     if not some:
         return {"key": None, "value": None}
-    top = max(v for v, _ in some)
-    return {"key": min(k for v, k in some if v == top), "value": top}
+    top = max((v for v, _ in some), key=rank)
+    return {"key": min((k for v, k in some if rank(v) == rank(top)), key=rank), "value": top}
 
 
 _RUNS: dict[str, Callable[..., Any]] = {
@@ -278,8 +289,8 @@ _RUNS: dict[str, Callable[..., Any]] = {
     "join": lambda op, m, p, a, b: {k: {"left": a[k], "right": b[k]} for k in a if k in b},
     "count": lambda op, m, p, v: len(v),
     "sum": _sum,
-    "min": lambda op, m, p, v: min(_measures(op, m, p, v), default=None),
-    "max": lambda op, m, p, v: max(_measures(op, m, p, v), default=None),
+    "min": lambda op, m, p, v: min(_measures(op, m, p, v), key=rank, default=None),
+    "max": lambda op, m, p, v: max(_measures(op, m, p, v), key=rank, default=None),
     "avg": _avg,
     "best": _best,
 }

@@ -129,7 +129,7 @@ def _wrap(value: Any) -> Any:
     return value
 
 
-def _key(value: Any) -> tuple[bool, Any]:
+def rank(value: Any) -> tuple[bool, Any]:
     """Orders numbers with NaN on top and equal to itself."""
     return (True, 0.0) if value != value else (False, value)
 
@@ -151,12 +151,12 @@ def _sqrt(a: Any) -> Any:
 
 
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "equal": lambda a, b: _key(a) == _key(b),
-    "not_equal": lambda a, b: _key(a) != _key(b),
-    "less": lambda a, b: _key(a) < _key(b),
-    "less_equal": lambda a, b: _key(a) <= _key(b),
-    "greater": lambda a, b: _key(a) > _key(b),
-    "greater_equal": lambda a, b: _key(a) >= _key(b),
+    "equal": lambda a, b: rank(a) == rank(b),
+    "not_equal": lambda a, b: rank(a) != rank(b),
+    "less": lambda a, b: rank(a) < rank(b),
+    "less_equal": lambda a, b: rank(a) <= rank(b),
+    "greater": lambda a, b: rank(a) > rank(b),
+    "greater_equal": lambda a, b: rank(a) >= rank(b),
 }
 _STRICT: dict[str, Callable[..., Any]] = {
     **_COMPARED,
@@ -211,8 +211,8 @@ _ANSWERS: dict[str, Callable[[list[Any]], Any]] = {
     "is_null": lambda v: v[0] is None,
     "is_not_null": lambda v: v[0] is not None,
     "coalesce": lambda v: next((x for x in v if x is not None), None),
-    "least": lambda v: min((x for x in v if x is not None), key=_key, default=None),
-    "greatest": lambda v: max((x for x in v if x is not None), key=_key, default=None),
+    "least": lambda v: min((x for x in v if x is not None), key=rank, default=None),
+    "greatest": lambda v: max((x for x in v if x is not None), key=rank, default=None),
 }
 
 
@@ -235,14 +235,14 @@ _NONE = object()
 def _member(expr: Member, schema: pa.Schema) -> Closure:
     arg = _made(expr.arg, schema)
     values = [c.value for c in expr.values]
-    named = [_key(v) for v in values if v is not None]
+    named = [rank(v) for v in values if v is not None]
     missing = None if None in values else False
 
     def run(env: Env) -> Any:
         got = arg(env)
         if got is None:
             return None if values else False
-        return True if _key(got) in named else missing
+        return True if rank(got) in named else missing
 
     return run
 
