@@ -36,7 +36,7 @@ import udm_law_cases  # noqa: E402
 import window_law_cases  # noqa: E402
 
 END = 64
-"""No event of a test stream starts or ends later, unless it never ends."""
+"""No event of a test stream starts or ends so late after its origin, unless it never ends."""
 MARKABLE = ("key", "name", "int")
 PAIRED = InputSpec({"id": "key", "s": "name", "n": "int"}, lifetimes="finite", max_rows=4)
 OTHERS = InputSpec({"id": "key", "s": "name", "m": "key"}, lifetimes="finite", max_rows=4)
@@ -117,6 +117,11 @@ def pool(spec: InputSpec) -> list[Template]:
     return [Template.of(names, some) for some in marks]
 
 
+def late(spec: InputSpec, by: int) -> int:
+    """A time behind the origin of a stream; all events of one before the beginning come before it."""
+    return min(max(spec.origin, 0) + by, INFINITY)
+
+
 def obeying(items: Sequence[Item], spec: InputSpec, scheme: Scheme, random: Random) -> list[Item]:
     """The same events with truthful punctuation of the scheme's forms, every event covered at the end."""
     result: list[Item] = []
@@ -157,7 +162,7 @@ def promise(
         constraints[name] = lt(min([*coming, 9])).union(NULL)
     left = [row for row in later if all(v.contains(row[n]) for n, v in constraints.items())]
     if template[TIME] == "+":
-        constraints[TIME] = lt(min([row[TIME] for row in left], default=40))
+        constraints[TIME] = lt(min([row[TIME] for row in left], default=late(spec, 40)))
     elif left:
         return None
     return Pattern.of(constraints)
@@ -173,7 +178,7 @@ def closing(template: Template, spec: InputSpec, end: int) -> Iterator[Pattern]:
     names = [name for name in template.payload if template[name] == "#"]
     fixed = {n: lt(1000).union(NULL) for n in template.payload if template[n] == "+"}
     if template[TIME] == "+":
-        fixed[TIME] = lt(end)
+        fixed[TIME] = lt(late(spec, end))
     for values in product(*(domain_of(spec, name) for name in names)):
         yield Pattern.of({**fixed, **dict(zip(names, values, strict=True))})
 
@@ -211,8 +216,9 @@ def guarantees(case: LawCase, verdict: Verdict, fed: list[tuple[int, Item]], pac
     watch = Watch(output, tolerates=may_come(verdict.steps))
     watch.see(out)
     assert not watch.strangers, f"guarantee 1, {output}: {watch.report()}"
-    late = [int(t) for waiting in watch.open.values() for _, times in waiting for t in times]
-    assert all(t >= END - 16 for t in late), f"guarantee 1, {output}: {watch.report()}"
+    waiting = [int(t) for some in watch.open.values() for _, times in some for t in times]
+    last = min(late(spec, END - 16) for spec in case.inputs)
+    assert all(t >= last for t in waiting), f"guarantee 1, {output}: {watch.report()}"
     given = [plain_rows([x for n, x in fed if n == i], s.schema.names) for i, s in enumerate(case.inputs)]
     names = node.schema.names
     wanted = [(le, re, {n: p.get(n) for n in names}) for le, re, p in case.expected(given, fed)]

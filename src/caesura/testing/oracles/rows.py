@@ -4,6 +4,8 @@ A row is `(LE, RE, {column: value})`; a history is a list of rows, as a bag.
 
 >>> same({"x": float("nan"), "y": -0.0}) == same({"x": float("nan"), "y": 0.0})
 True
+>>> same({"x": {"best": float("nan")}}) == same({"x": {"best": float("nan")}})
+True
 >>> maximal([(1, 3), (3, 5), (7, 8)])
 [(1, 5), (7, 8)]
 """
@@ -23,6 +25,10 @@ def canonical(value: Any) -> Any:
     """A value that equals another exactly when the engine calls them equal."""
     if isinstance(value, float):
         return "NaN" if value != value else value + 0.0
+    if isinstance(value, Mapping):
+        return tuple((name, canonical(each)) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(canonical(each) for each in value)
     return value
 
 
