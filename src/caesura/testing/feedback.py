@@ -23,8 +23,10 @@ from caesura.events.history import Row
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard
 from caesura.kernels.hashing import Mask
-from caesura.plan import Properties
+from caesura.ops.input import Input
+from caesura.plan import Node, Properties
 from caesura.plan.feedback import Switches
+from caesura.plan.node import rebuilt
 from caesura.punctuation import (
     NOT_NULL,
     NULL,
@@ -40,8 +42,8 @@ from caesura.punctuation import (
     value,
 )
 from caesura.runtime import Query
-from caesura.testing.case import LABELS, LawCase
-from caesura.testing.host import OUT
+from caesura.testing.case import LABELS, Fed, LawCase
+from caesura.testing.host import OUT, embedded
 from caesura.testing.laws import Trial, check_truth, draw_trial
 from caesura.testing.spec import DOMAINS, PunctuationKind
 from caesura.testing.strategies import KINDS
@@ -219,15 +221,16 @@ def check_given_up(case: LawCase, data: DataObject, *, kinds: Sequence[Punctuati
     trial = draw_trial(case, data, kinds=kinds)
     node = trial.plan
     pattern = data.draw(patterns(node.schema))
-    fits = [up for rule in node.feedback() or () if (up := rule.up(pattern)) is not None]
     at = data.draw(st.integers(0, len(trial.fed)))
-    if not fits or not any(rule.means == "groups" for rule in node.feedback() or ()):
-        return
-    whole, without = trial.start(), trial.start()
+    fits = [(rule.means, up) for rule in node.feedback() or () if (up := rule.up(pattern)) is not None]
+    if not fits or fits[0][0] != "groups":
+        return  # nothing is given up whole
+    alone = _on_ports(node)
+    whole, without = (embedded(alone, trial.schedule, trial.pace) for _ in range(2))
     assert isinstance(whole, Query) and isinstance(without, Query)
-    for number, item in trial.fed[:at]:
-        whole.feed(LABELS[number], item)
-        without.feed(LABELS[number], _left(item, fits[0][number]))
+    for port, item in _into(node, trial.fed[:at]):
+        whole.feed(LABELS[port], item)
+        without.feed(LABELS[port], _left(item, fits[0][1][port]))
     whole.run()
     without.run()
     whole.assume(pattern)
@@ -240,6 +243,28 @@ def check_given_up(case: LawCase, data: DataObject, *, kinds: Sequence[Punctuati
     if rows[0] > rows[1]:
         found = dict(zip(held, rows, strict=True))
         raise trial.broken("what is given up is gone", f"after {at} items: assume {pattern}", str(found))
+
+
+def _on_ports(node: Node) -> Node:
+    """A step on inputs of its own, one to a port: streams that come to two ports can be told apart."""
+    return rebuilt(
+        node,
+        tuple(
+            Input(label=label, payload=child.schema, time_type=child.time, known=child.properties)
+            for label, child in zip(LABELS, node.inputs, strict=False)
+        ),
+    )
+
+
+def _into(node: Node, fed: Fed) -> list[tuple[int, Item]]:
+    """What comes to each port of a step when its plan is fed."""
+    query = Query({LABELS[port]: child for port, child in enumerate(node.inputs)}, unused=LABELS)
+    found: list[tuple[int, Item]] = []
+    for number, item in fed:
+        query.feed(LABELS[number], item)
+        query.run()
+        found += [(port, each) for port in range(len(node.inputs)) for each in query.take(LABELS[port])]
+    return found
 
 
 def _left(item: Item, told: Pattern | None) -> Item:
