@@ -57,8 +57,8 @@ LINGER = {"grid": 6, "gaps": 5, "snapshot": 1, "session": 3, "limited": 6}
 
 
 def held(live: tuple[int, ...]) -> int:
-    """Some rows of state for each live row: itself, and the windows that it is in, sent ones included."""
-    return 24 * live[0] + 8
+    """Some rows of state for each live row: itself, and what each window that it is in keeps and has sent."""
+    return 48 * live[0] + 8
 
 
 def least(frame: str, stamp: str) -> Any:
