@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import caesura as cz
@@ -27,7 +28,7 @@ def test_late_rows_are_forgotten_after_so_many_epochs(tmp_path: Path) -> None:
     sink = ParquetSink(str(tmp_path), late_epochs=5)
     sink.open({"out": stream.node}, 1)
     for epoch in (0, 100, 101, 105):
-        (tmp_path / "_late" / f"read-epoch-{epoch:06d}-0.parquet").touch()
+        pq.write_table(pa.table({"id": [2]}), tmp_path / "_late" / f"read-epoch-{epoch:06d}-0.parquet")
     sink._forget_late(105 - sink.late_epochs)
     left = sorted(file.name for file in (tmp_path / "_late").iterdir())
     assert left == ["read-epoch-000101-0.parquet", "read-epoch-000105-0.parquet"]
