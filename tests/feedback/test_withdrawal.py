@@ -74,3 +74,13 @@ def test_what_was_said_survives_a_restart() -> None:
     again.withdraw(1)
     feed(again, " LE RE | id |\n 3 4 | 1 | +")
     assert rows(again, plan) == [(3, 4, 1)]
+
+
+def test_what_is_said_too_late_is_too_late_after_a_restart_as_well() -> None:
+    plan = stream(id="int").where(col("id") > 0)
+    query, again = plan.query(), plan.query()
+    feed(query, " LE RE | id |\n-- * --")
+    again.restore({name: data for name, data in query.snapshot().items() if data is not None})
+    again.assume(Pattern(id=1))
+    assert counted(again)["where"]["too late"] == 1
+    assert not counted(again)["where"]["guard state"]

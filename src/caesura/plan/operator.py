@@ -205,6 +205,8 @@ class Operator:
         """What else must survive, as JSON; extended by subclasses."""
         counted = [self.counters.rows_in, self.counters.rows_out]
         own: dict[str, Any] = {"promises": [p.to_json() for p in self.promises], "rows": counted}
+        if self.counters.told_out is not None:
+            own["last out"] = self.counters.told_out.to_json()
         if self.rings:
             own["rings"] = {loop: ring.to_json() for loop, ring in self.rings.items()}
         return own
@@ -213,6 +215,8 @@ class Operator:
         """Takes back what `meta` gave."""
         self.promises = [Promises.from_json(p) for p in meta["promises"]]
         self.counters.rows_in, self.counters.rows_out = meta["rows"]
+        if "last out" in meta:
+            self.counters.told_out = Punctuation.from_json(meta["last out"])
         for loop, data in meta.get("rings", {}).items():
             self.rings[loop].remember(data)
 
