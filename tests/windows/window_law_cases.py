@@ -57,8 +57,11 @@ LINGER = {"grid": 6, "gaps": 5, "snapshot": 1, "session": 3, "limited": 6}
 
 
 def held(live: tuple[int, ...]) -> int:
-    """Some rows of state for each live row: itself, and what each window that it is in keeps and has sent."""
-    return 48 * live[0] + 8
+    """Some rows of state for each live row: itself, and what each window that it is in keeps and has sent.
+
+    The wide sums of windows that are gone stay until their table is swept.
+    """
+    return 48 * live[0] + 32
 
 
 def least(frame: str, stamp: str) -> Any:
