@@ -17,7 +17,7 @@ from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 from caesura.qre.query import Query
 
-CASED = 12 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+CASED = 6 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def test_all_evaluators_agree_on_items_that_no_case_declares() -> None:
             for kernel in ("twin", "table", "generated"):
                 with pytest.raises(StreamError, match="no case declares"):
                     qre.evaluate(query, batch, kernel=kernel)
-    assert defined > 50
+    assert defined > CASED // 3
 
 
 def test_items_that_no_case_declares_are_refused_where_the_query_is_ambiguous_with_them() -> None:

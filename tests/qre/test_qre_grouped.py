@@ -16,7 +16,7 @@ from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 from caesura.qre.query import Partition, Query
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "6"))
 SYNC = col("k") == 2
 
 

@@ -15,7 +15,7 @@ from caesura import qre
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import col
 
-EXAMPLES = 60 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+EXAMPLES = 30 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.float64())])
 ITEMS = qre.items(SCHEMA)
 ONE = qre.atom(col("k") == "a", col("v"), items=ITEMS)
