@@ -37,7 +37,7 @@ from caesura.qre.inference import part_types, value_type
 from caesura.qre.lowering import NotCompiled
 from caesura.qre.nested import NestedStage
 from caesura.qre.oracle import UNDEFINED
-from caesura.qre.outputs import as_rows, columns, flat, output_schema
+from caesura.qre.outputs import as_rows, at_rows, columns, flat, output_schema
 from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, walk
 from caesura.qre.scalar import Closure
 from caesura.qre.segments import Entries, aggregated, by_columns
@@ -178,18 +178,18 @@ class Evaluator:
         """The value at each item, or UNDEFINED; for people and tests."""
         if self.first is not None and self.second is not None:
             rows, items = self.first.items(batch, le, re)
-            return _spread(rows, self.second.values(items), batch.num_rows)
+            return at_rows(rows, self.second.values(items), batch.num_rows)
         if isinstance(self.stage, CollectStage):
             maps = self.stage.collect(batch, le, re)
-            return _spread(maps.rows, self._applied_to(maps), batch.num_rows)
+            return at_rows(maps.rows, self._applied_to(maps), batch.num_rows)
         if isinstance(self.stage, SketchStage):
             rows, out = self.stage.run(batch, le, re)
-            return _spread(rows, out.column(0).to_pylist(), batch.num_rows)
+            return at_rows(rows, out.column(0).to_pylist(), batch.num_rows)
         if isinstance(self.stage, NestedStage):
             return self._nested(self.stage, batch, le, re)
         if isinstance(self.stage, Stage):
             answers = self.stage.run(batch, le, re)
-            return _spread(answers.rows, answers.values.to_pylist(), batch.num_rows)
+            return at_rows(answers.rows, answers.values.to_pylist(), batch.num_rows)
         return self._plain(batch, le, re)
 
     def _nested(self, stage: NestedStage, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> list[Any]:
@@ -275,7 +275,7 @@ class Evaluator:
             out = flat(reduced, value_type(self.query))
             return maps.rows, pa.RecordBatch.from_arrays(out.columns, schema=self.schema)
         if self.ops:
-            values = _spread(maps.rows, self._applied_to(maps), count)
+            values = at_rows(maps.rows, self._applied_to(maps), count)
             return as_rows(self.query, values, batch, self.schema)
         sizes = np.diff(np.append(maps.starts, len(maps.values)))
         return np.repeat(maps.rows, sizes), self._entries(maps)
@@ -484,13 +484,6 @@ def _applied(query: Query) -> list[str]:
         names.append(query.names[0])
         query = query.parts[0]
     return names[::-1]
-
-
-def _spread(rows: I64, values: list[Any], count: int) -> list[Any]:
-    out: list[Any] = [UNDEFINED] * count
-    for row, value in zip(rows.tolist(), values, strict=True):
-        out[row] = value
-    return out
 
 
 def evaluate(query: Query, batch: pa.RecordBatch | pa.Table, *, kernel: Kernel = "auto") -> list[Any]:

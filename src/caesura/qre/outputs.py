@@ -22,6 +22,14 @@ from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, Split
 from caesura.qre.types import Approx, MapOf, Record, RelOf, ValueType, to_arrow
 
 
+def at_rows(rows: I64, values: list[Any], count: int) -> list[Any]:
+    """Values of some items, with UNDEFINED at all others."""
+    out: list[Any] = [UNDEFINED] * count
+    for row, value in zip(rows.tolist(), values, strict=True):
+        out[row] = value
+    return out
+
+
 def columns(t: ValueType) -> list[pa.Field]:
     """The columns of a value that is no map; the bound of an approximate one is the field's metadata."""
     if isinstance(t, Record):
