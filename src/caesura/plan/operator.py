@@ -205,8 +205,9 @@ class Operator:
         """What else must survive, as JSON; extended by subclasses."""
         counted = [self.counters.rows_in, self.counters.rows_out]
         own: dict[str, Any] = {"promises": [p.to_json() for p in self.promises], "rows": counted}
-        if self.counters.told_out is not None:
-            own["last out"] = self.counters.told_out.to_json()
+        last = self.counters.told_out
+        if last is not None and last.intent is Intent.DEFINITE:
+            own["last out"] = Punctuation(last.pattern).to_json()
         if self.rings:
             own["rings"] = {loop: ring.to_json() for loop, ring in self.rings.items()}
         return own
