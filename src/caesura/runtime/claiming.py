@@ -16,27 +16,20 @@ from caesura.punctuation import Intent, Punctuation
 from caesura.runtime.edge import Edge
 from caesura.runtime.emitter import Emitter
 from caesura.runtime.graph import Cell, Graph
-from caesura.runtime.reader import next_of
+from caesura.runtime.reader import Waiting, next_of
 from caesura.runtime.views import View
 
 
-class Reader(Protocol):
+class Reader(Waiting, Protocol):
     """A source of the query being read."""
 
     node: SourceNode
     cell: Cell
     done: bool
-    last: int
     most: int | None
 
     @property
     def ingress(self) -> Ingress: ...
-    @property
-    def cti(self) -> int: ...
-    @property
-    def turns(self) -> int: ...
-    @property
-    def timeless(self) -> bool: ...
     @property
     def offsets(self) -> dict[int, int]: ...
 
