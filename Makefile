@@ -34,10 +34,13 @@ unit: $(READY)
 	$(PY) -m pytest -n 2 --dist loadscope --ignore=tests/spark
 	$(PY) -m pytest -n 2 --dist loadgroup tests/spark
 
-soak: $(READY) ## the long forms: many law examples, twenty kills
-	CAESURA_SEARCH=1 CAESURA_LAW_EXAMPLES=400 CAESURA_WINDOW_EXAMPLES=100 CAESURA_BUCKET_EXAMPLES=100 CAESURA_CLAIM_EXAMPLES=25 \
-	CAESURA_FIXPOINT_EXAMPLES=60 CAESURA_CONTRACT_EXAMPLES=40 CAESURA_CONTRACT_PLANS=2000 CAESURA_CONTRACT_TICKS=400 CAESURA_KILLS=20 \
-	$(PY) -m pytest tests/laws tests/runtime tests/windows tests/udm tests/qre tests/fixpoint tests/consistency tests/feedback tests/contracts tests/api tests/spark
+DEPTH ?= 4
+LONG = CAESURA_SEARCH=1 CAESURA_DEPTH=$(DEPTH) CAESURA_CONTRACT_PLANS=2000 CAESURA_CONTRACT_TICKS=400 CAESURA_KILLS=20
+
+soak: $(READY) ## the long forms: searches DEPTH times as deep, 2,000 drawn plans, twenty kills
+	$(LONG) $(PY) -m pytest -n 2 --dist loadscope tests/laws tests/runtime tests/windows tests/udm tests/qre tests/fixpoint \
+	  tests/consistency tests/feedback tests/contracts tests/api tests/testing
+	$(LONG) $(PY) -m pytest -n 2 --dist loadgroup tests/spark
 
 bench: $(READY) ## a benchmark: make bench NAME=core ARGS="--json"
 	@$(PY) -m benchmarks $(NAME) $(ARGS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from depth import DEPTH, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -40,7 +40,7 @@ import qre_law_cases  # noqa: E402
 import udm_law_cases  # noqa: E402
 import window_law_cases  # noqa: E402
 
-EXAMPLES = int(os.environ.get("CAESURA_CLAIM_EXAMPLES", "1"))
+EXAMPLES = examples(1)
 UP, DOWN = col("v") > 0, col("v") == 0
 VALLEY = cz.automaton(
     [
@@ -99,7 +99,7 @@ PROGRESS = [
     for name, made in MET.items()
 ]
 LOOPS = fixpoint_law_cases.CASES
-SOME = 1 if EXAMPLES > 1 else 5
+SOME = 1 if DEPTH > 1 else 5
 """Of the many windows, and of the user's modules in them, a few by default; all in a longer search."""
 CASES = [
     *cases(),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +24,7 @@ from caesura.io.source import Source
 from caesura.plan import Raw
 from caesura.runtime import Query, Shuffled
 
-EXAMPLES = int(os.environ.get("CAESURA_CLAIM_EXAMPLES", "1")) * 12
+EXAMPLES = examples(1) * 12
 PLAIN = pa.schema([("t", pa.int64()), ("end", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
 CHANGES = PLAIN.append(pa.field("kind", pa.string())).append(pa.field("new", pa.int64()))
 TOLD = PLAIN.append(pa.field("punct", pa.string()))

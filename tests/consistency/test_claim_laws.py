@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ for room in ("laws", "windows"):
 import law_cases  # noqa: E402, F401  (registers the cases)
 import window_law_cases  # noqa: E402
 
-EXAMPLES = int(os.environ.get("CAESURA_CLAIM_EXAMPLES", "1"))
+EXAMPLES = examples(1)
 WINDOWS = window_law_cases.CASES[::4]
 CASES = [c for c in (*cases(), *WINDOWS) if "output" not in c.name]
 

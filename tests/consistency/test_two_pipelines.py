@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bank_oracle import Bank, bank
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +17,7 @@ from caesura import col
 from caesura.audit import audit
 from caesura.consistency.store import Store
 
-EXAMPLES = int(os.environ.get("CAESURA_CLAIM_EXAMPLES", "1")) * 3
+EXAMPLES = examples(1) * 3
 TABLE = bank.transactions(300, cancelled=0.05)
 SMALL = bank.transactions(90, cancelled=0.1)
 

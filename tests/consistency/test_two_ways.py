@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pyarrow as pa
 import pytest
+from depth import examples
 
 import caesura as cz
 from caesura import Stream, col
@@ -17,7 +17,7 @@ from caesura.plan import Node, Properties
 from caesura.runtime import Query, Shuffled
 from caesura.testing.claims import first_items, states
 
-SEEDS = int(os.environ.get("CAESURA_CLAIM_EXAMPLES", "1")) * 6
+SEEDS = examples(1) * 6
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from feedback_streams import ANY, feed, rows, stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ from caesura.runtime import Query
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams
 
-EXAMPLES = 25 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "4")) // 4
+EXAMPLES = 25 * examples(4) // 4
 CONTROL = InputSpec({"id": "key"}, key="id", max_rows=5)
 DATA = InputSpec({"id": "key"}, key="id", lifetimes="points", insert_only=True, max_rows=8)
 

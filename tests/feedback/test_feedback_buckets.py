@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ from caesura.runtime.cluster import Cluster
 from caesura.runtime.mapper import route
 from caesura.testing.feedback import covers, patterns
 
-EXAMPLES = int(os.environ.get("CAESURA_BUCKET_EXAMPLES", "3"))
+EXAMPLES = examples(3)
 KNOWN = Secret(bytes(Secret.SIZE))
 SCHEMA = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("v", pa.int64())])
 Rows = list[tuple[int, int, int]]

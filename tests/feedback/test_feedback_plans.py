@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams
 
-EXAMPLES = 4 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "4"))
+EXAMPLES = 4 * examples(4)
 SPEC = InputSpec({"id": "key", "v": "int"}, key="id", lifetimes="finite", max_rows=5)
 OPEN = settings(
     max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)

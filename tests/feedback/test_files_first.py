@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +9,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from caesura.events import History, Page
 from caesura.runtime import Query
 
 Rows = list[tuple[int, int]]
-EXAMPLES = 15 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "4"))
+EXAMPLES = 15 * examples(4)
 
 
 def written(folder: Path, files: list[Rows], *, group: int = 4) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,13 +20,15 @@ from caesura.plan.cut import cut
 from caesura.punctuation import value
 
 pytest.importorskip("pyspark")
+from depth import examples
+
 from caesura.spark import wishes
 from caesura.spark.admission import Most
 from caesura.spark.looplog import LoopLog
 from caesura.spark.wishes import Waiting, choose, lined_up, note_wanted, wait, waits, wanted_of
 from caesura.spark.worker import Job, as_batch
 
-EXAMPLES = 30 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "4"))
+EXAMPLES = 30 * examples(4)
 Rows = list[tuple[int, int]]
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from feedback_streams import ANY, INSERTS, counted, feed, rows, stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ from caesura.punctuation import INFINITY, cti
 from caesura.runtime import Query
 from caesura.testing.feedback import covers, patterns
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "4"))
+EXAMPLES = examples(4)
 TOP = {"top": cz.top_k("v", 2)}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from depth import examples
 from fixpoint_streams import SYMBOLS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws
 from caesura.testing.spec import InputSpec
 
-EXAMPLES = int(os.environ.get("CAESURA_FIXPOINT_EXAMPLES", "5"))
+EXAMPLES = examples(5)
 STATES = ("S", "A", "B")
 WITHIN = 6
 ITEMS = InputSpec({"v": "key"}, key="v", max_rows=6)

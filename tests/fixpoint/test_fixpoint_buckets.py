@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from depth import examples
 from fixpoint_law_cases import legs, nearest, parity, paths, reached
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ from caesura.testing.strategies import streams
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from bucket_plans import scripted
 
-EXAMPLES = int(os.environ.get("CAESURA_FIXPOINT_EXAMPLES", "3"))
+EXAMPLES = examples(3)
 NODES = InputSpec({"node": "key"}, max_rows=3)
 LINKS = InputSpec({"a": "key", "b": "key"}, max_rows=6)
 ROADS = InputSpec({"a": "key", "b": "key", "w": "int"}, max_rows=6)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ from caesura.testing.strategies import streams
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from bucket_plans import scripted
 
-EXAMPLES = int(os.environ.get("CAESURA_FIXPOINT_EXAMPLES", "3")) * 40
+EXAMPLES = examples(3) * 40
 MOST_PAGES = 600
 """So often a page comes around in no loop of this size."""
 ROWS = InputSpec({"n": "key", "v": "key"}, max_rows=3)

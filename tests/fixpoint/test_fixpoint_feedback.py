@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import replace
 from functools import partial
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from fixpoint_law_cases import CASES, LINKS, NODES, ROADS, nearest, reached
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ from caesura.testing.strategies import streams
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from bucket_plans import scripted
 
-EXAMPLES = int(os.environ.get("CAESURA_FIXPOINT_EXAMPLES", "3"))
+EXAMPLES = examples(3)
 
 
 def seeds(nodes: Node) -> Stream:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ from caesura.punctuation import Intent, Pattern, Promises, Punctuation
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams
 
-EXAMPLES = int(os.environ.get("CAESURA_FIXPOINT_EXAMPLES", "4"))
+EXAMPLES = examples(4)
 ROWS = InputSpec({"id": "key", "n": "int"}, key="id", max_rows=4)
 OTHERS = InputSpec({"id": "key", "s": "name"}, key="id", max_rows=4)
 LOOP = "w"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
+from depth import examples
 from fixpoint_law_cases import CASES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws, check_regressions
 
-EXAMPLES = int(os.environ.get("CAESURA_FIXPOINT_EXAMPLES", "5"))
+EXAMPLES = examples(5)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

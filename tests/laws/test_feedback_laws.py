@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import law_cases  # noqa: F401  (registers the cases)
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from caesura.testing.case import LawCase, cases
 from caesura.testing.feedback import check_feedback_laws, check_given_up
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "4"))
+EXAMPLES = examples(4)
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import law_cases  # noqa: F401  (registers the cases)
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +12,7 @@ from caesura.testing.case import LawCase, cases
 from caesura.testing.laws import check_laws, check_regressions
 from caesura.testing.spec import PunctuationKind
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+EXAMPLES = examples(10)
 TRIALS = [pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in cases() for k in c.kinds()]
 
 

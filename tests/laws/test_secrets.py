@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 import law_cases  # noqa: F401  (registers the cases)
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ from caesura.testing.case import LawCase, cases
 from caesura.testing.host import OUT, Host, Pace, Running, schedule_of
 from caesura.testing.laws import Trial, check_meaning, check_recovery, draw_trial, play
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "10")) // 5 or 1
+EXAMPLES = examples(10) // 5 or 1
 SECRETS = (bytes(16), b"\xff" * 16, b"sixteen of these")
 few = settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
 

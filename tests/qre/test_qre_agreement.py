@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from qre_random import CASES, ITEMS, _collected, close, fitting_word, well_typed, word
 
 from caesura import qre
@@ -17,7 +17,7 @@ from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 from caesura.qre.query import Query
 
-CASED = 6 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+CASED = 6 * examples(10)
 
 
 @pytest.fixture(autouse=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from qre_random import close
 
 from caesura import qre
@@ -21,7 +21,7 @@ from caesura.qre.types import INT
 
 ITEMS = qre.items(pa.schema([("k", pa.int64()), ("v", pa.float64()), ("n", pa.uint8())]))
 END = col("k") == 1
-EXAMPLES = 30 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+EXAMPLES = 30 * examples(10)
 
 
 def rough(rng: random.Random, depth: int, exact: bool) -> Query:

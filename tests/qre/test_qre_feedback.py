@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qre_law_cases import CASES, KEYED, PER_KEY
@@ -17,7 +16,7 @@ from caesura.runtime import Query
 from caesura.testing.case import LawCase
 from caesura.testing.feedback import check_feedback_laws
 
-EXAMPLES = int(os.environ.get("CAESURA_QRE_EXAMPLES", "2"))
+EXAMPLES = examples(2)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from qre_random import ITEMS, close, fitting_word, maps_in_maps, word
 
 from caesura import qre
@@ -16,7 +16,7 @@ from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 from caesura.qre.query import Partition, Query
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "6"))
+EXAMPLES = examples(6)
 SYNC = col("k") == 2
 
 

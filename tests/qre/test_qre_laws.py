@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qre_law_cases import CASES
@@ -13,7 +12,7 @@ from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws
 from caesura.testing.spec import PunctuationKind
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+EXAMPLES = examples(10)
 TRIALS = [pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in CASES for k in c.kinds()]
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 import random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from depth import examples
 
 from caesura import qre
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import col
 
-EXAMPLES = 30 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "10"))
+EXAMPLES = 30 * examples(10)
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.float64())])
 ITEMS = qre.items(SCHEMA)
 ONE = qre.atom(col("k") == "a", col("v"), items=ITEMS)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from qre_random import ITEMS, close, fitting_word, with_maps_inside, word
 
 from caesura import qre
@@ -15,7 +15,7 @@ from caesura.qre import paper
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 
-EXAMPLES = 4 * int(os.environ.get("CAESURA_LAW_EXAMPLES", "5"))
+EXAMPLES = 4 * examples(5)
 
 
 @pytest.mark.parametrize("block", range(3))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from bucket_plans import Scripted
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from caesura.plan import Raw
 from caesura.punctuation import MIN_TIME
 from caesura.runtime.cluster import Cluster
 
-EXAMPLES = int(os.environ.get("CAESURA_LAW_EXAMPLES", "10")) * 10
+EXAMPLES = examples(10) * 10
 ROWS = pa.schema([("t", pa.int64()), ("id", pa.int64())])
 LANES, LAG, IDLE, CLOCK_LAG = 3, 4, 10, 6
 IDLING = cz.delay(LAG, idle="10us", closes=False)

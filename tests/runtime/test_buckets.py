@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from bucket_plans import PLANS, Build, inserts, scripted
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +24,7 @@ from caesura.runtime.cluster import Cluster
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import streams
 
-EXAMPLES = int(os.environ.get("CAESURA_BUCKET_EXAMPLES", "8"))
+EXAMPLES = examples(8)
 LEFT = InputSpec({"id": "key", "v": "float"}, key="id", max_rows=7)
 RIGHT = InputSpec({"id": "key", "s": "name"}, key="id", max_rows=7)
 LOOKED_UP = "join with a table"

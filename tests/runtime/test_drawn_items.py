@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,7 +48,7 @@ def test_any_legal_stream_is_said_again_on_every_host(
     assert refused(b for batches in cluster.late.values() for b in batches) == []
 
 
-@settings(max_examples=int(os.environ.get("CAESURA_BUCKET_EXAMPLES", "12")), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     streams(SPEC),
     streams(SPEC),

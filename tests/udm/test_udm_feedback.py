@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_udm_properties import READINGS, plain, twice
@@ -23,7 +23,7 @@ from caesura.testing.feedback import check_feedback_laws, check_given_up
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 
-EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "1"))
+EXAMPLES = examples(1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from udm_law_cases import ALLOWED, BUCKETS, CASES, EVERY
@@ -20,7 +19,7 @@ from caesura.runtime.cluster import Cluster
 from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws
 
-EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "5"))
+EXAMPLES = examples(5)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

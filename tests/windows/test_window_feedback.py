@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from window_law_cases import CASES
@@ -20,7 +20,7 @@ from caesura.testing.laws import draw_trial
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 
-EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "2"))
+EXAMPLES = examples(2)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

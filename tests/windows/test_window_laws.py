@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from window_law_cases import CASES
@@ -12,7 +11,7 @@ from window_law_cases import CASES
 from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws, check_regressions
 
-EXAMPLES = int(os.environ.get("CAESURA_WINDOW_EXAMPLES", "8"))
+EXAMPLES = examples(8)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
