@@ -15,9 +15,12 @@ from __future__ import annotations
 import difflib
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _OURS = str(Path(__file__).resolve().parent)
 _COMMANDS = str(Path(_OURS) / "cli")
@@ -43,7 +46,18 @@ def here() -> str:
 
 def of_the_user(file: str) -> bool:
     """Whether code in a file is neither this package's nor an installed one's."""
-    return not file.startswith(("<frozen", "<string>", _OURS, *_LIBRARIES))
+    compiled = file.endswith((".pyx", ".pxi"))  # of a library: it names files that are not there
+    return not compiled and not file.startswith(("<frozen", "<string>", _OURS, *_LIBRARIES))
+
+
+def users_line(error: BaseException) -> str:
+    """``file.py:31`` of the user's innermost line that an error came through; empty if there is none."""
+    line, trace = "", error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        line = f"{Path(file).name}:{trace.tb_lineno}" if of_the_user(file) else line
+        trace = trace.tb_next
+    return line
 
 
 class CaesuraError(Exception):
@@ -112,7 +126,15 @@ class StreamError(CaesuraError):
     """A running query that met something it may not answer."""
 
 
-def closest(name: str, among: Iterable[str]) -> str:
+def failure(error: Exception) -> StreamError:
+    """What a step, or a function of the user's in it, did not expect, as a diagnostic."""
+    told = " ".join([type(error).__name__ + ":", *str(error).strip().splitlines()[:1]]).rstrip(": .")
+    line = users_line(error)
+    whose = f"It was raised at {line}" if line else "It is a fault of ours"
+    return StreamError(f"{told}.", remedy=f"{whose}; the whole trace is in this error's cause.")
+
+
+def closest(name: object, among: Iterable[str]) -> str:
     """A remedy for a wrong name: the nearest right one, or the list of all there are.
 
     >>> closest("spede", ["speed", "segment"])
@@ -120,5 +142,16 @@ def closest(name: str, among: Iterable[str]) -> str:
     """
     known = sorted(among)
     listing = f"There are: {', '.join(known)}." if known else "There are none."
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
     return f"Did you mean '{near[0]}'? {listing}" if near else listing
+
+
+def looked_up(known: Mapping[str, T], name: object, what: str, step: str = "") -> T:
+    """What is known by a name; refuses any other name, with those there are.
+
+    >>> looked_up({"speeds": 1}, "speeds", "view")
+    1
+    """
+    if isinstance(name, str) and name in known:
+        return known[name]
+    raise StreamError(f"there is no {what} {name!r}.", remedy=closest(name, known), step=step, place=here())

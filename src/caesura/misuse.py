@@ -23,14 +23,14 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from caesura.errors import CaesuraError, PlanError, here, of_the_user
+from caesura.errors import CaesuraError, PlanError, here, users_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -40,7 +40,10 @@ FOREIGN = (
     AttributeError,
     LookupError,
     ArithmeticError,
-    NotImplementedError,
+    AssertionError,
+    OSError,
+    RuntimeError,
+    StopIteration,
     pa.ArrowException,
 )
 """Errors that say nothing of the user's call."""
@@ -73,17 +76,37 @@ def checked(function: F) -> F:
             hints = _hints(function)
             for name, given in bound.arguments.items():
                 _look(function, signature, name, given, hints.get(name), error)
-            said = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise _refusal(function, f"does not understand its arguments: {said}", signature) from error
+            raise _failure(function, bound, error) from error
+
+    setattr(call, MARK, True)
+    return typing.cast(F, call)
+
+
+def strict(function: F) -> F:
+    """The function, with its arguments looked at before it is called: for what is only used much later."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as mismatch:
+            raise _refusal(function, str(mismatch), signature) from None
+        hints = _hints(function)
+        for name, given in bound.arguments.items():
+            word = typing.get_origin(hints.get(name)) is Literal and isinstance(given, str)
+            if not word:  # the function knows its words, and says more of them
+                _look(function, signature, name, given, hints.get(name))
+        return function(*args, **kwargs)
 
     setattr(call, MARK, True)
     return typing.cast(F, call)
 
 
 def checked_methods(cls: type[T]) -> type[T]:
-    """The class, with its public methods checked."""
+    """The class, with its public methods checked, and how it is made."""
     for name, member in list(vars(cls).items()):
-        if name.startswith("_"):
+        if name.startswith("_") and name != "__init__":
             continue
         if isinstance(member, types.FunctionType):
             setattr(cls, name, checked(member))
@@ -94,22 +117,41 @@ def checked_methods(cls: type[T]) -> type[T]:
 
 def _ours(error: BaseException) -> bool:
     """Whether an error comes from this package or from what it called, and from no function of the user."""
-    trace = error.__traceback__
-    while trace is not None:
-        if of_the_user(trace.tb_frame.f_code.co_filename):
-            return False
-        trace = trace.tb_next
-    return True
+    return not users_line(error)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """What users call it; what makes an object is called like its class."""
+    if function.__name__ != "__init__":
+        return function.__name__
+    return function.__qualname__.split(".")[-2]
 
 
 def _refusal(function: Callable[..., Any], problem: str, signature: inspect.Signature) -> PlanError:
     mine = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
     own = [p.replace(annotation=inspect.Parameter.empty) for p in mine]
     called = signature.replace(parameters=own, return_annotation=inspect.Signature.empty)
+    name = _name(function)
     return PlanError(
-        f"{function.__name__}(...) {problem.rstrip('.')}.",
-        remedy=f"It is called as {function.__name__}{called}.",
-        step=function.__name__,
+        f"{name}(...) {problem.rstrip('.')}.",
+        remedy=f"It is called as {name}{called}.",
+        step=name,
+        place=here(),
+    )
+
+
+def _failure(function: Callable[..., Any], bound: inspect.BoundArguments, error: Exception) -> CaesuraError:
+    """The error of a call whose arguments are of the right kinds."""
+    said = str(error).splitlines()[0] if str(error) else ""
+    told = (
+        f"{type(error).__name__}: {said}".rstrip(": ") if isinstance(error, LookupError) or not said else said
+    )
+    if set(bound.arguments) - {"self"}:
+        return _refusal(function, f"does not understand its arguments: {told}", bound.signature)
+    return PlanError(
+        f"{_name(function)}() fails: {told.rstrip('.')}.",
+        remedy="The whole trace is in this error's cause.",
+        step=_name(function),
         place=here(),
     )
 
@@ -120,7 +162,7 @@ def _look(
     name: str,
     given: Any,
     wanted: Any,
-    cause: BaseException,
+    cause: BaseException | None = None,
 ) -> None:
     """Raises for an argument that is not what its annotation says."""
     parameter = signature.parameters[name]
@@ -133,19 +175,20 @@ def _look(
         each = dict(enumerate(given))
     for label, value in each.items():
         if not fits(value, wanted):
-            shown = name if label == "" else label if isinstance(label, str) else f"{name}[{label}]"
-            problem = f"{function.__name__}({shown}=...) is {_shown(value)}; wanted {described(wanted)}."
+            which = name if label == "" else label if isinstance(label, str) else f"{name}[{label}]"
+            problem = f"{_name(function)}({which}=...) is {shown(value)}; wanted {described(wanted)}."
             refusal = _refusal(function, problem, signature)
             raise PlanError(problem, remedy=refusal.remedy, step=refusal.step, place=refusal.place) from cause
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as it is told in a diagnostic."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - a value that cannot be shown is told by its type
         text = ""
     plain = text if text and len(text) <= 60 and "\n" not in text and " at 0x" not in text else ""
-    return plain or f"a {type(value).__name__}"
+    return plain or named(type(value).__name__)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -154,10 +197,14 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     loaded = {name: sys.modules[place] for name, place in places.items() if place in sys.modules}
     known = {name: getattr(module, name) for name, module in loaded.items()}
     known["pd"] = types.SimpleNamespace(DataFrame=Any)
-    try:
-        return typing.get_type_hints(function, localns=known)
-    except (NameError, TypeError, AttributeError):
-        return {}
+    found: dict[str, Any] = {}
+    for name, told in function.__annotations__.items():
+        one = types.SimpleNamespace(__annotations__={name: told})
+        try:
+            found |= typing.get_type_hints(one, function.__globals__, known)
+        except (NameError, TypeError, AttributeError):
+            continue
+    return found
 
 
 def fits(value: Any, wanted: Any) -> bool:
@@ -178,6 +225,9 @@ def fits(value: Any, wanted: Any) -> bool:
         isinstance(origin, type) and issubclass(origin, typing.Iterable) and not issubclass(origin, Mapping)
     ):
         return _all_fit(value, parts)
+    if origin in (dict, Mapping):
+        kinds = isinstance(value, Mapping) and len(parts) == 2
+        return kinds and all(fits(key, parts[0]) and fits(one, parts[1]) for key, one in value.items())
     if origin is not None:
         return isinstance(value, origin) if isinstance(origin, type) else True
     return isinstance(value, wanted) if isinstance(wanted, type) and not typing.is_typeddict(wanted) else True
@@ -201,10 +251,10 @@ def described(wanted: Any) -> str:
         return " or ".join([*words, *(["None"] if type(None) in parts else [])])
     if origin is Literal:
         return " or ".join(repr(part) for part in parts)
-    if origin in (Sequence, list, tuple):
+    if origin in (Sequence, list, tuple, Iterable):
         return f"a list of {described(parts[0])}s" if parts and parts[0] in WORDS else "a list"
     if origin in (dict, Mapping):
-        return "a dict"
+        return f"a dict with {described(parts[1])} for each name" if parts else "a dict"
     if origin is Callable:
         return "a function"
     name = getattr(wanted, "__name__", str(wanted))
@@ -212,4 +262,10 @@ def described(wanted: Any) -> str:
         "Expr": "an expression such as col('id')",
         "Stream": "a stream",
         "Aggregate": "an aggregate such as cz.count()",
-    }.get(name, f"a {name}")
+        "Policy": "a policy such as cz.delay('5s')",
+    }.get(name, named(name))
+
+
+def named(kind: str) -> str:
+    """A kind of value with its article."""
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

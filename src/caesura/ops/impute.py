@@ -5,8 +5,9 @@
        1  2 | 5  null | +      ->    1  2 | 3 48 | +      the rest waits for its turn
        2  3 | 4  51   | +
 
-Rows that wait are state. Those that will be ignored are never worked on; those that are desired come first;
-punctuation waits for the rows that it speaks of. (The IMPUTE and EXPENSIVE of the feedback thesis, 1.2, 7.4.)
+Rows that wait are state. Those that will be ignored are struck from the list, which the late table tells;
+those that are desired come first; punctuation waits for the rows that it speaks of. (The IMPUTE and EXPENSIVE
+of the feedback thesis, 1.2, 7.4.)
 
 A budget counts for every item that is taken, or for an epoch: a micro-batch on Spark, a call of `run` here.
 An epoch in which nothing comes is a turn, too.
@@ -38,11 +39,27 @@ from caesura.expr import Expr, attributes, compile_predicate
 from caesura.expr.code import code_key
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
-from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule, shown
+from caesura.misuse import checked_methods
+from caesura.ops.refused import Refused
+from caesura.plan import (
+    Counters,
+    FeedbackRule,
+    Holding,
+    Need,
+    Node,
+    Operator,
+    Properties,
+    definite,
+    row_rule,
+    shown,
+)
 from caesura.punctuation import INFINITY, Pattern, Promises, lt
 
 Fill = Callable[[pa.RecordBatch], Any]
 Per = Literal["item", "epoch"]
+STRUCK = "struck"
+KEEP = 10_000
+"""So many rows that were struck from the list are kept until they are asked for; all are counted."""
 Take = Literal["last", "first", "min", "max", "mean", "sum"]
 
 
@@ -81,6 +98,7 @@ class Slow:
         return self.function(batch)
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Archive:
     """A table that says the value for each key; what it does not know stays missing.
@@ -231,6 +249,8 @@ class Imputing(Operator):
         super().__init__()
         self.node = node
         self.waiting = RowState({"le": np.int64, "re": np.int64}, node.schema)
+        self.struck = Refused(node.schema, node.time, most=KEEP)
+        """Rows that waited when feedback came, until they are asked for."""
         self._test = compile_predicate(node.missing, node.schema, time=node.time)
         self._place = node.schema.get_field_index(node.value)
         self._wanted: list[Pattern] = []
@@ -389,6 +409,11 @@ class Imputing(Operator):
         """Strikes rows that will be ignored from the list."""
         live = np.flatnonzero(self.waiting.alive)
         gone = live[pattern.matches(self._columns(live))]
+        if len(gone):
+            le, re = (self.waiting.get(name)[gone] for name in ("le", "re"))
+            reason = f"waited to be filled when feedback came: assumed {pattern}"
+            self.struck.add(Page(le, re, self.waiting.payload.take(gone)), [reason] * len(gone))
+            self.counters.extra[STRUCK] = self.struck.count
         self.waiting.kill(gone)
         if self.waiting.wasteful:
             self.waiting.compact()
@@ -397,17 +422,32 @@ class Imputing(Operator):
     def prefer(self, patterns: list[Pattern]) -> None:
         self._wanted = [p for p in patterns if self.node.value not in p]
 
+    def drain_notes(self) -> pa.Table | None:
+        """The rows struck from the list since the last call, with the reason, as far as they were kept."""
+        return self.struck.drain()
+
     def states(self) -> dict[str, RowState]:
-        return {"waiting": self.waiting}
+        return {"waiting": self.waiting, "struck": self.struck.rows}
+
+    def measure(self) -> Counters:
+        """What is kept for who asks is bounded and no state of the stream."""
+        counted = super().measure()
+        counted.state_rows -= self.struck.rows.live
+        counted.state_bytes -= self.struck.rows.nbytes
+        return counted
 
     def meta(self) -> dict[str, Any]:
         wanted = [p.to_json() for p in self._wanted]
-        return {**super().meta(), "owed": self._owed.to_json(), "wanted": wanted}
+        owed = self._owed.to_json()
+        return {**super().meta(), "owed": owed, "wanted": wanted, STRUCK: self.struck.count}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._owed = Promises.from_json(meta["owed"])
         self._wanted = [Pattern.from_json(p) for p in meta["wanted"]]
+        self.struck.count = meta[STRUCK]
+        if self.struck.count:
+            self.counters.extra[STRUCK] = self.struck.count
 
     def rebuild(self) -> None:
         if self.waiting.live < self.waiting.size:

@@ -32,8 +32,8 @@ T = TypeVar("T")
 class Refused:
     """Refused rows since the last drain, with the reason for each."""
 
-    def __init__(self, schema: pa.Schema, time: pa.DataType) -> None:
-        self.time, self.schema = time, schema
+    def __init__(self, schema: pa.Schema, time: pa.DataType, *, most: int | None = None) -> None:
+        self.time, self.schema, self.most = time, schema, most
         names = ["reason", *_beside(schema.names)]
         stored = pa.schema([(n, t) for n, t in zip(names, [pa.string(), *schema.types], strict=True)])
         self.rows = RowState({"le": np.int64, "re": np.int64, "new": np.int64}, stored)
@@ -45,11 +45,15 @@ class Refused:
             try:
                 return page, make(page)
             except RowError as error:
-                self._add(page.take(error.rows), error.reasons)
+                self.add(page.take(error.rows), error.reasons)
                 page = page.take(np.setdiff1d(np.arange(len(page)), error.rows))
 
-    def _add(self, page: Page, reasons: list[str]) -> None:
+    def add(self, page: Page, reasons: list[str]) -> None:
+        """Takes rows, each with its reason, as far as there is room; all are counted."""
         self.count += len(page)
+        if self.most is not None and len(page) + self.rows.live > self.most:
+            page = page.slice(0, max(0, self.most - self.rows.live))
+            reasons = reasons[: len(page)]
         new = np.full(len(page), KEPT) if page.re_new is None else page.re_new
         columns = [pa.array(reasons), *page.payload.select(self.schema.names).columns]
         payload = pa.RecordBatch.from_arrays(columns, schema=self.rows.schema)
