@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from feedback_streams import feed, rows, stream
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_feedback_buckets import EXAMPLES, Rows, run, source, timed
 from test_taking_turns import SOME, tens
@@ -67,6 +67,7 @@ def test_a_row_that_came_before_feedback_leaves_or_is_struck(buckets: int) -> No
     """Zero buckets is the embedded host."""
 
     @settings(max_examples=2 * EXAMPLES, deadline=None)
+    @example([[(0, 0, -1)] * 4] * 4, 2, 0, 1)
     @given(st.lists(many, min_size=4, max_size=4), st.integers(1, 3), st.integers(0, 1), st.integers(1, 2))
     def holds(given_: list[Rows], when: int, key: int, budget: int) -> None:
         came, said = timed(given_), Pattern(id=key)

@@ -49,7 +49,7 @@ def readings(count: int = 120) -> cz.Stream:
             strict=True,
         )
     ]  # fmt: skip
-    return cz.from_rows(rows, time="ts", end="until", punctuate=cz.delay(8), batch=20)
+    return cz.from_rows(rows, time="ts", end="until", punctuate=cz.delay(8), batch_size=20)
 
 
 def over(source: Node, case: LawCase) -> Windows:

@@ -199,13 +199,13 @@ def calls(stream: cz.Stream) -> tuple[int, ...]:
 
 def test_incremental_means_adds_and_removes_only() -> None:
     rows = [{"t": t, "price": 1.0} for t in range(100)]
-    ticks = cz.from_rows(rows, time="t", batch=1, punctuate=cz.delay(0))
+    ticks = cz.from_rows(rows, time="t", batch_size=1, punctuate=cz.delay(0))
     assert calls(ticks.tumbling(50).agg(x=_Kept("price"))) == (100, 0, 2, 0)
 
 
 def test_a_sliding_state_adds_and_removes_each_event_once() -> None:
     rows = [{"t": t, "price": 1.0} for t in range(100)]
-    ticks = cz.from_rows(rows, time="t", batch=7, punctuate=cz.delay(0))
+    ticks = cz.from_rows(rows, time="t", batch_size=7, punctuate=cz.delay(0))
     sliding = ticks.hopping(10, every=1).agg(x=_Kept("price"))
     adds, removes, computed, whole = calls(sliding)
     assert (adds, removes, computed, whole) == (100, 99, 109, 0)  # the last one goes with its state
@@ -213,7 +213,7 @@ def test_a_sliding_state_adds_and_removes_each_event_once() -> None:
 
 def test_mergeable_states_add_each_event_once_and_never_remove() -> None:
     rows = [{"t": t, "price": 1.0} for t in range(100)]
-    ticks = cz.from_rows(rows, time="t", batch=7, punctuate=cz.delay(0))
+    ticks = cz.from_rows(rows, time="t", batch_size=7, punctuate=cz.delay(0))
     for size in (10, 40):
         stream = ticks.hopping(size, every=2).agg(x=_Total("price"))
         (extra,) = (c.extra for c in stream.run(output="final").counters.values() if "adds" in c.extra)

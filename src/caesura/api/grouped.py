@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.api.columns import outputs
 from caesura.api.windowed import Windowed
 from caesura.errors import CaesuraError
-from caesura.misuse import checked_methods
+from caesura.misuse import checked_methods, strict
 from caesura.ops.aggregate import Totals
 from caesura.ops.aggregate.functions import Aggregate
 from caesura.ops.windows import Count, Grid, Session, Snapshot
@@ -48,10 +48,12 @@ class Grouped:
         """The longest stretches on which no event of the group starts or ends."""
         return Windowed(self._node, self._keys, Snapshot())
 
+    @strict
     def count_by_start(self, n: int) -> Windowed:
         """From every distinct start over n of them; events belong by their starts."""
         return Windowed(self._node, self._keys, Count(n, "start"))
 
+    @strict
     def count_by_end(self, n: int) -> Windowed:
         """From every distinct end over n of them; events belong by their ends."""
         return Windowed(self._node, self._keys, Count(n, "end"))

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from caesura.api.stream import Stream
 from caesura.consistency import Claim, Mode, Tokens
 from caesura.consistency.reading import claimed_source
-from caesura.errors import CaesuraError, PlanError
+from caesura.errors import CaesuraError, PlanError, looked_up
+from caesura.misuse import checked_methods
 from caesura.plan import Node, here
 from caesura.plan.prune import prune
 from caesura.runtime.eager import Eager, eager
@@ -31,11 +32,18 @@ if TYPE_CHECKING:
     from caesura.spark import SparkQuery
 
 
+@checked_methods
 class Pipeline:
     """Views that are run, written and read together."""
 
     def __init__(self, views: Mapping[str, Stream]) -> None:
         self.views = dict(views)
+        for name, stream in self.views.items():
+            if not isinstance(stream, Stream):
+                raise PlanError(
+                    f"the view {name!r} is no stream; got {stream!r}.",
+                    remedy="Write pipeline(name=stream, ...).",
+                ).at("pipeline", here())
 
     @property
     def nodes(self) -> dict[str, Node]:
@@ -43,7 +51,7 @@ class Pipeline:
         return {name: stream.node for name, stream in self.views.items()}
 
     def __getitem__(self, view: str) -> Stream:
-        return self.views[view]
+        return looked_up(self.views, view, "view")
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(self.views)})"

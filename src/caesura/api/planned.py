@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Column, Expr
-from caesura.misuse import checked_methods
+from caesura.misuse import checked, checked_methods
 from caesura.plan import Duration, Node, here, ticks
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Planned:
         """The names of the payload columns."""
         return list(self.node.schema.names)
 
+    @checked
     def named(self, name: str) -> Stream:
         """The same stream, its last step called so in plans, errors and status.
 

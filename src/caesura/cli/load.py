@@ -58,7 +58,7 @@ def _module(file: str, word: str) -> ModuleType:
         spec.loader.exec_module(module)
     except CaesuraError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         own = [f for f in frames if Path(f.filename).resolve() == path.resolve()]
         place = f"{path.name}:{own[-1].lineno}" if own else path.name

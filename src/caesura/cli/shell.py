@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, StreamError
 
 ORDER = (
     "new",
@@ -66,7 +66,8 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            return command(*args, **kwargs)
+            with _paths_told():
+                return command(*args, **kwargs)
         except CaesuraError as error:
             typer.echo(json.dumps(error.to_json()) if kwargs.get("as_json") else str(error), err=True)
             raise typer.Exit(1) from None
@@ -74,6 +75,18 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
             raise typer.Exit(INTERRUPTED) from None
 
     return run
+
+
+@contextmanager
+def _paths_told() -> Iterator[None]:
+    """A path that cannot be used is a diagnostic."""
+    try:
+        yield
+    except OSError as error:
+        raise StreamError(
+            f"'{error.filename}': {error.strerror or error}.",
+            remedy="Give a path that can be read, and written where something is written to it.",
+        ) from error
 
 
 def say(text: str) -> None:

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from caesura.consistency.levels import Level
+from caesura.misuse import checked_methods
 from caesura.punctuation import Pattern, Punctuation
 
 Covers = Literal["all", "before"]
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Prefix:
     """How much of one source: events and punctuations that entered, and where to read on."""
@@ -77,6 +79,7 @@ class Prefix:
         )
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Claim:
     """What an output state answers for."""

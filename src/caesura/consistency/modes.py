@@ -16,6 +16,7 @@ from typing import Literal
 
 from caesura.errors import ExprError, PlanError
 from caesura.expr.durations import micros
+from caesura.misuse import strict
 from caesura.plan import Duration, here
 
 Release = Literal["at once", "consistent"]
@@ -97,6 +98,7 @@ class Draining(Mode):
         return "draining"
 
 
+@strict
 def tokens(
     every: int | str | timedelta | None = None,
     *,
@@ -125,18 +127,21 @@ def tokens(
     return Tokens(release, period=_span(every, "tokens"), sync_group=sync_group, saves=saves)
 
 
+@strict
 def synchronised(every: Duration, *, release: Release = "at once", saves: bool = False) -> Synchronised:
     """Claims at times t, multiples of a period of stream time: all sources have promised all before t."""
     _check_release(release, "synchronised")
     return Synchronised(release, every, saves)
 
 
+@strict
 def heeding(*, release: Release = "at once", scan: Literal["multiset", "naive"] = "multiset") -> Heeding:
     """Claims where labels tell that the output is consistent, without touching the schedule."""
     _check_release(release, "heeding")
     return Heeding(release, scan)
 
 
+@strict
 def draining(*, release: Release = "at once") -> Draining:
     """One item at a time through the whole plan: for tests and for small streams."""
     _check_release(release, "draining")

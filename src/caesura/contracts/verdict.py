@@ -13,6 +13,7 @@ from caesura.contracts.derive import Unmet
 from caesura.contracts.talk import OUTPUT
 from caesura.errors import PlanError
 from caesura.events.item import Item
+from caesura.misuse import checked_methods, strict
 from caesura.plan import OWN
 from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
@@ -90,6 +91,7 @@ class Remedy:
         return self.text
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Verdict:
     """The outcome of a check: safe or not, the contracts chosen, what grows, what helps."""
@@ -158,6 +160,7 @@ class Verdict:
             place=first.node.place,
         )
 
+    @strict
     def witness(self, events: int, *, repeat: int = 1) -> Iterator[tuple[str, Item]]:
         """A stream that obeys what the sources declare and makes an unsafe plan grow, by source."""
         from caesura.contracts.witness import witness

@@ -23,11 +23,13 @@ from caesura.errors import StreamError
 from caesura.events.delta import fold
 from caesura.events.item import Item, pages
 from caesura.events.page import Page, concat
+from caesura.misuse import checked_methods
 from caesura.punctuation import INFINITY
 
 Row = tuple[int, int, tuple[object, ...]]
 
 
+@checked_methods
 @dataclass(frozen=True)
 class History:
     """A bag of (LE, RE, payload)."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.io.course import Bound
+from caesura.misuse import checked_methods, strict
 from caesura.plan import Duration, Node, here, ticks
 
 CLOCK = pa.timestamp("us")
@@ -27,6 +28,7 @@ AHEAD, AHEAD_OF_CLOCK = "366d", "1d"
 BEATS_PER_IDLE = 4  # how often the clock is read within the time that makes a lane idle
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Policy:
     """What a source promises while it reads; made by the functions of this module."""
@@ -56,6 +58,11 @@ class Policy:
 
     def __and__(self, other: Policy) -> Policy:
         """Both policies at once; they may not set the same thing differently."""
+        if not isinstance(other, Policy):
+            raise PlanError(
+                f"a policy is joined with another, not with {other!r}.",
+                remedy="Join what these give: delay, every, heartbeat, in_data, imported, at_end.",
+            )
         merged = {}
         for f in fields(self):
             mine, theirs = getattr(self, f.name), getattr(other, f.name)
@@ -146,6 +153,7 @@ def _span(duration: Duration, time: pa.DataType, what: str) -> int:
     return span
 
 
+@strict
 def delay(
     by: Duration,
     *,
@@ -166,11 +174,13 @@ def delay(
     return Policy(lag=by, every=_count(every), moved=moved, idle=idle, future=future, closes=closes)
 
 
+@strict
 def every(n: int, *, future: Duration | None = AUTO, closes: bool = True) -> Policy:
     """CTIs at the latest event of the slowest lane, announced after each n events."""
     return Policy(lag=0, every=_count(n), future=future, closes=closes)
 
 
+@strict
 def heartbeat(
     period: Duration,
     *,
@@ -183,11 +193,13 @@ def heartbeat(
     return Policy(beat=period, clock_lag=delay, idle=idle, future=future, closes=closes)
 
 
+@strict
 def at_end(*, closes: bool = True) -> Policy:
     """No punctuation until the input ends."""
     return Policy(closes=closes)
 
 
+@strict
 def in_data(column: str = "punct", *, gives: str | None = None, closes: bool = True) -> Policy:
     """Punctuation found in the data: rows whose column holds a text such as ``time < 20, id = 4``.
 
@@ -197,6 +209,7 @@ def in_data(column: str = "punct", *, gives: str | None = None, closes: bool = T
     return Policy(column=column, scheme=gives, closes=closes)
 
 
+@strict
 def imported(node: Node, *, closes: bool = True) -> Policy:
     """The CTIs of another step, taken over as they come."""
     return Policy(node=node, closes=closes)

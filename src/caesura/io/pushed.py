@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import pyarrow as pa  # noqa: F401  (the example above)
+import pyarrow as pa
 
+from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.events.page import KEPT
 from caesura.io.ingress import Lateness, Rules, SourceIngress
@@ -62,12 +63,28 @@ class Door(SourceIngress):
 
     def enter(self, item: Item) -> list[Item]:
         """What an item that is fed lets in."""
+        self._refuse_misfit(item)
         if isinstance(item, Page):
             return [item] if item.settled else self._finished(self._fed(item))
         if item.intent is not Intent.DEFINITE:
             return [item]
         lane = self.lanes[0]
         return self._finished(self._say(lane, item.pattern, lane.next))
+
+    def _refuse_misfit(self, item: object) -> None:
+        """Refuses what is no item of this stream."""
+        if isinstance(item, Page):
+            wanted, got = _columns(self.rules.schema), _columns(item.schema)
+            if got != wanted:
+                raise StreamError(
+                    f"the events that are fed have the columns: {', '.join(got) or 'none'}.",
+                    remedy=f"This stream has: {', '.join(wanted) or 'none'}.",
+                )
+        elif not isinstance(item, Punctuation):
+            raise StreamError(
+                f"a stream is fed with pages of events and with punctuation; got {item!r}.",
+                remedy="Feed what cz.parse(...) gives, or cz.cti(t).",
+            )
 
     def _fed(self, page: Page) -> Iterator[Item]:
         lane = self.lanes[0]
@@ -115,3 +132,7 @@ class Door(SourceIngress):
     def control(self, message: Punctuation) -> Iterable[Up]:
         super().control(message)
         return [(0, message)]
+
+
+def _columns(schema: pa.Schema) -> list[str]:
+    return [f"{field.name} {field.type}" for field in schema]

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, get_type_hints
 
 import pyarrow as pa
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, PlanError, closest
 from caesura.io.files import CSV, JSON, PARQUET, FileReader, Format
 from caesura.io.ingress import Lateness
 from caesura.io.policy import Policy, at_end
@@ -26,6 +26,7 @@ from caesura.io.readers import BATCH, arrow_reader, pandas_reader
 from caesura.io.rows import RowsReader
 from caesura.io.shape import Form, Shape
 from caesura.io.source import Reader, Source
+from caesura.misuse import described, fits, shown
 from caesura.plan import here
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def _files(
     batch_size: int,
     events: Events,
 ) -> Source:
+    refuse_wrong(events)
     if columns is not None:
         policy = events.get("punctuate")
         read = [events["time"], events.get("end"), events.get("kind"), events.get("new_end")]
@@ -132,7 +134,40 @@ def _files(
     )
 
 
+def refuse_wrong(events: Mapping[str, Any]) -> None:
+    """Refuses what is no option of a source, and what an option cannot be."""
+    wanted = get_type_hints(Events)
+    step, place = Source.kind, here()
+    for name, given in events.items():
+        if name not in wanted:
+            raise PlanError(
+                f"a source has no option '{name}'.",
+                remedy=closest(name, [*wanted, "batch_size"]),
+                step=step,
+                place=place,
+            )
+        if name not in WELL_SAID and not fits(given, wanted[name]):
+            raise PlanError(
+                f"{name}={shown(given)} tells a source nothing.",
+                remedy=f"Give {described(wanted[name])}.",
+                step=step,
+                place=place,
+            )
+    if "time" not in events:
+        raise PlanError(
+            "it is not said which column tells when an event starts.",
+            remedy="Write time='ts', with the name of that column.",
+            step=step,
+            place=place,
+        )
+
+
+WELL_SAID = ("shape", "late")
+"""Options with a word for each way, refused where the words are known."""
+
+
 def source_of(make: Callable[[], Reader], events: Events) -> Source:
+    refuse_wrong(events)
     name, place = events.get("name", ""), here()
     try:
         reader = make()

@@ -83,6 +83,11 @@ class Source(SourceNode):
         raw = self.reader.schema
         time = self.shape.check(raw)
         object.__setattr__(self, "_time", time)
+        if self.limit is not None and self.limit < 0:
+            raise PlanError(
+                f"late_limit={self.limit} keeps less than nothing.",
+                remedy="Give 0 or more, or None to keep all late rows.",
+            )
         if self.late not in ("reject", "adjust", "error"):
             raise PlanError(
                 f"late={self.late!r} is no way to treat late rows.",

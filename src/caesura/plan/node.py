@@ -57,6 +57,13 @@ class Node:
     """Whether the step may stand on a loop: it waits for no punctuation, and moves nothing back in time."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise PlanError(
+                f"a step is named by a text; got {self.name!r}.",
+                remedy="Write name='speeds', or .named('speeds').",
+                step=self.kind,
+                place=self.place,
+            )
         try:
             object.__setattr__(self, "_schema", check_schema(self.output_schema()))
             self._check_switches()

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from caesura.errors import PatternError, closest
+from caesura.misuse import checked
 from caesura.punctuation import text
 from caesura.punctuation.coercion import fit
 from caesura.punctuation.time import INFINITY, MIN_TIME, TIME
@@ -39,12 +40,15 @@ class Pattern:
     _hash: int | None
     _derived: tuple[Callable[[Pattern], Pattern], Pattern] | None
 
-    def __init__(self, /, **attributes: Any) -> None:
+    def __init__(self, /, *unnamed: Any, **attributes: Any) -> None:
+        if unnamed:
+            raise _no_pattern(unnamed[0])
         object.__setattr__(self, "_items", _normal(attributes))
         object.__setattr__(self, "_hash", None)
         object.__setattr__(self, "_derived", None)
 
     @staticmethod
+    @checked
     def of(constraints: Mapping[str, Any]) -> Pattern:
         """A pattern from a mapping: scalars mean that value, collections any of their values."""
         return Pattern(**constraints)
@@ -52,7 +56,10 @@ class Pattern:
     @staticmethod
     def before(t: int) -> Pattern:
         """Everything with a sync time below t: the pattern of a CTI."""
-        return _before(int(t))
+        try:
+            return _before(int(t))
+        except (TypeError, ValueError, OverflowError):
+            raise PatternError(f"{t!r} is no time.", remedy="Give it in ticks, a whole number.") from None
 
     def __setattr__(self, name: str, _: Any) -> None:
         raise AttributeError(f"a pattern is frozen; {name} cannot be set")
@@ -107,6 +114,7 @@ class Pattern:
             return INFINITY if not times.cuts else (times.cuts[0][0] if len(times.cuts) == 1 else None)
         return MIN_TIME if not times.cuts else None
 
+    @checked
     def reach(self, start: int) -> int:
         """The largest t such that all sync times from start up to t, without it, are in the pattern."""
         end = self[TIME].reach(start)
@@ -118,6 +126,8 @@ class Pattern:
 
     def replace(self, name: str, values: Values) -> Pattern:
         """The same pattern with another constraint on one attribute."""
+        if not isinstance(values, Values):
+            raise _no_pattern(values)
         kept = _constraint(name, values)
         before = tuple([item for item in self._items if item[0] < name])
         behind = tuple([item for item in self._items if item[0] > name])
@@ -127,16 +137,22 @@ class Pattern:
         """What a pure function makes of it; the last one asked for is not made again."""
         known = self._derived
         if known is None or known[0] is not make:
+            if not callable(make):
+                raise _no_pattern(make)
             known = make, make(self)
             object.__setattr__(self, "_derived", known)
         return known[1]
 
     def covers(self, other: Pattern) -> bool:
         """Whether every item that matches the other matches this one."""
+        if not isinstance(other, Pattern):
+            raise _no_pattern(other)
         return other.is_empty or all(values.covers(other[name]) for name, values in self._items)
 
     def intersects(self, other: Pattern) -> bool:
         """Whether some item matches both."""
+        if not isinstance(other, Pattern):
+            raise _no_pattern(other)
         if self.is_empty or other.is_empty:
             return False
         return all(values.intersects(other[name]) for name, values in self._items)
@@ -165,6 +181,7 @@ class Pattern:
                 rest = rest.replace(name, rest[name].intersect(values))
         return tuple(pieces)
 
+    @checked
     def matches(
         self, payload: pa.RecordBatch | Columns, times: npt.NDArray[np.int64] | None = None
     ) -> npt.NDArray[np.bool_]:
@@ -176,6 +193,7 @@ class Pattern:
             result &= values.mask(column)
         return result
 
+    @checked
     def matches_row(self, row: Mapping[str, Any]) -> bool:
         """Whether one row matches, given as a dict (its sync time under 'time')."""
         for name, values in self._items:
@@ -185,6 +203,7 @@ class Pattern:
                 return False
         return True
 
+    @checked
     def check(self, schema: pa.Schema, *, ticks: Iterable[str] = (TIME,)) -> Pattern:
         """The pattern with its constants read as the columns' types; attributes in `ticks` are int64.
 
@@ -209,6 +228,7 @@ class Pattern:
         return {name: values.to_json() for name, values in self._items}
 
     @staticmethod
+    @checked
     def from_json(data: Mapping[str, Any]) -> Pattern:
         """The pattern that `to_json` wrote."""
         return Pattern(**{name: Values.from_json(values) for name, values in data.items()})
@@ -237,6 +257,12 @@ def _column(payload: pa.RecordBatch | Columns, name: str) -> Any:
     if name not in names:
         raise _unknown(name, names)
     return payload[name]
+
+
+def _no_pattern(given: object) -> PatternError:
+    return PatternError(
+        f"{given!r} is no pattern.", remedy="Name the columns and their values: cz.Pattern(id=3)."
+    )
 
 
 def _unknown(name: str, among: Iterable[str]) -> PatternError:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
+from caesura.misuse import checked_methods
 from caesura.punctuation import kinds
 from caesura.punctuation.pattern import Pattern
 
@@ -39,6 +40,7 @@ class Intent(Enum):
         return self.value
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Punctuation:
     """A pattern with an intent, and notes such as a token's id or a loop's name."""

@@ -14,7 +14,10 @@ when it is built if a stream could be read in two ways.
 [undefined, undefined, undefined, 2.5]
 """
 
+from types import FunctionType
+
 from caesura.expr import Column
+from caesura.misuse import checked, checked_methods
 from caesura.qre.build import (
     apply,
     atom,
@@ -108,3 +111,9 @@ __all__ = [
     "wnd",
     "wnd_count",
 ]
+
+for _name in __all__:
+    if isinstance(globals()[_name], FunctionType):
+        globals()[_name] = checked(globals()[_name])
+for _kind in (Evaluator, Items, Query, Regex):
+    checked_methods(_kind)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from caesura.consistency.token import Marks, is_token, pieces
-from caesura.errors import CaesuraError, StreamError
+from caesura.errors import CaesuraError, StreamError, failure
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.responder import WITHDRAWN, Heard, Responder
@@ -359,8 +359,7 @@ class Cell:
         except CaesuraError as error:
             raise error.at(self.node.step, self.node.place) from error.__cause__
         except Exception as error:
-            error.add_note(f"in step '{self.node.step}' ({self.node.place})")
-            raise
+            raise failure(error).at(self.node.step, self.node.place) from error
 
     def send(self, items: Iterable[Item]) -> None:
         """Puts items on every edge out and into every tap."""

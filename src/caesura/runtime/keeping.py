@@ -5,6 +5,7 @@ Identities of rows lie in saved state, so state is of use only under the secret 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 
 from caesura.errors import StreamError
@@ -36,6 +37,18 @@ class Keeper:
         self.secret.become(Secret(chunks[SECRET]))
         for operator in operators:
             operator.secret.become(self.secret)
+
+
+def refuse_foreign(chunks: Mapping[str, bytes], sources: Iterable[str], *, claims: bool) -> None:
+    """Refuses what no snapshot of a query with these sources was."""
+    lacks = [name for name in ("offsets", *(("claims",) if claims else ())) if name not in chunks]
+    foreign = [] if lacks else sorted(set(json.loads(chunks["offsets"])) - set(sources))
+    if lacks or foreign:
+        what = f"there is no '{lacks[0]}' in it" if lacks else f"it has read a source '{foreign[0]}'"
+        raise StreamError(
+            f"this is no saved state of this query: {what}.",
+            remedy="Give all that snapshot() gave, of a query with the same plan.",
+        )
 
 
 def forgotten(what: str) -> StreamError:

@@ -10,10 +10,11 @@ from pathlib import Path
 from caesura.consistency import Claim, Mode, Synchronised, Tokens
 from caesura.consistency.store import Manifest, Store, put
 from caesura.consistency.token import is_token, number_of
-from caesura.errors import DataError, StreamError
+from caesura.errors import DataError, StreamError, looked_up
 from caesura.events import History, Item
 from caesura.events.rows import Chunks
 from caesura.io.sink import row_schema, rows_table
+from caesura.misuse import checked_methods
 from caesura.plan import Node, SourceNode, walk
 from caesura.plan.prune import prune
 from caesura.runtime.query import Query
@@ -24,6 +25,7 @@ from caesura.runtime.stored import pickled
 MOST_LOGS = 32
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Views:
     """What came out of a pipeline: each view, and the claims about all of them."""
@@ -32,7 +34,7 @@ class Views:
     claims: list[Claim] = field(default_factory=list)
 
     def __getitem__(self, view: str) -> Result:
-        return self.results[view]
+        return looked_up(self.results, view, "view")
 
     def at(self, claim: Claim) -> dict[str, History]:
         """The state of every view at a claim: one prefix for all."""

@@ -23,7 +23,7 @@ from typing import Literal
 import pyarrow as pa
 
 from caesura.consistency import Claim, Mode
-from caesura.errors import StreamError, closest
+from caesura.errors import StreamError, looked_up
 from caesura.events.identity import Secret
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -41,7 +41,7 @@ from caesura.runtime.claims import claiming_for, put_token, saved_by
 from caesura.runtime.edge import Edge
 from caesura.runtime.feedback import Assumptions, Spoken, note_losses, restore_into, snapshot_of, start_over
 from caesura.runtime.graph import Cell, Graph
-from caesura.runtime.keeping import Keeper
+from caesura.runtime.keeping import Keeper, refuse_foreign
 from caesura.runtime.loops import Loop, close, refuse_open
 from caesura.runtime.publish import Publication, Subscribed
 from caesura.runtime.queued import Queues
@@ -144,12 +144,9 @@ class Query:
 
         A name tells it from the same output of another query of the same plan.
         """
-        if output not in self.outputs:
-            error = StreamError(f"there is no output '{output}'.", remedy=closest(output, self.outputs))
-            raise error.at("publish", here())
+        cell = self._cells[looked_up(self.outputs, output, "output", "publish").fingerprint]
         if output in self._published:
             return self._published[output]
-        cell = self._cells[self.outputs[output].fingerprint]
         if cell.responder is not None:
             raise StreamError(
                 f"feedback was given to '{output}' already, which later readers have not agreed to.",
@@ -167,11 +164,9 @@ class Query:
 
     def feed(self, label: str, item: Item) -> None:
         """Queues an item at an `Input`; at a pushed one, what its laws let in."""
-        if label not in self._inputs:
-            if label in self._unused:
-                return
-            error = StreamError(f"there is no input '{label}'.", remedy=closest(label, self._inputs))
-            raise error.at("feed", here())
+        if label not in self._inputs and label in self._unused:
+            return
+        looked_up(self._inputs, label, "input", "feed")
         door = self.cell_of(label).operator
         for legal in self.cell_of(label).guarded(door.enter, item) if isinstance(door, Door) else (item,):
             if self.claiming is None:
@@ -385,9 +380,10 @@ class Query:
     def take(self, output: str) -> list[Item]:
         """What came out since the last call; with claims, a token stands wherever one holds."""
         if self.claiming is not None:
-            return self.claiming.views[output].take()
-        items = self._taps[output][:]
-        self._taps[output].clear()
+            return looked_up(self.claiming.views, output, "output", "take").take()
+        tap = looked_up(self._taps, output, "output", "take")
+        items = tap[:]
+        tap.clear()
         return items
 
     @property
@@ -475,6 +471,7 @@ class Query:
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes the state of a query of the same plan; a step that it has none for begins empty."""
+        refuse_foreign(chunks, self._readers, claims=self.claiming is not None)
         self.keeper.restore(chunks, [cell.operator for cell in self.graph.cells])
         for cell in self.graph.cells:
             prefix = cell.node.fingerprint + "/"

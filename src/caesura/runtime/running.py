@@ -14,6 +14,7 @@ from caesura.errors import StreamError
 from caesura.events import History, Item, Page, draw, pages
 from caesura.events.show import plot, timeline, timeline_html
 from caesura.io.sink import rows_table
+from caesura.misuse import checked_methods
 from caesura.ops.deliver import Deliver
 from caesura.plan import Counters, Node, walk
 from caesura.plan.node import rebuilt
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Output = Literal["changes", "final", "marked"]
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Result:
     """The items that left a plan, and what its steps counted."""
@@ -97,6 +99,7 @@ class Result:
         return plot(self.history.ordered(), self.node.schema, self.node.time, by=by, value=value)
 
 
+@checked_methods
 class Preview(Result):
     """The first rows of a stream; printed, they are a timeline."""
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
-from caesura.errors import PlanError, closest
+from caesura.errors import PlanError, closest, looked_up
 from caesura.events import Item, Page
 from caesura.io.late import lifetimes
 from caesura.io.source import Reader, Source
@@ -131,7 +131,7 @@ class Trace:
     steps: list[StepTrace]
 
     def __getitem__(self, step: str) -> StepTrace:
-        return next(s for s in self.steps if s.step == step)
+        return looked_up({s.step: s for s in reversed(self.steps)}, step, "step")
 
     def __str__(self) -> str:
         head = f"chosen: {self.rows} row{'s' * (self.rows != 1)} with {self.chosen}"

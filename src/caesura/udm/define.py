@@ -27,6 +27,7 @@ from caesura.errors import CaesuraError, PlanError
 from caesura.expr import as_type
 from caesura.expr.annotated import arrow_type, hints
 from caesura.expr.code import code_key
+from caesura.misuse import shown
 from caesura.plan import here
 from caesura.udm.annotations import Shape, View, element, is_row, row_fields, shape_of
 from caesura.udm.module import Kind, Module, Traits
@@ -71,7 +72,7 @@ def _defined(kind: Kind, target: Any, options: dict[str, Any]) -> Any:
     try:
         return _module(kind, target, **options)
     except CaesuraError as error:
-        raise error.at(f"{kind} {getattr(target, '__name__', target)}", place) from None
+        raise error.at(f"{kind} {getattr(target, '__name__', shown(target))}", place) from None
 
 
 def _module(
@@ -138,7 +139,7 @@ def _methods(target: Any, incremental: bool) -> tuple[Any, Any, tuple[str, ...]]
     """The function that takes the data, the one that gives the result, and the parameters to set."""
     if not isinstance(target, type):
         if not callable(target):
-            raise PlanError(f"{target!r} cannot be called.", remedy="Decorate a function or a class.")
+            raise PlanError(f"{shown(target)} cannot be called.", remedy="Decorate a function or a class.")
         spots = [p.name for p in inspect.signature(target).parameters.values()][1:]
         return target, target, tuple(n for n in spots if n not in ("window", "starts"))
     if incremental:

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError, closest
 from caesura.expr import Expr, as_column
+from caesura.misuse import shown
 from caesura.plan import here
 from caesura.udm.annotations import View
 
@@ -81,12 +82,20 @@ class Module:
     def __call__(self, /, *mapping: Any, **params: Any) -> Any:
         """With column names or expressions: a use in a query. With plain data: the function itself."""
         if mapping and not all(isinstance(m, (str, Expr)) for m in mapping):
+            if isinstance(self.target, type):
+                raise PlanError(
+                    f"it takes columns by their names; got {shown(mapping[0])}.",
+                    remedy=f"Write {self.name}('value'); parameters have names: {self._settable()}.",
+                ).at(self.name, here())
             return self.target(*mapping, **params)
         for name in params:
             if name not in self.params:
                 error = PlanError(f"it has no parameter '{name}'.", remedy=closest(name, self.params))
                 raise error.at(self.name, here())
         return Use(self, tuple(as_column(m) for m in mapping), tuple(sorted(params.items())))
+
+    def _settable(self) -> str:
+        return ", ".join(f"{name}=..." for name in self.params) or "there are none here"
 
     def __repr__(self) -> str:
         taken = "all columns" if self.takes is None else ", ".join(str(t or "any") for _, t in self.takes)

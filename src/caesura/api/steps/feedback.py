@@ -12,6 +12,7 @@ import pyarrow as pa
 from caesura.api.planned import Planned
 from caesura.errors import PlanError
 from caesura.expr import Expr, col
+from caesura.misuse import strict
 from caesura.ops.impute import Archive, Fill, Impute, Per, Slow
 from caesura.ops.pace import Pace
 from caesura.ops.speak import Deadline, FeedbackFrom, Instrument, Wish
@@ -81,6 +82,7 @@ class FeedbackSteps(Planned):
         )
         return self._then(node)
 
+    @strict
     def impute(
         self,
         column: str,

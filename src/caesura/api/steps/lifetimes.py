@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from caesura.api.planned import Planned
+from caesura.errors import PlanError
 from caesura.ops.chop import Chop
 from caesura.ops.lifetimes import Lifetime, Rule
-from caesura.plan import Duration
+from caesura.plan import Duration, here
 
 if TYPE_CHECKING:
     from caesura.api.stream import Stream
@@ -35,6 +37,11 @@ class LifetimeSteps(Planned):
 
     def scale(self, by: int | float | Fraction) -> Stream:
         """Multiplies lifetimes, starts fixed."""
+        if isinstance(by, float) and not math.isfinite(by):
+            raise PlanError(
+                f"lifetimes cannot be multiplied by {by}.",
+                remedy="Give a number that is finite; set_duration(cz.INFINITY) lets events live for ever.",
+            ).at("scale", here())
         exact = Fraction(by).limit_denominator(1_000_000)
         return self._lifetime("scale", exact.numerator, exact.denominator)
 

@@ -9,6 +9,7 @@ from caesura.api.grids import bucketed, quantised
 from caesura.api.grouped import Grouped, Windowed
 from caesura.api.planned import Planned, column_name
 from caesura.fixpoint.automaton import Automaton, match
+from caesura.misuse import strict
 from caesura.ops.aggregate.functions import Aggregate
 from caesura.plan import Duration
 
@@ -36,10 +37,12 @@ class WindowSteps(Planned):
         """The longest stretches on which no event starts or ends."""
         return Grouped(self.node, ()).snapshot()
 
+    @strict
     def count_by_start(self, n: int) -> Windowed:
         """From every distinct start over n of them."""
         return Grouped(self.node, ()).count_by_start(n)
 
+    @strict
     def count_by_end(self, n: int) -> Windowed:
         """From every distinct end over n of them."""
         return Grouped(self.node, ()).count_by_end(n)

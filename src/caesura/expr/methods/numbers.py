@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from caesura.expr import nodes
-from caesura.misuse import checked_methods
+from caesura.misuse import checked_methods, strict
 
 if TYPE_CHECKING:
     from caesura.expr.nodes import Expr
@@ -39,6 +39,7 @@ class NumberMethods:
         """The value without its sign."""
         return nodes.apply("abs", self)
 
+    @strict
     def round(self, digits: int = 0) -> Expr:
         """Rounded half away from zero."""
         return nodes.apply("round", self, options=(digits,))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from caesura.errors import ExprError
 from caesura.expr import nodes
 from caesura.expr.methods.numbers import NumberMethods
 from caesura.expr.methods.times import TimeMethods
@@ -45,6 +46,14 @@ class Operators(NumberMethods, TimeMethods):
 
     def __rtruediv__(self, other: object) -> Expr:
         return nodes.apply("divide", other, self)
+
+    def __floordiv__(self, other: object) -> NoReturn:
+        raise ExprError(
+            "expressions have no '//': languages disagree on what it gives below zero.",
+            remedy="Write (a / b).floor(), or (a - a % b) / b.",
+        )
+
+    __rfloordiv__ = __floordiv__
 
     def __mod__(self, other: object) -> Expr:
         return nodes.apply("remainder", self, other)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from caesura.expr import nodes
+from caesura.misuse import checked_methods
 
 if TYPE_CHECKING:
     from caesura.expr.nodes import Expr
 
 
+@checked_methods
 class SetMethods:
     """What is asked of sets, of any size, of whole numbers and texts."""
 

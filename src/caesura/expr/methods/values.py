@@ -10,7 +10,7 @@ import pyarrow as pa
 from caesura.errors import ExprError
 from caesura.expr import nodes
 from caesura.expr.types import as_type
-from caesura.misuse import checked_methods
+from caesura.misuse import checked_methods, strict
 
 if TYPE_CHECKING:
     from caesura.expr.nodes import Expr
@@ -32,6 +32,7 @@ class ValueMethods:
         """The value as another type; null where it cannot be converted."""
         return nodes.Cast(nodes.as_expr(self), as_type(type), attempts=True)
 
+    @strict
     def field(self, name: str) -> Expr:
         """One field of a struct."""
         return nodes.Field(nodes.as_expr(self), name)

@@ -49,7 +49,8 @@ class NoValue:
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __mod__ = __rmod__ = __pow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __neg__ = __and__ = __or__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
 @dataclass(frozen=True, eq=False)
