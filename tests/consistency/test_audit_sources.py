@@ -24,7 +24,7 @@ from caesura.io.source import Source
 from caesura.plan import Raw
 from caesura.runtime import Query, Shuffled
 
-EXAMPLES = examples(1) * 12
+EXAMPLES = examples(8)
 PLAIN = pa.schema([("t", pa.int64()), ("end", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
 CHANGES = PLAIN.append(pa.field("kind", pa.string())).append(pa.field("new", pa.int64()))
 TOLD = PLAIN.append(pa.field("punct", pa.string()))

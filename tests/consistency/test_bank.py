@@ -14,7 +14,7 @@ from caesura.consistency import Mode, broken_order
 from caesura.events import Page
 from caesura.runtime import Shuffled
 
-MANY = int(os.environ.get("CAESURA_BANK_ROWS", "200000"))
+MANY = int(os.environ.get("CAESURA_BANK_ROWS", "60000"))
 
 
 @pytest.mark.parametrize("views", [bank.views, bank.aligned_views], ids=["views", "aligned"])

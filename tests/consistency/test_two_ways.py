@@ -17,7 +17,7 @@ from caesura.plan import Node, Properties
 from caesura.runtime import Query, Shuffled
 from caesura.testing.claims import first_items, states
 
-SEEDS = examples(1) * 6
+SEEDS = examples(4)
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 
 

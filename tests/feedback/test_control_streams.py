@@ -19,7 +19,7 @@ from caesura.runtime import Query
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams
 
-EXAMPLES = 25 * examples(4) // 4
+EXAMPLES = examples(15)
 CONTROL = InputSpec({"id": "key"}, key="id", max_rows=5)
 DATA = InputSpec({"id": "key"}, key="id", lifetimes="points", insert_only=True, max_rows=8)
 

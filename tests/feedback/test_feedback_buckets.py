@@ -23,7 +23,7 @@ from caesura.runtime.cluster import Cluster
 from caesura.runtime.mapper import route
 from caesura.testing.feedback import covers, patterns
 
-EXAMPLES = examples(3)
+EXAMPLES = examples(2)
 KNOWN = Secret(bytes(Secret.SIZE))
 SCHEMA = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("v", pa.int64())])
 Rows = list[tuple[int, int, int]]

@@ -23,7 +23,7 @@ from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams
 
-EXAMPLES = 4 * examples(4)
+EXAMPLES = examples(8)
 SPEC = InputSpec({"id": "key", "v": "int"}, key="id", lifetimes="finite", max_rows=5)
 OPEN = settings(
     max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)

@@ -19,7 +19,7 @@ from caesura.events import History, Page
 from caesura.runtime import Query
 
 Rows = list[tuple[int, int]]
-EXAMPLES = 15 * examples(4)
+EXAMPLES = examples(30)
 
 
 def written(folder: Path, files: list[Rows], *, group: int = 4) -> Path:

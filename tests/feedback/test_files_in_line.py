@@ -28,7 +28,7 @@ from caesura.spark.looplog import LoopLog
 from caesura.spark.wishes import Waiting, choose, lined_up, note_wanted, wait, waits, wanted_of
 from caesura.spark.worker import Job, as_batch
 
-EXAMPLES = 30 * examples(4)
+EXAMPLES = examples(60)
 Rows = list[tuple[int, int]]
 
 

@@ -21,7 +21,7 @@ from caesura.punctuation import INFINITY, cti
 from caesura.runtime import Query
 from caesura.testing.feedback import covers, patterns
 
-EXAMPLES = examples(4)
+EXAMPLES = examples(2)
 TOP = {"top": cz.top_k("v", 2)}
 
 

@@ -23,7 +23,7 @@ from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws
 from caesura.testing.spec import InputSpec
 
-EXAMPLES = examples(5)
+EXAMPLES = examples(3)
 STATES = ("S", "A", "B")
 WITHIN = 6
 ITEMS = InputSpec({"v": "key"}, key="v", max_rows=6)

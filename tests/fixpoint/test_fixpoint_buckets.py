@@ -34,7 +34,7 @@ from caesura.testing.strategies import streams
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from bucket_plans import scripted
 
-EXAMPLES = examples(3)
+EXAMPLES = examples(2)
 NODES = InputSpec({"node": "key"}, max_rows=3)
 LINKS = InputSpec({"a": "key", "b": "key"}, max_rows=6)
 ROADS = InputSpec({"a": "key", "b": "key", "w": "int"}, max_rows=6)

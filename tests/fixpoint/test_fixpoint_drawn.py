@@ -29,7 +29,7 @@ from caesura.testing.strategies import streams
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from bucket_plans import scripted
 
-EXAMPLES = examples(3) * 40
+EXAMPLES = examples(60)
 MOST_PAGES = 600
 """So often a page comes around in no loop of this size."""
 ROWS = InputSpec({"n": "key", "v": "key"}, max_rows=3)

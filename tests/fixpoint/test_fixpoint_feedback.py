@@ -34,7 +34,7 @@ from caesura.testing.strategies import streams
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from bucket_plans import scripted
 
-EXAMPLES = examples(3)
+EXAMPLES = examples(2)
 
 
 def seeds(nodes: Node) -> Stream:

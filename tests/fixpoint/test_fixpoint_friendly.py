@@ -20,7 +20,7 @@ from caesura.punctuation import Intent, Pattern, Promises, Punctuation
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams
 
-EXAMPLES = examples(4)
+EXAMPLES = examples(2)
 ROWS = InputSpec({"id": "key", "n": "int"}, key="id", max_rows=4)
 OTHERS = InputSpec({"id": "key", "s": "name"}, key="id", max_rows=4)
 LOOP = "w"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from io_streams import (
@@ -55,21 +56,21 @@ def outcome(node, rows, at, lanes=1):
 
 
 @given(garbled(), cuts, lags, modes)
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_rows_in_any_cut_give_what_the_obvious_ingress_gives(rows, at, lag, late):
     history, refused, _ = outcome(source(delay(lag), late), rows, at)
     assert (history, refused) == obvious(rows, 1, lag, late)
 
 
 @given(garbled(lanes=2), cuts, lags, modes)
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_rows_of_two_lanes_in_any_cut_give_what_the_obvious_ingress_gives(rows, at, lag, late):
     history, refused, _ = outcome(source(delay(lag), late), rows, at, lanes=2)
     assert (history, refused) == obvious(rows, 2, lag, late)
 
 
 @given(garbled(lanes=2), cuts, lags, modes, st.sampled_from([0, 2, 5]))
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_rows_under_a_bound_on_the_future_give_what_the_obvious_ingress_gives(
     rows, at, lag, late, future
 ):
@@ -78,7 +79,7 @@ def test_any_rows_under_a_bound_on_the_future_give_what_the_obvious_ingress_give
 
 
 @given(garbled(), st.dictionaries(st.integers(0, 24), st.integers(0, 12)), cuts, modes)
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_rows_that_are_pushed_in_any_cut_give_what_the_obvious_ingress_gives(rows, said, at, late):
     rows = [placed for placed in rows if placed.row.kind != "?"]
     query = cz.input_stream("a", IDS, late=late).query()
@@ -93,7 +94,7 @@ def test_any_rows_that_are_pushed_in_any_cut_give_what_the_obvious_ingress_gives
 
 
 @given(lawful(), st.data(), cuts, lags)
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_interleaving_of_lanes_gives_the_same_history_and_late_rows(lanes, data, at, lag):
     placed = [[Placed(n, i, row) for i, row in enumerate(rows)] for n, rows in enumerate(lanes)]
     turns = data.draw(st.permutations([0] * len(lanes[0]) + [1] * len(lanes[1])))
@@ -105,7 +106,7 @@ def test_any_interleaving_of_lanes_gives_the_same_history_and_late_rows(lanes, d
 
 
 @given(garbled(lanes=2), st.integers(0, 24), lags, modes)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_an_ingress_restored_at_any_point_continues_exactly(rows, stop, lag, late):
     node = source(delay(lag, every=3), late)
     whole, some = with_lanes(node, 2), with_lanes(node, 2)
@@ -126,7 +127,7 @@ def test_an_ingress_restored_at_any_point_continues_exactly(rows, stop, lag, lat
 
 
 @given(garbled(lanes=2), cuts, lags, modes)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_the_compiled_kernels_do_what_their_twins_do(rows, at, lag, late):
     compiled = outcome(source(delay(lag), late), rows, at, lanes=2)
     kernels = [
@@ -145,7 +146,7 @@ def test_the_compiled_kernels_do_what_their_twins_do(rows, at, lag, late):
 
 
 @given(garbled(), cuts)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_after_the_last_punctuation_no_state_is_left(rows, at):
     *_, ingress = outcome(source(delay(2)), rows, at)
     assert ingress.measure().state_rows == 0

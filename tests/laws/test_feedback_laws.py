@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from caesura.testing.case import LawCase, cases
 from caesura.testing.feedback import check_feedback_laws, check_given_up
 
-EXAMPLES = examples(4)
+EXAMPLES = examples(2)
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)

@@ -19,7 +19,7 @@ from caesura.plan import Raw
 from caesura.punctuation import MIN_TIME
 from caesura.runtime.cluster import Cluster
 
-EXAMPLES = examples(10) * 10
+EXAMPLES = examples(60)
 ROWS = pa.schema([("t", pa.int64()), ("id", pa.int64())])
 LANES, LAG, IDLE, CLOCK_LAG = 3, 4, 10, 6
 IDLING = cz.delay(LAG, idle="10us", closes=False)

@@ -48,7 +48,7 @@ def test_any_legal_stream_is_said_again_on_every_host(
     assert refused(b for batches in cluster.late.values() for b in batches) == []
 
 
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(
     streams(SPEC),
     streams(SPEC),

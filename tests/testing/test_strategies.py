@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from depth import examples
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from oracle_tables import bag
@@ -28,7 +29,7 @@ SPECS = {
 
 
 @pytest.mark.parametrize("name", SPECS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_a_delivery_is_legal_and_has_the_history_it_was_drawn_for(name: str, data: st.DataObject) -> None:
     spec = SPECS[name]
@@ -40,7 +41,7 @@ def test_a_delivery_is_legal_and_has_the_history_it_was_drawn_for(name: str, dat
     assert not isinstance(last, Page) and last.pattern == Pattern()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_a_spec_is_kept_by_what_is_delivered(data: st.DataObject) -> None:
     _, points = data.draw(streams(SPECS["points"]))

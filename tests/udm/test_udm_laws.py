@@ -19,7 +19,7 @@ from caesura.runtime.cluster import Cluster
 from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws
 
-EXAMPLES = examples(5)
+EXAMPLES = examples(3)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -16,16 +16,16 @@ from pyspark import cloudpickle
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "streaminsight"
 WORKER = """
 import sys, pickle
-node, items = pickle.loads(sys.stdin.buffer.read())
 from caesura.runtime import Query
 from caesura.events import History, Page
-query = Query({"out": node})
-for item in items:
-    query.feed("in", item)
-    query.run()
-out = query.take("out")
-assert all(p.schema == node.schema for p in out if isinstance(p, Page)), node.schema
-print(repr(History.of(out, node.schema)))
+for node, items in pickle.loads(sys.stdin.buffer.read()):
+    query = Query({"out": node})
+    for item in items:
+        query.feed("in", item)
+        query.run()
+    out = query.take("out")
+    assert all(p.schema == node.schema for p in out if isinstance(p, Page)), node.schema
+    print(repr(History.of(out, node.schema)))
 """
 
 
@@ -40,16 +40,22 @@ def test_every_figure_comes_out_the_same_in_a_process_without_its_modules(
     from caesura.ops.input import Input
     from caesura.udm import homes
 
-    for figure in figures.FIGURES[-6:]:
+    shown = figures.FIGURES[-6:]
+    plans = []
+    for figure in shown:
         node = figure.query(cz.Stream(Input(label="in", payload=figure.schema))).node
         for home in homes(node):
             cloudpickle.register_pickle_by_value(home)
-        sent = cloudpickle.dumps((node, parse(figure.drawn, figure.schema)))
-        done = subprocess.run(
-            [sys.executable, "-c", WORKER], input=sent, capture_output=True, cwd=tmp_path, check=False
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        assert done.stdout.decode().rstrip("\n") == figures.answer(figure)
+        plans.append((node, parse(figure.drawn, figure.schema)))
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER],
+        input=cloudpickle.dumps(plans),
+        capture_output=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode() == "".join(f"{figures.answer(figure)}\n" for figure in shown)
 
 
 def test_a_module_of_a_missing_package_says_what_to_ship() -> None:

@@ -20,7 +20,7 @@ from caesura.testing.laws import draw_trial
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 
-EXAMPLES = examples(2)
+EXAMPLES = examples(1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

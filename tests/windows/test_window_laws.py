@@ -11,7 +11,7 @@ from window_law_cases import CASES
 from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws, check_regressions
 
-EXAMPLES = examples(8)
+EXAMPLES = examples(5)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
