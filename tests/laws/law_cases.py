@@ -115,6 +115,7 @@ lifetime("extend", lambda a: oracles.extend(a, INFINITY), amount=INFINITY)
 lifetime("scale", lambda a: oracles.scale(a, INFINITY, 3), amount=INFINITY, per=3)
 lifetime("start_at", lambda a: oracles.start_at(a, 2**70), amount=2**70)
 for origin in (END, BEGINNING):
+    lifetime("start_at", lambda a: oracles.start_at(a, 2**70), amount=2**70, origin=origin)
     lifetime("shift", lambda a: oracles.shift(a, 9), amount=9, by=9, origin=origin)
     lifetime("shift", lambda a: oracles.shift(a, -30), amount=-30, by=-30, origin=origin)
     lifetime("set_duration", lambda a: oracles.set_duration(a, 9), amount=9, origin=origin)

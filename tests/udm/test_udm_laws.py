@@ -16,7 +16,7 @@ from caesura.ops.windows import Windows
 from caesura.ops.windows.frames import Grid
 from caesura.plan import Node
 from caesura.runtime.cluster import Cluster
-from caesura.testing.case import LawCase
+from caesura.testing.case import EACH_KIND, ENDS_OF_TIME, LawCase
 from caesura.testing.laws import check_laws
 
 EXAMPLES = examples(3)
@@ -28,6 +28,18 @@ def test_every_law_holds_with_modules(case: LawCase) -> None:
     @given(st.data(), st.sampled_from(case.kinds()))
     def holds(data: st.DataObject, kinds: tuple[str, ...]) -> None:
         check_laws(case, data, kinds=kinds)  # type: ignore[arg-type]
+
+    holds()
+
+
+@pytest.mark.parametrize("origin", ENDS_OF_TIME, ids=["end", "beginning"])
+def test_every_law_holds_with_modules_at_the_ends_of_time(origin: int) -> None:
+    small = [case for case in CASES if not case.name.lower().startswith("weigh")]  # others leave 64 bits
+
+    @settings(max_examples=3 * EXAMPLES, deadline=None, print_blob=True)
+    @given(st.data(), st.sampled_from(small), st.sampled_from(EACH_KIND))
+    def holds(data: st.DataObject, case: LawCase, kinds: tuple[str, ...]) -> None:
+        check_laws(case.about(origin), data, kinds=kinds)  # type: ignore[arg-type]
 
     holds()
 

@@ -62,6 +62,19 @@ def test_hopping_windows_overlap_and_leave_gaps() -> None:
     assert_history(gaps, " LE RE | n |\n 0 1 | 1 | +\n 5 6 | 1 | +")
 
 
+def test_buckets_at_the_ends_of_whole_numbers_have_their_numbers() -> None:
+    far = [2**63 - 1, -(2**63), 0, None]
+    rows = pa.table(
+        {"ts": [1, 2, 3, 4], "v": pa.array(far, pa.int64()), "u": pa.array([2**64 - 1, 9, 0, 1], "uint64")}
+    )
+    stream = cz.from_arrow(rows, time="ts")
+    numbers = {row["v"]: row["wid"] for row in stream.bucket("v", 10, origin=3).run().table().to_pylist()}
+    assert numbers == {v: (v - 3) // 10 for v in far if v is not None}
+    assert set(stream.bucket("u", 1000).run().table()["wid"].to_pylist()) == {(2**64 - 1) // 1000, 0}
+    with pytest.raises(StreamError, match="has no number"):
+        stream.bucket("v", 1, origin=-5).run()
+
+
 def test_count_windows_span_distinct_end_points() -> None:
     by_start = run(stream().count_by_start(2).agg(n=cz.count()), {"a": TWO})
     assert_history(by_start, " LE RE | n |\n 0 3 | 2 | +")

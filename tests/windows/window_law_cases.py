@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from caesura.expr import col
+from caesura.kernels.ticks import LAST
 from caesura.ops.aggregate import Aggregate, Tumbling
 from caesura.ops.windows import Bucket, Count, Frame, Grid, Quantise, Session, Snapshot, Windows
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -47,7 +48,8 @@ def earliest(size: int, hop: int, offset: int) -> Any:
 
     def wanted(ctis: tuple[int, ...]) -> int:
         (t,) = ctis
-        return t if t in (MIN_TIME, INFINITY) else ((t - offset - size) // hop + 1) * hop + offset
+        start = ((t - offset - size) // hop + 1) * hop + offset
+        return t if t in (MIN_TIME, INFINITY) else max(MIN_TIME + 1, start)
 
     return wanted
 
@@ -68,7 +70,7 @@ def least(frame: str, stamp: str) -> Any:
     """The least CTI that a window must give, whatever its rows are; None where they can hold it back."""
     sizes = {"grid": (6, 4, 1), "gaps": (3, 5, 0)}
     if frame == "limited":
-        return lambda ctis: ctis[0] if ctis[0] in (MIN_TIME, INFINITY) else ctis[0] - 6
+        return lambda ctis: ctis[0] if ctis[0] in (MIN_TIME, INFINITY) else max(MIN_TIME + 1, ctis[0] - 6)
     if frame not in sizes:
         return None
     early, size = earliest(*sizes[frame]), sizes[frame][0] if stamp == "point_at_end" else 0
@@ -169,8 +171,17 @@ def built_in(
     )
 
 
+REACHED = (
+    (("a", " LE RE | id v |\n 7 inf | 1 0 | +\n-- definite: time < 3 --\n-- definite: time < 6 --"),
+     ("a", " LE RE | id v |\n-- definite: * --")),
+    (("a", " LE RE | id v |\n 0 inf | 1 0 | +\n-- definite: time < 4 --\n-- definite: time < 6 --"),
+     ("a", " LE RE | id v |\n-- definite: * --")),
+)  # fmt: skip
+"""A window begins, and none ends, before the input does."""
+
 for each in ENGINE:
     built_in(each, INTS, BASIC)
+    CASES[-1] = replace(CASES[-1], regressions=REACHED)
 built_in("snapshot", FLOATS, BASIC, name="-floats", group=())
 built_in("snapshot", INTS, PICKS, name="-picks")
 FLOAT_PICKS = {name: which for name, which in {**PICKS, **SPREAD}.items() if name != "all"}
@@ -193,14 +204,14 @@ for each, how in (("snapshot", "aligned"), ("snapshot", "time_bound"), ("grid", 
 
 
 def quantised(rows: Any, size: int, period: int, offset: int) -> Any:
-    """Each row from the end of its period on."""
-    ends = [((le - offset) // period + 1) * period + offset for le, _, _ in rows]
-    return [(end, end + size, p) for end, (_, _, p) in zip(ends, rows, strict=True)]
+    """Each row from the end of its period on, or from the last start that there is."""
+    ends = [min(LAST, ((le - offset) // period + 1) * period + offset) for le, _, _ in rows]
+    return [(end, min(INFINITY, end + size), p) for end, (_, _, p) in zip(ends, rows, strict=True)]
 
 
 def next_period(ctis: tuple[int, ...]) -> int:
     """Punctuation moves with the starts."""
-    return ctis[0] if ctis[0] in (MIN_TIME, INFINITY) else (ctis[0] - 1) // 4 * 4 + 5
+    return ctis[0] if ctis[0] in (MIN_TIME, INFINITY) else min(LAST, (ctis[0] - 1) // 4 * 4 + 5)
 
 
 CASES.append(

@@ -230,6 +230,15 @@ def plain_value(where: str, value: object) -> Constant:
     )
 
 
+def whole_number(name: str, value: object) -> int:
+    """A whole number that 32 bits hold, as Spark has such arguments; anything else is refused."""
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**31:
+        raise ExprError(
+            f"{name} takes a whole number within 32 bits, not {value!r}.", remedy=f"Write {name}(..., 3)."
+        )
+    return value
+
+
 def plain_text(where: str, value: object) -> str:
     """A text; refuses what differs from row to row."""
     if isinstance(value, Constant):

@@ -51,9 +51,10 @@ def started(times: I64) -> I64:
 
 def rounded_up(times: I64, period: int) -> I64:
     """The least multiples of a period that are not earlier; infinity where that lies beyond it."""
-    step = min(period, INFINITY)
-    rest = np.remainder(times, step)
-    return np.where(rest == 0, times, _after(times, (step - rest).view(np.uint64)))
+    if period > INFINITY:
+        return np.where(times <= 0, 0, INFINITY)
+    rest = np.remainder(times, period)
+    return np.where(rest == 0, times, _after(times, (period - rest).view(np.uint64)))
 
 
 def lengthened(le: I64, re: I64, factor: int, per: int) -> I64:

@@ -22,6 +22,7 @@ from caesura.events.delta import net_page
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
+from caesura.kernels.grid import LONGEST, lattice, tally
 from caesura.kernels.hashing import I64
 from caesura.ops.endless import Endless
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule, shown
@@ -40,7 +41,7 @@ class Chop(Node):
     kind = "chop"
 
     def output_schema(self) -> pa.Schema:
-        if self.period <= 0:
+        if not 0 < self.period <= LONGEST:
             raise PlanError(
                 f"a period of {self.period} cuts nothing.", remedy="Give a positive period, like 10 or '1m'."
             )
@@ -78,6 +79,7 @@ class Chopper(Operator):
         super().__init__()
         self.node = node
         self._period = node.period
+        self._grid = lattice(node.period, node.period)
         self.endless = Endless(node.schema, [])
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
@@ -109,8 +111,7 @@ class Chopper(Operator):
     def _cut(
         self, payload: pa.RecordBatch, le: I64, re: I64, first: I64, last: I64, weight: int
     ) -> tuple[Any, ...]:
-        count = np.maximum(last - first + 1, 0)
-        total = int(count.sum())
+        count, total = tally(first, last + 1)
         if total > MOST_PIECES:
             raise StreamError(
                 f"events of one page fall into {total:,} pieces of {self._period} ticks.",
@@ -118,8 +119,8 @@ class Chopper(Operator):
             )
         rows = np.repeat(np.arange(len(le)), count)
         number = first[rows] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-        starts = np.maximum(le[rows], number * self._period)
-        ends = np.minimum(re[rows], (number + 1) * self._period)
+        starts = np.maximum(le[rows], self._grid.start(number))
+        ends = np.minimum(re[rows], self._grid.end(number))
         return take_rows(payload, rows), starts, ends, np.full(total, weight, np.int64)
 
     def _keep_endless(self, page: Page, retracts: Any, new: I64, bound: I64) -> None:
@@ -148,7 +149,7 @@ class Chopper(Operator):
         last = np.where(going, self._last(le, ends, np.where(going, bound, MIN_TIME)), before)
         first = np.maximum(before + 1, le // self._period)
         payload, starts, stops, weight = self._cut(batch, le, ends, first, last, 1)
-        copies = np.repeat(n, np.maximum(last - first + 1, 0))
+        copies = np.repeat(n, tally(first, last + 1)[0])
         rows.get("reached")[live] = np.maximum(before, last)
         rows.touch(live)
         self.endless.drop(live[~going])

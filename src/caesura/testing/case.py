@@ -11,13 +11,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from caesura.events import Item, Page, parse
 from caesura.ops.input import Input
 from caesura.plan import Node
-from caesura.punctuation import Intent, Pattern
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern
 from caesura.testing.host import Pace
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec, PunctuationKind
@@ -27,6 +27,8 @@ EACH_KIND: tuple[tuple[PunctuationKind, ...], ...] = (("time",), ("key",), ("tim
 
 Drawn: TypeAlias = Sequence[tuple[str, str]]
 """A kept input: (label, drawn stream) in the order in which they are fed."""
+ENDS_OF_TIME = (INFINITY - 22, MIN_TIME + 5)
+"""Origins of rows that lie at the ends of time: up to the last start, and from the first on."""
 Fed: TypeAlias = list[tuple[int, Item]]
 """Items with the number of the input that they are fed to."""
 
@@ -61,6 +63,10 @@ class LawCase:
             for label, spec in zip(LABELS, self.inputs, strict=False)
         ]
         return self.build(*nodes)
+
+    def about(self, origin: int) -> LawCase:
+        """The same case with rows that start about another time."""
+        return replace(self, inputs=tuple(replace(spec, origin=origin) for spec in self.inputs))
 
     def kinds(self) -> tuple[tuple[PunctuationKind, ...], ...]:
         """The mixes of punctuation that the case runs with."""

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 from hypothesis import strategies as st
 
 from caesura.events import KEPT, Item
-from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, lt
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Punctuation, cti, lt
 from caesura.testing.oracles.rows import Payload, Row, Rows
 from caesura.testing.spec import DOMAINS, InputSpec, PunctuationKind
 
@@ -166,14 +166,18 @@ def truthful(spec: InputSpec, wish: Wish, later: Iterable[Change]) -> Punctuatio
     """The punctuation for a wish, made true for what comes later; None where it cannot be."""
     kind, which, slack = wish
     if kind == "time":
-        return cti(min((c.sync for c in later), default=LATEST + spec.origin) - slack)
+        return cti(_behind(min((c.sync for c in later), default=LATEST + spec.origin), slack))
     assert spec.key is not None
     values = spec.promisable[which]
     matching = [c.sync for c in later if values.contains(c.payload[spec.key])]
     if kind == "key":
         return None if matching else Punctuation(Pattern.of({spec.key: values}))
-    until = min(matching, default=LATEST + spec.origin) - slack
+    until = _behind(min(matching, default=LATEST + spec.origin), slack)
     return Punctuation(Pattern.of({spec.key: values, "time": lt(until)}))
+
+
+def _behind(t: int, slack: int) -> int:
+    return max(MIN_TIME + 1, t - slack)
 
 
 def _paged(spec: InputSpec, changes: list[Change], style: Style, closed: bool) -> list[Item]:

@@ -178,7 +178,8 @@ class Caller:
 
     def refuse(self, members: Members, place: int, problem: str, cause: BaseException | None) -> NoReturn:
         pairs = np.flatnonzero(members.owner == place)
-        rows = self.adapter.items(members.take(pairs[:SHOWN])) if self.module.view == "list" else []
+        listed = self.module.view == "list" and bool(members.values)
+        rows = self.adapter.items(members.take(pairs[:SHOWN])) if listed else []
         more = f" and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
         shown = f", with the rows {rows}{more}" if rows else f", with {len(pairs)} rows"
         raise StreamError(

@@ -42,7 +42,7 @@ class NumberMethods:
     @strict
     def round(self, digits: int = 0) -> Expr:
         """Rounded half away from zero."""
-        return nodes.apply("round", self, options=(digits,))
+        return nodes.apply("round", self, options=(nodes.whole_number("round", digits),))
 
     def floor(self) -> Expr:
         """The greatest whole number that is not greater."""

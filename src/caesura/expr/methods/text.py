@@ -41,7 +41,10 @@ class TextMethods:
 
     def substring(self, pos: int, length: int | None = None) -> Expr:
         """Characters from `pos` on, counted from 1, or from the end when negative."""
-        return nodes.apply("substring", self, options=(pos,) if length is None else (pos, length))
+        numbers = (pos,) if length is None else (pos, length)
+        return nodes.apply(
+            "substring", self, options=tuple(nodes.whole_number("substring", n) for n in numbers)
+        )
 
     def concat(self, *others: object) -> Expr:
         """The texts one behind the other; null where one of them is."""
@@ -76,4 +79,5 @@ class TextMethods:
 
     def split_part(self, delimiter: str, part: int) -> Expr:
         """The part-th piece counted from 1, from the end when negative, '' when there is none."""
-        return nodes.apply("split_part", self, options=(nodes.plain_text("split_part", delimiter), part))
+        which = nodes.whole_number("split_part", part)
+        return nodes.apply("split_part", self, options=(nodes.plain_text("split_part", delimiter), which))

@@ -131,12 +131,22 @@ def avg(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
 
 def variance(value: str | Expr, *, ddof: int = 1, where: Expr | None = None) -> Aggregate:
     """The variance, of a sample by default (ddof=0: of a population); null for too few values."""
-    return _made("variance", value, where, ddof)
+    return _made("variance", value, where, _freedom(ddof))
 
 
 def stddev(value: str | Expr, *, ddof: int = 1, where: Expr | None = None) -> Aggregate:
     """The square root of the variance."""
-    return _made("stddev", value, where, ddof)
+    return _made("stddev", value, where, _freedom(ddof))
+
+
+def _freedom(ddof: int) -> int:
+    if isinstance(ddof, bool) or not isinstance(ddof, int) or not 0 <= ddof < 2**31:
+        raise PlanError(
+            f"ddof={ddof!r} is no number of values to leave out of count.",
+            remedy="Give ddof=1 for a sample, ddof=0 for a population.",
+            place=here(),
+        )
+    return ddof
 
 
 def first(value: str | Expr, *, where: Expr | None = None) -> Aggregate:

@@ -24,7 +24,7 @@ from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.ticks import later
+from caesura.kernels.ticks import FIRST, bounded, later
 from caesura.ops.aggregate.extremes import Grows
 from caesura.ops.aggregate.running import Counts, Plan, Running, given_column, running
 from caesura.ops.aggregate.shown import Shown
@@ -43,7 +43,7 @@ from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum
 from caesura.ops.aggregate.tumbling import Tumbling, TumblingOperator
 from caesura.plan import GivenUp
-from caesura.punctuation import INFINITY, MIN_TIME, Pattern
+from caesura.punctuation import MIN_TIME, Pattern
 
 MERGES = (Counted, FloatSum, WideSum, Grows)
 CHUNK = 1 << 18
@@ -58,7 +58,8 @@ class Panes:
         self._secret = secret
         source = node.inputs[0]
         self.length = math.gcd(node.size, node.every)
-        self.hop, self.size, self.offset = node.every // self.length, node.size // self.length, node.offset
+        self.grid = node.grid
+        self.hop, self.size = node.every // self.length, node.size // self.length
         self.slots = Slots(
             node.aggregates, source.schema, (), time=node.time, insert_only=True,
             fields={"group": np.int64, "w": np.int64},
@@ -81,7 +82,7 @@ class Panes:
         k1, k2 = identity(keys.columns, len(le), self._secret)
         group = self._grouped(k1, k2, keys)
         pane, at, missed = (np.empty(len(le), np.int64) for _ in range(3))
-        count = find_panes(le, self.offset, self.length, group, self._last, pane, at, missed)
+        count = find_panes(le, self.grid.offset, self.length, group, self._last, pane, at, missed)
         if count:
             order = np.argsort(group[missed[:count]])  # so that a slide meets panes as they lie in memory
             rows = missed[:count][order]
@@ -141,7 +142,7 @@ class Panes:
             window, told = np.empty(chunk, np.int64), np.zeros(2, np.int64)
             rows = self.slots.rows
             first = plan_slide(
-                first, self.hop, self.size, dues, self.groups.get("done"), rows.get("w"),
+                first, self.hop, self.size, self.grid.least, dues, self.groups.get("done"), rows.get("w"),
                 self._ahead.view, self._ends, kind, who, row, window, chunk, told,
             )  # fmt: skip
             steps, given = told.tolist()
@@ -211,7 +212,8 @@ class Panes:
         """Lets go of the panes whose points match, with all that was made of them; gives their starts."""
         rows = self.slots.rows
         live = np.flatnonzero(rows.alive)
-        owner, start = rows.get("group")[live], rows.get("w")[live] * self.length + self.offset
+        owner = rows.get("group")[live]
+        start = np.maximum(later(rows.get("w")[live] * self.length, self.grid.offset), FIRST)
         keys = self.groups.payload.take(owner)
         columns: dict[str, Any] = dict(zip(keys.schema.names, keys.columns, strict=True))
         some = points.matches({**columns, "LE": start})
@@ -261,8 +263,10 @@ class Panes:
     def _reach(self, group: I64) -> I64:
         """The panes before this one have entered."""
         done = self.groups.get("done")[group]
-        known = done > MIN_TIME
-        return np.where(known, np.where(known, done, 0) * self.hop + self.size, MIN_TIME)
+        begin = np.where(done > self.grid.least, done, 0) * self.hop
+        least = bounded(self.grid.least * self.hop + self.size)
+        early = np.where(done < self.grid.least, MIN_TIME, least)
+        return np.where(done > self.grid.least, later(begin, self.size), early)
 
 
 class PaneOperator(TumblingOperator):
@@ -293,13 +297,12 @@ class PaneOperator(TumblingOperator):
         due = np.full(self.panes.groups.size, MIN_TIME)
         due[groups] = self._never
         for page in self._slid(self.panes.copied(), due):
-            self._look_out(page.le, page.payload)
+            self._look_out(page.le, page.re, page.payload)
 
     @property
     def _never(self) -> int:
-        """A window that no time reaches."""
-        far = 2 * (self.node.size + self.node.every + abs(self.node.offset))
-        return int(self._first(np.int64(INFINITY - far))) - 1
+        """The last window."""
+        return self.grid.most
 
     def _close(self) -> list[Item]:
         if self.speculate == "arrival":
@@ -311,18 +314,18 @@ class PaneOperator(TumblingOperator):
         """The windows up to those that are due."""
         for group, window in panes.close(due):
             keys = panes.groups.payload.take(group).columns if self._keys else []
-            le = window * self.node.every + self.node.offset
+            le = self.grid.start(window)
             columns = [*keys, *panes.columns()]
             payload = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-            yield Page(le, later(le, self.node.size), payload)
+            yield Page(le, self.grid.close(le), payload)
 
     def _due(self) -> int | I64:
         """The last window that has closed, for all groups or for each."""
         told, groups = self.promises[0], self.panes.groups
-        bound: Any = told.cti if told.size == 0 else self._bound(groups.payload.take(np.arange(groups.size)))
-        far = 2 * (self.node.size + self.node.every + abs(self.node.offset))
-        due = self._first(np.clip(bound, MIN_TIME + far, INFINITY - far)) - 1
-        return int(due) if np.ndim(due) == 0 else due
+        if told.size == 0:
+            return self.grid.first(told.cti) - 1
+        bound = self._bound(groups.payload.take(np.arange(groups.size)))
+        return self.grid.first(bound) - 1
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Lets panes go that serve no window besides those that match; the others are still needed."""
@@ -331,9 +334,7 @@ class PaneOperator(TumblingOperator):
         points = self.node.feedback()[0].up(pattern)
         assert points is not None and points[0] is not None
         starts = self.panes.give_up(points[0])
-        until = MIN_TIME
-        if len(starts):
-            until = int(self._until(starts.max())) * self.node.every + self.node.offset + self.node.size
+        until = self.grid.end(self.grid.last(int(starts.max()))) if len(starts) else MIN_TIME
         return GivenUp(self.shown.take_back(pattern), until, len(starts))
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.kernels.grid import LONGEST
 from caesura.ops.aggregate.functions import Aggregate, result_type
 from caesura.plan import Node
 
@@ -19,6 +20,11 @@ def check_grid(size: int, hop: int) -> None:
     if hop <= 0:
         raise PlanError(
             f"windows every {hop} ticks would never move on.", remedy="Give a positive hop, like '1s'."
+        )
+    if max(size, hop) > LONGEST:
+        raise PlanError(
+            f"windows of {size} ticks every {hop} are longer than windows can be, which is {LONGEST} ticks.",
+            remedy="Take totals() for one result over all time, or a shorter window.",
         )
 
 

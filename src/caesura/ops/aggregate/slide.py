@@ -20,6 +20,7 @@ import numpy as np
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64
 from caesura.ops.aggregate.exact import F64, FULL, I32, SPAN, round_digits
+from caesura.punctuation.time import INFINITY, MIN_TIME
 
 ENTER = 0
 LEAVE = 1
@@ -42,11 +43,13 @@ def find_panes(
     low = 0
     high = 0
     for i in range(len(le)):
-        t = le[i] - offset
-        if t < low or t >= high:
-            now = t // length
+        if le[i] < MIN_TIME + offset + length:
+            now = le[i] // length + (le[i] % length - offset) // length
+            high = low
+        elif le[i] - offset < low or le[i] - offset >= high:
+            now = (le[i] - offset) // length
             low = now * length
-            high = low + length
+            high = low + length if low <= INFINITY - length else INFINITY
         pane[i] = now
         g = group[i]
         if last[g, 0] != now:
@@ -94,11 +97,12 @@ def link_panes(fresh: I64, group: I64, w: I64, ahead: I64, behind: I64, ends: I6
 
 @kernel
 def plan_slide(
-    first: int, hop: int, size: int, due: I64, done: I64, w: I64, ahead: I64, ends: I64,
+    first: int, hop: int, size: int, least: int, due: I64, done: I64, w: I64, ahead: I64, ends: I64,
     kind: I64, who: I64, row: I64, window: I64, most: int, told: I64,
 ) -> int:  # fmt: skip
     """Plans the windows that are due, from group ``first`` on; gives the group to go on with.
 
+    None is before ``least``, which may begin before the first pane that there can be.
     ``told`` receives how many steps and how many windows were planned; it stops at ``most`` windows.
     """
     steps = 0
@@ -111,20 +115,25 @@ def plan_slide(
             if head == cursor:
                 if cursor < 0:
                     break
-                j = max(j, (w[cursor] - size) // hop + 1)
+                j = max(j, least, w[cursor] // hop + (w[cursor] % hop - size) // hop + 1)
             if j > due[g]:
                 break
             if given == most:
                 told[0] = steps
                 told[1] = given
                 return g
-            while head != cursor and w[head] < j * hop:
+            begin = MIN_TIME
+            follow = (j + 1) * hop if j < INFINITY // hop else INFINITY
+            until = follow + (size - hop) if follow <= INFINITY - (size - hop) else INFINITY
+            if j > least:
+                begin = j * hop
+            while head != cursor and w[head] < begin:
                 kind[steps] = LEAVE
                 who[steps] = g
                 row[steps] = head
                 steps += 1
                 head = ahead[head]
-            while cursor >= 0 and w[cursor] < j * hop + size:
+            while cursor >= 0 and w[cursor] < until:
                 kind[steps] = ENTER
                 who[steps] = g
                 row[steps] = cursor
@@ -138,7 +147,7 @@ def plan_slide(
                 window[given] = j
                 given += 1
             done[g] = j
-            while head != cursor and w[head] < (j + 1) * hop:
+            while head != cursor and w[head] < follow:
                 kind[steps] = LEAVE
                 who[steps] = g
                 row[steps] = head

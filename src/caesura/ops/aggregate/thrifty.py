@@ -102,7 +102,7 @@ class ThriftyTumbling(TumblingOperator):
             return
         at = touched[due]
         rows.get("told")[at] = came[due]
-        starts, payload = self._start(at), self._payload(at)
+        starts, payload = self._span(at)[0], self._payload(at)
         groups = [payload.column(name).to_pylist() for name in self.node.group]
         bounds = [_least(a, payload.column(name)) for name, a in self.node.aggregates]
         for i, start in enumerate(starts.tolist()):

@@ -27,11 +27,10 @@ from caesura.events.identity import identity
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.grid import whole_windows
+from caesura.kernels.grid import Lattice, lattice, tally, whole_windows
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.kernels.sums import mark
-from caesura.kernels.ticks import bounded, later
 from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
 from caesura.ops.aggregate.sent import Sent
 from caesura.ops.aggregate.shape import aggregate_schema, check_grid
@@ -109,9 +108,14 @@ class Tumbling(Node):
             return None
         return pattern if bound == INFINITY else pattern.replace("time", lt(self.earliest(bound)))
 
+    @property
+    def grid(self) -> Lattice:
+        """Where windows lie."""
+        return lattice(self.size, self.every, self.offset)
+
     def earliest(self, t: int) -> int:
         """The start of the earliest window that ends after t."""
-        return ((t - self.offset - self.size) // self.every + 1) * self.every + self.offset
+        return self.grid.start(self.grid.first(t))
 
     def keys(self, port: int) -> tuple[str, ...]:
         return self.group
@@ -190,7 +194,7 @@ class TumblingOperator(Operator):
         )
         self.sent = Sent(self.slots.rows, node.schema)
         self.endless = Endless(self.slots.keys, self.slots.value_types)
-        self._earliest = MIN_TIME + 2 * (node.size + node.every + abs(node.offset))
+        self.grid = node.grid
         self._keys = [source.schema.get_field_index(name) for name in node.group]
         self._memo = Memo()
         self._closed = MIN_TIME
@@ -202,8 +206,7 @@ class TumblingOperator(Operator):
         if self.node.size == self.node.every:
             window, weight = np.empty(len(page), np.int64), np.empty(len(page), np.int64)
             news = NONE if page.re_new is None else page.re_new
-            grid = self.node.offset, self.node.every
-            if whole_windows(page.le, page.re, news, *grid, window, weight):
+            if whole_windows(page.le, page.re, news, self.grid.offset, self.grid.hop, window, weight):
                 return self._came(self._add(keys, values, window, None, weight))
         bound = self._bound(keys)
         first, last, weight = self._changed(page, bound)
@@ -212,13 +215,13 @@ class TumblingOperator(Operator):
 
     def _came(self, touched: I64) -> list[Item]:
         if self.watched and len(touched):
-            self._look_out(self._start(touched), self._payload(touched))
+            self._look_out(*self._span(touched), self._payload(touched))
         return self._correct(touched)
 
-    def _look_out(self, le: I64, payload: pa.RecordBatch) -> None:
+    def _look_out(self, le: I64, re: I64, payload: pa.RecordBatch) -> None:
         """Notes the windows whose values have crossed a bound for good."""
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
-        columns |= {"LE": le, "RE": later(le, self.node.size)}
+        columns |= {"LE": le, "RE": re}
         for pattern in self.watched:
             for row in np.flatnonzero(pattern.matches(columns)).tolist():
                 key = {name: value(columns[name][row].as_py()) for name in self.node.group}
@@ -228,31 +231,16 @@ class TumblingOperator(Operator):
         """The time before which nothing changes, for all rows or for each."""
         return self.promises[0].effective_cti(columns=dict(zip(self.node.group, keys.columns, strict=True)))
 
-    def _first(self, t: Any) -> Any:
-        """The first window that ends after t."""
-        return (t - self.node.offset - self.node.size) // self.node.every + 1
-
-    def _until(self, t: Any) -> Any:
-        """The last window that starts at or before t."""
-        return (t - self.node.offset) // self.node.every
-
     def _last(self, ends: I64, bound: int | I64) -> I64:
         """The last window of a lifetime with this end; without end, the last that the CTI has reached."""
         endless = ends == INFINITY
         if not endless.any():
-            last: I64 = self._until(ends - 1)
-            return last
-        reached: I64 = np.where(endless, self._reached(bound), self._until(np.where(endless, 0, ends - 1)))
-        return reached
-
-    def _reached(self, bound: int | I64) -> Any:
-        """The last window that starts before the bound."""
-        return self._until(np.maximum(bound, self._earliest) - 1)
+            return self.grid.begin(ends) - 1
+        return self.grid.begin(np.where(endless, bound, ends)) - 1
 
     def _changed(self, page: Page, bound: int | I64) -> tuple[I64, I64, I64]:
         """Per row the windows it enters (weight 1) or leaves (-1); closed windows are left out."""
-        first = self._first(page.le)
-        none = first - 1
+        none = self.grid.first(page.le) - 1
         had = none
         has = np.maximum(self._last(page.re, bound), none)
         if page.re_new is not None and page.retracts is not None:
@@ -261,7 +249,7 @@ class TumblingOperator(Operator):
             has = np.where(page.retracts & (page.re_new <= page.le), none, new)
         low = np.minimum(had, has) + 1
         if not (isinstance(bound, int) and bound == MIN_TIME):
-            low = np.maximum(low, self._first(np.maximum(bound, self._earliest)))
+            low = np.maximum(low, self.grid.first(bound))
         return low, np.maximum(had, has), np.sign(has - had)
 
     def _add(
@@ -310,8 +298,7 @@ class TumblingOperator(Operator):
 
     def _spread(self, first: I64, last: I64) -> tuple[I64, I64]:
         """(row, window) of each window of each row."""
-        count = np.maximum(last - first + 1, 0)
-        total = int(count.sum())
+        count, total = tally(first, last + 1)
         if total > MOST_PIECES:
             raise StreamError(
                 f"events of one page overlap {total:,} windows of {self.node.size} ticks.",
@@ -332,7 +319,7 @@ class TumblingOperator(Operator):
             was = np.zeros(len(page), np.bool_)
         change = now.astype(np.int64) - was.astype(np.int64)
         if change.any():
-            reached = np.broadcast_to(self._reached(bound), len(page))
+            reached = np.broadcast_to(self.grid.begin(bound) - 1, len(page))
             self.endless.change(keys, values, page.le, change, reached)
 
     def _correct(self, touched: I64) -> list[Item]:
@@ -341,13 +328,14 @@ class TumblingOperator(Operator):
             return self._corrected(touched[self.slots.rows.get("sent")[touched] >= 0])
         if self.speculate == "watermark" or len(touched) == 0:
             return []
-        le = self._start(touched)
         payload = self._payload(touched)
         present = self.slots.rows.get("rows")[touched] > 0
-        return [self.sent.change(touched, le, later(le, self.node.size), payload, present)]
+        return [self.sent.change(touched, *self._span(touched), payload, present)]
 
-    def _start(self, at: I64) -> I64:
-        return self.slots.rows.get("w")[at] * self.node.every + self.node.offset
+    def _span(self, at: I64) -> tuple[I64, I64]:
+        """Where the windows of these slots start and end."""
+        start = self.grid.start(self.slots.rows.get("w")[at])
+        return start, self.grid.close(start)
 
     def _payload(self, at: I64) -> pa.RecordBatch:
         keys = self.slots.rows.payload.take(at).columns if self._keys else []
@@ -364,8 +352,9 @@ class TumblingOperator(Operator):
         out = self.node.carry(port, pattern)
         bound = pattern.time_bound
         if bound is not None and bound != INFINITY:
-            start = self.node.earliest(bound)
-            self.counters.held_by = f"the window [{start}, {start + self.node.size}) is open"
+            number = self.grid.first(bound)
+            start, end = self.grid.start(number), self.grid.end(number)
+            self.counters.held_by = f"the window [{start}, {end}) is open"
         return [*items, *definite(out)]
 
     def _advance_endless(self) -> I64:
@@ -378,8 +367,8 @@ class TumblingOperator(Operator):
         keys = batch.select(list(range(len(self._keys))))
         bound = np.broadcast_to(np.asarray(self._bound(keys)), len(live))
         going = bound < INFINITY
-        begun = self._first(rows.get("le")[live])
-        reached = np.where(going, self._reached(np.where(going, bound, 0)), begun - 1)
+        begun = self.grid.first(rows.get("le")[live])
+        reached = np.where(going, self.grid.begin(bound), begun) - 1
         first = np.maximum(begun, rows.get("reached")[live] + 1)
         values = [batch.column(len(self._keys) + i) for i in range(len(self.slots.makers))]
         touched = self._add(keys, values, first, reached, rows.get("n")[live])
@@ -394,17 +383,15 @@ class TumblingOperator(Operator):
         live = np.flatnonzero(rows.alive)
         bound = self.promises[0].cti
         if self.promises[0].size and self._keys and len(live):
-            keys = rows.payload.take(live)
-            shut = later(self._start(live), self.node.size) <= self._bound(keys)
+            shut = self._span(live)[1] <= self._bound(rows.payload.take(live))
         else:
-            shut = later(self._start(live), self.node.size) <= bound
+            shut = self._span(live)[1] <= bound
         closed = live[shut]
         items: list[Item] = []
         if self.speculate == "watermark":
             said = rows.get("sent")[closed] >= 0
             full = closed[(rows.get("rows")[closed] > 0) & ~said]
-            le = self._start(full)
-            items = [Page(le, later(le, self.node.size), self._payload(full))] if len(full) else []
+            items = [Page(*self._span(full), self._payload(full))] if len(full) else []
             items += self._corrected(closed[said])
         self.sent.forget(closed)
         self.slots.drop(closed)
@@ -422,14 +409,13 @@ class TumblingOperator(Operator):
         rows = self.slots.rows
         live = np.flatnonzero(rows.alive)
         columns = self._named(rows.payload.take(live).columns if self._keys else [])
-        le = self._start(live)
-        gone = live[pattern.matches({**columns, "LE": le, "RE": later(le, self.node.size)})]
-        until = bounded(int(self._start(gone).max()) + self.node.size) if len(gone) else MIN_TIME
+        le, re = self._span(live)
+        some = pattern.matches({**columns, "LE": le, "RE": re})
+        gone, until = live[some], int(re[some].max(initial=MIN_TIME))
         items: list[Item] = []
         if (self.slots.rows.get("sent")[gone] >= 0).any():
             none = np.zeros(len(gone), np.bool_)
-            start = self._start(gone)
-            items = [self.sent.change(gone, start, later(start, self.node.size), self._payload(gone), none)]
+            items = [self.sent.change(gone, *self._span(gone), self._payload(gone), none)]
         self.slots.drop(gone)
         self._tidy()
         return GivenUp(items, until, len(gone) + self._drop_endless(pattern))
@@ -440,13 +426,12 @@ class TumblingOperator(Operator):
         live = np.flatnonzero(rows.alive & (rows.get("rows") > 0))
         if self.speculate == "arrival" or len(live) == 0:
             return []
-        le, payload = self._start(live), self._payload(live)
+        (le, re), payload = self._span(live), self._payload(live)
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
-        some = pattern.matches({**columns, "LE": le, "RE": later(le, self.node.size)})
-        at, start = live[some], le[some]
-        present = np.ones(len(at), np.bool_)
+        some = pattern.matches({**columns, "LE": le, "RE": re})
+        present = np.ones(int(some.sum()), np.bool_)
         payload = payload.take(pa.array(np.flatnonzero(some)))
-        page = self.sent.change(at, start, later(start, self.node.size), payload, present)
+        page = self.sent.change(live[some], le[some], re[some], payload, present)
         return [replace(page, partial=True)] if len(page) else []
 
     def _named(self, columns: list[pa.Array]) -> dict[str, Any]:
@@ -467,8 +452,8 @@ class TumblingOperator(Operator):
         """The change from what was said of windows on demand to what they say in the end."""
         if len(at) == 0:
             return []
-        le, present = self._start(at), self.slots.rows.get("rows")[at] > 0
-        page = self.sent.change(at, le, later(le, self.node.size), self._payload(at), present)
+        present = self.slots.rows.get("rows")[at] > 0
+        page = self.sent.change(at, *self._span(at), self._payload(at), present)
         return [page] if len(page) else []
 
     def states(self) -> dict[str, RowState]:

@@ -24,10 +24,11 @@ from caesura.errors import PlanError, StreamError
 from caesura.events.columns import words
 from caesura.events.item import Item
 from caesura.events.page import Page
+from caesura.kernels.grid import LONGEST, tally
 from caesura.kernels.hashing import I64
 from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, definite
 from caesura.plan.lifetimes import Kept
-from caesura.punctuation import NOT_NULL, NOTHING, Image, Pattern, SchemaMapping, ge, lt
+from caesura.punctuation import INFINITY, MIN_TIME, NOT_NULL, NOTHING, Image, Pattern, SchemaMapping, ge, lt
 
 WID = "wid"
 MOST_PIECES = 50_000_000
@@ -55,6 +56,16 @@ class Bucket(Node):
             raise PlanError(
                 f"buckets of {self.size} every {self.slide} hold nothing or never move on.",
                 remedy="Give a positive size and slide.",
+            )
+        if max(self.size, self.slide) > LONGEST:
+            raise PlanError(
+                f"buckets of {self.size} every {self.slide} are longer than buckets can be: {LONGEST}.",
+                remedy="Give a shorter size and slide.",
+            )
+        if abs(self.origin) > INFINITY:
+            raise PlanError(
+                f"the origin of the buckets is {self.origin}, which no value of '{self.attr}' can be near.",
+                remedy="Give an origin within 64 bits; where buckets begin repeats with every slide.",
             )
         if WID in self.inputs[0].schema.names:
             raise PlanError(f"there is a column '{WID}' already.", remedy="Rename it before bucket.")
@@ -155,10 +166,10 @@ class Bucketing(Operator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         node, column = self.node, page.payload.column(self._place)
         there = column.is_valid().to_numpy(zero_copy_only=False)
-        value = words(column).astype(np.int64) - node.origin
-        first = (value - node.size) // node.slide + 1
-        count = np.where(there, np.maximum(value // node.slide - first + 1, 0), 0)
-        total = int(count.sum())
+        values = words(column)
+        values = values if values.dtype == np.uint64 else values.astype(np.int64)
+        first, last = self._numbers(np.where(there, values, values.dtype.type(0)))
+        count, total = tally(first, np.where(there, last + 1, first))
         if total > MOST_PIECES:
             raise StreamError(f"rows of one page fall into {total:,} buckets.", remedy="Take a longer slide.")
         rows = np.repeat(np.arange(len(page)), count)
@@ -166,6 +177,22 @@ class Bucketing(Operator):
         copies = page.take(rows)
         columns = [*copies.payload.columns, pa.array(wid)]
         return [copies.with_payload(pa.RecordBatch.from_arrays(columns, schema=node.schema))]
+
+    def _numbers(self, values: Any) -> tuple[I64, I64]:
+        """The first and the last bucket of each value, by parts that stay within 64 bits."""
+        node = self.node
+        number, over = np.divmod(values, values.dtype.type(node.slide))
+        shift, offset = divmod(node.origin, node.slide)
+        first = (over.astype(np.int64) - offset - node.size) // node.slide + 1
+        last = (over.astype(np.int64) - offset) // node.slide
+        whole, low, high = number.astype(np.int64), int(number.min(initial=0)), int(number.max(initial=0))
+        least, most = low - shift + int(first.min(initial=0)), high - shift + int(last.max(initial=0))
+        if least < MIN_TIME or max(most, high) >= INFINITY:
+            raise StreamError(
+                f"'{node.attr}' is so far from the origin {node.origin} that its bucket has no number.",
+                remedy="Give an origin nearer to the values, or a longer slide.",
+            )
+        return whole - shift + first, whole - shift + last
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         return [*definite(self.node.carry(port, pattern)), *definite(self.node.closed(pattern))]

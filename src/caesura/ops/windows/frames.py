@@ -14,15 +14,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.kernels.grid import Lattice, lattice
 from caesura.kernels.hashing import I64
+from caesura.kernels.ticks import later
 from caesura.ops.aggregate.shape import check_grid
 from caesura.plan import shown
-from caesura.punctuation import INFINITY
 
+MOST_POINTS = 2**31
+"""End points of a count window: so many would have to be kept."""
 Belongs = Literal["overlap", "start", "end"]
 
 
@@ -45,9 +47,10 @@ class Grid:
     def check(self) -> None:
         check_grid(self.size, self.hop)
 
-    def earliest(self, t: int) -> int:
-        """The start of the earliest window that ends after t."""
-        return ((t - self.offset - self.size) // self.hop + 1) * self.hop + self.offset
+    @property
+    def grid(self) -> Lattice:
+        """Where windows lie."""
+        return lattice(self.size, self.hop, self.offset)
 
     def describe(self, time: pa.DataType) -> str:
         every = "" if self.hop == self.size else f" every {shown(self.hop, time)}"
@@ -94,6 +97,11 @@ class Count:
                 f"a count window of {self.n} end points holds nothing.",
                 remedy="Count 1 or more, as in count_by_start(3).",
             )
+        if self.n > MOST_POINTS:
+            raise PlanError(
+                f"a count window of {self.n} end points is never full.",
+                remedy=f"Count {MOST_POINTS:,} or fewer; totals() takes all rows there are.",
+            )
 
     def describe(self, time: pa.DataType) -> str:
         return str(self.n)
@@ -135,5 +143,5 @@ def inside(frame: Frame, le: I64, re: I64) -> tuple[I64, I64]:
     if frame.belongs == "start":
         return le, le + 1
     if frame.belongs == "end":
-        return re, np.where(re == INFINITY, INFINITY, np.where(re == INFINITY, 0, re) + 1)
+        return re, later(re, 1)
     return le, re

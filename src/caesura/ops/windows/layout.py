@@ -6,7 +6,8 @@ import numpy as np
 
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask
-from caesura.punctuation import INFINITY
+from caesura.kernels.ticks import FIRST
+from caesura.punctuation import INFINITY, MIN_TIME
 
 NONE = np.zeros(0, np.int64)
 
@@ -66,8 +67,9 @@ def lay_sessions(
     for i in range(len(region)):
         joins = n > 0 and o_region[n - 1] == region[i]
         if joins:
-            silent = reach[n - 1] != INFINITY and le[i] - reach[n - 1] >= gap
-            joins = not silent and (longest == 0 or le[i] - o_start[n - 1] < longest)
+            silent = reach[n - 1] <= INFINITY - gap and le[i] >= reach[n - 1] + gap
+            endless = longest == 0 or o_start[n - 1] > INFINITY - longest
+            joins = not silent and (endless or le[i] < o_start[n - 1] + longest)
         if not joins:
             o_region[n] = region[i]
             o_start[n] = le[i]
@@ -77,7 +79,7 @@ def lay_sessions(
             reach[n - 1] = re[i]
     for k in range(n):
         o_end[k] = reach[k]
-        if longest > 0 and (reach[k] == INFINITY or reach[k] - o_start[k] > longest):
+        if longest > 0 and o_start[k] <= INFINITY - longest and reach[k] > o_start[k] + longest:
             o_end[k] = o_start[k] + longest
     return n
 
@@ -166,27 +168,36 @@ def span_grid(
     z_low = 0
     z_high = 0
     z = 0
+    low = MIN_TIME + offset + size + 2 * hop
     for r in range(len(alive)):
         g = where[group[r]]
         if not alive[r] or g < 0:
             continue
-        t = le[r] - offset - size
-        if t < a_low or t >= a_high:
-            a = t // hop
-            a_low = a * hop
-            a_high = a_low + hop
-        t = (re[r] if re[r] != INFINITY else reached[g]) - 1 - offset
-        if t < z_low or t >= z_high:
-            z = t // hop
-            z_low = z * hop
-            z_high = z_low + hop
+        stop = re[r] if re[r] != INFINITY else reached[g]
+        if stop <= FIRST:
+            continue
+        if min(le[r], stop) < low or max(le[r], stop) > INFINITY - hop:  # sums would leave 64 bits
+            a = le[r] // hop + (le[r] % hop - offset - size) // hop
+            z = (stop - 1) // hop + ((stop - 1) % hop - offset) // hop
+            a_high, z_high = a_low, z_low
+        else:
+            t = le[r] - offset - size
+            if t < a_low or t >= a_high:
+                a = t // hop
+                a_low = a * hop
+                a_high = a_low + hop
+            t = stop - 1 - offset
+            if t < z_low or t >= z_high:
+                z = t // hop
+                z_low = z * hop
+                z_high = z_low + hop
         begin = max(a + 1, lo[g])
-        many = min(z + 1, hi[g]) - begin
-        if many > 0:
+        last = min(z + 1, hi[g])
+        if last > begin:
             owner[n] = g
             row[n] = r
             first[n] = begin
-            count[n] = many
+            count[n] = last - begin if begin >= 0 or last <= begin + INFINITY else INFINITY
             n += 1
     return n
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from caesura.kernels.hashing import I64
+from caesura.kernels.ticks import later
 from caesura.ops.windows.events import Events
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot
 from caesura.ops.windows.layout import nth_before
@@ -30,12 +31,12 @@ def to_come(frame: Frame, c: I64) -> tuple[I64, I64]:
     t = np.where(known, 0, c)
     match frame:
         case Grid():
-            start = ((t - frame.offset - frame.size) // frame.hop + 1) * frame.hop + frame.offset
-            start, end = start, start + frame.size
+            start = frame.grid.start(frame.grid.first(t))
+            end = frame.grid.close(start)
         case Snapshot():
             start, end = t, t + 1
         case Count(by="end"):  # an event that starts at c ends later
-            start, end = t + 1, t + 2
+            start, end = later(t, 1), later(t, 2)
         case _:
             start, end = t, t + 1
     return np.where(known, c, start), np.where(known, c, end)
@@ -68,10 +69,10 @@ def holds(frame: Frame, events: Events, groups: I64, c: I64, *, reads_ends: bool
 
 
 def _hold_grid(frame: Grid, owner: I64, le: I64, re: I64, c: I64, start: I64, end: I64) -> None:
-    first = ((le - frame.offset - frame.size) // frame.hop + 1) * frame.hop + frame.offset
+    first = frame.grid.start(frame.grid.first(le))
     there = first < np.minimum(re, c[owner])
     np.minimum.at(start, owner[there], first[there])
-    np.minimum.at(end, owner[there], first[there] + frame.size)
+    np.minimum.at(end, owner[there], frame.grid.close(first[there]))
 
 
 def _hold_snapshot(
@@ -131,11 +132,9 @@ def _hold_session(
     begun = le < c[owner]  # an event from c on may vanish again
     whose, first, last, reach = sessions(frame, owner[begun], le[begun], re[begun])
     bound = c[whose]
-    quiet = np.where(
-        reach >= INFINITY - frame.gap, INFINITY, np.minimum(reach, INFINITY - frame.gap) + frame.gap
-    )
+    quiet = later(reach, frame.gap)
     if frame.longest is not None:
-        quiet = np.minimum(quiet, first + frame.longest)
+        quiet = np.minimum(quiet, later(first, frame.longest))
     waits = bound < quiet
     if reads_ends:
         waits |= reach >= bound

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.delta import Deltas
+from caesura.kernels.grid import lattice
 from caesura.kernels.hashing import I64
 from caesura.ops.windows.events import Events
 from caesura.ops.windows.frames import Grid
@@ -22,7 +23,6 @@ from caesura.ops.windows.node import Windows
 from caesura.ops.windows.regions import Regions
 from caesura.ops.windows.stepwise import Mode, Stepwise, Touched
 from caesura.ops.windows.work import Aggregation, Application, Rows
-from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.udm.merging import TwoStacks
 from caesura.udm.stepping import Stepping
 
@@ -32,7 +32,8 @@ class Paned(Stepwise):
 
     def __init__(self, node: Windows, frame: Grid, events: Events, work: Aggregation | Application) -> None:
         super().__init__(node, frame, events, work)
-        self.length = math.gcd(frame.size, frame.hop)
+        length = math.gcd(frame.size, frame.hop)
+        self.panes = lattice(length, length, frame.offset)
         self._stacks: list[dict[Any, TwoStacks]] = [{} for _ in self._uses]
         self._paned = False
 
@@ -53,11 +54,10 @@ class Paned(Stepwise):
         return Touched(group[:0], group[:0], group[:0])
 
     def _add(self, group: I64, le: I64, weight: I64, values: Sequence[pa.Array]) -> None:
-        pane = (le - self.frame.offset) // self.length
+        pane = self.panes.last(le)
         order = np.lexsort((pane, group))
         none = np.zeros(len(le), np.int64)
-        spans = (self.length, self.frame.offset)
-        self._step(order, group[order], pane[order], none, none, weight[order], values, spans)
+        self._step(order, group[order], pane[order], none, none, weight[order], values, self.panes)
 
     def hand_over(self, groups: I64, done: I64, reached: I64) -> None:
         if not self._paned:
@@ -104,23 +104,21 @@ class Paned(Stepwise):
         self, use: Stepping, stacks: dict[Any, TwoStacks], name: Any, lo: int, hi: int
     ) -> list[tuple[int, Any]]:
         """(start, merged state) of one group's windows that start in [lo, hi) and have members."""
-        frame, panes = self.frame, use.states.get(name, {})
+        grid, panes = self.grid, use.states.get(name, {})
         target = use.caller.target
         if name not in stacks:
             stacks[name] = TwoStacks(target.merge, getattr(target, "copy", copy.deepcopy))
         stack, todo, out = stacks[name], sorted(panes), list[tuple[int, Any]]()
-        start, stop = max(lo, MIN_TIME + self._far), min(hi, INFINITY - self._far)
-        start += (frame.offset - start) % frame.hop
-        place = 0
-        while start < stop and (len(stack) or place < len(todo)):
+        number, stop, place = grid.begin(lo), grid.begin(hi), 0
+        while number < stop and (len(stack) or place < len(todo)):
             if not len(stack):
-                first = todo[place] - frame.size + 1
-                start = max(start, first + (frame.offset - first) % frame.hop)
-                if start >= stop:
+                number = max(number, grid.first(todo[place]))
+                if number >= stop:
                     break
+            start, end = grid.start(number), grid.end(number)
             try:
                 stack.leave(start)
-                while place < len(todo) and todo[place] < start + frame.size:
+                while place < len(todo) and todo[place] < end:
                     stack.push(todo[place], panes.pop(todo[place]).state)
                     place += 1
                 stack.leave(start)
@@ -129,8 +127,8 @@ class Paned(Stepwise):
             except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
                 told = f"raised {type(error).__name__} in merge: {error}"
                 use.caller.refuse(self._units(np.array([start])), 0, told, error)
-            start += frame.hop
-        stack.leave(stop if stop < INFINITY - self._far else INFINITY)
+            number += 1
+        stack.leave(grid.start(stop))
         use.caller.counts["merges"] = use.caller.counts.get("merges", 0) + stack.merges
         stack.merges = 0
         if not panes:

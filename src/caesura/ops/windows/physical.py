@@ -57,8 +57,10 @@ class WindowsOperator(Operator):
         self.events = Events(keys, self.work.fields, self.secret, counted=not source.properties.insert_only)
         self.sent = SentWindows(node.schema, len(self._keys), self.secret)
         self._done, self._reached = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._closed: int | None = None
-        """Up to which window start everything is settled, where that is known for all groups."""
+        self._closed: tuple[int, int] | None = None
+        """Which windows had ended, and had begun for events without end, where all groups are as far."""
+        self._endless = False
+        """Whether an event without end has come."""
         self._sweep: Sweep | None = None
         if isinstance(self.frame, Snapshot) and isinstance(self.work, Aggregation):
             slots = self.work.slots
@@ -89,6 +91,7 @@ class WindowsOperator(Operator):
             return self.page(port, page.filter(~late))
         values = [make(page.payload, page.le, page.re) for make in self.work.makers]
         change = deltas(page)
+        self._endless |= bool((change.re == INFINITY).any())
         self.events.apply(change, keys, values, ids)
         items: list[Item] = []
         if self._steps is not None and not self._slides:
@@ -140,7 +143,7 @@ class WindowsOperator(Operator):
         """(window, LE, RE, payload) of rows over a grid; ``row`` is where the keys of each window lie."""
         assert isinstance(self.frame, Grid)
         mine = start[made.unit]
-        end = mine + self.frame.size
+        end = self.frame.grid.close(mine)
         le, re, there = stamp(self.node.stamp, made.le, made.re, mine, end, mine, end)
         self._refuse_past(le, mine)
         columns = [*take_rows(keys, row[made.unit]).columns, *made.columns]
@@ -299,8 +302,10 @@ class WindowsOperator(Operator):
             return False
         if self.promises[0].size or pattern.without_time().attributes:
             return False
-        before, self._closed = self._closed, int(to_come(self.frame, np.array([self.promises[0].cti]))[0][0])
-        return before == self._closed
+        grid, cti = self.frame.grid, self.promises[0].cti
+        now = grid.first(cti), grid.begin(cti) if self._endless else 0
+        before, self._closed = self._closed, now
+        return before == now
 
     def _advance(self, groups: I64, c: I64, row: I64) -> list[Item]:
         """Lets events without end enter the windows that progress has reached."""
@@ -474,6 +479,7 @@ class WindowsOperator(Operator):
 
     def rebuild(self) -> None:
         self.events.index()
+        self._endless = bool((self.events.rows.get("re") == INFINITY).any())
         self.work.restored(self.events.rows.size)
         self.sent.index(self.events.groups)
         groups, row = self.events.live_groups()

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import KEPT, Page
-from caesura.kernels.ticks import later, started
+from caesura.kernels.grid import Lattice, lattice
+from caesura.kernels.ticks import LAST, later, started
 from caesura.ops.aggregate.shape import check_grid
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Stepped
@@ -50,15 +50,16 @@ class Quantise(Node):
     def derive(self, *inputs: Properties) -> Properties:
         return inputs[0].but(aligned=True, points=self.size == 1, max_duration=self.size)
 
-    def moved(self, t: Any) -> Any:
-        """The end of the period that holds t."""
-        return ((t - self.offset) // self.period + 1) * self.period + self.offset
+    @property
+    def grid(self) -> Lattice:
+        """The periods."""
+        return lattice(self.period, self.period, self.offset)
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         bound = pattern.time_bound
         if bound is None or bound == INFINITY:
             return None if bound is None else pattern
-        return pattern.replace("time", lt(self.moved(bound)))
+        return pattern.replace("time", lt(min(LAST, self.grid.start(self.grid.last(bound) + 1))))
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Columns as they are, starts by the period that they fall into."""
@@ -84,8 +85,8 @@ class Quantiser(Operator):
         self.node = node
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        held = (page.le - self.node.offset) // self.node.period * self.node.period + self.node.offset
-        le = started(later(held, self.node.period))
+        grid = self.node.grid
+        le = started(grid.start(grid.last(page.le) + 1))
         re = later(le, self.node.size)
         if page.re_new is None or page.retracts is None:
             return [Page(le, re, page.payload)]

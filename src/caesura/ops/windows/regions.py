@@ -12,7 +12,9 @@ import numpy as np
 
 from caesura.errors import StreamError
 from caesura.events.page import Page
+from caesura.kernels.grid import Lattice, tally
 from caesura.kernels.hashing import I64
+from caesura.kernels.ticks import later
 from caesura.ops.ordered import Ordered, sorting
 from caesura.ops.windows.events import Events
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot, inside
@@ -89,10 +91,10 @@ def joined(group: I64, a: I64, b: I64) -> tuple[I64, I64, I64]:
 def affected(frame: Frame, events: Events, group: I64, a: I64, b: I64) -> Regions:
     """The starts of the windows that a change on [a, b] touches."""
     live = events.rows.alive
-    after = np.where(b == INFINITY, INFINITY, np.where(b == INFINITY, 0, b) + 1)
+    after = later(b, 1)
     match frame:
         case Grid():
-            return Regions(group, np.maximum(a, MIN_TIME + 1 + frame.size) - frame.size + 1, b)
+            return Regions(group, later(a, 1 - frame.size), b)
         case Snapshot():
             before = np.maximum(events.starts.before(group, a, live), events.ends.before(group, a, live))
             return Regions(group, np.where(before == MIN_TIME, a, before), after)
@@ -151,7 +153,7 @@ def scanned(events: Events, group: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
 
 
 def _spanned(
-    frame: Grid, events: Events, group: I64, reached: I64, lo: I64, hi: I64
+    grid: Lattice, events: Events, group: I64, reached: I64, lo: I64, hi: I64
 ) -> tuple[I64, I64, I64, I64]:
     """(region, row, first window, how many) of every live row with windows in its group's region."""
     rows = events.rows
@@ -159,35 +161,34 @@ def _spanned(
     where[group] = np.arange(len(group))
     owner, row, first, count = (np.empty(rows.size, np.int64) for _ in range(4))
     n = span_grid(
-        rows.alive, events.group.view, where, rows.get("le"), rows.get("re"), reached, lo, hi, frame.size,
-        frame.hop, frame.offset, owner, row, first, count,
+        rows.alive, events.group.view, where, rows.get("le"), rows.get("re"), reached, lo, hi, grid.size,
+        grid.hop, grid.offset, owner, row, first, count,
     )  # fmt: skip
     return owner[:n], row[:n], first[:n], count[:n]
 
 
 def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64, most: bool) -> Laid:
-    far = 4 * (frame.size + frame.hop + abs(frame.offset))
-    lo, hi = np.maximum(regions.lo, MIN_TIME + far), np.minimum(regions.hi, INFINITY - far)
-    begin, stop = (-((frame.offset - t) // frame.hop) for t in (lo, hi))
-    ends = np.maximum(reached, MIN_TIME + far)
+    grid = frame.grid
+    begin, stop = grid.begin(regions.lo), grid.begin(regions.hi)
     if most:
-        owner, row, first, count = _spanned(frame, events, regions.group, ends, begin, stop)
+        owner, row, first, count = _spanned(grid, events, regions.group, reached, begin, stop)
     else:
-        owner, row = events.starts.overlapping(regions.group, lo, hi + frame.size, events.rows.alive)
+        until = later(regions.hi, frame.size)
+        owner, row = events.starts.overlapping(regions.group, regions.lo, until, events.rows.alive)
         le, re = events.rows.get("le")[row], events.rows.get("re")[row]
-        re = np.where(re == INFINITY, ends[owner], re)
-        first = np.maximum((le - frame.offset - frame.size) // frame.hop + 1, begin[owner])
-        final = np.minimum((re - 1 - frame.offset) // frame.hop + 1, stop[owner])
-        count = np.maximum(final - first, 0)
-    total = int(count.sum())
+        re = np.where(re == INFINITY, reached[owner], re)
+        first = np.maximum(grid.first(le), begin[owner])
+        final = np.minimum(grid.begin(re), stop[owner])
+        count, _ = tally(first, final)
+    total = int(count.sum(dtype=np.float64))
     if total > MOST_PIECES:
         raise StreamError(
             f"events of one page overlap {total:,} windows of {frame.size} ticks.",
             remedy="Take larger windows, or bound the lifetimes first with set_duration.",
         )
-    region, number, window, pick = _by_window(owner, first, count, len(lo), total)
-    start = number * frame.hop + frame.offset
-    return Laid(region, start, start + frame.size, window, row[pick])
+    region, number, window, pick = _by_window(owner, first, count, len(begin), total)
+    start = grid.start(number)
+    return Laid(region, start, grid.close(start), window, row[pick])
 
 
 def _by_window(owner: I64, first: I64, count: I64, regions: int, total: int) -> tuple[I64, I64, I64, I64]:

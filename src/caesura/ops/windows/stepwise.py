@@ -16,6 +16,7 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events.delta import Deltas
 from caesura.kernels import kernel
+from caesura.kernels.grid import Lattice, tally
 from caesura.kernels.hashing import I64
 from caesura.ops.ordered import sorting
 from caesura.ops.windows.events import Events
@@ -111,7 +112,7 @@ class Stepwise:
     def __init__(self, node: Windows, frame: Grid, events: Events, work: Aggregation | Application) -> None:
         self.node, self.frame, self.events, self.work = node, frame, events, work
         self._uses = [(Stepping(call), first, last) for call, first, last in work.callers]
-        self._far = 4 * (frame.size + frame.hop + abs(frame.offset))
+        self.grid = frame.grid
 
     def mode(self, speculate: str) -> Mode:
         """Whether every window has a state, or one per group slides, or panes have some."""
@@ -129,9 +130,9 @@ class Stepwise:
     ) -> Touched:
         """Takes changes into the windows that are open; gives those, with a row of the page for each."""
         mine = group[change.rows]
-        ends = np.where(change.re == INFINITY, np.maximum(reached, MIN_TIME + self._far)[mine], change.re)
-        pick, number = self._windows(change.le, ends, done[mine])
-        start = number * self.frame.hop + self.frame.offset
+        ends = np.where(change.re == INFINITY, reached[mine], change.re)
+        pick, number = self._windows(change.le, ends, self.grid.begin(done[mine]))
+        start = self.grid.start(number)
         rows, weight = change.rows[pick], change.weight[pick]
         le, re = self._seen(change.le[pick], change.re[pick], start)
         if (weight < 0).any():
@@ -141,16 +142,13 @@ class Stepwise:
         rows, number = rows[order], number[order]
         return self._step(rows, group[rows], number, le[order], re[order], weight[order], values)
 
-    def _windows(self, le: I64, ends: I64, done: I64) -> tuple[I64, I64]:
-        """(change, number) of every window that a change is about and that is open."""
-        frame = self.frame
-        first = (le - frame.offset - frame.size) // frame.hop + 1
-        first = np.maximum(first, -((frame.offset - np.maximum(done, MIN_TIME + self._far)) // frame.hop))
-        count = np.maximum((ends - 1 - frame.offset) // frame.hop - first + 1, 0)
-        total = int(count.sum())
+    def _windows(self, le: I64, ends: I64, least: I64) -> tuple[I64, I64]:
+        """(change, number) of every window, from the least on, that a change is about."""
+        first = np.maximum(self.grid.first(le), least)
+        count, total = tally(first, self.grid.begin(ends))
         if total > MOST_PIECES:
             raise StreamError(
-                f"events of one page overlap {total:,} windows of {frame.size} ticks.",
+                f"events of one page overlap {total:,} windows of {self.frame.size} ticks.",
                 remedy="Take larger windows, or bound the lifetimes first with set_duration.",
             )
         pick = np.repeat(np.arange(len(le)), count)
@@ -161,7 +159,7 @@ class Stepwise:
         if not self.node.timed:
             none = np.zeros(len(le), np.int64)
             return none, none
-        return clip(self.node.clip, le, re, start, start + self.frame.size)
+        return clip(self.node.clip, le, re, start, self.grid.close(start))
 
     @staticmethod
     def _net(rows: I64, number: I64, le: I64, re: I64, weight: I64) -> I64:
@@ -182,14 +180,14 @@ class Stepwise:
         re: I64,
         weight: I64,
         values: Sequence[pa.Array],
-        spans: tuple[int, int] | None = None,
+        spans: Lattice | None = None,
     ) -> Touched:
-        """Adds and removes, sorted by window; or by other ``spans`` of time, given by hop and offset."""
-        hop, offset = spans or (self.frame.hop, self.frame.offset)
+        """Adds and removes, sorted by window; or by other ``spans`` of time."""
+        grid = spans or self.grid
         new = np.ones(len(rows), np.bool_)
         new[1:] = (group[1:] != group[:-1]) | (number[1:] != number[:-1])
-        start = number[new] * hop + offset
-        end = start + self.frame.size
+        start = grid.start(number[new])
+        end = grid.close(start)
         names = self._names(group[new])
         for use, first, last in self._uses:
             own = [v.take(pa.array(rows)) for v in values[first:last]]
@@ -206,16 +204,15 @@ class Stepwise:
         rows = self.events.rows
         row = np.flatnonzero(rows.alive & (rows.get("re") == INFINITY))
         mine = self.events.group.view[row]
-        was, is_ = (np.full(self.events.groups.count, MIN_TIME + self._far) for _ in range(2))
-        was[groups], is_[groups] = np.maximum(before, MIN_TIME + self._far), now
+        was, is_ = (np.full(self.events.groups.count, MIN_TIME) for _ in range(2))
+        was[groups], is_[groups] = before, now
         moved = is_[mine] > was[mine]
         row, mine = row[moved], mine[moved]
         if len(row) == 0:
             return Touched(NONE, NONE, NONE)
-        frame, le = self.frame, rows.get("le")[row]
-        last = (was[mine] - 1 - frame.offset) // frame.hop * frame.hop + frame.offset
-        pick, number = self._windows(le, is_[mine], np.maximum(done[mine], last + 1))
-        seen = self._seen(le[pick], rows.get("re")[row][pick], number * frame.hop + frame.offset)
+        le = rows.get("le")[row]
+        pick, number = self._windows(le, is_[mine], self.grid.begin(np.maximum(done[mine], was[mine])))
+        seen = self._seen(le[pick], rows.get("re")[row][pick], self.grid.start(number))
         order = np.lexsort((number, mine[pick]))
         pick, number, seen = pick[order], number[order], (seen[0][order], seen[1][order])
         values = self.events.values_of(row)
@@ -265,7 +262,7 @@ class Stepwise:
         return kept, self.work.rows_of(members, results)
 
     def _units(self, start: I64) -> Members:
-        end = start + self.frame.size
+        end = self.grid.close(start)
         return Members(start, end, start, end, NONE, NONE, NONE, NONE, NONE, [])
 
     def due(self, groups: I64, before: I64, until: I64) -> Touched:
@@ -292,13 +289,11 @@ class Stepwise:
 
     def slide(self, regions: Regions, reached: I64) -> tuple[I64, I64, Rows]:
         """(region, start) of the windows of some regions, one region per group, and their rows."""
-        frame, rows = self.frame, self.events.rows
-        lo = -((frame.offset - np.maximum(regions.lo, MIN_TIME + self._far)) // frame.hop)
-        hi = -((frame.offset - np.minimum(regions.hi, INFINITY - self._far)) // frame.hop)
-        last = (hi - 1) * frame.hop + frame.offset + frame.size - 1
-        owner, row = scanned(self.events, regions.group, lo * frame.hop + frame.offset, last)
+        grid, rows = self.grid, self.events.rows
+        lo, hi = grid.begin(regions.lo), grid.begin(regions.hi)
+        owner, row = scanned(self.events, regions.group, grid.start(lo), grid.end(hi - 1) - 1)
         le, re = rows.get("le")[row], rows.get("re")[row]
-        first = (le - frame.offset - frame.size) // frame.hop + 1
+        first = grid.first(le)
         after = self._after(re, owner, regions, hi, reached)
         kept = np.flatnonzero(
             (after > np.maximum(first, lo[owner])) | ((re == INFINITY) & (first < lo[owner]))
@@ -310,7 +305,7 @@ class Stepwise:
         inside = np.bincount(owner[there], minlength=len(lo)).astype(np.int64)
         anew = np.unique(owner[(first < lo[owner]) & ~there])
         plan, region, number = _planned(owner, first, after, inside, there, lo, hi)
-        start = number * frame.hop + frame.offset
+        start = grid.start(number)
         members = self._units(start)._replace(
             owner=np.full(len(row), -1), le=le[kept], re=re[kept], n=rows.get("n")[row], ids=row
         )
@@ -326,12 +321,8 @@ class Stepwise:
 
         What never ends stays while time goes on; at its end it is in the windows that time had reached.
         """
-        endless = re == INFINITY
-        far = (np.maximum(reached, MIN_TIME + self._far) - 1 - self.frame.offset) // self.frame.hop + 1
-        stays = np.where(regions.hi == INFINITY, far, hi + 1)[owner]
-        return np.where(
-            endless, stays, (np.where(endless, 0, re) - 1 - self.frame.offset) // self.frame.hop + 1
-        )
+        stays = np.where(regions.hi == INFINITY, self.grid.begin(reached), hi + 1)[owner]
+        return np.where(re == INFINITY, stays, self.grid.begin(re))
 
 
 def _planned(
@@ -342,9 +333,9 @@ def _planned(
     for_begin, for_leave = sorting(owner[begin], first[begin]), sorting(owner[leave], after[leave])
     begin = begin if for_begin is None else begin[for_begin]
     leave = leave if for_leave is None else leave[for_leave]
-    spans = np.minimum(after, hi[owner]) - np.maximum(first, lo[owner])
-    most = np.bincount(owner, weights=np.maximum(spans, 0), minlength=len(lo)).astype(np.int64)
-    room = int(np.minimum(most, hi.astype(float) - lo.astype(float)).sum())
+    spans, _ = tally(np.maximum(first, lo[owner]), np.minimum(after, hi[owner]))
+    most = np.bincount(owner, weights=spans, minlength=len(lo))
+    room = int(np.minimum(most, tally(lo, hi)[0]).sum())
     if room > MOST_PIECES:
         raise StreamError(
             f"{room:,} windows close at once.", remedy="Take a longer hop, or more punctuation."

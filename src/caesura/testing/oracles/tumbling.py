@@ -2,6 +2,8 @@
 
 >>> tumbling([(1, 12, {"v": 3})], [], 10, 0, {"n": ("count", None)})
 [(0, 10, {'n': 1}), (10, 20, {'n': 1})]
+>>> grid(-(2**63) + 9, -(2**63) + 14, 10, 5, 2)[0] == (-(2**63) + 1, -(2**63) + 10)
+True
 """
 
 from __future__ import annotations
@@ -33,18 +35,27 @@ def tumbling(
     for group in grouped(rows, keys):
         limit = horizon({name: group[0][2][name] for name in keys})
         ends = [re for _, re, _ in group if re != INFINITY]
-        start = (min(le for le, _, _ in group) - size - offset) // every * every + offset
-        while start < max([limit, *ends]):
-            members = [row for row in group if _belongs(row, start, size, limit)]
-            if members:
-                out.append((start, min(INFINITY, start + size), aggregated(keys, aggs, members)))
-            start += every
+        for start, end in grid(min(le for le, _, _ in group), max([limit, *ends]), size, every, offset):
+            members = [row for row in group if belongs(row, start, end, limit)]
+            out += [(start, end, aggregated(keys, aggs, members))] if members else []
     return out
 
 
-def _belongs(row: Row, start: int, size: int, limit: int) -> bool:
+def grid(low: int, high: int, size: int, every: int, offset: int) -> list[tuple[int, int]]:
+    """The windows from one that ends before ``low`` to those that start before ``high``.
+
+    Time ends with windows cut, and begins with one: the last that holds its first tick, from there on.
+    """
+    earliest = (EARLIEST + 1 - offset) // every
+    first = max(earliest, (low - size - offset) // every)
+    starts = range(first * every + offset, high, every)
+    return [(max(EARLIEST + 1, start), min(INFINITY, start + size)) for start in starts]
+
+
+def belongs(row: Row, start: int, end: int, limit: int) -> bool:
+    """Whether a row overlaps a window; without end, if time has reached the window."""
     le, re, _ = row
-    return le < start + size and start < re and (re != INFINITY or start < limit)
+    return le < end and start < re and (re != INFINITY or start < limit)
 
 
 def horizon(patterns: Sequence[Pattern]) -> Horizon:

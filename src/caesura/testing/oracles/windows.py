@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from caesura.punctuation import INFINITY
 from caesura.testing.oracles.aggregates import Aggregates, aggregated, grouped
 from caesura.testing.oracles.rows import Payload, Row, Rows
-from caesura.testing.oracles.tumbling import Horizon
+from caesura.testing.oracles.tumbling import Horizon, belongs, grid
 
 Frame: TypeAlias = tuple[Any, ...]
 """('grid', size, hop, offset), ('snapshot',), ('count_start' or 'count_end', n), ('session', gap, most)."""
@@ -44,14 +44,10 @@ def frames(rows: Rows, frame: Frame, limit: int = 0) -> list[Window]:
 
 
 def _grid(rows: Rows, size: int, hop: int, offset: int, limit: int) -> list[Window]:
-    out: list[Window] = []
-    start = (min(le for le, _, _ in rows) - size - offset) // hop * hop + offset
-    while start < max([limit, *(re for _, re, _ in rows if re != INFINITY)]):
-        end = start + size
-        some = [r for r in rows if r[0] < end and start < r[1] and (r[1] != INFINITY or start < limit)]
-        out += [(start, end, some)] if some else []
-        start += hop
-    return out
+    until = max([limit, *(re for _, re, _ in rows if re != INFINITY)])
+    spans = grid(min(le for le, _, _ in rows), until, size, hop, offset)
+    made = [(start, end, [r for r in rows if belongs(r, start, end, limit)]) for start, end in spans]
+    return [window for window in made if window[2]]
 
 
 def _counted(rows: Rows, n: int, point: Callable[[Row], int]) -> list[Window]:
@@ -69,8 +65,9 @@ def _sessions(rows: Rows, gap: int, longest: int | None) -> list[Window]:
             out.append((row[0], row[1], [row]))
         else:
             out[-1] = (last[0], 0, [*last[2], row])
-    cut = INFINITY if longest is None else longest
-    return [(s, min(max(r[1] for r in m), INFINITY if cut == INFINITY else s + cut), m) for s, _, m in out]
+    ends = [max(re for _, re, _ in m) for _, _, m in out]
+    cuts = [INFINITY if longest is None else min(INFINITY, s + longest) for s, _, _ in out]
+    return [(s, min(e, c), m) for (s, _, m), e, c in zip(out, ends, cuts, strict=True)]
 
 
 def windowed(
