@@ -75,6 +75,7 @@ class SourceIngress(Ingress):
         self.moved = rules.policy.stride(rules.time)
         self.future = rules.policy.ahead(rules.time)
         """How far ahead a row may be of the clock, or else of its lane."""
+        self._clocked = rules.policy.clocked(rules.time)
         self.lanes = Lanes(rules.lanes, lag)
         self.bound = MIN_TIME
         """How far the stream has come; a CTI announces it."""
@@ -219,7 +220,7 @@ class SourceIngress(Ingress):
     @property
     def _now(self) -> int:
         """What the clock reads that rows are held against; the beginning of time where none is read."""
-        return self.clock if self.rules.policy.period is not None else MIN_TIME
+        return self.clock if self._clocked else MIN_TIME
 
     def _advance_to(self, lane: Lane, top: int) -> None:
         """Lets a lane come to a time that is told of it, unless that is too far ahead."""

@@ -13,6 +13,7 @@ all at the end of input
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import timedelta
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ CLOCK = pa.timestamp("us")
 AUTO = "auto"
 AHEAD, AHEAD_OF_CLOCK = "366d", "1d"
 """How far ahead a timestamp may be by default: of its lane, which may pause, and of a clock."""
-BEATS_PER_IDLE = 4  # how often the clock is read within the time that makes a lane idle
+BEATS_PER_IDLE = 4  # how often the clock is read within the time that makes a lane idle, or a row be ahead
 
 
 @checked_methods
@@ -96,10 +97,19 @@ class Policy:
     def period(self) -> int | None:
         """How often the clock must be read, in microseconds; None when no policy asks for it."""
         if self.beat is not None:
-            return max(1, ticks(self.beat, CLOCK, "heartbeat"))
-        if self.idle is not None:
-            return max(1, ticks(self.idle, CLOCK, "idle time") // BEATS_PER_IDLE)
-        return None
+            asked = ticks(self.beat, CLOCK, "heartbeat")
+        elif self.idle is not None:
+            asked = ticks(self.idle, CLOCK, "idle time") // BEATS_PER_IDLE
+        else:
+            return None
+        bound = AHEAD_OF_CLOCK if self.future == AUTO else self.future
+        if self.lag is not None and isinstance(bound, str | timedelta):
+            asked = min(asked, ticks(bound, CLOCK, "bound on the future") // BEATS_PER_IDLE)
+        return max(1, asked)
+
+    def clocked(self, time: pa.DataType) -> bool:
+        """Whether rows are held against a clock; plain ticks cannot be."""
+        return self.period is not None and not pa.types.is_integer(time)
 
     def lags(self, time: pa.DataType) -> tuple[int | None, int | None, int | None]:
         """(lane lag, clock lag, idle time) in ticks and microseconds; refuses what cannot be."""
@@ -117,7 +127,7 @@ class Policy:
         chosen = self.future
         if chosen == AUTO:
             timely = self.lag is not None and not pa.types.is_integer(time)
-            chosen = (AHEAD if self.period is None else AHEAD_OF_CLOCK) if timely else None
+            chosen = (AHEAD_OF_CLOCK if self.clocked(time) else AHEAD) if timely else None
         if chosen is None:
             return None
         return Bound(_span(chosen, time, "bound on the future"), str(chosen))
@@ -167,9 +177,10 @@ def delay(
 
     A row below its own lane's bound, the running maximum of the rows before it minus the delay, is late.
     They are announced after each ``every`` events, and, with ``moved``, when time has moved by so much.
-    A row more than ``future`` ahead, of the clock where one is read (``idle=``) and else of the rows before
-    it in its lane, is refused too, for it would make all behind it late. Timestamps may be a year ahead of
-    their lane, or a day ahead of the clock, unless you say otherwise; ``future=None`` takes whatever comes.
+    A row more than ``future`` ahead, of the clock where one is read (``idle=``) and time is no plain number,
+    and else of the rows before it in its lane, is refused too, for it would make all behind it late.
+    Timestamps may be a year ahead of their lane, or a day ahead of the clock, unless you say otherwise;
+    ``future=None`` takes whatever comes.
     """
     return Policy(lag=by, every=_count(every), moved=moved, idle=idle, future=future, closes=closes)
 

@@ -7,6 +7,8 @@ and hold each against what came before it. So all buckets agree, and agree with 
 
 from __future__ import annotations
 
+import zlib
+from base64 import b85decode, b85encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -45,8 +47,8 @@ class Chunk:
     closes: bool = False
     together: bool = False
     """Whether the chunks of a step have no order among them; none of their rows is late by another's."""
-    times: tuple[int, ...] = ()
-    """What its first rows say of time, or all, where a bound on the future must be held against them."""
+    times: str = ""
+    """What its first rows, or all, say of time, packed: a bound on the future is held against them."""
     course: tuple[int, ...] = ()
     """What its last rows say, if it has more than those."""
 
@@ -54,7 +56,7 @@ class Chunk:
         own = {"lane": self.lane, "order": list(self.order), "offset": self.offset, "top": self.top}
         says = [p.to_json() for p in self.says]
         flags = {"closes": self.closes, "together": self.together}
-        judged = {"times": list(self.times), "course": list(self.course)} if self.times else {}
+        judged = {"times": self.times, "course": list(self.course)} if self.times else {}
         return {**own, "rows": self.rows, "says": says, **flags, **judged}
 
     @staticmethod
@@ -64,7 +66,7 @@ class Chunk:
         flags = (
             data["closes"],
             data["together"],
-            tuple(data.get("times", ())),
+            data.get("times", ""),
             tuple(data.get("course", ())),
         )
         return Chunk(data["lane"], order, data["offset"], data["top"], data["rows"], says, *flags)
@@ -120,7 +122,7 @@ class Gate(SourceIngress):
         lane.next = max(lane.next, chunk.offset + chunk.rows)
         yield from self._in_order(lane, chunk, list(pages))
         if chunk.together:
-            self._tops[chunk.lane] = max(chunk.top, self._tops.get(chunk.lane, MIN_TIME))
+            self._reach(chunk.lane, chunk.top)
         else:
             self._advance_to(lane, chunk.top)
         self.since += chunk.rows
@@ -128,27 +130,35 @@ class Gate(SourceIngress):
         for pattern in chunk.says:
             yield from self._say(lane, pattern, lane.next)
 
+    def _reach(self, lane: int, top: int) -> None:
+        """Notes how far a chunk reaches, until all that came with it are in."""
+        self._tops[lane] = max(top, self._tops.get(lane, MIN_TIME))
+
     def _in_order(self, lane: Lane, chunk: Chunk, pages: list[Page]) -> Iterator[Item]:
         """The rows that are held against the course of the lane, then the others."""
         if self.future is not None and chunk.times:
-            times = np.array(chunk.times, np.int64)
+            times = unpacked_times(chunk.times)
             self._confirm(lane, times)
             judged = self.future.judge(times, lane.course, self._now)
             lane.course = list(chunk.course) or followed(lane.course, times)
             for page in pages:
                 if PLACE in page.schema.names:
-                    yield from self._admit(lane, self._held(lane, page, times, judged))
-            self.lanes.advance(lane, int(judged.advance.max()))
+                    yield from self._admit(lane, self._held(lane, page, times, judged, chunk.together))
+            if chunk.together:
+                self._reach(chunk.lane, int(judged.advance.max()))
+            else:
+                self.lanes.advance(lane, int(judged.advance.max()))
         for page in pages:
             if PLACE not in page.schema.names:
                 yield from self._admit(lane, page)
 
-    def _held(self, lane: Lane, page: Page, times: I64, judged: Judged) -> Page:
+    def _held(self, lane: Lane, page: Page, times: I64, judged: Judged, together: bool) -> Page:
         """The rows of a page that are not too far ahead, with the latest time before them in their chunk."""
         at = page.schema.get_field_index(PLACE)
         places: I64 = page.payload.column(at).to_numpy()
         prior = np.full(len(times), MIN_TIME)
-        np.maximum.accumulate(judged.advance[:-1], out=prior[1:])
+        if not together:
+            np.maximum.accumulate(judged.advance[:-1], out=prior[1:])
         page = page.with_payload(page.payload.set_column(at, PRIOR, pa.array(prior[places])))
         mine = Judged(judged.ahead[places], judged.advance[places], judged.references[places])
         if mine.ahead.any():
@@ -219,6 +229,22 @@ class Gate(SourceIngress):
         entered = self.matcher.match(page, page.le if starts is None else starts, lambda: limits, origin)
         if entered is not None:
             yield entered
+
+
+def packed_times(times: I64) -> str:
+    """Times as a short text: most are near those before them.
+
+    >>> unpacked_times(packed_times(np.array([5, 9, 7]))).tolist()
+    [5, 9, 7]
+    """
+    steps = np.diff(times, prepend=0).astype("<i8")
+    return b85encode(zlib.compress(steps.tobytes(), 1)).decode() if len(times) else ""
+
+
+def unpacked_times(text: str) -> I64:
+    """The times that `packed_times` wrote."""
+    steps = np.frombuffer(zlib.decompress(b85decode(text)), "<i8")
+    return np.cumsum(steps, dtype=np.int64)
 
 
 def hide(page: Page, sync: I64, prior: I64) -> Page:

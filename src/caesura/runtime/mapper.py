@@ -31,7 +31,7 @@ from caesura.plan.cut import EVERYWHERE, Exchange, Stages
 from caesura.plan.loops import image
 from caesura.plan.node import rebuilt
 from caesura.punctuation import MIN_TIME
-from caesura.runtime.gate import PLACE, PRIOR, SYNC, Chunk, hidden, hide
+from caesura.runtime.gate import PLACE, PRIOR, SYNC, Chunk, hidden, hide, packed_times
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 
@@ -48,7 +48,9 @@ class Mapper:
         self._grafted: dict[str, Node] = {}
         self._lag = source.policy.lags(source.time)[0]
         self._together = getattr(source.reader, "unordered", False)
-        self._future = None if self._together else source.policy.ahead(source.time)
+        self._clocked = source.policy.clocked(source.time)
+        ordered = self._clocked or not self._together
+        self._future = source.policy.ahead(source.time) if ordered else None
         judged = source.shape.insert_only and source.late == "reject" and self._lag is not None
         self._local = judged and not self._together
         outputs = {d.label: self._graft(d.producer, stages) for d in self.departures}
@@ -117,7 +119,7 @@ class Mapper:
         if raw.skipped and count == raw.batch.num_rows:  # behind it are rows that were not read
             top, count = max(top, MIN_TIME if raw.top is None else raw.top), count + raw.skipped
         last = tuple(times[-course.ROWS :].tolist()) if 0 < head < len(times) else ()
-        judged = (tuple(times[:head].tolist()), last)
+        judged = (packed_times(times[:head]), last)
         chunk = Chunk(raw.lane, order, raw.offset, top, count, says, closes, self._together, *judged)
         spread: list[list[list[Page]]] = [[[] for _ in range(self.buckets)] for _ in self.departures]
         for number, part in enumerate(_hidden_parts(page, times, head)):
@@ -141,9 +143,14 @@ class Mapper:
                         buckets[bucket].append(_placed(rows) if first else self._bared(rows))
 
     def _head(self, times: I64) -> int:
-        """How many rows a gate must hold against what came before: the first ones, or all if they jump."""
+        """How many rows a gate must hold against what came before: the first ones, or all if they jump.
+
+        Against a clock, which stage 0 does not know, it holds all.
+        """
         if self._future is None or len(times) == 0:
             return 0
+        if self._clocked:
+            return len(times)
         calm = self._future.calm(int(times.min()), int(times.max()))
         return min(course.ROWS, len(times)) if calm else len(times)
 
