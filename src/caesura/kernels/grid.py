@@ -68,10 +68,10 @@ class Lattice:
         """The last window that starts at t or before."""
         if isinstance(t, int):
             return max(self.least, (t - self.offset) // self.hop)
-        if len(t) and t.min() < MIN_TIME + self.offset:
-            number, rest = np.divmod(t, self.hop)
-            return np.maximum(number + (rest - self.offset) // self.hop, self.least)
         number: I64 = (t - self.offset) // self.hop
+        if len(t) and t.min() < MIN_TIME + self.offset:
+            whole, rest = np.divmod(t, self.hop)
+            number = np.maximum(whole + (rest - self.offset) // self.hop, self.least)
         return number
 
     @overload

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from caesura.errors import PlanError
 from caesura.events import Page, draw
 from caesura.events.draw import shown_time
 from caesura.events.show.scale import Span, bounds, spans
@@ -25,10 +26,17 @@ from caesura.punctuation import INFINITY
 WIDTH = 40
 
 
+WIDEST = 10_000
+
+
 def timeline(
     page: Page, *, schema: pa.Schema | None = None, time: pa.DataType | None = None, width: int = WIDTH
 ) -> str:
     """The rows of a page, drawn, each with its lifetime as a bar."""
+    if not 1 <= width <= WIDEST:
+        raise PlanError(
+            f"a timeline {width} characters wide cannot be shown.", remedy=f"Give width=1 to {WIDEST}."
+        )
     head, *lines = draw([page], schema=schema, time=time).splitlines()
     if not lines:
         return head

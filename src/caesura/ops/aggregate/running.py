@@ -27,7 +27,16 @@ from caesura.ops.aggregate.slide import (
     slide_odd,
     slide_wide,
 )
-from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum, wide_as_float, wide_values
+from caesura.ops.aggregate.sums import (
+    Accumulator,
+    Counted,
+    FloatSum,
+    Wide,
+    WideSum,
+    wide_as_float,
+    wide_values,
+    wide_zeros,
+)
 from caesura.punctuation import MIN_TIME
 
 WORDS = np.iinfo(np.int64)
@@ -74,22 +83,23 @@ class Counts:
         return None
 
 
-class Wide:
+class Wides:
     """Integer and decimal sums."""
 
     def __init__(self, part: WideSum) -> None:
         self.part = part
-        self.low, self.high = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        self._low, self._high = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        self.out, self._now = wide_zeros(0, part.result), wide_zeros(0, part.result)
 
     def run(self, plan: Plan, panes: RowState, behind: I64, groups: int) -> None:
-        self._low, self._high = resized(self._low, groups, 0), resized(self._high, groups, 0)
-        self.low, self.high = np.empty(plan.given, np.uint64), np.empty(plan.given, np.int64)
-        own = panes.get(f"{self.part.name}_low"), panes.get(f"{self.part.name}_high")
-        slide_wide(*plan[:3], *own, self._low, self._high, self.low, self.high)
+        low, high, wraps = self._now
+        wraps = resized(wraps, groups, 0) if pa.types.is_decimal(self.part.result) else wraps
+        self._now = Wide(resized(low, groups, 0), resized(high, groups, 0), wraps)
+        self.out = wide_zeros(plan.given, self.part.result)
+        slide_wide(*plan[:3], *self.part.halves(panes), *self._now, *self.out)
 
     def regroup(self, keep: I64) -> None:
-        self._low, self._high = self._low[keep], self._high[keep]
+        low, high, wraps = self._now
+        self._now = Wide(low[keep], high[keep], wraps[keep] if len(wraps) else wraps)
 
     def repane(self, keep: I64, new: I64) -> None:
         return None
@@ -167,7 +177,7 @@ def running(part: Accumulator) -> Running:
         case Counted():
             return Counts(part.name)
         case WideSum():
-            return Wide(part)
+            return Wides(part)
         case FloatSum():
             return Floats(part)
         case Grows():
@@ -190,10 +200,10 @@ def given_column(aggregate: Aggregate, rows: Counts, parts: dict[str, Running], 
         case Floats():
             value = own.out if aggregate.kind == "sum" else own.out / np.maximum(n, 1)
             return from_words(value, some, pa.float64())
-        case Wide():
+        case Wides():
             if aggregate.kind == "sum":
-                return _known(wide_values(own.low, own.high, own.part.result), some)
-            mean = wide_as_float(own.low, own.high, own.part.result) / np.maximum(n, 1)
+                return _known(wide_values(own.out, own.part.result), some)
+            mean = wide_as_float(own.out, own.part.result) / np.maximum(n, 1)
             return from_words(mean, some, pa.float64())
     raise AssertionError(aggregate.kind)
 

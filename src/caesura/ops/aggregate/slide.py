@@ -20,6 +20,7 @@ import numpy as np
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64
 from caesura.ops.aggregate.exact import F64, FULL, I32, SPAN, round_digits
+from caesura.ops.aggregate.sums import wrap_of
 from caesura.punctuation.time import INFINITY, MIN_TIME
 
 ENTER = 0
@@ -178,28 +179,38 @@ def slide_counts(kind: I64, who: I64, row: I64, number: I64, running: I64, out: 
 
 @kernel
 def slide_wide(
-    kind: I64, who: I64, row: I64, low: U64, high: I64, r_low: U64, r_high: I64, o_low: U64, o_high: I64
-) -> None:
-    """Running 128-bit sums."""
+    kind: I64, who: I64, row: I64, low: U64, high: I64, wraps: I64, r_low: U64, r_high: I64, r_wraps: I64,
+    o_low: U64, o_high: I64, o_wraps: I64,
+) -> None:  # fmt: skip
+    """Running 128-bit sums; how often they have wrapped is kept where ``r_wraps`` has room for it."""
     given = 0
+    may_wrap = len(r_wraps) > 0
     for i in range(len(kind)):
         g = who[i]
         r = row[i]
         if kind[i] == ENTER:
             before = r_low[g]
+            was = r_high[g]
             r_low[g] = before + low[r]
             r_high[g] += high[r]
             if r_low[g] < before:
                 r_high[g] += 1
+            if may_wrap:
+                r_wraps[g] += wrap_of(was, high[r], r_high[g]) + (wraps[r] if len(wraps) else 0)
         elif kind[i] == LEAVE:
             before = r_low[g]
+            was = r_high[g]
             r_low[g] = before - low[r]
             r_high[g] -= high[r]
             if r_low[g] > before:
                 r_high[g] -= 1
+            if may_wrap:
+                r_wraps[g] += wrap_of(was, ~high[r], r_high[g]) - (wraps[r] if len(wraps) else 0)
         else:
             o_low[given] = r_low[g]
             o_high[given] = r_high[g]
+            if may_wrap:
+                o_wraps[given] = r_wraps[g]
             given += 1
 
 

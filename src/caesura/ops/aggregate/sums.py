@@ -6,7 +6,7 @@ saved together with their slots.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from caesura.ops.aggregate.exact import F64, FULL, SPAN, add_floats, carry_limbs
 
 Fields = dict[str, Any]
 CARRY_AFTER = 1 << 30
+NONE: I64 = np.zeros(0, np.int64)
 
 
 class Accumulator(Protocol):
@@ -35,9 +36,28 @@ class Accumulator(Protocol):
     def rebuild(self, slots: RowState) -> None: ...
 
 
+class Wide(NamedTuple):
+    """Integers of 128 bits, and how often they have wrapped, where they may: decimals, of 127 bits each."""
+
+    low: U64
+    high: I64
+    wraps: I64
+
+
 @kernel
-def add_wide(at: I64, weights: I64, low: U64, high: I64, t_low: U64, t_high: I64) -> None:
-    """Adds 128-bit integers, as often as their weight says, to 128-bit totals."""
+def wrap_of(before: int, added: int, after: int) -> int:
+    """Whether the high half of a sum, a carry included, went over the top (1) or below the bottom (-1)."""
+    if before >= 0 and added >= 0 and after < 0:
+        return 1
+    if before < 0 and added < 0 and after >= 0:
+        return -1
+    return 0
+
+
+@kernel
+def add_wide(at: I64, weights: I64, low: U64, high: I64, t_low: U64, t_high: I64, wraps: I64) -> None:
+    """Adds 128-bit integers, as often as their weight says, to totals; small ones need no ``wraps``."""
+    may_wrap = len(wraps) > 0
     for i in range(len(at)):
         s = at[i]
         a = low[i]
@@ -52,9 +72,12 @@ def add_wide(at: I64, weights: I64, low: U64, high: I64, t_low: U64, t_high: I64
         for _ in range(times):
             before = t_low[s]
             t_low[s] = before + a
+            was = t_high[s]
             t_high[s] += b
             if t_low[s] < before:
                 t_high[s] += 1
+            if may_wrap:
+                wraps[s] += wrap_of(was, b, t_high[s])
 
 
 class Stateless:
@@ -100,41 +123,53 @@ def present(at: I64, weights: I64, values: pa.Array) -> tuple[I64, I64, pa.Array
 
 
 class WideSum(Stateless):
-    """The exact sum of integers or decimals, in 128 bits."""
+    """The exact sum of integers or decimals, in 128 bits, and for decimals how often it has wrapped."""
 
     def __init__(self, name: str, result: pa.DataType) -> None:
         self.name = name
         self.result = result
 
     def fields(self) -> Fields:
-        return {f"{self.name}_low": np.uint64, f"{self.name}_high": np.int64}
+        own = {f"{self.name}_low": np.uint64, f"{self.name}_high": np.int64}
+        return {**own, f"{self.name}_wraps": np.int64} if pa.types.is_decimal(self.result) else own
 
     def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]:
-        return {
-            f"{self.name}_low": np.zeros(count, np.uint64),
-            f"{self.name}_high": np.zeros(count, np.int64),
-        }
+        return {name: np.zeros(count, t) for name, t in self.fields().items()}
+
+    def halves(self, slots: RowState) -> Wide:
+        """The sums as they are kept."""
+        low, high = slots.get(f"{self.name}_low"), slots.get(f"{self.name}_high")
+        return Wide(low, high, slots.get(f"{self.name}_wraps") if pa.types.is_decimal(self.result) else NONE)
 
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
         at, weights, values = present(at, weights, values)
         low, high = wide_words(values)
-        add_wide(at, weights, low, high, slots.get(f"{self.name}_low"), slots.get(f"{self.name}_high"))
+        add_wide(at, weights, low, high, *self.halves(slots))
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
-        low, high = slots.get(f"{self.name}_low")[at], slots.get(f"{self.name}_high")[at]
-        return wide_values(low, high, self.result)
+        return wide_values(self._at(slots, at), self.result)
 
     def as_float(self, slots: RowState, at: I64) -> F64:
         """The sums as doubles, for averages; correctly rounded where 64 bits hold them."""
-        low, high = slots.get(f"{self.name}_low")[at], slots.get(f"{self.name}_high")[at]
-        return wide_as_float(low, high, self.result)
+        return wide_as_float(self._at(slots, at), self.result)
+
+    def _at(self, slots: RowState, at: I64) -> Wide:
+        low, high, wraps = self.halves(slots)
+        return Wide(low[at], high[at], wraps[at] if len(wraps) else wraps)
 
 
-def wide_values(low: U64, high: I64, result: pa.DataType) -> pa.Array:
-    """128-bit sums as a column; an integer that leaves 64 bits, or a decimal of 39 digits, is refused."""
+def wide_zeros(count: int, result: pa.DataType) -> Wide:
+    """So many sums of nothing."""
+    wraps = np.zeros(count if pa.types.is_decimal(result) else 0, np.int64)
+    return Wide(np.zeros(count, np.uint64), np.zeros(count, np.int64), wraps)
+
+
+def wide_values(sums: Wide, result: pa.DataType) -> pa.Array:
+    """Sums as a column; an integer that leaves 64 bits, or a decimal of 39 digits, is refused."""
+    low, high, wraps = sums
     if pa.types.is_decimal(result):
-        if _too_long(low, high).any():
+        if wraps.any() or _too_long(low, high).any():
             raise StreamError(
                 "a sum of decimals has more than 38 digits.", remedy="Sum a cast to 'double' instead."
             )
@@ -158,12 +193,15 @@ def _too_long(low: U64, high: I64) -> Mask:
     return np.logical_or(above, below)
 
 
-def wide_as_float(low: U64, high: I64, result: pa.DataType) -> F64:
-    """128-bit sums as doubles."""
+def wide_as_float(sums: Wide, result: pa.DataType) -> F64:
+    """Sums as doubles."""
+    low, high, wraps = sums
     small = high == (low.view(np.int64) >> 63)
+    if len(wraps):
+        small &= wraps == 0
     out = low.view(np.int64).astype(np.float64)
     for i in np.flatnonzero(~small):
-        out[i] = float((int(high[i]) << 64) + int(low[i]))
+        out[i] = float((int(wraps[i] if len(wraps) else 0) << 128) + (int(high[i]) << 64) + int(low[i]))
     scale = result.scale if pa.types.is_decimal(result) else 0
     return out / float(10**scale)
 

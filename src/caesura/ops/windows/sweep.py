@@ -25,7 +25,7 @@ from caesura.ops.aggregate.extremes import has_words, ranked, unranked
 from caesura.ops.aggregate.functions import Aggregate, result_type
 from caesura.ops.aggregate.slide import ENTER, GIVE, LEAVE, slide_counts, slide_wide
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.aggregate.sums import wide_as_float, wide_values, wide_words
+from caesura.ops.aggregate.sums import NONE, Wide, wide_as_float, wide_values, wide_words, wide_zeros
 from caesura.ops.ordered import sorting
 from caesura.ops.windows.events import Events
 from caesura.ops.windows.regions import Regions, around
@@ -241,10 +241,10 @@ class Sweep:
         t = result_type(Aggregate("sum", a.value), self.slots.schema, self.slots.time)
         if pa.types.is_floating(t):
             return _mean(a, _floats(swept, own, valid, n), some)
-        low, high = _wide(swept, own, valid, n)
+        sums = _wide(swept, own, valid, n, t)
         if a.kind == "avg":
-            return _mean(a, wide_as_float(low, high, t), some)
-        total = wide_values(low, high, t)
+            return _mean(a, wide_as_float(sums, t), some)
+        total = wide_values(sums, t)
         return (
             total if (some > 0).all() else pa.compute.if_else(pa.array(some > 0), total, pa.scalar(None, t))
         )
@@ -260,17 +260,15 @@ def _floats(swept: Swept, own: pa.Array, valid: Mask, n: I64) -> F64:
     return out
 
 
-def _wide(swept: Swept, own: pa.Array, valid: Mask, n: I64) -> tuple[Any, I64]:
+def _wide(swept: Swept, own: pa.Array, valid: Mask, n: I64, t: pa.DataType) -> Wide:
     """128-bit sums; copies of a member count one by one."""
     low, high = wide_words(own)
     if len(valid):
         low, high = np.where(valid, low, 0).astype(np.uint64), np.where(valid, high, 0)
     times = np.where(swept.kind == GIVE, 1, n[swept.member])
     kind, who, member = (np.repeat(f, times) for f in (swept.kind, swept.who, swept.member))
-    groups, given = int(swept.who.max(initial=0)) + 1, len(swept.start)
-    out = np.empty(given, np.uint64), np.empty(given, np.int64)
-    running = np.zeros(groups, np.uint64), np.zeros(groups, np.int64)
-    slide_wide(kind, who, member, low, high, *running, *out)
+    running, out = wide_zeros(int(swept.who.max(initial=0)) + 1, t), wide_zeros(len(swept.start), t)
+    slide_wide(kind, who, member, low, high, NONE, *running, *out)
     return out
 
 
