@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pyarrow as pa
 import pytest
 
@@ -61,10 +63,27 @@ def test_a_counter_of_a_loop_that_leaves_its_range_is_an_error() -> None:
         loop.run()
 
 
-def test_timestamps_that_microseconds_cannot_hold_do_not_become_one_key() -> None:
-    times = pa.array([1_000, 1_001, 2_000], pa.timestamp("ns"))
+NS = pa.timestamp("ns")
+FINE = pa.array([1_000, 1_001, 2_000], NS)
+DEEP = pa.StructArray.from_arrays([FINE, pa.array([1, 2, None])], ["at", "n"])
+DEEPER = pa.StructArray.from_arrays([DEEP, pa.array(["a", "b", "c"])], ["in", "s"])
+
+
+@pytest.mark.parametrize(
+    "times",
+    [FINE, FINE.dictionary_encode(), DEEP, DEEPER],
+    ids=["plain", "dictionary", "struct", "struct in a struct"],
+)
+def test_timestamps_that_microseconds_cannot_hold_do_not_become_one_key(times: pa.Array) -> None:
     table = pa.table({"t": [1, 2, 3], "key": times})
     result = cz.from_arrow(table, time="t", name="events").run()
+    assert len(result.table()) == 2
     assert result.late["events"]["reason"].to_pylist() == [
         "has a timestamp that microseconds cannot hold: it is finer, or too far away"
     ]
+
+
+def test_a_struct_that_is_null_or_coarse_enough_is_kept() -> None:
+    struct = pa.StructArray.from_arrays([FINE], ["at"], mask=pa.array([False, True, False]))
+    result = cz.from_arrow(pa.table({"t": [1, 2, 3], "key": struct})[1:], time="t").run()
+    assert result.table()["key"].to_pylist() == [None, {"at": dt.datetime(1970, 1, 1, 0, 0, 0, 2)}]

@@ -264,10 +264,32 @@ def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dt
     return flaw
 
 
-def _kept(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """A column in the type that the stream keeps; null for a timestamp that it cannot hold."""
-    convert = cast_kernel(column.type, type) if pa.types.is_timestamp(column.type) else None
-    return column.cast(type, safe=False) if convert is None else convert(column)
+def _kept(column: pa.Array, type: pa.DataType) -> tuple[pa.Array, Mask | None]:
+    """A column in the type that the stream keeps, and the rows whose timestamps that cannot hold, if any."""
+    if pa.types.is_dictionary(column.type) and pa.types.is_timestamp(type):
+        column = column.dictionary_decode()
+    if pa.types.is_struct(column.type):
+        return _kept_struct(column, type)
+    if column.type == type or not pa.types.is_timestamp(column.type):
+        return (column if column.type == type else column.cast(type, safe=False)), None
+    convert = cast_kernel(column.type, type)
+    assert convert is not None
+    made = convert(column)
+    if made.null_count == column.null_count:
+        return made, None
+    return made, np.array(made.is_null()) & np.array(column.is_valid())
+
+
+def _kept_struct(column: pa.Array, type: pa.DataType) -> tuple[pa.Array, Mask | None]:
+    """A struct with its fields as the stream keeps them."""
+    made, lost = zip(
+        *(_kept(column.field(i), type.field(i).type) for i in range(type.num_fields)), strict=True
+    )
+    there = np.array(column.is_valid())
+    some = [mask & there for mask in lost if mask is not None]
+    unkept = np.logical_or.reduce(some) if some and np.any(some) else None
+    whole = pa.StructArray.from_arrays(list(made), fields=list(type), mask=pa.array(~there))
+    return whole, unkept
 
 
 def as_payload(
@@ -285,8 +307,8 @@ def as_payload(
         if column.type == field.type:
             columns.append(column)
             continue
-        columns.append(_kept(column, field.type))
-        if columns[-1].null_count != column.null_count:
-            lost = np.array(columns[-1].is_null()) & np.array(column.is_valid())
+        made, lost = _kept(column, field.type)
+        columns.append(made)
+        if lost is not None:
             unkept = lost if unkept is None else unkept | lost
     return pa.RecordBatch.from_arrays(columns, schema=schema), unkept
