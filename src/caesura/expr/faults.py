@@ -78,7 +78,7 @@ def checked(attempt: Attempt) -> Callable[..., Datum]:
 
 
 def arrow_checked(operation: Callable[..., Datum]) -> Callable[..., Datum]:
-    """Arrow's own checked arithmetic, which is as fast as the one that wraps."""
+    """Checked arithmetic, with Arrow's refusal of a column as a fault."""
 
     def kernel(*args: Datum) -> Datum:
         try:

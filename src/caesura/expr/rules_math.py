@@ -22,6 +22,7 @@ from caesura.expr.arrays import column, keep_where, numbers, repeat, zero
 from caesura.expr.casts import cast_kernel, rescale
 from caesura.expr.faults import Attempt, arrow_checked
 from caesura.expr.nodes import Apply, Constant
+from caesura.expr.overflow import swift
 from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, checking, wrong
 from caesura.expr.types import as_decimal, common_type, decimal_of, is_numeric, kind, plain
 from caesura.expr.whole import CHECKED
@@ -75,9 +76,9 @@ def _remainder(a: Datum, b: Datum) -> Datum:
 
 
 _FAST: dict[str, Kernel] = {
-    "add": pc.add_checked,
-    "subtract": pc.subtract_checked,
-    "multiply": pc.multiply_checked,
+    "add": swift("add", pc.add_checked),
+    "subtract": swift("subtract", pc.subtract_checked),
+    "multiply": swift("multiply", pc.multiply_checked),
     "negate": pc.negate_checked,
     "abs": pc.abs_checked,
 }

@@ -282,14 +282,14 @@ def _kept(column: pa.Array, type: pa.DataType) -> tuple[pa.Array, Mask | None]:
 
 def _kept_struct(column: pa.Array, type: pa.DataType) -> tuple[pa.Array, Mask | None]:
     """A struct with its fields as the stream keeps them."""
-    made, lost = zip(
-        *(_kept(column.field(i), type.field(i).type) for i in range(type.num_fields)), strict=True
-    )
+    if column.type == type:
+        return column, None
     there = np.array(column.is_valid())
-    some = [mask & there for mask in lost if mask is not None]
-    unkept = np.logical_or.reduce(some) if some and np.any(some) else None
-    whole = pa.StructArray.from_arrays(list(made), fields=list(type), mask=pa.array(~there))
-    return whole, unkept
+    parts = [_kept(column.field(i), type.field(i).type) for i in range(type.num_fields)]
+    lost = [mask & there for _, mask in parts if mask is not None]
+    unkept = np.logical_or.reduce(lost) if np.any(lost) else None
+    made = [part for part, _ in parts]
+    return pa.StructArray.from_arrays(made, fields=list(type), mask=pa.array(~there)), unkept
 
 
 def as_payload(
