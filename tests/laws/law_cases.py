@@ -251,9 +251,32 @@ def totals(name: str, spec: InputSpec, group: tuple[str, ...], bound: Any = None
 
 totals("floats", FLOATS, ("id",))
 totals("ints", INTS, ("id",))
-totals("inserts", replace(FLOATS, insert_only=True, max_rows=9), ("id",), lambda _: 2 * 4)
-"""What only comes needs a slot and a sent row per group, however many rows there are."""
+totals("inserts", replace(FLOATS, insert_only=True, max_rows=9), ("id",), lambda _: 3 * 4)
+"""What only comes needs a slot, a sent row and at most a wide sum per group, however many rows there are."""
 totals("all", INTS, ())
+
+LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v")}
+FEWER = {name: LEADERS[name] for name in ("low", "high")}
+
+
+def leading(kind: Any, aggs: Any, bound: Any = None, **spec: Any) -> None:
+    """Extremes of texts or decimals over all time."""
+    named = tuple((n, Aggregate(k, col(c), 2 if k == "top_k" else 0)) for n, (k, c) in aggs.items())
+    register(
+        LawCase(
+            f"totals-of-{kind}s{'-inserts' if spec else ''}",
+            build=lambda a: Totals(inputs=(a,), group=("id",), aggregates=named),
+            oracle=lambda a, **_: oracles.totals(a, ("id",), aggs),
+            inputs=(InputSpec({"id": "key", "v": kind}, key="id", max_rows=9, **spec),),
+            state_bound=bound,
+        )
+    )
+
+
+for kind in ("text", "decimal"):
+    leading(kind, LEADERS)
+    leading(kind, FEWER, lambda _: 4 * 4, insert_only=True)
+"""Of texts and decimals that only come, one of each kind is kept per group."""
 
 
 def tumbling(name: str, spec: InputSpec, group: tuple[str, ...], *, size: int = 5, offset: int = 0) -> None:

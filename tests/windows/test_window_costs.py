@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from math import log2
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 
 import caesura as cz
 from caesura.events import Page
+from caesura.events.rows import RowState
 from caesura.ops import ordered as index
+from caesura.ops.aggregate import picks
+from caesura.ops.aggregate.multiset import Multiset
 from caesura.ops.input import Input
 from caesura.ops.ordered import Ordered, Run
 from caesura.runtime import Query
@@ -110,3 +114,17 @@ def test_a_late_event_computes_the_windows_that_it_touches(live: int, window: st
     query.run()
     (after,) = (c.extra["windows"] for c in query.counters().values() if "windows" in c.extra)
     assert 1 <= after - before <= 6
+
+
+@pytest.mark.parametrize("kind", ["text", "decimal"])
+def test_the_greatest_of_many_texts_or_decimals_are_found_among_few(kind: str) -> None:
+    numbers = np.random.default_rng(3).permutation(20_000)
+    texts: list[Any] = [f"sensor-{n:09d}" if kind == "text" else Decimal(int(n)) for n in numbers]
+    t = pa.string() if kind == "text" else pa.decimal128(38, 2)
+    held, slots = Multiset("v", t, timed=False), RowState({})
+    for part in np.split(np.arange(20_000), 40):
+        held.add(slots, part % 4, np.ones(len(part), np.int64), pa.array([texts[i] for i in part], t))
+        found = held.edge(np.arange(4), 3, last=True)
+        assert len(found.n) <= 4 * 3 * 8  # of some runs of doubling sizes, three each
+    wanted = [sorted(texts[s::4])[-1] for s in range(4)]
+    assert picks.last(found, 4).to_pylist() == wanted

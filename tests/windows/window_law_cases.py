@@ -59,11 +59,8 @@ LINGER = {"grid": 6, "gaps": 5, "snapshot": 1, "session": 3, "limited": 6}
 
 
 def held(live: tuple[int, ...]) -> int:
-    """Some rows of state for each live row: itself, and what each window that it is in keeps and has sent.
-
-    The wide sums of windows that are gone stay until their table is swept.
-    """
-    return 48 * live[0] + 32
+    """Some rows of state for each live row: itself, and what each window that it is in keeps and has sent."""
+    return 24 * live[0] + 8
 
 
 def least(frame: str, stamp: str) -> Any:
@@ -115,6 +112,11 @@ CASES[-1] = replace(
 hopping("uneven-panes", replace(POINTS, insert_only=True), BASIC, 5, 3, -1)
 hopping("picks", INTS, PICKS, 6, 3)
 hopping("texts", NAMES, PICKS, 4, 4)
+LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v")}
+for kind in ("text", "decimal"):
+    keyed = InputSpec({"id": "key", "v": kind}, key="id")  # type: ignore[dict-item]
+    hopping(f"leading {kind}s", keyed, LEADERS, 6, 3)
+    hopping(f"leading {kind}s that only come", replace(keyed, insert_only=True), LEADERS, 5, 5)
 hopping("spread", replace(INTS, insert_only=True), SPREAD, 6, 3, group=())
 
 ENGINE: dict[str, Frame] = {

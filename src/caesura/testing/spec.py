@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -20,7 +21,7 @@ from caesura.plan import Properties
 from caesura.punctuation import NOT_NULL, NULL, Values, ge, lt, one_of, value
 from caesura.testing.oracles.rows import Row, Rows, same
 
-ColumnKind: TypeAlias = Literal["key", "int", "float", "str", "name"]
+ColumnKind: TypeAlias = Literal["key", "int", "float", "str", "name", "text", "decimal"]
 PunctuationKind: TypeAlias = Literal["time", "key", "both"]
 Lifetimes: TypeAlias = Literal["any", "finite", "points"]
 
@@ -30,8 +31,23 @@ DOMAINS: Mapping[ColumnKind, tuple[Any, ...]] = {
     "float": (0.0, 1.0, 0.1, 0.2, -2.5, 1e16, math.nan, -0.0, math.inf, -math.inf, None),
     "str": ("a", "b", "", "b c", "éa", None),
     "name": ("a", "b", "c", None),
+    "text": (
+        "sensor-0001",
+        "sensor-0001 b",
+        "sensor-0001 a",
+        "sensor-00",
+        "sensor-0002",
+        "a",
+        "\0",
+        "",
+        None,
+    ),
+    "decimal": (*(Decimal(n) for n in ("0", "1.5", "-1.5", f"{10**17 + 1}", f"{10**17 + 2}")), None),
 }
-"""Values per kind of column, the plainest first; 'key' and 'name' suit punctuation and joins."""
+"""Values per kind of column, the plainest first; 'key' and 'name' suit punctuation and joins.
+
+'text' and 'decimal' have values that agree in their first 64 bits.
+"""
 
 TYPES: Mapping[ColumnKind, pa.DataType] = {
     "key": pa.int64(),
@@ -39,6 +55,8 @@ TYPES: Mapping[ColumnKind, pa.DataType] = {
     "float": pa.float64(),
     "str": pa.string(),
     "name": pa.string(),
+    "text": pa.string(),
+    "decimal": pa.decimal128(38, 2),
 }
 
 

@@ -2,7 +2,8 @@
 
 Values become 64-bit words in their order (NaN last), so that a comparison is one of integers.
 Insert-only input keeps one word per slot. Otherwise a slot's distinct values hang in a chain with
-their counts, and the chain is walked again only when the extreme itself has gone.
+their counts, and the chain is walked again only when the extreme itself has gone. Texts and decimals, which
+no such word holds, are kept in `leading` and `multiset`.
 """
 
 from __future__ import annotations
@@ -133,13 +134,11 @@ def update_best(at: I64, row: I64, n: I64, word: I64, sign: int, best: I64, stal
 
 
 class Bag:
-    """The extreme of values that may be taken away: counted distinct values in chains."""
+    """The extreme of numbers that may be taken away: counted distinct values in chains."""
 
     def __init__(self, name: str, kind: str, t: pa.DataType) -> None:
         self.name, self.sign, self.type = name, 1 if kind == "min" else -1, t
-        self.wordy = has_words(t)
-        payload = pa.schema([]) if self.wordy else pa.schema([("value", t)])
-        self.rows = RowState({"slot": np.int64, "n": np.int64, "word": np.int64}, payload)
+        self.rows = RowState({"slot": np.int64, "n": np.int64, "word": np.int64})
         self._table = KeyTable()
         self._follow = np.zeros(0, np.int64)
         self._kept = 0
@@ -156,22 +155,19 @@ class Bag:
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
         at, weights, values = present(at, weights, values)
-        word = ranked(values) if self.wordy else np.zeros(len(at), np.int64)
-        ids = identity([pa.array(word)] if self.wordy else [values], len(at), LOCAL)
+        word = ranked(values)
+        ids = identity([pa.array(word)], len(at), LOCAL)
         h1, h2 = np.empty(len(at), np.uint64), np.empty(len(at), np.uint64)
         mix_int(ids[0], ids[1], np.arange(len(at)), at, h1, h2)
         row, fresh = self._table.encode(h1, h2)
-        self._append(slots, at[fresh], word[fresh], values.take(pa.array(fresh)))
+        self._append(slots, at[fresh], word[fresh])
         add_weights(row, weights, self.rows.get("n"))
         some = np.unique(row)
         self.rows.touch(some)
         self.rows.keep(some, self.rows.get("n")[some] > 0)
         stale = np.zeros(slots.size, np.int64)
         best = slots.get(f"{self.name}_best")
-        if self.wordy:
-            update_best(at, row, self.rows.get("n"), self.rows.get("word"), self.sign, best, stale)
-        else:
-            stale[at] = 1
+        update_best(at, row, self.rows.get("n"), self.rows.get("word"), self.sign, best, stale)
         self._walk(slots, np.flatnonzero(stale))
         if self.rows.size > 2 * self._kept + 4096:
             self._tidy(slots)
@@ -181,12 +177,11 @@ class Bag:
         self.rebuild(slots)
         self._kept = self.rows.size
 
-    def _append(self, slots: RowState, at: I64, word: I64, values: pa.Array) -> None:
+    def _append(self, slots: RowState, at: I64, word: I64) -> None:
         if len(at) == 0:
             return
         fields = {"slot": at, "n": np.zeros(len(at), np.int64), "word": word}
-        payload = None if self.wordy else pa.RecordBatch.from_arrays([values], ["value"])
-        first = self.rows.append(fields, payload)
+        first = self.rows.append(fields)
         if len(self._follow) < self.rows.size:
             self._follow = np.append(self._follow, np.full(max(64, self.rows.size), -1, np.int64))
         chain(self.rows.get("slot"), first, slots.get(f"{self.name}_head"), self._follow)
@@ -194,19 +189,9 @@ class Bag:
     def _walk(self, slots: RowState, stale: I64) -> None:
         if len(stale) == 0:
             return
-        if not self.wordy:
-            self._rank_all()
         head, best = slots.get(f"{self.name}_head"), slots.get(f"{self.name}_best")
         word, n = self.rows.get("word"), self.rows.get("n")
         walk_chains(stale, head, self._follow, n, word, self.sign, best)
-
-    def _rank_all(self) -> None:
-        """Words for strings and decimals: their rank among the values held now."""
-        import pyarrow.compute as pc
-
-        held = self.rows.payload.all().column(0)
-        ranks = pc.rank(held, sort_keys="ascending", tiebreaker="dense")
-        self.rows.get("word")[:] = ranks.to_numpy().astype(np.int64)
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
         best = slots.get(f"{self.name}_best")[at]
@@ -214,10 +199,10 @@ class Bag:
         rows = np.maximum(best, 0)
         if self.rows.size == 0:
             return pa.nulls(len(at), self.type)
-        if self.wordy:
-            return unranked(self.rows.get("word")[rows], valid, self.type)
-        taken = self.rows.payload.take(rows).column(0)
-        return pa.compute.if_else(pa.array(valid), taken, pa.scalar(None, self.type))
+        return unranked(self.rows.get("word")[rows], valid, self.type)
+
+    def free(self, slots: RowState, at: I64) -> None:
+        return None
 
     def compact(self, keep: I64) -> None:
         """Slots were renumbered: rows of slots that are gone go, the others follow."""
@@ -243,8 +228,7 @@ class Bag:
         slot = self.rows.get("slot")
         chain(slot, 0, head, self._follow)
         word = self.rows.get("word")
-        held = [pa.array(word)] if self.wordy else [self.rows.payload.all().column(0)]
-        ids = identity(held, self.rows.size, LOCAL)
+        ids = identity([pa.array(word)], self.rows.size, LOCAL)
         h1, h2 = np.empty(len(slot), np.uint64), np.empty(len(slot), np.uint64)
         mix_int(ids[0], ids[1], np.arange(len(slot)), slot, h1, h2)
         self._table = KeyTable()

@@ -109,6 +109,10 @@ class Moments:
     def value(self, slots: RowState, at: I64) -> pa.Array:
         return self.first.value(slots, at)
 
+    def free(self, slots: RowState, at: I64) -> None:
+        self.first.free(slots, at)
+        self.second.free(slots, at)
+
     def compact(self, keep: I64) -> None:
         return None
 

@@ -20,6 +20,7 @@ from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.extremes import has_words, ranked
+from caesura.ops.aggregate.sortwords import SortWords
 from caesura.ops.aggregate.sums import Fields
 from caesura.ops.ordered import Ordered
 
@@ -46,6 +47,7 @@ class Multiset:
         self._kept = 0
         self._order, self._ordered = Ordered(), 0
         """Rows in order within their slots, so many of them: the others follow when somebody asks."""
+        self._words = SortWords(t)
 
     def fields(self) -> Fields:
         return {}
@@ -98,15 +100,18 @@ class Multiset:
 
     def edge(self, at: I64, most: int, *, last: bool) -> Gathered:
         """Of what these slots hold, enough to know the first so many, or the last, in canonical order."""
-        if not self.timed and not has_words(self.type):
-            return self.gather(at)
         rows = self.rows
         if self._ordered < rows.size:
+            if not self.timed and self._words.take(self._values_from(self._ordered)):
+                self._order, self._ordered = Ordered(), 0
             fresh = np.arange(self._ordered, rows.size)
-            time = rows.get("le")[fresh] if self.timed else ranked(rows.payload.take(fresh).column(0))
+            time = rows.get("le")[fresh] if self.timed else self._words.of(self._values_from(self._ordered))
             self._order.add(rows.get("slot")[fresh], time, fresh)
             self._ordered = rows.size
         return self._sorted(*self._order.edges(at, most, rows.alive, last=last))
+
+    def _values_from(self, first: int) -> pa.Array:
+        return self.rows.payload.take(np.arange(first, self.rows.size)).column(0)
 
     def _sorted(self, owner: I64, row: I64) -> Gathered:
         values = self.rows.payload.take(row).column(0)
@@ -127,11 +132,14 @@ class Multiset:
         self.rows.kill(np.flatnonzero(self.rows.alive & (slot < 0)))
         self.rows.compact()
 
+    def free(self, slots: RowState, at: I64) -> None:
+        return None
+
     def states(self) -> dict[str, RowState]:
         return {"bag": self.rows}
 
     def rebuild(self, slots: RowState) -> None:
-        self._order, self._ordered = Ordered(), 0
+        self._order, self._ordered, self._words = Ordered(), 0, SortWords(self.type)
         if self.rows.live < self.rows.size:
             self.rows.compact()
         slot, le = self.rows.get("slot"), self.rows.get("le")

@@ -20,6 +20,7 @@ from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate import picks
 from caesura.ops.aggregate.extremes import Bag, Grows, has_words
 from caesura.ops.aggregate.functions import Aggregate, result_type
+from caesura.ops.aggregate.leading import Leading
 from caesura.ops.aggregate.moments import Moments
 from caesura.ops.aggregate.multiset import Multiset
 from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum
@@ -76,8 +77,15 @@ class Slots:
             return {}
         parts = {"n": self._part("n", aggregate.value)}
         if aggregate.kind in PART_OF:
-            parts["own"] = self._part(PART_OF[aggregate.kind], aggregate.value)
+            parts["own"] = self._part(self._own(aggregate), aggregate.value)
         return parts
+
+    def _own(self, aggregate: Aggregate) -> str:
+        """What an aggregate keeps; extremes of texts and decimals that may go are picked out of all."""
+        assert aggregate.value is not None
+        kind = PART_OF[aggregate.kind]
+        wordy = has_words(type_of(aggregate.value, self.schema, time=self.time))
+        return kind if kind not in ("min", "max") or wordy or self._insert_only else "bag"
 
     def _part(self, kind: str, value: Expr) -> Accumulator:
         timed = kind == "timed"
@@ -105,7 +113,9 @@ class Slots:
                 if pa.types.is_floating(t):
                     return FloatSum(name)
                 return WideSum(name, result_type(Aggregate("sum", value), self.schema, self.time))
-        return Grows(name, kind, t) if self._insert_only and has_words(t) else Bag(name, kind, t)
+        if not has_words(t):
+            return Leading(name, kind, t)
+        return Grows(name, kind, t) if self._insert_only else Bag(name, kind, t)
 
     @property
     def parts(self) -> list[Accumulator]:
@@ -181,8 +191,10 @@ class Slots:
         return from_words(mean, n > 0, pa.float64())
 
     def drop(self, at: I64) -> None:
-        """Lets slots go."""
+        """Lets slots go, with what they alone use."""
         self.rows.kill(at)
+        for _, part in self._parts.values():
+            part.free(self.rows, at)
 
     def tidy(self) -> I64 | None:
         """Compacts when it is worth it; gives the old numbers by new number."""
@@ -229,6 +241,10 @@ def _picked(aggregate: Aggregate, held: Multiset, rows: RowState, at: I64) -> pa
         return held.value(rows, at)
     count = len(at)
     match aggregate.kind:
+        case "min":
+            return picks.first(held.edge(at, 1, last=False), count)
+        case "max":
+            return picks.last(held.edge(at, 1, last=True), count)
         case "first":
             return picks.first(held.edge(at, 1, last=False), count)
         case "last":

@@ -31,6 +31,9 @@ class Accumulator(Protocol):
     def zeros(self, count: int) -> dict[str, np.ndarray[Any, Any]]: ...
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None: ...
     def value(self, slots: RowState, at: I64) -> pa.Array: ...
+    def free(self, slots: RowState, at: I64) -> None:
+        """Lets go of what slots that are gone have outside of the slots' own fields."""
+
     def compact(self, keep: I64) -> None: ...
     def states(self) -> dict[str, RowState]: ...
     def rebuild(self, slots: RowState) -> None: ...
@@ -82,6 +85,9 @@ def add_wide(at: I64, weights: I64, low: U64, high: I64, t_low: U64, t_high: I64
 
 class Stateless:
     """What accumulators without rows of their own share."""
+
+    def free(self, slots: RowState, at: I64) -> None:
+        return None
 
     def compact(self, keep: I64) -> None:
         return None
@@ -349,11 +355,23 @@ class FloatSum:
         """Drops the full sums that no live slot names."""
         self.has_odd = bool(slots.get(f"{self.name}_odd").any())
         full = slots.get(f"{self.name}_full")
-        used = full[full >= 0]
-        dead = np.setdiff1d(np.flatnonzero(self.full.alive), used)
-        if len(dead) == 0:
+        dead = np.setdiff1d(np.flatnonzero(self.full.alive), full[full >= 0])
+        if len(dead):
+            self.full.kill(dead)
+            self._sweep(slots)
+
+    def free(self, slots: RowState, at: I64) -> None:
+        if self.full.size == 0:
             return
-        self.full.kill(dead)
+        full = slots.get(f"{self.name}_full")
+        self.full.kill(full[at][full[at] >= 0])
+        full[at] = -1
+        if 2 * self.full.live < self.full.size:
+            self._sweep(slots)
+
+    def _sweep(self, slots: RowState) -> None:
+        """Moves the full sums that are left together."""
+        full = slots.get(f"{self.name}_full")
         kept = self.full.compact()
         renumber = np.full(int(kept[-1]) + 1 if len(kept) else 1, -1, np.int64)
         renumber[kept] = np.arange(len(kept))
