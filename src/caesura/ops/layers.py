@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.delta import Deltas, deltas, net_page
+from caesura.events.identity import plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
@@ -191,6 +192,8 @@ class LayersOperator(Operator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if len(page) == 0:
             return []
+        plain = plain_zeros(page.payload)
+        page = page if plain is page.payload else page.with_payload(plain)
         h1, h2 = page.ids(self.secret)
         number, _ = self._payloads.encode(h1, h2)
         touched, example = np.unique(number, return_index=True)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import Grown
-from caesura.events.identity import Secret, identity
+from caesura.events.identity import Secret, identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
@@ -287,7 +287,7 @@ class PaneOperator(TumblingOperator):
         if self.speculate == "arrival":
             return super().page(port, page)
         values = [make(page.payload, page.le, page.re) for make in self.panes.slots.makers]
-        group = self.panes.add(page.payload.select(self._keys), values, page.le)
+        group = self.panes.add(plain_zeros(page.payload.select(self._keys)), values, page.le)
         if self.watched:
             self._look_ahead(np.unique(group))
         return []

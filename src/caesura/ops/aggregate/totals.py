@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.delta import deltas
-from caesura.events.identity import identity
+from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
@@ -127,7 +127,7 @@ class TotalsOperator(Operator):
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         change = deltas(page)
-        keys = page.payload.select(self._keys)
+        keys = plain_zeros(page.payload.select(self._keys))
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
         h1, h2 = identity(keys.columns, len(page), self.secret)
         at, fresh = self.slots.find(h1, h2)

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import StreamError
-from caesura.events.identity import identity
+from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
@@ -201,7 +201,7 @@ class TumblingOperator(Operator):
         """Where the earliest window starts that was open when some were closed last."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        keys = page.payload.select(self._keys) if self._keys else page.payload.select([])
+        keys = plain_zeros(page.payload.select(self._keys))
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
         if self.node.size == self.node.every:
             window, weight = np.empty(len(page), np.int64), np.empty(len(page), np.int64)

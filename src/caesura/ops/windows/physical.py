@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from caesura.errors import StreamError
 from caesura.events.delta import Deltas, deltas
-from caesura.events.identity import identity
+from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
@@ -83,7 +83,7 @@ class WindowsOperator(Operator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if len(page) == 0:
             return []
-        keys = page.payload.select(self._keys)
+        keys = plain_zeros(page.payload.select(self._keys))
         ids = identity(keys.columns, len(page), self.secret)
         group, _ = self.events.groups.encode(*ids)
         self._know(group, keys)
