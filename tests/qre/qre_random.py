@@ -45,6 +45,56 @@ PREDICATES = [
 ]
 ODD = [float("nan"), float("inf"), float("-inf"), -0.0]
 VALUES: list[Any] = [col("v"), col("f"), col("v") * 2 + col("k"), col("f") / col("v")]
+NUMBERS = [0, 1, 2, 3, 4, 5]
+EXTREMES: list[int] = []
+"""What else numbers may be in words that walk through a query, where no predicate tells them apart."""
+JOINS: list[Expr] = [
+    col("_0") + col("_1"),
+    col("_1"),
+    col("_0").coalesce(0) * 2,
+    col("_0") - col("_1"),
+    col("_0").greatest(col("_1")),
+]
+FOLDS = [folds.sum_, folds.count, folds.min_, folds.max_, folds.avg, folds.stddev]
+STEPS: list[Expr] = [col("acc") * 2 - col("x")]
+
+LARGEST, LEAST = 2**63 - 1, -(2**63)
+EXTREME = [LARGEST, LARGEST - 1, LEAST, LEAST + 1, 2**62, -(2**62), 2**32, -(2**31), 3, 1, 0, -1]
+EXTREME_VALUES: list[Any] = [
+    col("v"),
+    col("v") * 2 + col("k"),
+    col("v") * col("v"),
+    col("v") - 2**62,
+    -col("v"),
+    col("v").abs(),
+    col("v").coalesce(LARGEST) + col("key"),
+    when(col("v") > 0, col("v") - 1).otherwise(col("v") + 1),
+    when(col("v") > 4, 2 * col("v")).otherwise(col("f")),
+    col("v").try_add(LARGEST),
+    (col("v") * 4).cast("string").cast("bigint"),
+]
+EXTREME_JOINS: list[Expr] = [
+    *JOINS,
+    col("_0") * col("_1"),
+    col("_0") - LARGEST - 2,
+    -col("_0"),
+    col("_1").abs(),
+    col("_0") % col("_1"),
+    col("_0") / col("_1"),
+    col("_0").try_subtract(col("_1")),
+    col("_0").try_multiply(col("_1")),
+    (col("_0") + col("_1")).between(-5, LARGEST).cast("bigint"),
+    when(col("_0") + col("_1") > 0, 1).otherwise(col("_0")),
+    when((col("_0") > 0) | (col("_1") * 2 > 0), 1).otherwise(col("_1")),
+]
+EXTREME_FOLDS = [
+    *FOLDS,
+    folds.sum_,
+    lambda: folds.custom(1, col("acc") * col("x").coalesce(3), combine=col("a") * col("b")),
+    lambda: folds.custom(0, col("acc") - col("x").coalesce(3), combine=col("a") + col("b")),
+    lambda: folds.custom(0, col("acc").try_add(col("x")).coalesce(7)),
+]
+EXTREME_STEPS: list[Expr] = [*STEPS, col("acc") + col("acc") - col("x"), col("acc") - col("x") - 2**62]
 
 
 def word(
@@ -56,7 +106,7 @@ def word(
         {
             "k": rng.choice(kinds),
             "key": rng.randrange(3),
-            "v": rng.choice([0, 1, 2, 3, 4, 5, *none]),
+            "v": rng.choice([*NUMBERS, *none]),
             "f": rng.choice([0.5, 1.0, -2.0, 8.0, *ODD, *none]),
             "w": rng.randrange(2),
             "x": rng.choice("ab"),
@@ -77,6 +127,8 @@ def fitting_word(rng: random.Random, query: Query, length: int) -> pa.RecordBatc
         at = rng.choice(list(bits(auto.by_letter[at][c])))
         row = dict(letters.minterms[c].row)
         row["f"] = rng.choice([0.5, 1.0, -2.0, 8.0, None])
+        if row.get("v") is not None:
+            row["v"] = rng.choice([row["v"], *(n for n in EXTREMES if (n > 2) == (row["v"] > 2))])
         row["key"] = rng.randrange(3)
         row["w"], row["x"] = rng.randrange(2), rng.choice("ab")
         rows.append(row)
@@ -115,7 +167,7 @@ def scalar(rng: random.Random, depth: int, of: Items, **options: bool) -> Query:
         case "iter":
             return q.iter_(again(), _fold(rng))
         case "iter_op":
-            return q.iter_(again(), 1, col("acc") * 2 - col("x"))
+            return q.iter_(again(), 1, rng.choice(STEPS))
         case "iter1":
             return q.iter1(again(), _fold(rng))
         case "or":
@@ -174,19 +226,11 @@ def _before_the_first(rng: random.Random, sync: Expr, of: Items) -> Query:
 
 
 def _fold(rng: random.Random) -> folds.Fold:
-    return rng.choice([folds.sum_, folds.count, folds.min_, folds.max_, folds.avg, folds.stddev])()
+    return rng.choice(FOLDS)()
 
 
 def _join(rng: random.Random) -> Expr:
-    return rng.choice(
-        [
-            col("_0") + col("_1"),
-            col("_1"),
-            col("_0").coalesce(0) * 2,
-            col("_0") - col("_1"),
-            col("_0").greatest(col("_1")),
-        ]
-    )
+    return rng.choice(JOINS)
 
 
 def with_maps_inside(rng: random.Random) -> Query:

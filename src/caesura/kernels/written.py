@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from caesura.kernels import Kernel
+
 
 def run_of(kind: str, text: str, *, machine: bool) -> Any:
     """The function ``run`` of a text: as machine code, or as the plain Python that it is."""
@@ -36,4 +38,7 @@ def run_of(kind: str, text: str, *, machine: bool) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
+    for known, value in list(vars(module).items()):
+        if isinstance(value, Kernel):
+            setattr(module, known, value.compiled())
     return numba.njit(cache=True, nogil=True, error_model="numpy")(module.run)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from caesura.qre import ir
 from caesura.qre.checking import letters_of
@@ -151,7 +152,7 @@ def _fold_constants(auto: Automaton) -> None:
     """Finds slots that hold one known value at a position, and writes the value where they are read."""
     wanted = _needs(auto)
     for p, words in auto.last.items():
-        wanted[p] = wanted[p].union(*(ir.slots(t) for w in words for t in (w.term, w.there)))
+        wanted[p] = wanted[p].union(*(ir.slots(t) for w in words for t in w.terms))
     value: dict[int, dict[str, Term | None]] = {p: {} for p in wanted}
     kept = frozenset(s for ring in auto.rings if ring.sticky for s in ring.slots)
     reached, todo = {START}, deque([START])
@@ -169,7 +170,7 @@ def _fold_constants(auto: Automaton) -> None:
             put = {s: _reading(t, known[p]) for s, t in move.put.items()}
             move.put = {s: t for s, t in put.items() if s not in known[move.target]}
     for p, words in auto.last.items():
-        auto.last[p] = [Word(_reading(w.term, known[p]), _reading(w.there, known[p]), w.text) for w in words]
+        auto.last[p] = [w.mapped(partial(_reading, known=known[p])) for w in words]
 
 
 def _reading(t: Term, known: dict[str, Term]) -> Term:
@@ -204,7 +205,7 @@ def _needs(auto: Automaton) -> dict[int, set[str]]:
         for move in some:
             before.setdefault(move.target, set()).add(p)
             for w in answer(auto, move):
-                need[p] |= {s for t in (w.term, w.there) for s in ir.slots(t)}
+                need[p] |= {s for t in w.terms for s in ir.slots(t)}
     todo = deque(sorted(need))
     waiting = set(todo)
     while todo:
@@ -238,7 +239,7 @@ def answer(auto: Automaton, move: Move) -> list[Word]:
         return move.put.get(x.payload)
 
     words = auto.last.get(move.target, [])
-    return [Word(ir.substitute(w.term, before), ir.substitute(w.there, before), w.text) for w in words]
+    return [w.mapped(lambda t: ir.substitute(t, before)) for w in words]
 
 
 def _reads(move: Move, wanted: set[str]) -> set[str]:

@@ -60,7 +60,15 @@ OPS = (
     "leave",
     "ring_copy",
     "call",
+    "carried",
+    "borrowed",
+    "too_large",
+    "both",
+    "less",
+    "spoilt",
 )
+PLAIN = ("i2f", "not", "and", "or", "div", "sqrt", "exp", "store", *OPS[-6:])
+"""What has one form only."""
 CODE = {name: number for number, name in enumerate(OPS)}
 UNKNOWN = -3
 """The next state of a state that is not expanded yet."""
@@ -133,7 +141,7 @@ class _Coder:
         sizes = [len(self.consts[k]) + len(self.registers[k]) + len(self.columns[k]) for k in ("i", "f")]
         self.outputs = max((len(words) for words in auto.last.values()), default=0)
         self.out = max(sizes)
-        self.first = self.out + 2 * self.outputs
+        self.first = self.out + 3 * self.outputs
         self.most = self.first
         self.used = 0
         self.locals: dict[str, int] = {}
@@ -356,9 +364,9 @@ class _Coder:
     def _answered(self, move: Move, fresh: dict[Term, int]) -> None:
         """The value after a move, in terms of what was before it."""
         for i, word in enumerate(move.answer):
-            for j, term in enumerate((word.term, word.there)):
+            for j, term in enumerate(word.terms):
                 now = _at(term, move.source)
-                self.emit(f"copy_{now.kind}", self.out + 2 * i + j, [self.place(now, fresh)])
+                self.emit(f"copy_{now.kind}", self.out + 3 * i + j, [self.place(now, fresh)])
 
 
 def _at(term: Term, position: int) -> Term:
@@ -377,7 +385,7 @@ def _at(term: Term, position: int) -> Term:
 def _opcode(term: Term) -> str:
     if term.op == "ring":
         return "ring_f" if term.kind == "f" else "ring"
-    if term.op in ("i2f", "not", "and", "or", "div", "sqrt", "exp", "store"):
+    if term.op in PLAIN:
         return term.op
     kind = term.args[-1].kind if term.op in ("eq", "lt") else term.kind
     return f"{term.op}_{kind}"
@@ -389,9 +397,7 @@ def _all_terms(auto: Automaton) -> list[Term]:
         terms += [*spec.init, *spec.step, ir.const(spec.size), ir.const(spec.size - 1)]
     for stack in auto.stacks:
         terms += [*stack.join, ir.const(stack.size - 1), ir.const(stack.size - 2)]
-    return terms + [
-        t for some in auto.moves.values() for m in some for w in m.answer for t in (w.term, w.there)
-    ]
+    return terms + [t for some in auto.moves.values() for m in some for w in m.answer for t in w.terms]
 
 
 def _longer(held: I64, rows: int, rest: int) -> I64:

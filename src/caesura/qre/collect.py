@@ -6,13 +6,14 @@ to the maps run on the maps, which are few.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import NO_MASK, ColumnStore, from_words, words
 from caesura.expr import Column
+from caesura.expr.faults import shown
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.automaton import Automaton
 from caesura.qre.checking import letters_of
@@ -23,8 +24,11 @@ from caesura.qre.fragments import STORE
 from caesura.qre.generation import Form, Generated
 from caesura.qre.items import TICK
 from caesura.qre.lowering import NotCompiled
+from caesura.qre.maps import Maps, Syncs, void_maps
 from caesura.qre.minterms import Alphabet
 from caesura.qre.operations import ExprOp
+from caesura.qre.overflow import no_value
+from caesura.qre.packing import joined, scalars_of
 from caesura.qre.positions import bits, positions
 from caesura.qre.query import MapCollect, Query, Split
 from caesura.qre.regex import Star
@@ -41,16 +45,6 @@ NO_ROWS: Mask = np.zeros(1, np.bool_)
 def never(rows: int) -> pa.BooleanArray:
     """A column of so many times False."""
     return pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(bytes(rows // 8 + 1))], null_count=0)
-
-
-@dataclass
-class Maps:
-    """Maps as rows: map j came at ``rows[j]`` and has the entries from ``starts[j]`` on."""
-
-    rows: I64
-    starts: I64
-    keys: pa.RecordBatch
-    values: pa.Array
 
 
 def core(query: Query) -> tuple[MapCollect, bool] | None:
@@ -87,16 +81,6 @@ def ends(node: MapCollect, again: bool) -> bool:
     return at < 0
 
 
-@dataclass
-class Syncs:
-    """A page's synchronisation items: before which rows, and their columns (one row each, or one for all)."""
-
-    places: I64
-    step: int
-    gap: int
-    columns: list[Array]
-
-
 class _Call:
     """What calls of a kernel for one page share."""
 
@@ -116,9 +100,11 @@ class _Call:
     def maps(self, stage: CollectStage, keys: pa.RecordBatch) -> Maps:
         """The maps that came, by the number of their synchronisation item."""
         count, found = int(stage.meta[2]), self.found[: stage.meta[3]]
-        _, leaves, flags = self.special.columns(self.outs, count)
+        _, scalars = self.special.columns(self.outs, count)
         stage.shrink(self.rows)
-        return Maps(found[:, 0], found[:, 1], keys, stage.arrow(stage.auto.type, leaves, flags, count))
+        void = void_maps(found[:, 1], scalars)
+        values = stage.arrow(stage.auto.type, scalars.values, scalars.there, count)
+        return Maps(found[:, 0], found[:, 1], keys, values, void)
 
 
 class CollectStage(Stage):
@@ -185,7 +171,10 @@ class CollectStage(Stage):
             arrays = self.auto.inputs.arrays(page, special.reads(form))
             own = [a[at] if len(a) else a for a in arrays]
             maps = self._fast_maps(special, form, keys, Syncs(at, 1, 1, own), arrays)
-            maps = Maps(at[maps.rows], maps.starts, maps.keys, maps.values)
+            maps = replace(maps, rows=at[maps.rows])
+        if len(maps.void):
+            item = shown(batch, int(maps.rows[maps.void[0]]))
+            raise no_value(f"the item ({item})", seen=page.failed)
         self.seen += batch.num_rows
         self._count(at)
         self._forget_states()
@@ -241,6 +230,8 @@ class CollectStage(Stage):
         self._deepen_for(len(places), batch.num_rows)
         self.seen += batch.num_rows
         maps = self._fast_maps(special, form, keys, Syncs(places, 0, 0, one), arrays)
+        if len(maps.void):
+            raise no_value("a tick", seen=page.failed)
         self._count(np.clip(places - 1, 0, max(0, batch.num_rows - 1)))
         return maps
 
@@ -279,7 +270,7 @@ class CollectStage(Stage):
         at = 0
         while at < size:
             room = max(size, 2 * self.keys.count + 16)
-            places = 2 * len(t.out_kinds)
+            places = 3 * len(t.out_kinds)
             out_row, out_slot = np.empty(room, np.int64), np.empty(room, np.int64)
             out_i, out_f = np.empty((places, room), np.int64), np.empty((places, room), np.float64)
             maps = np.empty((size, 2), np.int64)
@@ -425,18 +416,17 @@ class CollectStage(Stage):
         self._moved(open_ + 1, np.arange(1, len(open_) + 1), 2 * len(open_) + 1024)
 
     def _maps(self, outs: list[tuple[Array, ...]]) -> Maps:
-        places = range(2 * len(self.tables.out_kinds))
         shift = np.cumsum([0, *(len(o[2]) for o in outs)])
-        rows = np.concatenate([o[0] for o in outs]) if outs else np.zeros(0, np.int64)
-        starts = np.concatenate([o[1] + s for o, s in zip(outs, shift, strict=False)]) if outs else rows
-        whole = [np.concatenate([o[3][j] for o in outs]) if outs else np.zeros(0, np.int64) for j in places]
-        some = places if "f" in self.tables.out_kinds else ()
-        real = [np.concatenate([o[4][j] for o in outs]) if outs else np.zeros(0) for j in some]
-        leaves = [(real if k == "f" else whole)[2 * j] for j, k in enumerate(self.tables.out_kinds)]
-        flags: list[Array | None] = [whole[2 * j + 1] != 0 for j in range(len(leaves))]
-        entries = int(shift[-1])
+        rows = np.concatenate([NOTHING, *(o[0] for o in outs)])
+        starts = np.concatenate([NOTHING, *(o[1] + s for o, s in zip(outs, shift, strict=False))])
+        kinds = self.tables.out_kinds
+        whole = joined([o[3] for o in outs], 3 * len(kinds), np.int64)
+        real = joined([o[4] for o in outs], 3 * len(kinds) if "f" in kinds else 0, np.float64)
+        scalars = scalars_of(kinds, whole, real)
+        void = void_maps(starts, scalars)
         keys = pa.concat_batches([o[5] for o in outs]) if outs else self.key_store.take(np.zeros(0, np.int64))
-        return Maps(rows, starts, keys, self.arrow(self.auto.type, leaves, flags, entries))
+        values = self.arrow(self.auto.type, scalars.values, scalars.there, int(shift[-1]))
+        return Maps(rows, starts, keys, values, void)
 
     @property
     def nbytes(self) -> int:

@@ -10,7 +10,7 @@ from caesura.expr import Column
 from caesura.qre import ir
 from caesura.qre.automaton import Automaton, Move
 from caesura.qre.bytecode import Tables
-from caesura.qre.generation import HEAD, MOST_BRANCHES, Form, Generated, Source, always_there
+from caesura.qre.generation import HEAD, MOST_BRANCHES, Form, Generated, Source, always_fits, always_there
 from caesura.qre.ir import FALSE, TRUE, Term
 from caesura.qre.items import TICK
 from caesura.qre.merging import does
@@ -313,7 +313,7 @@ def generated_collect(
             return TumblingSource(auto, t, letters, by_tick, form)
         return CollectSource(auto, t, letters, by_tick, form)
 
-    return Generated(auto, always_there(auto), source)
+    return Generated(auto, always_there(auto), always_fits(auto), source)
 
 
 __all__ = ["DONE", "FULL", "TAKEN", "generated_collect", "padding"]

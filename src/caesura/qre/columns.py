@@ -13,13 +13,29 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import DataError, StreamError
-from caesura.expr import Boundary, Expr, attributes, children, compile_expr, compile_predicate
+from caesura.expr import (
+    Apply,
+    Boundary,
+    Call,
+    Cast,
+    Constant,
+    Expr,
+    attributes,
+    children,
+    compile_expr,
+    compile_predicate,
+    predicate_mask,
+    type_of,
+)
+from caesura.expr.careful import careful
+from caesura.expr.faults import RowError, shown
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.checking import letters_of, trusts_cases
 from caesura.qre.items import Items
 from caesura.qre.letters import Refinement
 from caesura.qre.minterms import Alphabet
 from caesura.qre.operations import ExprOp, Operation, RecordOp
+from caesura.qre.overflow import REMEDY, Void
 from caesura.qre.query import Atom, Partition, Pipe, Query
 
 
@@ -33,6 +49,8 @@ class PageColumns:
         self._masks: dict[Hashable, Mask] = {}
         self._columns: dict[Hashable, pa.Array] = {}
         self._lists: dict[Hashable, list[Any]] = {}
+        self._failed: dict[Hashable, RowError] = {}
+        """By expression, the items on which it has no value."""
 
     def mask(self, predicate: Expr) -> Mask:
         """Where a predicate is true."""
@@ -40,7 +58,12 @@ class PageColumns:
         if key not in self._masks:
             self._refuse_nulls(predicate)
             run, timed = self.reader.predicate(predicate)
-            self._masks[key] = run(self.batch, self.le, self._ends(timed))
+            try:
+                self._masks[key] = run(self.batch, self.le, self._ends(timed))
+            except RowError as error:
+                self._failed[key] = error
+                made = careful(predicate, self.batch, self.le, self.re, time=self.reader.items.time)[0]
+                self._masks[key] = predicate_mask(made)
         return self._masks[key]
 
     def _refuse_nulls(self, predicate: Expr) -> None:
@@ -56,8 +79,37 @@ class PageColumns:
         key = expr.key
         if key not in self._columns:
             run, timed = self.reader.expression(expr)
-            self._columns[key] = run(self.batch, self.le, self._ends(timed))
+            try:
+                self._columns[key] = run(self.batch, self.le, self._ends(timed))
+            except RowError as error:
+                self._failed[key] = error
+                made = careful(expr, self.batch, self.le, self.re, time=self.reader.items.time)[0]
+                self._columns[key] = made
         return self._columns[key]
+
+    def void(self, expr: Expr) -> Mask:
+        """The items on which an expression has no value."""
+        self.column(expr)
+        out = np.zeros(self.batch.num_rows, np.bool_)
+        if self.failures(expr):
+            out[self._failed[expr.key].rows] = True
+        return out
+
+    @property
+    def failed(self) -> RowError | None:
+        """Items of this page on which some expression has no value."""
+        return next(iter(self._failed.values()), None)
+
+    def failures(self, expr: Expr) -> int:
+        """On how many items an expression has no value."""
+        return len(self._failed[expr.key].rows) if expr.key in self._failed else 0
+
+    def refuse(self, expr: Expr, seen: Mask | None) -> None:
+        """Stops at an item, of those that are seen, on which what must be known has no value."""
+        error = self._failed.get(expr.key)
+        bad = [] if error is None else [r for r in error.rows.tolist() if seen is None or seen[r]]
+        if error is not None and bad:
+            raise unanswered(error, bad[0], self.batch)
 
     def _ends(self, asked: bool) -> I64 | None:
         """The items' ends; an item is a point unless it is said otherwise."""
@@ -71,7 +123,14 @@ class PageColumns:
 
     def values(self, expr: Expr) -> list[Any]:
         """`column` as a list of Python values."""
-        return self._listed(("column", expr.key), lambda: self.column(expr).to_pylist())
+        return self._listed(("column", expr.key), lambda: self._read(expr))
+
+    def _read(self, expr: Expr) -> list[Any]:
+        out: list[Any] = self.column(expr).to_pylist()
+        error = self._failed.get(expr.key)
+        for row in () if error is None else error.rows.tolist():
+            out[row] = Void(error)
+        return out
 
     def items(self) -> list[dict[str, Any]]:
         """The items as dicts."""
@@ -81,7 +140,7 @@ class PageColumns:
         """Per item its key; a tuple when there are several columns; None for a null key."""
 
         def made() -> list[Any]:
-            parts = [self.values(e) for _, e in by]
+            parts = [[None if isinstance(v, Void) else v for v in self.values(e)] for _, e in by]
             if len(parts) == 1:
                 return parts[0]
             return [None if None in key else key for key in zip(*parts, strict=True)]
@@ -115,6 +174,8 @@ class Reader:
     def __init__(self, items: Items) -> None:
         self.items = items
         self._trusted: tuple[Alphabet, Refinement, Expr | None] | None = None
+        self._asked: tuple[tuple[Expr, ...], Expr | None] = (), None
+        """The predicates that may have no answer on an item, and which items are seen at all."""
         self._predicates: dict[Hashable, tuple[Any, bool]] = {}
         self._expressions: dict[Hashable, tuple[Any, bool]] = {}
 
@@ -135,9 +196,21 @@ class Reader:
     def page(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> PageColumns:
         """A page of items."""
         made = PageColumns(self, batch, le, re)
+        self._refuse_unanswered(made)
         if self._trusted is not None:
             self._refuse_undeclared(made, *self._trusted)
         return made
+
+    def ask(self, predicates: tuple[Expr, ...], only: Expr | None) -> None:
+        """Has pages looked at: every predicate has an answer on every item that is seen."""
+        given = predicates if only is None else (*predicates, only)
+        self._asked = tuple(p for p in given if may_fail(p, self.items)), only
+
+    def _refuse_unanswered(self, page: PageColumns) -> None:
+        predicates, only = self._asked
+        for predicate in predicates:
+            page.mask(predicate)
+            page.refuse(predicate, None if only is None or predicate is only else page.mask(only))
 
     def trust(self, letters: Alphabet, only: Expr | None) -> None:
         """Has pages looked at: the query is well typed for items that are letters only."""
@@ -158,10 +231,29 @@ def reader_of(query: Query) -> Reader:
     """What reads the pages of a whole query."""
     assert query.items is not None
     reader = Reader(query.items)
-    if not isinstance(query, Pipe) and trusts_cases(query):
-        only = query.only if isinstance(query, Partition) else None
-        reader.trust(letters_of(query.body if isinstance(query, Partition) else query), only)
+    if isinstance(query, Pipe):
+        return reader
+    only = query.only if isinstance(query, Partition) else None
+    letters = letters_of(query.body if isinstance(query, Partition) else query)
+    reader.ask(tuple(letters.exprs), only)
+    if trusts_cases(query):
+        reader.trust(letters, only)
     return reader
+
+
+_SAFE = {
+    *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "between", "and", "or", "not"),
+    *("is_null", "is_not_null", "coalesce", "if_null", "least", "greatest"),
+}
+
+
+def may_fail(expr: Expr, items: Items) -> bool:
+    """Whether an expression may have no value on an item: a sum beyond its type, a function's failure."""
+    parts = children(expr)
+    if isinstance(expr, (Cast, Call)) or (isinstance(expr, Apply) and expr.name not in _SAFE):
+        return True
+    kinds = {type_of(c, items.schema, time=items.time) for c in parts if not isinstance(c, Constant)}
+    return len(kinds) > 1 or any(may_fail(c, items) for c in parts)
 
 
 def asks_for_times(expr: Expr) -> bool:
@@ -186,8 +278,18 @@ def undeclared(item: pa.RecordBatch) -> StreamError:
     )
 
 
-def null_key(row: int, page: PageColumns) -> StreamError:
+def unanswered(error: RowError, row: int, batch: pa.RecordBatch) -> StreamError:
+    """What to say of an item on which what decides has no value."""
+    why = error.reasons[error.rows.tolist().index(row)]
+    return StreamError(
+        f"{why}; the pattern asks it of every item, and the item is ({shown(batch, row)}).", remedy=REMEDY
+    )
+
+
+def null_key(row: int, page: PageColumns, by: tuple[tuple[str, Expr], ...] = ()) -> StreamError:
     """What to say of a keyed item without key."""
+    for _, expr in by:
+        page.refuse(expr, np.arange(page.batch.num_rows) == row)
     item = page.batch.slice(row, 1).to_pylist()[0]
     return StreamError(
         f"a keyed item has a null key: {item}.",

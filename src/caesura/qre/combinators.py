@@ -17,6 +17,7 @@ from caesura.kernels.hashing import I64
 from caesura.qre.columns import PageColumns, null_key, reader_of
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.oracle import UNDEFINED
+from caesura.qre.overflow import refuse_void, whole
 from caesura.qre.query import (
     Atom,
     Combine,
@@ -237,7 +238,7 @@ class MapCollectMachine(Machine):
         if not page.hits(self.node.sync)[row]:
             key = page.keys(self.node.by)[row]
             if key is None:
-                raise null_key(row, page)
+                raise null_key(row, page, self.node.by)
             after, _ = self.body.next(self._own(threads, key, shared), page, row)
             return (rate, shared, _with(threads, key, after, shared)), None
         shared, _ = self.body.next(shared, page, row)
@@ -249,7 +250,7 @@ class MapCollectMachine(Machine):
                 kept[key] = after
             if got is not None:
                 found[key] = got[0]
-        return (rate, shared, kept), None if out is None else (found, out[1])
+        return (rate, shared, kept), None if out is None else (whole(found), out[1])
 
     def _own(self, threads: dict[Any, Any], key: Any, shared: Any) -> Any:
         """A key's state. Maps inside are written in place, so a first item copies what is shared."""
@@ -313,7 +314,9 @@ class Twin:
     def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
         """The value at each item, in order."""
         if self.first is not None and self.second is not None:
-            return self._piped(self.first.run(batch, le, re))
+            values = self.first.run(batch, le, re)
+            refuse_void(values, batch)
+            return self._piped(values)
         page = self.reader.page(batch, le, re)
         self.gone = []
         return self._keyed(self.query, page) if isinstance(self.query, Partition) else self._single(page)
@@ -344,7 +347,7 @@ class Twin:
                 out.append(UNDEFINED)
                 continue
             if key is None:
-                raise null_key(row, page)
+                raise null_key(row, page, query.by)
             before = self.states.get(key, self.begun)
             state, stack = self._next(before, page, row, told=before == self.machine.idle)
             if state == self.begun or (query.again and state == self.machine.idle):

@@ -7,7 +7,7 @@ synchronisation items.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
 from caesura.qre.lowering import HANDLE, NotCompiled, Value, Word, leaves, lowered
 from caesura.qre.operations import Operation
+from caesura.qre.overflow import of_words
 from caesura.qre.query import MapCollect, Query, Window, walk
 from caesura.qre.scalar import Closure
 from caesura.qre.types import Record, ValueType
@@ -70,14 +71,14 @@ class MapBuilder(Builder):
         for name, value in env.items():
             own = isinstance(value, Word) and value.handle
             parts.append((name, None if own else types[name]))
-            args += [value.term] if own else [t for w in leaves(value) for t in (w.term, w.there)]  # type: ignore[union-attr]
+            args += [value.term] if own else [t for w in leaves(value) for t in w.terms]  # type: ignore[union-attr]
         self.later.append(Later(run, parts))
         return Word(Term("defer", "i", tuple(args), len(self.later) - 1), handle=True)
 
     def fit(self, value: Value, t: ValueType, was: ValueType) -> Value:
         if t is not HANDLE or (isinstance(value, Word) and value.handle):
             return super().fit(value, t, was)
-        if all(w.term.op == w.there.op == "const" for w in leaves(value)):
+        if all(t.op == "const" for w in leaves(value) for t in w.terms):
             return self.constant(_known(value, was))
         return self._logged(lambda env: env[""], {"": value}, {"": was})
 
@@ -86,8 +87,8 @@ class MapBuilder(Builder):
         self.constants.append(value)
         return Word(ir.const(len(self.constants) - 1), handle=True)
 
-    def held(self, t: ValueType) -> tuple[list[str], Value]:
-        names, value = super().held(t)
+    def held(self, t: ValueType, like: Sequence[Value] | None = None) -> tuple[list[str], Value]:
+        names, value = super().held(t, () if t is HANDLE else like)
         if t is HANDLE and isinstance(value, Word):
             self.numbers.add(names[0])
             return names, replace(value, handle=True)
@@ -136,8 +137,8 @@ class MapBuilder(Builder):
         number = len(self.maps)
         self.maps.append(query)
         done = super().build(match(query.over, items=query.items))
-        (slot, there), value = self.held(HANDLE)
-        now = {slot: Term("collect", "i", (), number), there: ir.TRUE}
+        (slot,), value = self.held(HANDLE)
+        now = {slot: Term("collect", "i", (), number), slot + "?": ir.TRUE}
         for q, put in done.first.items():
             put[f"{BEGIN}{number}"] = ir.TRUE
             if q in done.last:
@@ -157,4 +158,6 @@ def _known(value: Value, t: ValueType) -> Any:
         return {name: _known(inner, types[name]) for name, inner in value.items()}
     if not value.there.payload:
         return None
-    return bool(value.term.payload) if str(t) == "boolean" else value.term.payload
+    if str(t) == "boolean":
+        return bool(value.term.payload)
+    return of_words(value.term.payload, value.over.payload) if value.risky else value.term.payload

@@ -29,16 +29,19 @@ from caesura.expr import Column
 from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import Pattern
 from caesura.qre.arguments import KERNELS, batch_of, one_of, queried
-from caesura.qre.collect import CollectStage, Maps, core
+from caesura.qre.collect import CollectStage, core
 from caesura.qre.columns import reader_of
 from caesura.qre.combinators import Twin
 from caesura.qre.deferral import has_maps
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.lowering import NotCompiled
+from caesura.qre.maps import Maps
 from caesura.qre.nested import NestedStage
 from caesura.qre.oracle import UNDEFINED
 from caesura.qre.outputs import as_rows, at_rows, columns, flat, output_schema
+from caesura.qre.overflow import fits, no_value, refuse_void, whole
 from caesura.qre.query import Combine, MapCollect, Partition, Pipe, Query, walk
+from caesura.qre.saving import state_of, take_back
 from caesura.qre.scalar import Closure
 from caesura.qre.segments import Entries, aggregated, by_columns
 from caesura.qre.sketch_stage import Kernel, SketchStage, ends_once, sketched
@@ -194,12 +197,14 @@ class Evaluator:
 
     def _nested(self, stage: NestedStage, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> list[Any]:
         values = stage.answers(batch, le, re)
+        refuse_void(values, batch)
         self.gone = stage.gone
         return values
 
     def _plain(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> list[Any]:
         assert self.twin is not None
         values = self.twin.run(batch, le, re)
+        refuse_void(values, batch)
         self.gone = np.array(self.twin.gone, np.int64)
         return values
 
@@ -316,6 +321,8 @@ class Evaluator:
             value: Any = dict(zip(named[begin:end], values[begin:end], strict=True))
             for name, op in zip(self._applied, self.ops, strict=True):
                 value = op({name: value})
+            if not fits(value):
+                raise no_value("a map's item", whole(value))
             out.append(value)
         return out
 
@@ -326,7 +333,7 @@ class Evaluator:
         if self.first is not None and self.second is not None:
             return pickle.dumps((self.first.save(), self.second.save()))
         sink = io.BytesIO()
-        pickle.dump(_state(self.stage if self.stage is not None else self.twin), sink)
+        pickle.dump(state_of(self.stage if self.stage is not None else self.twin), sink)
         return sink.getvalue()
 
     def load(self, saved: bytes) -> None:
@@ -336,17 +343,7 @@ class Evaluator:
             self.first.load(state[0])
             self.second.load(state[1])
             return
-        if isinstance(self.stage, SketchStage):
-            self.stage.memory = state["memory"]
-            self.stage.pieces.load(state["pieces"])
-            return
-        if isinstance(self.stage, NestedStage):
-            self.stage.restored(state.pop("nested"))
-        texts = state.pop("texts", None)
-        if isinstance(self.stage, Stage) and texts is not None:
-            self.stage.auto.inputs.texts = texts
-        for name, value in state.items():
-            setattr(self.stage if self.stage is not None else self.twin, name, value)
+        take_back(self.stage if self.stage is not None else self.twin, state)
 
     @property
     def nbytes(self) -> int:
@@ -434,23 +431,6 @@ class Evaluator:
             maps = f", {_many(inside, 'map')} inside"
         applied = f", applied to maps {self._applying()}" if self.ops and self.collects else ""
         return f"{kind}: {', '.join(parts)}{maps}{applied}"
-
-
-_SAVED = (
-    *("ri", "rf", "rings", "keys", "rows", "sparse", "left", "seen"),
-    *("active", "meta", "key_store", "synced", "states", "memory", "types", "named", "known"),
-)
-
-
-def _state(held: Any) -> dict[str, Any]:
-    state = {name: getattr(held, name) for name in _SAVED if hasattr(held, name)}
-    if isinstance(held, SketchStage):
-        return {"memory": held.memory, "pieces": held.pieces.save()}
-    if isinstance(held, NestedStage):
-        state["nested"] = held.saved()
-    if isinstance(held, Stage):
-        state["texts"] = held.auto.inputs.texts
-    return state
 
 
 def key_columns(query: Partition) -> list[str | None]:

@@ -33,6 +33,8 @@ __all__ = [
     "sum_",
 ]
 A, B = col("a"), col("b")
+CUSTOM = "fold"
+"""The name of folds of users' own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,7 @@ class Fold:
 def custom(init: Any, step: Any, *, combine: Any = None, finish: Any = None) -> Fold:
     """A fold of the user's own; with ``combine`` windows over it slide in constant time."""
     return Fold(
-        "fold",
+        CUSTOM,
         constant(init),
         operation(step),
         None if finish is None else operation(finish),

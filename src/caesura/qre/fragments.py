@@ -8,12 +8,12 @@ thread stands at a position. `combine` runs its parts in step: its positions are
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from caesura.expr import Expr
 from caesura.qre import ir
+from caesura.qre.folding import folding
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.inputs import Inputs
 from caesura.qre.ir import Term
@@ -25,6 +25,7 @@ from caesura.qre.query import Value as Empty
 from caesura.qre.regex import Star
 from caesura.qre.sliding import window
 from caesura.qre.types import TEXT, UNIT, ValueType
+from caesura.qre.words import UNKNOWN
 
 MOST_POSITIONS = 4000
 
@@ -77,31 +78,44 @@ class Builder:
                 return self._window(query)
         raise NotCompiled(f"'{type(query).__name__}' inside a query")
 
-    def held(self, t: ValueType) -> tuple[list[str], Value]:
-        """Fresh slots for a value of a type: their names, and the value that reads them."""
+    def held(self, t: ValueType, like: Sequence[Value] | None = None) -> tuple[list[str], Value]:
+        """Fresh slots for a value of a type: their names, and the value that reads them.
+
+        Those for counts of 2**64 are there unless no value of those ``like`` it may be beyond 64 bits.
+        """
         names: list[str] = []
         read: list[Word] = []
-        for _, kind, leaf in flattened(t):
+        some = None if like is None else [leaves(fitted(v, t)) for v in like]
+        for i, (_, kind, leaf) in enumerate(flattened(t)):
             name = f"s{next(self._slots)}"
-            names += [name, name + "?"]
+            names.append(name)
             self.kinds[name], self.kinds[name + "?"] = kind, "i"
-            read.append(Word(ir.slot(name, kind), ir.slot(name + "?", "i"), leaf == TEXT))
+            over, bits = (
+                ir.ZERO,
+                UNKNOWN if some is None else max((words[i].bits for words in some), default=0),
+            )
+            if some is None or any(words[i].risky for words in some):
+                self.kinds[name + "!"], over = "i", ir.slot(name + "!", "i")
+            read.append(Word(ir.slot(name, kind), ir.slot(name + "?", "i"), leaf == TEXT, False, over, bits))
         return names, rebuilt(t, read)
 
     def keep(self, names: list[str], value: Value, t: ValueType) -> Assign:
         """The assignment that puts a value into slots."""
         out: Assign = {}
-        for i, word in enumerate(leaves(fitted(value, t))):
-            if self.kinds[names[2 * i]] == "i" and word.term.kind == "f":
+        for name, word in zip(names, leaves(fitted(value, t)), strict=True):
+            if self.kinds[name] == "i" and word.term.kind == "f":
                 raise NotCompiled("a value that changes its kind")
-            out[names[2 * i]], out[names[2 * i + 1]] = word.term, word.there
+            out[name], out[name + "?"] = word.term, word.there
+            if name + "!" in self.kinds:
+                out[name + "!"] = word.over
         return {name: term for name, term in out.items() if term != ir.slot(name, term.kind)}
 
     def _atom(self, query: Atom) -> Fragment:
         here = next(self._positions)
         t = self.type(query)
-        names, read = self.held(t)
-        put = self.keep(names, self.inputs.value(query.op), t)
+        value = self.inputs.value(query.op)
+        names, read = self.held(t, [value])
+        put = self.keep(names, value, t)
         return Fragment({here: self.mask(query.predicate)}, {here: put}, {}, {here: read})
 
     def _split(self, query: Split) -> Fragment:
@@ -129,9 +143,10 @@ class Builder:
         begun: list[Value] | None = None if done.empty is None else [done.empty]
         for number, part in enumerate(query.parts[1:], 1):
             added = self.build(part)
+            known = [*lasts.values(), *([begun] if begun is not None else [])]
             groups = [
-                self.held(t) if name in read else None
-                for name, t in zip(query.names, types[:number], strict=False)
+                self.held(t, [values[at] for values in known]) if name in read else None
+                for at, (name, t) in enumerate(zip(query.names, types[:number], strict=False))
             ]
             enter = self._entering(groups, types)
             done.masks |= added.masks
@@ -188,14 +203,18 @@ class Builder:
         """Each value is folded in as soon as it is there, so that a thread holds the fold alone."""
         t = self.type(query)
         body = self.build(query.body)
-        names, acc = self.held(t)
-        ahead, folded = self.held(t)
         start = self.fit(lowered(query.init, {}), t, query.init.type({}))
         types = {"acc": value_type(query), "x": value_type(query.body)}
+
+        def step(x: Value) -> Callable[[Value], Value]:
+            return lambda acc: fitted(self.lower(query.op, {"acc": acc, "x": x}, types), t)
+
+        pieces = list(body.last.values())
+        like = folding(t, start, [step(x) for x in pieces], pieces)
+        names, acc = self.held(t, like)
+        ahead, folded = self.held(t, like)
         self.inits |= {s: c for s, c in self.keep(ahead, start, t).items() if c.op == "const"}
-        again = {
-            p: fitted(self.lower(query.op, {"acc": acc, "x": v}, types), t) for p, v in body.last.items()
-        }
+        again = {p: step(x)(acc) for p, x in body.last.items()}
         put = self.keep(names, folded, t)
         for p in again:
             for q, first in body.first.items():
@@ -300,7 +319,7 @@ def _moved(w: Word, put: Assign) -> Word:
     def read(x: Term) -> Term | None:
         return put.get(x.payload)
 
-    return replace(w, term=ir.substitute(w.term, read), there=ir.substitute(w.there, read))
+    return w.mapped(lambda t: ir.substitute(t, read))
 
 
 def _followers(f: Fragment) -> dict[int, list[tuple[int, Assign]]]:

@@ -19,9 +19,12 @@ from caesura.qre import ir
 from caesura.qre.automaton import Automaton, Move
 from caesura.qre.bytecode import Tables
 from caesura.qre.columns import PageColumns
+from caesura.qre.forms import CALLED, COUNTED, FORMS, TRUTHS, WHOLE, float_compare, literal
 from caesura.qre.fragments import STORE
 from caesura.qre.ir import TRUE, Term
 from caesura.qre.lowering import flattened
+from caesura.qre.overflow import STAMP
+from caesura.qre.packing import Scalars
 from caesura.qre.states import State
 
 MOST_BRANCHES = 4000
@@ -51,9 +54,12 @@ class Form(NamedTuple):
 
 
 PLAIN = Form()
-HEAD = """from math import exp, fmod, sqrt
+HEAD = f"""# {STAMP}
+from math import exp, fmod, sqrt
 
 import numpy as np
+
+from caesura.qre.overflow import {", ".join(CALLED)}
 
 ONE = np.uint64(1)
 """
@@ -85,7 +91,7 @@ class Source:
         self.direct, self.dense = form
         self._simplified: dict[tuple[bool, Term], Term] = {}
         self.collecting = False
-        self.sure = always_there(auto)
+        self.sure, self.firm = always_there(auto), always_fits(auto)
         self.w = Writer()
 
     def text(self) -> str:
@@ -116,8 +122,9 @@ class Source:
         return "".join(f", c{j}" for j in range(len(self.auto.inputs.specs)))
 
     def _outs(self) -> str:
-        """Where answers go: their rows, each scalar, and whether it is there unless it always is."""
+        """Where answers go: rows, each scalar and, if that may be, whether it is there, or beyond 64 bits."""
         flags = [f"p{j}" for j, sure in enumerate(self.sure) if not sure]
+        flags += [f"q{j}" for j, firm in enumerate(self.firm) if not firm]
         return "".join(f", {name}" for name in ["out_row", *(f"o{j}" for j in range(len(self.sure))), *flags])
 
     def lines(self, text: str) -> None:
@@ -168,12 +175,12 @@ class Source:
         t = self.simple(t)
         match t.op:
             case "const":
-                return _number(t.payload)
+                return literal(t.payload)
             case "slot":
                 return self.register(position, t.payload)
             case "item":
                 return self.item(t.payload)
-        counted = t.op in ("add", "sub", "mul", "neg", "abs", "i2f", "rem", "store")
+        counted = t.op in COUNTED
         a = [self.whole(x, position) if counted else self.term(x, position) for x in t.args]
         ring = [r.name for r in self.auto.rings].index(t.payload) if t.op in ("ring", "store") else 0
         where = f"rings[{ring}, {'k' if self.keyed else 0}, {a[0]}]"
@@ -182,8 +189,9 @@ class Source:
         if t.op == "store":
             return f"{where} = {a[1]}"
         if t.op in ("eq", "lt") and t.args[0].kind == "f":
-            return _float_compare(t.op, a, t.args)
-        return _FORMS[t.op + ("_i" if t.op == "rem" and t.kind == "i" else "")].format(*a)
+            return float_compare(t.op, a, t.args)
+        forms = WHOLE if t.kind == "i" and t.op in WHOLE else FORMS
+        return forms[t.op].format(*a)
 
     def simple(self, t: Term) -> Term:
         """A term with what is known of the item at hand."""
@@ -207,7 +215,7 @@ class Source:
         """A term as a number, where truth values and narrow columns will not do."""
         t = self.simple(t)
         text = self.term(t, position)
-        return f"int({text})" if t.kind == "i" and t.op in _TRUTHS else text
+        return f"int({text})" if t.kind == "i" and t.op in TRUTHS else text
 
     # Control.
 
@@ -324,6 +332,8 @@ class Source:
             self.w.put(f"o{j}[n] = {self.term(word.term, move.source)}")
             if not self.sure[j]:
                 self.w.put(f"p{j}[n] = {self.term(word.there, move.source)}")
+            if not self.firm[j]:
+                self.w.put(f"q{j}[n] = {self.term(word.over, move.source)} != 0")
         self.w.put("n += ONE")
 
 
@@ -334,45 +344,10 @@ def always_there(auto: Automaton) -> list[bool]:
     return [all(m.answer[j].there == TRUE for m in moves) for j in range(count)]
 
 
-_TRUTHS = ("eq", "lt", "not", "and", "or", "item", "select")
-_FORMS = {
-    "i2f": "float({0})",
-    "add": "({0} + {1})",
-    "sub": "({0} - {1})",
-    "mul": "({0} * {1})",
-    "div": "({0} / {1} if {1} != 0.0 else 0.0)",
-    "rem": "(fmod({0}, {1}) if {1} != 0.0 else 0.0)",
-    "rem_i": "((abs({0}) % abs({1}) if {0} >= 0 else -(abs({0}) % abs({1}))) if {1} != 0 else 0)",
-    "neg": "(-{0})",
-    "abs": "abs({0})",
-    "sqrt": "(sqrt({0}) if {0} >= 0.0 else float('nan'))",
-    "exp": "exp({0})",
-    "eq": "({0} == {1})",
-    "lt": "({0} < {1})",
-    "not": "(not {0})",
-    "and": "({0} and {1})",
-    "or": "({0} or {1})",
-    "select": "({1} if {0} else {2})",
-}
-
-
-def _number(value: float | int) -> str:
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return f"float('{value}')"
-    return repr(value)
-
-
-def _float_compare(op: str, a: list[str], terms: tuple[Term, ...]) -> str:
-    """NaN equals itself and is above every number; a constant is a number."""
-    x, y = a
-    if op == "eq":
-        plain = any(t.op == "const" for t in terms)
-        return f"({x} == {y})" if plain else f"({x} == {y} or ({x} != {x} and {y} != {y}))"
-    if terms[1].op == "const":
-        return f"({x} < {y})"
-    if terms[0].op == "const":
-        return f"(not {y} <= {x})"
-    return f"({x} < {y} or ({y} != {y} and {x} == {x}))"
+def always_fits(auto: Automaton) -> list[bool]:
+    """Per scalar of the value whether it is never beyond 64 bits."""
+    moves = [m for some in auto.moves.values() for m in some if m.accepts]
+    return [not any(m.answer[j].risky for m in moves) for j in range(len(flattened(auto.type)))]
 
 
 @dataclass
@@ -381,6 +356,7 @@ class Generated:
 
     auto: Automaton
     sure: list[bool]
+    firm: list[bool]
     source: Callable[[Form], Source]
     functions: dict[Form, Any] = field(default_factory=dict)
     texts: dict[Form, str] = field(default_factory=dict)
@@ -413,13 +389,16 @@ class Generated:
         """Room for this many answers: their rows (or keys), scalars, and flags where scalars may be null."""
         kinds = [kind for _, kind, _ in flattened(self.auto.type)]
         values = [np.empty(rows, np.float64 if kind == "f" else np.int64) for kind in kinds]
-        return [np.empty(rows, first), *values, *(np.empty(rows, np.bool_) for s in self.sure if not s)]
+        flags = (self.sure + self.firm).count(False)
+        return [np.empty(rows, first), *values, *(np.empty(rows, np.bool_) for _ in range(flags))]
 
-    def columns(self, outs: list[Array], count: int) -> tuple[Array, list[Array], list[Array | None]]:
-        """The answers that were written: rows, scalars, flags (None: all there)."""
+    def columns(self, outs: list[Array], count: int) -> tuple[Array, Scalars]:
+        """The answers that were written: rows, and scalars with their flags (None: all there, all fit)."""
         cut = [o[:count].copy() if 16 * count < len(o) else o[:count] for o in outs]
         flags = iter(cut[1 + len(self.sure) :])
-        return cut[0], cut[1 : 1 + len(self.sure)], [None if s else next(flags) for s in self.sure]
+        there = [None if s else next(flags) for s in self.sure]
+        over = [None if f else next(flags) for f in self.firm]
+        return cut[0], Scalars(cut[1 : 1 + len(self.sure)], there, over)
 
 
 def generated(
@@ -433,7 +412,7 @@ def generated(
     def source(form: Form) -> Source:
         return Source(auto, t, keyed, only, once, Form(keyed and form.direct, form.dense))
 
-    return Generated(auto, always_there(auto), source)
+    return Generated(auto, always_there(auto), always_fits(auto), source)
 
 
 _READY: dict[tuple[str, bool], Any] = {}
@@ -443,8 +422,19 @@ def compiled(source: str) -> Any:
     """The function of a generated source, made once per process; plain Python if kernels are off."""
     key = (source, not interpreted())
     if key not in _READY:
-        _READY[key] = run_of("qre", source, machine=key[1])
+        run = run_of("qre", source, machine=key[1])
+        _READY[key] = run if key[1] else _quietly(run)
     return _READY[key]
+
+
+def _quietly(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Plain Python, in which low words are cut off as by the machine."""
+
+    def quiet(*args: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return run(*args)
+
+    return quiet
 
 
 __all__ = ["Form", "Generated", "Source", "compiled", "generated"]

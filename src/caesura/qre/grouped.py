@@ -12,11 +12,13 @@ import pyarrow as pa
 from caesura.events.columns import ColumnStore
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.automaton import Automaton, automaton
-from caesura.qre.collect import CollectStage, Maps
+from caesura.qre.collect import CollectStage
 from caesura.qre.collect_kernel import DEAD, SHARED
 from caesura.qre.deferral import MapBuilder, has_maps
 from caesura.qre.grouped_kernel import COPY, FRESH, KEYED, UNSEEN, run_grouped
 from caesura.qre.inside import Events, Inside, Page
+from caesura.qre.maps import Maps
+from caesura.qre.overflow import NO_VALUE, whole
 from caesura.qre.query import MapCollect, Query
 from caesura.qre.rows import move_rows
 from caesura.qre.slots import KeySlots
@@ -183,7 +185,7 @@ class GroupedMap(CollectStage):
         """One call of the kernel, with room for what it has to say."""
         t, left = self.tables, len(events.kinds) - at
         room = max(min(left, CHUNK), 4 * int(self.much[events.groups[at]]) + 16)
-        places = 2 * len(t.out_kinds)
+        places = 3 * len(t.out_kinds)
         out_slot = np.empty(room, np.int64)
         out_i, out_f = np.empty((places, room), np.int64), np.empty((places, room), np.float64)
         found = np.empty((int(wants[at:].sum()), 2), np.int64)
@@ -412,7 +414,8 @@ def _as_dicts(maps: Maps, later: list[Any] | None, several: bool) -> dict[int, A
     if later is not None:
         values = [later[number] for number in values]
     cut = zip(maps.rows.tolist(), pairwise([*maps.starts.tolist(), len(values)]), strict=True)
-    return {row: dict(zip(keys[a:b], values[a:b], strict=True)) for row, (a, b) in cut}
+    made = {row: whole(dict(zip(keys[a:b], values[a:b], strict=True))) for row, (a, b) in cut}
+    return made | dict.fromkeys(maps.rows[maps.void].tolist(), NO_VALUE)
 
 
 __all__ = ["GroupedMap"]

@@ -1,7 +1,8 @@
 """The columns that a compiled query reads, and how terms name them.
 
 A simple expression over numeric columns is computed inside the kernel; any other is computed for the
-whole page before, and the kernel reads its column.
+whole page before, and the kernel reads its column. Where it has no value on an item, a mask says so, and
+that matters only if an atom reads the item.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from caesura.expr import (
 )
 from caesura.kernels.hashing import Mask
 from caesura.qre import ir
-from caesura.qre.columns import PageColumns, nulls_in
+from caesura.qre.columns import PageColumns, may_fail, nulls_in
 from caesura.qre.ir import TRUE, Term
 from caesura.qre.items import Items
-from caesura.qre.lowering import NotCompiled, Value, Word, kind_of, term_of
+from caesura.qre.lowering import CHECKED, NotCompiled, Value, Word, kind_of, term_of
 from caesura.qre.operations import ExprOp, Operation, RecordOp
+from caesura.qre.overflow import VOID
 from caesura.qre.scalar import wide
 from caesura.qre.texts import Texts
 from caesura.qre.types import Scalar, widened
@@ -49,7 +51,7 @@ class Inputs:
         self.items = items
         self.texts = Texts()
         self.specs: list[tuple[str, Expr]] = []
-        """('value' | 'there' | 'mask' | 'text', expression) per column."""
+        """('value' | 'there' | 'mask' | 'text' | 'void', expression) per column."""
         self._known: dict[Hashable, int] = {}
 
     def _number(self, what: str, expr: Expr) -> int:
@@ -75,17 +77,28 @@ class Inputs:
         inline = self._inline(expr)
         if inline is not None:
             return inline
-        t = widened(type_of(expr, self.items.schema, time=self.items.time))
+        t = widened(self._type(expr))
         kind = kind_of(Scalar(t))
         text = pa.types.is_string(t)
         at = self._number("text" if text else "value", expr)
         there = TRUE if never_null(expr, self.items) else ir.item(self._number("there", expr), "i")
-        return Word(ir.item(at, kind), there, text)
+        return Word(ir.item(at, kind), there, text, over=self._over(expr, ir.item(at, kind)))
+
+    def _over(self, expr: Expr, value: Term) -> Term:
+        """How many 2**64 go with an expression's column; VOID for items on which it has no value."""
+        if isinstance(expr, Column):
+            return ir.lt(value, ir.const(0)) if _unsigned(self._type(expr)) else ir.ZERO
+        if not may_fail(expr, self.items):
+            return ir.ZERO
+        return ir.select(ir.item(self._number("void", expr), "i"), ir.const(VOID), ir.ZERO)
+
+    def _type(self, expr: Expr) -> pa.DataType:
+        return type_of(expr, self.items.schema, time=self.items.time)
 
     def truth(self, predicate: Expr) -> Term:
         """When a predicate is true of the item."""
         inline = self._inline(predicate)
-        if inline is not None:
+        if inline is not None and not inline.risky:
             return ir.and_(inline.there, inline.term)
         return ir.item(self._number("mask", predicate), "i")
 
@@ -97,7 +110,7 @@ class Inputs:
         if not _wide(expr, {f.name for f in fields if widened(f.type) != f.type}):
             return None
         try:
-            got = term_of(wide(expr), {f.name: self.word(Column(f.name)) for f in fields})
+            got = term_of(wide(expr), {f.name: self.word(Column(f.name)) for f in fields}, CHECKED)
         except (NotCompiled, KeyError):
             return None
         return got if isinstance(got, Word) else None
@@ -111,23 +124,31 @@ class Inputs:
     def _array(self, what: str, expr: Expr, page: PageColumns) -> Array:
         if what == "mask":
             return page.mask(expr)
+        if what == "void":
+            return page.void(expr)
         column = page.column(expr)
         if what == "there":
             if column.null_count == 0:
                 return np.ones(len(column), np.bool_)
             flags: Mask = column.is_valid().to_numpy(zero_copy_only=False)
-            return flags
-        if column.null_count and never_null(expr, self.items):
+            return flags | page.void(expr)
+        if column.null_count > page.failures(expr) and never_null(expr, self.items):
             raise nulls_in(expr)
         if what == "text":
             return self.texts.encode(column)
         if pa.types.is_boolean(column.type):
             return words(column).view(np.bool_)
-        return words(column)
+        return words(column).view(np.int64) if _unsigned(column.type) else words(column)
 
 
 def _plain(t: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_boolean(t))
+    whole = pa.types.is_integer(t) and not _unsigned(t)
+    return bool(whole or pa.types.is_floating(t) or pa.types.is_boolean(t))
+
+
+def _unsigned(t: pa.DataType) -> bool:
+    """Whether values may be beyond what a word of a kernel holds."""
+    return bool(pa.types.is_uint64(t))
 
 
 def _wide(expr: Expr, narrow: set[str]) -> bool:

@@ -20,7 +20,8 @@ from caesura.qre.bytecode import CODE, UNKNOWN, Tables
 from caesura.qre.deferral import Later, MapBuilder
 from caesura.qre.fragments import BEGIN
 from caesura.qre.lowering import flattened
-from caesura.qre.types import ValueType
+from caesura.qre.overflow import of_words
+from caesura.qre.types import Record, ValueType
 
 Array = np.ndarray[Any, Any]
 Unpack = Callable[[ValueType, list[Array], list[Array | None], int], pa.Array]
@@ -119,7 +120,7 @@ class Inside:
                     at += 1
                 else:
                     env[name] = plain[op][name][seen[op]]
-                    at += 2 * len(flattened(t))
+                    at += 3 * len(flattened(t))
             seen[op] += 1
             self.values.append(later.run(env))
 
@@ -132,14 +133,19 @@ class Inside:
                 at += 1
                 continue
             out[name] = self._unpacked(t, nodes[:, 2] + at, whole, real)
-            at += 2 * len(flattened(t))
+            at += 3 * len(flattened(t))
         return out
 
     def _unpacked(self, t: ValueType, first: I64, whole: Array, real: Array) -> list[Any]:
         kinds = [kind for _, kind, _ in flattened(t)]
-        data = [(real if kind == "f" else whole)[first + 2 * j] for j, kind in enumerate(kinds)]
-        flags: list[Array | None] = [whole[first + 2 * j + 1] != 0 for j in range(len(kinds))]
-        return self.unpack(t, data, flags, len(first)).to_pylist()  # type: ignore[no-any-return]
+        data = [(real if kind == "f" else whole)[first + 3 * j] for j, kind in enumerate(kinds)]
+        flags = [whole[first + 3 * j + 1] != 0 for j in range(len(kinds))]
+        counts = [np.where(there, whole[first + 3 * j + 2], 0) for j, there in enumerate(flags)]
+        out: list[Any] = self.unpack(t, list(data), [*flags], len(first)).to_pylist()
+        for row in np.flatnonzero(np.any(counts, axis=0)).tolist() if counts else ():
+            found = [(d[row], c[row]) for d, c in zip(data, counts, strict=True)]
+            out[row] = _beyond(t, out[row], found)
+        return out
 
     def forget(self, ri: I64) -> None:
         """Keeps the values that threads hold, and numbers them anew."""
@@ -169,6 +175,14 @@ class Inside:
     def nbytes(self) -> int:
         """Bytes of the values that threads hold."""
         return len(pickle.dumps(self.values))
+
+
+def _beyond(t: ValueType, value: Any, words: list[tuple[Any, Any]]) -> Any:
+    """A value some scalars of which do not fit into 64 bits, taken off the list."""
+    if isinstance(t, Record):
+        return {name: _beyond(inner, value[name], words) for name, inner in t.fields}
+    word, count = words.pop(0)
+    return value if count == 0 else of_words(int(word), int(count))
 
 
 def _begins(auto: Automaton, maps: int) -> Array:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from caesura.qre.overflow import LEAST, VOID
+
 Kind = Literal["i", "f"]
 
 
@@ -58,6 +60,7 @@ def item(column: int, kind: Kind) -> Term:
 
 
 TRUE, FALSE = const(1), const(0)
+ZERO = FALSE
 
 
 def known(t: Term) -> Any:
@@ -103,9 +106,61 @@ def _number(op: str, a: Term, b: Term) -> Term:
         got = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y}[op](
             a.payload, b.payload
         )
-        if a.kind == "f" or -(2**63) <= got < 2**63:
-            return const(got)
+        return const(got if a.kind == "f" else (got - LEAST) % 2**64 + LEAST)
     return Term(op, a.kind, (a, b))
+
+
+# Counts of 2**64: see `caesura.qre.overflow`.
+
+
+def carried(a: Term, b: Term) -> Term:
+    """How many 2**64 go with the low word of a sum."""
+    if known(a) == 0 or known(b) == 0:
+        return ZERO
+    return _counted("carried", a, b, lambda x, y: (x + y - LEAST) >> 64)
+
+
+def borrowed(a: Term, b: Term) -> Term:
+    """How many 2**64 go with the low word of a difference."""
+    return ZERO if known(b) == 0 else _counted("borrowed", a, b, lambda x, y: (x - y - LEAST) >> 64)
+
+
+def too_large(a: Term, b: Term) -> Term:
+    """Whether a product does not fit."""
+    if known(a) in (0, 1) or known(b) in (0, 1):
+        return ZERO
+    return _counted("too_large", a, b, lambda x, y: not LEAST <= x * y < -LEAST)
+
+
+def _counted(op: str, a: Term, b: Term, fold: Callable[[int, int], int]) -> Term:
+    if a.op == "const" and b.op == "const":
+        return const(int(fold(a.payload, b.payload)))
+    return Term(op, "i", (a, b))
+
+
+def both(a: Term, b: Term, more: Term) -> Term:
+    """The count of a sum; a count and what is carried are added as they are."""
+    for x, y in ((a, b), (b, a)):
+        if known(x) == 0:
+            return add(y, more)
+    return Term("both", "i", (a, b, more))
+
+
+def less(a: Term, b: Term, more: Term) -> Term:
+    """The count of a difference."""
+    return add(a, more) if known(b) == 0 else Term("less", "i", (a, b, more))
+
+
+def spoilt(*counts: Term) -> Term:
+    """VOID if any of some counts is not 0."""
+    some = [c for c in counts if known(c) != 0]
+    if not some or any(c.op == "const" for c in some):
+        return const(VOID) if some else ZERO
+    if len(some) == 1 and some[0].op == "spoilt":
+        return some[0]
+    if len(some) > 3:
+        return spoilt(*some[:2], spoilt(*some[2:]))
+    return Term("spoilt", "i", (*some, ZERO, ZERO)[:3])
 
 
 def div(a: Term, b: Term) -> Term:
@@ -200,6 +255,12 @@ _REBUILD: dict[str, Callable[..., Term]] = {
     "or": or_,
     "select": select,
     "i2f": real,
+    "carried": carried,
+    "borrowed": borrowed,
+    "too_large": too_large,
+    "both": both,
+    "less": less,
+    "spoilt": spoilt,
 }
 
 

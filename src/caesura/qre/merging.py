@@ -85,7 +85,7 @@ def does(auto: Automaton, move: Move, known: dict[str, Term]) -> tuple[dict[str,
         return known.get(x.payload)
 
     def word(w: Word) -> Word:
-        return Word(ir.substitute(w.term, given), ir.substitute(w.there, given), w.text)
+        return w.mapped(lambda t: ir.substitute(t, given))
 
     put = {s: ir.substitute(t, given) for s, t in move.put.items()}
     put |= {s: t for s, t in known.items() if s in auto.need[move.target] and s not in put}

@@ -26,6 +26,8 @@ from caesura.expr import Column, Constant, Expr, as_expr, as_type, attributes, l
 from caesura.expr.code import code_key
 from caesura.qre.arguments import wrong
 from caesura.qre.bounds import approximate, bound_of, nonnegative, void_in
+from caesura.qre.overflow import fits as known
+from caesura.qre.overflow import whole
 from caesura.qre.scalar import Closure, Env, evaluator, typed
 from caesura.qre.types import Approx, Opaque, Record, Scalar, ValueType, fits, of_arrow, widened
 
@@ -137,6 +139,8 @@ class Function(Operation):
 
         def run(env: Env) -> Any:
             values = [env[n] for n in names]
+            if not known(values):
+                return whole(values)
             try:
                 got = self.function(*values)
             except Exception as error:

@@ -20,13 +20,14 @@ from typing import Any
 import pyarrow as pa
 
 from caesura.errors import PlanError, StreamError
-from caesura.expr import Expr, evaluate
+from caesura.expr import Expr, RowError, evaluate
 from caesura.kernels.hashing import I64
 from caesura.qre.arguments import batch_of, queried
 from caesura.qre.checking import letters_of, trusts_cases
-from caesura.qre.columns import undeclared
+from caesura.qre.columns import unanswered, undeclared
 from caesura.qre.inference import part_types, value_type
 from caesura.qre.operations import ExprOp, Operation, RecordOp
+from caesura.qre.overflow import Void, refuse_void, whole
 from caesura.qre.positions import bits, positions
 from caesura.qre.query import (
     Atom,
@@ -66,12 +67,29 @@ def denote(query: Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 |
     if isinstance(query, Pipe):
         return _piped(query, denote(query.first, batch, le, re))
     refuse_deep(query, "the oracle")
-    _refuse_undeclared(query, batch, le, re)
     meaning = _Meaning(batch, le, re)
+    _refuse_unanswered(query, meaning)
+    _refuse_undeclared(query, batch, le, re)
     rows = tuple(range(batch.num_rows))
     if isinstance(query, Partition):
-        return _partitioned(meaning, query, rows)
-    return [meaning.of(query, rows[: i + 1]) for i in range(len(rows))]
+        out = _partitioned(meaning, query, rows)
+    else:
+        out = [meaning.of(query, rows[: i + 1]) for i in range(len(rows))]
+    refuse_void(out, batch)
+    return out
+
+
+def _refuse_unanswered(query: Query, meaning: _Meaning) -> None:
+    """Every predicate is asked of every item that the query sees."""
+    only = query.only if isinstance(query, Partition) else None
+    asked = letters_of(query.body if isinstance(query, Partition) else query).exprs
+    for row in range(len(meaning.rows)):
+        for predicate in [*([] if only is None else [only]), *asked]:
+            try:
+                if meaning.read(predicate, row, query) is not True and predicate is only:
+                    break
+            except RowError as error:
+                raise unanswered(error, 0, meaning.rows[row]) from None
 
 
 def _refuse_undeclared(query: Query, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> None:
@@ -225,7 +243,7 @@ class _Meaning:
             value = self.of(query.body, own)
             if value is not UNDEFINED:
                 out[key] = value
-        return out
+        return whole(out)
 
     def key(self, by: tuple[tuple[str, Expr], ...], row: int) -> Any:
         """The key of an item."""
@@ -244,7 +262,10 @@ class _Meaning:
             case None:
                 return self.rows[row].to_pylist()[0]
             case ExprOp(expr=expr):
-                return self.read(expr, row, query)
+                try:
+                    return self.read(expr, row, query)
+                except RowError as error:
+                    return Void(error)
             case RecordOp(fields=fields):
                 return {name: self._value(inner, row, query) for name, inner in fields}
         item = self.rows[row].to_pylist()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,42 @@ from caesura.qre.texts import Texts
 from caesura.qre.types import Record, Scalar, ValueType, to_arrow
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Scalars:
+    """The scalars of answers, and per scalar a flag each for whether it is there and what does not fit.
+
+    Without flags all are there, and all fit.
+    """
+
+    values: list[Array]
+    there: list[Array | None]
+    over: list[Array | None]
+
+    def beyond(self) -> I64:
+        """The answers that have no value: a scalar that is there does not fit into 64 bits."""
+        bad = [
+            np.flatnonzero(over if there is None else there & over)
+            for there, over in zip(self.there, self.over, strict=True)
+            if over is not None
+        ]
+        return np.unique(np.concatenate([NONE, *bad]))
+
+
+def scalars_of(kinds: str, whole: list[Array], real: list[Array]) -> Scalars:
+    """The scalars that the table-driven kernels wrote: three places each, in the array of its kind."""
+    values = [(real if kind == "f" else whole)[3 * j] for j, kind in enumerate(kinds)]
+    there, over = ([whole[3 * j + at] != 0 for j in range(len(kinds))] for at in (1, 2))
+    return Scalars(values, [*there], [*over])
+
+
+def joined(outs: list[Array], places: int, kind: type) -> list[Array]:
+    """Per place what several calls wrote."""
+    return [np.concatenate([o[j] for o in outs]) if outs else np.zeros(0, kind) for j in range(places)]
+
+
+NONE: I64 = np.zeros(0, np.int64)
 
 
 def unpacked(keys: I64, types: list[pa.DataType]) -> list[pa.Array]:

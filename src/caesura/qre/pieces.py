@@ -34,11 +34,11 @@ class Refold:
     """A sliding window whose fold is worked out from all its values, for want of a better way."""
 
     size: int
-    rings: list[tuple[str, str]]
-    """Per scalar of a value the rings that hold it and whether it is there."""
+    rings: list[tuple[str, ...]]
+    """Per scalar of a value the rings that hold it, whether it is there and, if that may be, what is over."""
     init: list[Term]
     step: list[Term]
-    """Per scalar of the fold, and whether it is there: over locals ``a0``, ... (the fold) and ``x0``, ..."""
+    """The scalars of the fold, as the rings have them: over locals ``a0``, ... (the fold) and ``x0``, ..."""
 
 
 @dataclass
@@ -47,10 +47,10 @@ class Stacks:
     is at their place and all newer ones of the front."""
 
     size: int
-    rings: list[tuple[str, str]]
-    """Per scalar of the fold the rings that hold it and whether it is there."""
+    rings: list[tuple[str, ...]]
+    """Per scalar of the fold the rings that hold it, whether it is there and, if need be, what is over."""
     join: list[Term]
-    """Per scalar of the fold, and whether it is there: over ``a0``, ... and ``b0``, ..., the newer."""
+    """The scalars of the fold, as the rings have them: over ``a0``, ... and ``b0``, ..., the newer."""
 
 
 @dataclass

@@ -21,6 +21,7 @@ from caesura.errors import PlanError, closest
 from caesura.expr import Expr
 from caesura.qre.arguments import an_instance, condition, text
 from caesura.qre.operations import Operation, Types, operation
+from caesura.qre.overflow import Void, fits, real, whole
 from caesura.qre.scalar import Closure, rank
 from caesura.qre.types import FLOAT, INT, TEXT, Approx, MapOf, Record, RelOf, Scalar, ValueType
 
@@ -152,7 +153,13 @@ class RelOp(Operation):
         run = _RUNS[self.verb]
         mapped = isinstance(first, MapOf)
         plain = not mapped and not isinstance(_element(first), Record)
-        return lambda env: run(op, mapped, plain, *(i(env) for i in inner))
+
+        def made(env: Any) -> Any:
+            values = [i(env) for i in inner]
+            void = next((v for v in values if isinstance(v, Void)), None)
+            return run(op, mapped, plain, *values) if void is None else void
+
+        return made
 
     @property
     def key(self) -> Any:
@@ -221,7 +228,11 @@ def rows_of(value: Any, mapped: bool, plain: bool) -> list[dict[str, Any]]:
 
 
 def _filter(op: Closure, mapped: bool, plain: bool, value: Any) -> Any:
-    kept = [row for row in rows_of(value, mapped, plain) if op(row) is True]
+    tests = [(row, op(row)) for row in rows_of(value, mapped, plain)]
+    void = next((test for _, test in tests if isinstance(test, Void)), None)
+    if void is not None:
+        return void
+    kept = [row for row, test in tests if test is True]
     if mapped:
         return {row["key"]: row["value"] for row in kept}
     return [row["value"] for row in kept] if plain else kept
@@ -263,12 +274,17 @@ def _rounded(exact: Fraction) -> float:
 
 def _sum(op: Any, mapped: bool, plain: bool, value: Any) -> Any:
     some = _measures(op, mapped, plain, value)
-    return total(some) if some else None
+    return _of(some, total) if some else None
 
 
 def _avg(op: Any, mapped: bool, plain: bool, value: Any) -> Any:
     some = _measures(op, mapped, plain, value)
-    return total(some) / len(some) if some else None
+    return _of(some, lambda given: real(total(given)) / len(given)) if some else None
+
+
+def _of(values: list[Any], make: Callable[[list[Any]], Any]) -> Any:
+    """What is made of values, if all of them fit."""
+    return make(values) if fits(values) else whole(values)
 
 
 def _best(op: Closure | None, mapped: bool, plain: bool, value: Any) -> Any:
@@ -277,20 +293,22 @@ def _best(op: Closure | None, mapped: bool, plain: bool, value: Any) -> Any:
     some = [(v, k) for v, k in scored if v is not None]
     if not some:
         return {"key": None, "value": None}
+    if not fits([v for v, _ in some]):
+        return whole([v for v, _ in some])
     top = max((v for v, _ in some), key=rank)
     return {"key": min((k for v, k in some if rank(v) == rank(top)), key=rank), "value": top}
 
 
 _RUNS: dict[str, Callable[..., Any]] = {
     "filter": _filter,
-    "map": lambda op, m, p, v: [op(row) for row in rows_of(v, m, p)],
-    "map_values": lambda op, m, p, v: {row["key"]: op(row) for row in rows_of(v, m, p)},
+    "map": lambda op, m, p, v: whole([op(row) for row in rows_of(v, m, p)]),
+    "map_values": lambda op, m, p, v: whole({row["key"]: op(row) for row in rows_of(v, m, p)}),
     "prod": _prod,
     "join": lambda op, m, p, a, b: {k: {"left": a[k], "right": b[k]} for k in a if k in b},
     "count": lambda op, m, p, v: len(v),
     "sum": _sum,
-    "min": lambda op, m, p, v: min(_measures(op, m, p, v), key=rank, default=None),
-    "max": lambda op, m, p, v: max(_measures(op, m, p, v), key=rank, default=None),
+    "min": lambda op, m, p, v: _of(_measures(op, m, p, v), lambda some: min(some, key=rank, default=None)),
+    "max": lambda op, m, p, v: _of(_measures(op, m, p, v), lambda some: max(some, key=rank, default=None)),
     "avg": _avg,
     "best": _best,
 }

@@ -1,8 +1,9 @@
 """Expressions on single values: the plain-Python twin of what kernels compute.
 
 An expression is turned once into a closure over a mapping from names to values. What is written
-here follows the columns' rules (nulls travel, x / 0 is null, NaN is above every number, whole
-numbers wrap at 64 bits); any other function is answered by the columnar evaluator on one row.
+here follows the columns' rules (nulls travel, x / 0 is null, NaN is above every number), but that sums of
+whole numbers are exact: what does not fit into 64 bits has no value where anything else is made of it, or
+where it leaves. Any other function is answered by the columnar evaluator on one row.
 
 >>> from caesura.expr import col
 >>> from caesura.qre.types import INT, Record
@@ -29,17 +30,18 @@ from caesura.expr import (
     Expr,
     Field,
     Member,
+    RowError,
     attributes,
     children,
     evaluate,
     type_of,
     with_children,
 )
+from caesura.qre.overflow import Void, exact, fits, real, whole
 from caesura.qre.types import MapOf, RelOf, ValueType, of_arrow, to_arrow, widened
 
 Env: TypeAlias = Mapping[str, Any]
 Closure: TypeAlias = Callable[[Env], Any]
-_WRAP = 1 << 64
 
 
 def wide(expr: Expr) -> Expr:
@@ -96,7 +98,7 @@ def _made(expr: Expr, schema: pa.Schema) -> Closure:
             inner = _made(arg, schema)
             return lambda env: _real(inner(env))
         case Apply(name=name, args=args) if name in _STRICT and _plain(expr, schema):
-            return _strict(_STRICT[name], [_made(a, schema) for a in args], type_of(expr, schema))
+            return _strict(name, [_made(a, schema) for a in args], type_of(expr, schema))
         case Apply(name=name, args=args) if name in _LAZY and _plain(expr, schema):
             return _lazy(name, [_made(a, schema) for a in args], type_of(expr, schema))
     return _columnar(expr, schema)
@@ -116,17 +118,11 @@ def _is_number(t: pa.DataType) -> bool:
 
 
 def _field(record: Any, name: str) -> Any:
-    return None if record is None else record[name]
+    return record if record is None or isinstance(record, Void) else record[name]
 
 
 def _real(value: Any) -> Any:
-    return None if value is None else float(value)
-
-
-def _wrap(value: Any) -> Any:
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return (value + 2**63) % _WRAP - 2**63
-    return value
+    return value if value is None or isinstance(value, Void) else real(value)
 
 
 def rank(value: Any) -> tuple[bool, Any]:
@@ -135,7 +131,7 @@ def rank(value: Any) -> tuple[bool, Any]:
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    return None if b == 0 else float(a) / float(b)
+    return None if b == 0 else real(a) / real(b)
 
 
 def _rest(a: Any, b: Any) -> Any:
@@ -144,6 +140,21 @@ def _rest(a: Any, b: Any) -> Any:
     if isinstance(a, float) or isinstance(b, float):
         return math.nan if math.isinf(a) or a != a or b != b else math.fmod(a, b)
     return abs(a) % abs(b) * (1 if a >= 0 else -1)
+
+
+def _exp(a: Any) -> Any:
+    try:
+        return math.exp(a)
+    except OverflowError:
+        return math.inf
+
+
+def _tried(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def run(a: Any, b: Any) -> Any:
+        got = operation(a, b)
+        return got if fits(got) else None
+
+    return run
 
 
 def _sqrt(a: Any) -> Any:
@@ -168,41 +179,82 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "negate": lambda a: -a,
     "abs": abs,
     "sqrt": _sqrt,
+    "exp": _exp,
     "not": lambda a: not a,
 }
-_LAZY = {"and", "or", "is_null", "is_not_null", "coalesce", "least", "greatest"}
+_STRICT |= {f"try_{name}": _tried(_STRICT[name]) for name in ("add", "subtract", "multiply")}
+_SUMS = ("add", "subtract", "negate")
+_DIVIDE = ("divide", "remainder")
+_LAZY = {
+    *("and", "or", "is_null", "is_not_null", "coalesce", "if_null", "least", "greatest", "between"),
+}
 
 
-def _strict(function: Callable[..., Any], args: list[Closure], t: pa.DataType) -> Closure:
-    """A function that gives null for a null argument."""
-    real = pa.types.is_floating(t)
+def _strict(name: str, args: list[Closure], t: pa.DataType) -> Closure:
+    """A function that gives null for a null argument, and no value for one that does not fit."""
+    function, real_ = _STRICT[name], pa.types.is_floating(t)
+    sums, divides = name in _SUMS, name in _DIVIDE
 
     def run(env: Env) -> Any:
         values = [a(env) for a in args]
-        if any(v is None for v in values):
+        if any(v is None for v in values) or (divides and values[1] == 0):
             return None
-        got = _wrap(function(*values))
-        return float(got) if real and isinstance(got, int) else got
+        if not all(fits(v) for v in values):
+            if any(isinstance(v, Void) for v in values) or not (sums or real_):
+                return whole(values)
+            if real_:
+                values = [real(v) for v in values]
+        got = function(*values)
+        if real_:
+            return float(got) if isinstance(got, int) else got
+        return exact(got) if sums and isinstance(got, int) else whole(got)
 
     return run
 
 
 def _lazy(name: str, args: list[Closure], t: pa.DataType) -> Closure:
-    real = pa.types.is_floating(t)
+    real_ = pa.types.is_floating(t)
 
     def run(env: Env) -> Any:
         got = _ANSWERS[name]([a(env) for a in args])
-        return float(got) if real and isinstance(got, int) and not isinstance(got, bool) else got
+        return real(got) if real_ and isinstance(got, int) and not isinstance(got, bool) else got
 
     return run
 
 
 def _and(values: list[Any]) -> Any:
-    return False if any(v is False for v in values) else None if None in values else True
+    return False if any(v is False for v in values) else _undecided(values, True)
 
 
 def _or(values: list[Any]) -> Any:
-    return True if any(v is True for v in values) else None if None in values else False
+    return True if any(v is True for v in values) else _undecided(values, False)
+
+
+def _undecided(values: list[Any], otherwise: bool) -> Any:
+    return None if any(v is None for v in values) else otherwise if fits(values) else whole(values)
+
+
+def _compared(name: str, a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return None
+    return _COMPARED[name](a, b) if fits([a, b]) else whole([a, b])
+
+
+def _between(values: list[Any]) -> Any:
+    x, low, high = values
+    return _and([_compared("less_equal", low, x), _compared("less_equal", x, high)])
+
+
+def _first(values: list[Any]) -> Any:
+    return next((x for x in values if x is not None), None)
+
+
+def _extreme(pick: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    def run(values: list[Any]) -> Any:
+        some = [x for x in values if x is not None]
+        return pick(some, key=rank, default=None) if fits(some) else whole(some)
+
+    return run
 
 
 _ANSWERS: dict[str, Callable[[list[Any]], Any]] = {
@@ -210,26 +262,33 @@ _ANSWERS: dict[str, Callable[[list[Any]], Any]] = {
     "or": _or,
     "is_null": lambda v: v[0] is None,
     "is_not_null": lambda v: v[0] is not None,
-    "coalesce": lambda v: next((x for x in v if x is not None), None),
-    "least": lambda v: min((x for x in v if x is not None), key=rank, default=None),
-    "greatest": lambda v: max((x for x in v if x is not None), key=rank, default=None),
+    "coalesce": _first,
+    "if_null": _first,
+    "least": _extreme(min),
+    "greatest": _extreme(max),
+    "between": _between,
 }
 
 
 def _case(expr: Case, schema: pa.Schema) -> Closure:
     branches = [(_made(c, schema), _made(v, schema)) for c, v in expr.branches]
     default = _made(expr.default, schema)
-    real = pa.types.is_floating(type_of(expr, schema))
+    real_ = pa.types.is_floating(type_of(expr, schema))
 
     def run(env: Env) -> Any:
-        got = next((v(env) for c, v in branches if c(env) is True), _NONE)
-        got = default(env) if got is _NONE else got
-        return float(got) if real and isinstance(got, int) else got
+        got = _taken(env)
+        return real(got) if real_ and isinstance(got, int) else got
+
+    def _taken(env: Env) -> Any:
+        for condition, value in branches:
+            test = condition(env)
+            if test is True:
+                return value(env)
+            if isinstance(test, Void):
+                return test
+        return default(env)
 
     return run
-
-
-_NONE = object()
 
 
 def _member(expr: Member, schema: pa.Schema) -> Closure:
@@ -242,14 +301,28 @@ def _member(expr: Member, schema: pa.Schema) -> Closure:
         got = arg(env)
         if got is None:
             return None if values else False
+        if not fits(got):
+            return whole(got)
         return True if rank(got) in named else missing
 
     return run
 
 
 def _columnar(expr: Expr, schema: pa.Schema) -> Closure:
+    """By the columnar evaluator on one row, whose columns are what the expression is made of."""
+    parts = list(children(expr))
+    given = {str(i): part for i, part in enumerate(parts) if not isinstance(part, Constant)}
+    closures = {name: _made(part, schema) for name, part in given.items()}
+    types = pa.schema([(name, type_of(part, schema)) for name, part in given.items()])
+    top = with_children(expr, [Column(str(i)) if str(i) in given else p for i, p in enumerate(parts)])
+
     def run(env: Env) -> Any:
-        row = {f.name: env.get(f.name) for f in schema}
-        return evaluate(expr, pa.RecordBatch.from_pylist([row], schema))[0].as_py()
+        row = {name: part(env) for name, part in closures.items()}
+        if not fits(row):
+            return whole(row)
+        try:
+            return evaluate(top, pa.RecordBatch.from_pylist([row], types))[0].as_py()
+        except RowError as error:
+            return Void(error)
 
     return run

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import validity, words
-from caesura.expr import evaluate
+from caesura.expr import RowError, evaluate
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.qre.operations import ExprOp, Operation
+from caesura.qre.overflow import fits, real
 from caesura.qre.relations import RelOp, total
 from caesura.qre.scalar import wide
 
@@ -74,7 +75,10 @@ class Entries:
         named = {"key": self.keys, "value": self.values}
         if pa.types.is_struct(self.values.type):
             named = {**{f.name: self.values.field(f.name) for f in self.values.type}, **named}
-        return evaluate(wide(op.expr), pa.RecordBatch.from_pydict(named))
+        try:
+            return evaluate(wide(op.expr), pa.RecordBatch.from_pydict(named))
+        except RowError:  # perhaps of a sum that fits in the end
+            return None
 
     def kept(self, hits: Mask) -> Entries:
         """The entries for which something holds."""
@@ -137,13 +141,26 @@ def _shaped(op: RelOp, entries: Entries) -> Entries | None:
     return inner.kept(column.fill_null(False).to_numpy(zero_copy_only=False))
 
 
-def _reduced(verb: str, some: Entries, values: Array) -> pa.Array:
+def _may_be_beyond(values: Array, sizes: I64) -> bool:
+    """Whether a sum of whole numbers may not fit into 64 bits."""
+    most = max(abs(int(values.max(initial=0))), abs(int(values.min(initial=0))))
+    return most * int(sizes.max(initial=0)) >= 2**63
+
+
+def _reduced(verb: str, some: Entries, values: Array) -> pa.Array | None:
+    """None where a sum does not fit."""
     sizes = some.sizes
     full = sizes > 0
     out = np.zeros(len(sizes), values.dtype)
-    if values.dtype.kind == "f":
+    if values.dtype.kind == "f" or _may_be_beyond(values, sizes):
         pieces = zip(some.starts.tolist(), (some.starts + sizes).tolist(), strict=True)
-        out[:] = [total(values[a:b].tolist()) for a, b in pieces]
+        sums = [total(values[a:b].tolist()) for a, b in pieces]
+        if verb == "sum" and not fits(sums):
+            return None
+        if values.dtype.kind != "f" and verb == "avg":
+            out = np.array([real(s) for s in sums])
+        else:
+            out[:] = sums
     elif full.any():
         out[full] = np.add.reduceat(values, some.starts[full])
     if verb == "avg":

@@ -78,6 +78,8 @@ class SketchStage:
         body, self.fold, self.window = found
         self.query = query
         self.schema = output_schema(query)
+        self._kind: Any = np.int64 if self.window and value_type(body) == INT else np.float64
+        """Least and greatest whole numbers are whole numbers; sums of them slide by the automaton."""
         self.pieces = Evaluator(iter_last(body), kernel=kernel)
         if self.pieces.twin is not None:
             raise NotCompiled(self.pieces.reason)
@@ -100,9 +102,9 @@ class SketchStage:
             }
         room = self.window + 1
         return {
-            "ring": np.zeros(room),
+            "ring": np.zeros(room, self._kind),
             "seen": np.zeros(room, np.int64),
-            "back": np.zeros(2),
+            "back": np.zeros(2, self._kind),
             "meta": np.zeros(3, np.int64),
         }
 
@@ -114,7 +116,7 @@ class SketchStage:
         if column.null_count:
             there = column.is_valid().to_numpy(zero_copy_only=False)
             column = column.fill_null(0)
-        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        values = column.to_numpy(zero_copy_only=False).astype(self._kind)
         out, valid = self._answers(values, there)
         array = pa.array(out, mask=~valid).cast(self.schema.field(0).type)
         return rows, pa.RecordBatch.from_arrays([array], schema=self.schema)
@@ -123,7 +125,7 @@ class SketchStage:
         known = self.fold.structure
         if isinstance(known, Quantile):
             return self._quantiles(known, values, there)
-        out = np.empty(len(values))
+        out = np.empty(len(values), values.dtype)
         if isinstance(known, EventCount):
             m = self.memory
             count_events(values != 0, known.size, m["ends"], m["heads"], m["sizes"], m["meta"], out)

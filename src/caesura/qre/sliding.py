@@ -7,16 +7,19 @@ until then the fold is looked at as if it were in it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from caesura.qre import ir
+from caesura.qre.folding import folding, regroups
 from caesura.qre.inference import piece_type, value_type
-from caesura.qre.ir import Term
+from caesura.qre.ir import Kind, Term
 from caesura.qre.lowering import NotCompiled, Value, Word, fitted, flattened, leaves, lowered, rebuilt
 from caesura.qre.pieces import STORE, Assign, Fragment, Refold, Ring, Stacks
 from caesura.qre.query import Window
 from caesura.qre.types import INT, TEXT, ValueType
 from caesura.qre.windows import exact
+from caesura.qre.words import UNKNOWN, chosen
 
 if TYPE_CHECKING:
     from caesura.qre.fragments import Builder
@@ -25,22 +28,52 @@ if TYPE_CHECKING:
 def window(b: Builder, query: Window) -> Fragment:
     """As an iteration, by the cheapest way that is exact for the fold."""
     t, fold = b.type(query), query.fold
-    known = len(b.rings)
+    body, start = b.build(query.body), _begun(b, query)
+    pieces = [*body.last.values(), *start.last.values()]
     whole = fold.name == "count" or piece_type(query) == INT
-    if fold.evict is not None and exact(t) and whole and query.size > 1:
-        try:
-            return _evicting(b, query, t)
-        except _MayBeNull:
-            del b.rings[known:]
+    if fold.evict is not None and exact(t) and whole and query.size > 1 and _takes_out(query, pieces):
+        return _evicting(b, query, t, body, start)
     if query.size == 1:
-        return _newest(b, query, t)
+        return _newest(query, t, body, start)
+    steps = [_stepping(query, t, x) for x in pieces]
+    like = folding(t, _init(query, t), steps, pieces, query.size.bit_length())
     if fold.combine is None:
-        return _refolded(b, query)
+        return _refolded(b, query, body, start, like)
     try:
-        join = leaves(fitted(lowered(fold.combine, {"a": _local("a", t), "b": _local("b", t)}), t))
+        like, join = _joined(query, t, like)
     except NotCompiled:
-        return _refolded(b, query)
-    return _stacked(b, query, t, [x for w in join for x in (w.term, w.there)])
+        return _refolded(b, query, body, start, like)
+    if not all(map(regroups, [join, *(leaves(step(like[0])) for step in steps)])):
+        return _refolded(b, query, body, start, like)
+    return _stacked(b, query, t, body, start, like, join)
+
+
+def _init(query: Window, t: ValueType) -> Value:
+    return fitted(lowered(query.fold.init, {}), t)
+
+
+def _stepping(query: Window, t: ValueType, x: Value) -> Callable[[Value], Value]:
+    """A value into the fold."""
+    own = fitted(x, piece_type(query))
+    return lambda acc: fitted(lowered(query.fold.step, {"acc": acc, "x": own}), t)
+
+
+def _joined(query: Window, t: ValueType, like: list[Value]) -> tuple[list[Value], list[Word]]:
+    """What may be beyond 64 bits where folds are joined too; and how they are."""
+    assert query.fold.combine is not None
+    while True:
+        a, b = _local("a", t, like), _local("b", t, like)
+        join = leaves(fitted(lowered(query.fold.combine, {"a": a, "b": b}), t))
+        before = leaves(like[0])
+        after = [
+            replace(w, over=Term("local", "i", payload="over"), bits=UNKNOWN)
+            if made.risky and not w.risky
+            else w
+            for w, made in zip(before, join, strict=True)
+        ]
+        if after == before:
+            return like, join
+        like = [rebuilt(t, after)]
 
 
 def _begun(b: Builder, query: Window) -> Fragment:
@@ -54,7 +87,7 @@ def _ring(b: Builder, size: int, *, bits: bool = False, real: bool = False, stic
 
 def _whole(b: Builder) -> tuple[str, Term]:
     """A slot for a whole number that is always there."""
-    (name, _), value = b.held(INT)
+    (name,), value = b.held(INT, ())
     assert isinstance(value, Word)
     return name, value.term
 
@@ -91,47 +124,72 @@ def _before(put: Assign) -> Callable[[Term], Term | None]:
 # The oldest value is taken out of the fold.
 
 
-class _MayBeNull(Exception):  # noqa: N818 - a verdict
-    """The window's values cannot be taken out of the fold, since nulls are not in it."""
+def _takes_out(query: Window, pieces: list[Value]) -> bool:
+    """Whether values can be taken out again: not if nulls are left out, or a value may not fit."""
+    if query.fold.name == "count":
+        return True
+    words = [w for x in pieces for w in leaves(x)]
+    able = query.fold.name in ("sum", "count_if") or all(w.there == ir.TRUE for w in words)
+    return able and not any(w.risky for w in words)
 
 
-def _evicting(b: Builder, query: Window, t: ValueType) -> Fragment:
-    body = b.build(query.body)
+def _evicting(b: Builder, query: Window, t: ValueType, body: Fragment, start: Fragment) -> Fragment:
     ring = _ring(b, query.size, bits=query.fold.name == "count_if")
-    names, acc = b.held(t)
+    last = [*body.last.values(), *start.last.values()]
+    oldest = _oldest(query, ring, ir.ZERO, last)
+
+    def step(x: Value, which: int) -> Callable[[Value], Value]:
+        return lambda acc: _after(query, t, acc, _plain(query, x), oldest)[which]
+
+    steps = [step(x, which) for x in last for which in (0, 1)]
+    pieces = [oldest, *(_plain(query, x) for x in last)]
+    names, acc = b.held(t, folding(t, _init(query, t), steps, pieces, (query.size + 1).bit_length()))
     (at, head), (much, held) = _whole(b), _whole(b)
-    ring.slots = frozenset([*names, at, much])
+    ring.slots = frozenset([*(s for n in names for s in (n, n + "?", n + "!")), at, much])
     zero = {at: ir.const(0), much: ir.const(0)}
-    begin = {**b.keep(names, fitted(lowered(query.fold.init, {}), t), t), **zero}
+    begin = {**b.keep(names, _init(query, t), t), **zero}
 
     def put_in(x: Value) -> Assign:
-        value, (onward, more, stored) = _slid(query, t, ring, acc, x, head, held)
+        value, (onward, more) = _slid(query, t, acc, x, _oldest(query, ring, head, last), (head, held))
+        stored = Term("store", "i", (head, _plain(query, x).term), ring.name)
         return {**b.keep(names, value, t), at: onward, much: more, STORE + ring.name: stored}
 
     def folded(x: Value) -> Value:
-        return _slid(query, t, ring, acc, x, head, held)[0]
+        return _slid(query, t, acc, x, _oldest(query, ring, head, last), (head, held))[0]
 
-    return _opened(query, body, _begun(b, query), begin, put_in, lambda x: {}, folded)
+    return _opened(query, body, start, begin, put_in, lambda x: {}, folded)
+
+
+def _plain(query: Window, x: Value) -> Word:
+    """A value as it lies in the ring."""
+    if query.fold.name == "count":
+        return Word(ir.const(0), bits=0)
+    assert isinstance(x, Word)
+    return x if x.there == ir.TRUE else Word(ir.select(x.there, x.term, ir.const(0)), bits=x.bits)
+
+
+def _oldest(query: Window, ring: Ring, head: Term, pieces: list[Value]) -> Word:
+    """What lies at a place of the ring."""
+    return Word(Term("ring", "i", (head,), ring.name), bits=max(_plain(query, x).bits for x in pieces))
+
+
+def _after(query: Window, t: ValueType, acc: Value, x: Word, oldest: Word) -> tuple[Value, Value]:
+    """The fold with a value more, and then without the oldest."""
+    assert query.fold.evict is not None
+    more = fitted(lowered(query.fold.step, {"acc": acc, "x": x}), t)
+    return more, fitted(lowered(query.fold.evict, {"acc": more, "x": oldest}), t)
 
 
 def _slid(
-    query: Window, t: ValueType, ring: Ring, acc: Value, x: Value, head: Term, held: Term
-) -> tuple[Value, tuple[Term, Term, Term]]:
-    """The fold after a value, and (new head, new count, what to store)."""
-    x = Word(ir.const(0)) if query.fold.name == "count" else x
-    assert isinstance(x, Word) and query.fold.evict is not None
-    if x.there != ir.TRUE:
-        if query.fold.name not in ("sum", "count", "count_if"):
-            raise _MayBeNull
-        x = Word(ir.select(x.there, x.term, ir.const(0)))
+    query: Window, t: ValueType, acc: Value, x: Value, oldest: Word, at: tuple[Term, Term]
+) -> tuple[Value, tuple[Term, Term]]:
+    """The fold after a value, and where the ring goes on and how much it then holds."""
+    head, held = at
     full = ir.eq(held, ir.const(query.size))
-    after = fitted(lowered(query.fold.step, {"acc": acc, "x": x}), t)
-    oldest = Word(Term("ring", "i", (head,), ring.name))
-    less = fitted(lowered(query.fold.evict, {"acc": after, "x": oldest}), t)
+    after, less = _after(query, t, acc, _plain(query, x), oldest)
     pairs = zip(leaves(after), leaves(less), strict=True)
-    value = rebuilt(t, [Word(ir.select(full, y.term, x.term), x.there) for x, y in pairs])
-    onward, count = _turned(head, held, query.size)
-    return value, (onward, count, Term("store", "i", (head, x.term), ring.name))
+    value = rebuilt(t, [replace(chosen(full, y, x), there=x.there) for x, y in pairs])
+    return value, _turned(head, held, query.size)
 
 
 def _turned(head: Term, held: Term, size: int) -> tuple[Term, Term]:
@@ -145,42 +203,49 @@ def _next(head: Term, size: int) -> Term:
     return ir.select(ir.eq(head, ir.const(size - 1)), ir.const(0), ir.add(head, ir.const(1)))
 
 
-def _newest(b: Builder, query: Window, t: ValueType) -> Fragment:
+def _newest(query: Window, t: ValueType, body: Fragment, start: Fragment) -> Fragment:
     """A window of one value holds nothing else."""
-    init = fitted(lowered(query.fold.init, {}), t)
 
     def folded(x: Value) -> Value:
-        return fitted(lowered(query.fold.step, {"acc": init, "x": fitted(x, piece_type(query))}), t)
+        return _stepping(query, t, x)(_init(query, t))
 
-    return _opened(query, b.build(query.body), _begun(b, query), {}, lambda x: {}, lambda x: {}, folded)
+    return _opened(query, body, start, {}, lambda x: {}, lambda x: {}, folded)
 
 
 # Two stacks.
 
 
-def _stacked(b: Builder, query: Window, t: ValueType, join: list[Term]) -> Fragment:
+def _stacked(
+    b: Builder,
+    query: Window,
+    t: ValueType,
+    body: Fragment,
+    start: Fragment,
+    like: list[Value],
+    join: list[Word],
+) -> Fragment:
     """In constant time, all in all: the back's fold is held, the front's folds lie in rings.
 
     A value that comes makes room for itself; where that leaves a full window without a front, the back is
     turned over behind it. The fold is worked out as it was before that, so no step reads what it writes.
     """
-    body, start = b.build(query.body), _begun(b, query)
-    rings = _pairs(b, query.size, t)
-    b.stacks.append(Stacks(query.size, [(x.name, y.name) for x, y in rings], join))
+    rings = _rings(b, query.size, leaves(like[0]), t)
+    named = [tuple(r.name for r in some) for some in rings]
+    b.stacks.append(Stacks(query.size, named, _flat(join, leaves(like[0]))))
     turn = f"{STORE}turn {len(b.stacks) - 1}"
-    (names, back), (now, value) = b.held(t), b.held(t)
+    (names, back), (now, value) = b.held(t, like), b.held(t, like)
     (at, head), (much, held), (ahead, front) = _whole(b), _whole(b), _whole(b)
-    for one in (r for pair in rings for r in pair):
-        one.slots = frozenset([*names, at, much, ahead])
-    init = fitted(lowered(query.fold.init, {}), t)
+    for one in (r for some in rings for r in some):
+        one.slots = frozenset([*(s for n in names for s in (n, n + "?", n + "!")), at, much, ahead])
+    init = _init(query, t)
     one_less, zero = ir.const(query.size - 1), ir.const(0)
     full = ir.eq(held, ir.const(query.size))
     fewer, rest = ir.select(full, one_less, held), ir.select(full, ir.sub(front, ir.const(1)), front)
-    oldest = _read(rings, _back(head, fewer, query.size), t)
+    oldest = _read(rings, _back(head, fewer, query.size), t, like)
     over = ir.and_(ir.eq(fewer, one_less), ir.eq(rest, zero))
 
     def stepped(acc: Value, x: Value) -> Value:
-        return fitted(lowered(query.fold.step, {"acc": acc, "x": fitted(x, piece_type(query))}), t)
+        return _stepping(query, t, x)(acc)
 
     def put_in(x: Value) -> Assign:
         onward = {at: _next(head, query.size), much: ir.add(held, ir.const(1))}
@@ -210,46 +275,58 @@ def _back(head: Term, by: Term, size: int) -> Term:
     return ir.select(ir.lt(at, ir.const(0)), ir.add(at, ir.const(size)), at)
 
 
-def _pairs(b: Builder, size: int, t: ValueType) -> list[tuple[Ring, Ring]]:
-    """Per scalar of a type a ring for its values and one for whether they are there."""
+def _rings(b: Builder, size: int, words: list[Word], t: ValueType) -> list[tuple[Ring, ...]]:
+    """Per scalar of a type rings for its values, for whether they are there and, if need be, what is over."""
     return [
-        (_ring(b, size, real=kind == "f", sticky=True), _ring(b, size, sticky=True))
-        for _, kind, _ in flattened(t)
+        (
+            _ring(b, size, real=kind == "f", sticky=True),
+            *(_ring(b, size, sticky=True) for _ in range(2 if w.risky else 1)),
+        )
+        for w, (_, kind, _) in zip(words, flattened(t), strict=True)
     ]
 
 
-def _read(rings: list[tuple[Ring, Ring]], at: Term, t: ValueType) -> Value:
-    words = [
-        Word(Term("ring", "f" if one.real else "i", (at,), one.name), Term("ring", "i", (at,), flag.name))
-        for one, flag in rings
-    ]
+def _flat(words: list[Word], like: list[Word]) -> list[Term]:
+    """The terms of scalars: per scalar two or three, as those like it have."""
+    return [x for w, known in zip(words, like, strict=True) for x in w.terms[: 3 if known.risky else 2]]
+
+
+def _read(rings: list[tuple[Ring, ...]], at: Term, t: ValueType, like: list[Value]) -> Value:
+    words = []
+    for some, known in zip(rings, leaves(like[0]), strict=True):
+        terms = [Term("ring", "f" if one.real else "i", (at,), one.name) for one in some]
+        over = terms[2] if known.risky else ir.ZERO
+        words.append(Word(terms[0], terms[1], over=over, bits=known.bits))
     return rebuilt(t, words)
 
 
 def _either(test: Term, a: Value, b: Value, t: ValueType) -> Value:
     pairs = zip(leaves(a), leaves(b), strict=True)
-    return rebuilt(
-        t, [Word(ir.select(test, x.term, y.term), ir.select(test, x.there, y.there)) for x, y in pairs]
-    )
+    return rebuilt(t, [chosen(test, x, y) for x, y in pairs])
 
 
 # Everything anew.
 
 
-def _refolded(b: Builder, query: Window) -> Fragment:
+def _refolded(b: Builder, query: Window, body: Fragment, start: Fragment, like: list[Value]) -> Fragment:
     """The values lie in rings; the fold is worked out anew whenever one has come."""
-    body, start = b.build(query.body), _begun(b, query)
     (at, head), (much, held) = _whole(b), _whole(b)
     own = piece_type(query)
-    rings = _pairs(b, query.size, own)
-    number = _refold(b, query, [(x.name, y.name) for x, y in rings])
-    for one in (r for pair in rings for r in pair):
+    pieces = [leaves(fitted(x, own)) for x in (*body.last.values(), *start.last.values())]
+    values = [
+        replace(max(some, key=lambda w: w.risky), bits=max(w.bits for w in some))
+        for some in zip(*pieces, strict=True)
+    ]
+    rings = _rings(b, query.size, values, own)
+    named = [tuple(r.name for r in some) for some in rings]
+    number = _refold(b, query, named, rebuilt(own, list(values)), like)
+    for one in (r for some in rings for r in some):
         one.slots = frozenset([at, much])
     onward, more = _turned(head, held, query.size)
 
     def folded(x: Value) -> Value:
-        scalars = leaves(fitted(x, own))
-        return _result(query, number, (head, held, *(t for w in scalars for t in (w.term, w.there))))
+        scalars = _flat(leaves(fitted(x, own)), values)
+        return _numbered(value_type(query), like, "refold", (head, held, *scalars), number)
 
     def come(x: Value) -> Assign:
         return _stores(rings, leaves(fitted(x, own)), head)
@@ -258,43 +335,45 @@ def _refolded(b: Builder, query: Window) -> Fragment:
     return _opened(query, body, start, begin, lambda x: {at: onward, much: more}, come, folded)
 
 
-def _refold(b: Builder, query: Window, rings: list[tuple[str, str]]) -> int:
+def _refold(b: Builder, query: Window, rings: list[tuple[str, ...]], piece: Value, like: list[Value]) -> int:
     """Writes down how the fold is worked out; gives its number."""
-    t, x = value_type(query), piece_type(query)
-    init = leaves(fitted(lowered(query.fold.init, {}), t))
-    env = {"acc": _local("a", t), "x": _local("x", x)}
+    t, x, known = value_type(query), piece_type(query), leaves(like[0])
+    env = {"acc": _local("a", t, like), "x": _local("x", x, [piece])}
     step = leaves(fitted(lowered(query.fold.step, env), t))
-    flat = [[w for one in words for w in (one.term, one.there)] for words in (init, step)]
+    flat = [_flat(words, known) for words in (leaves(_init(query, t)), step)]
     b.refolds.append(Refold(query.size, rings, *flat))
     return len(b.refolds) - 1
 
 
-def _result(query: Window, number: int, args: tuple[Term, ...]) -> Value:
-    t = value_type(query)
-    words = [
-        Word(Term("refold", kind, args, (number, 2 * j)), Term("refold", "i", args, (number, 2 * j + 1)))
-        for j, (_, kind, _) in enumerate(flattened(t))
-    ]
-    return rebuilt(t, words)
-
-
-def _stores(rings: list[tuple[Ring, Ring]], scalars: list[Word], head: Term) -> Assign:
+def _stores(rings: list[tuple[Ring, ...]], scalars: list[Word], head: Term) -> Assign:
     """A value into the rings."""
-    out: Assign = {}
-    for (one, flag), w in zip(rings, scalars, strict=True):
-        out[STORE + one.name] = Term("store", w.term.kind, (head, w.term), one.name)
-        out[STORE + flag.name] = Term("store", "i", (head, w.there), flag.name)
-    return out
+    return {
+        STORE + ring.name: Term("store", term.kind, (head, term), ring.name)
+        for some, w in zip(rings, scalars, strict=True)
+        for ring, term in zip(some, w.terms, strict=False)
+    }
 
 
-def _local(name: str, t: ValueType) -> Value:
+def _local(name: str, t: ValueType, like: list[Value]) -> Value:
     """A value whose scalars are locals of a loop."""
-    words = [
-        Word(
-            Term("local", kind, payload=f"{name}{2 * j}"),
-            Term("local", "i", payload=f"{name}{2 * j + 1}"),
-            leaf == TEXT,
-        )
-        for j, (_, kind, leaf) in enumerate(flattened(t))
-    ]
+    return _numbered(t, like, name)
+
+
+def _numbered(
+    t: ValueType, like: list[Value], name: str, args: tuple[Term, ...] = (), number: int | None = None
+) -> Value:
+    """A value whose terms are numbered one after the other: locals, or what a loop makes."""
+    words, count = [], 0
+
+    def term(kind: Kind) -> Term:
+        nonlocal count
+        count += 1
+        if number is None:
+            return Term("local", kind, payload=f"{name}{count - 1}")
+        return Term(name, kind, args, (number, count - 1))
+
+    for (_, kind, leaf), known in zip(flattened(t), leaves(like[0]), strict=True):
+        value, there = term(kind), term("i")
+        over = term("i") if known.risky else ir.ZERO
+        words.append(Word(value, there, leaf == TEXT, over=over, bits=known.bits))
     return rebuilt(t, words)

@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import ColumnStore, words
-from caesura.expr import Expr
+from caesura.events.columns import ColumnStore
+from caesura.expr.faults import shown
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.automaton import Automaton, automaton
-from caesura.qre.bytecode import Tables, tables
+from caesura.qre.bytecode import tables
 from caesura.qre.columns import PageColumns, Reader, null_key
 from caesura.qre.generation import Form, Generated, generated
 from caesura.qre.letters import Refinement
-from caesura.qre.packing import column_of, packed, unpacked
+from caesura.qre.overflow import no_value
+from caesura.qre.packing import Scalars, column_of, joined, packed, scalars_of, unpacked
 from caesura.qre.query import Partition, Query
-from caesura.qre.rows import LEAST, SPARSE, in_use, lay_out, move_rows, moved, size_for, unclaimed
+from caesura.qre.registers import SHALLOW, Array, Registers
 from caesura.qre.slots import KeySlots
 from caesura.qre.table_kernel import run_tables
 from caesura.qre.types import ValueType
@@ -31,12 +32,8 @@ from caesura.qre.types import ValueType
 CHUNK = 32_768
 HOT = 1_000_000
 MOST_KNOWN = 50_000
-SHALLOW = 4096
-"""Where every key has a ring, it is so deep at first, and deeper only as items come."""
-Array = np.ndarray[Any, Any]
 NOTHING: I64 = np.zeros(0, np.int64)
 NO_LOG: I64 = np.zeros((2, 4), np.int64)
-NO_RINGS: Array = np.zeros((0, 0, 0), np.float64)
 NO_FLOATS: Array = np.zeros(0, np.float64)
 _ZEROS = np.zeros(CHUNK, np.int64)
 
@@ -47,26 +44,23 @@ class Answers:
 
     rows: I64
     values: pa.Array
+    void: I64
+    """Which of them have no value."""
 
 
-class Stage:
+class Stage(Registers):
     """One pattern, for all keys of a partition or for the whole stream."""
-
-    free = 0
-    """The state of a row that is nobody's."""
-    base = 0
-    """The first row that a key may have."""
 
     def __init__(self, query: Query, *, kernel: str = "auto") -> None:
         assert query.items is not None
         self.query = query
-        self.by: tuple[tuple[str, Expr], ...] = query.by if isinstance(query, Partition) else ()
+        self.by = query.by if isinstance(query, Partition) else ()
         body = query.body if isinstance(query, Partition) else query
-        self.auto: Automaton = self._automaton(body)
+        self.auto = self._automaton(body)
         only = query.only if isinstance(query, Partition) else None
         self.once = int(not query.again) if isinstance(query, Partition) else 2
         self._only = None if only is None else self.auto.inputs.truth(only)
-        self.tables: Tables = tables(self.auto)
+        self.tables = tables(self.auto)
         self.reader = Reader(query.items)
         letters = self.auto.alphabet
         self.refinement = Refinement([m.truth for m in letters.minterms], len(letters.exprs))
@@ -84,14 +78,13 @@ class Stage:
         """The most instructions that the table-driven kernel ran for one item, and the row it reached."""
         self.gone: I64 = NOTHING
         """The rows of the last page at which they did."""
-        self.rows: I64 | None = None
-        """Per row of registers its key, while rows are found by the keys' low bits."""
+        self.rows = None
         self.sparse = False
         self._since = 0
         self._special: Generated | None = None
-        self.ri: I64 = np.zeros((0, 1), np.int64)
-        self.rf: Array = np.zeros((0, 0), np.float64)
-        self.rings: Array = np.zeros((0, 0, 0), np.int64)
+        self.ri = np.zeros((0, 1), np.int64)
+        self.rf = np.zeros((0, 0), np.float64)
+        self.rings = np.zeros((0, 0, 0), np.int64)
         self._reserve(1)
         self._scratch()
 
@@ -137,38 +130,6 @@ class Stage:
         self.ri[live, 0] = np.searchsorted(used, self.ri[live, 0])
         self.known = again
 
-    def _reserve(self, rows: int) -> None:
-        """Registers for this many keys, kept as they are; new keys stand at the start."""
-        t = self.tables
-        old = len(self.ri)
-        if old >= rows:
-            return
-        size = max(rows, 2 * old)
-        ri = np.zeros((size, 1 + len(t.registers_i)), np.int64)
-        rf = np.zeros((size, len(t.registers_f)), np.float64)
-        rings = self.auto.rings
-        deep = self.rings.shape[2] if old else min(self.deepest, SHALLOW if self.by else self.deepest)
-        shape = (len(rings), size if rings else 0, deep)
-        held = np.zeros(shape, np.uint8 if rings and all(r.bits for r in rings) else np.int64)
-        if old:
-            ri[:old], rf[:old] = self.ri, self.rf
-            held[:, : self.rings.shape[1]] = self.rings
-        self.ri, self.rf, self.rings = ri, rf, held
-
-    @property
-    def deepest(self) -> int:
-        """The size of the largest window."""
-        return max((r.size for r in self.auto.rings), default=0)
-
-    def _deepen(self, items: int) -> None:
-        """Makes rings as deep as so many items need that may be in a window."""
-        deep, needed = self.rings.shape[2], min(self.deepest, items + 2)
-        if deep >= needed:
-            return
-        grown = np.zeros((*self.rings.shape[:2], min(self.deepest, max(needed, 2 * deep))), self.rings.dtype)
-        grown[:, :, :deep] = self.rings
-        self.rings = grown
-
     def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answers:
         """Feeds a page in order."""
         page = self.reader.page(batch, le, re)
@@ -187,6 +148,9 @@ class Stage:
             answers = self._fast(special, form, keys, arrays, rows)
         else:
             answers = self._slow(keys, self._letters(page, seen()), self.auto.inputs.arrays(page), rows)
+        if len(answers.void):
+            item = shown(batch, int(answers.rows[answers.void[0]]))
+            raise no_value(f"the item ({item})", seen=page.failed)
         self.seen += rows
         self.left += len(self.gone)
         self._forget_states()
@@ -225,27 +189,7 @@ class Stage:
             self._tidy()
             at = hi
         self.gone = left[1 : left[0] + 1].copy()
-        taken, leaves, flags = special.columns(outs, int(meta[0]))
-        return Answers(taken, self.arrow(self.auto.type, leaves, flags, len(taken)))
-
-    # Rows by the keys' low bits.
-
-    def _may_direct(self, keys: list[pa.Array]) -> bool:
-        return len(keys) == 1 and not self.sparse and bool(pa.types.is_integer(keys[0].type))
-
-    def _direct(self, keys: list[pa.Array]) -> Array | None:
-        """The key column, if its low bits are to tell the rows."""
-        if not self._may_direct(keys):
-            return None
-        if self.rows is None:
-            known = self.keys.whole()
-            open_ = np.flatnonzero(self.ri[self.base : self.base + len(known), 0] != self.free)
-            if not self._spread(known[open_], open_ + self.base):
-                self.sparse = True
-                return None
-            self._forget_keys()
-        own = words(keys[0])
-        return own.view(np.int64) if own.dtype == np.uint64 else own
+        return self._answered(*special.columns(outs, int(meta[0])))
 
     def _by_low_bits(self, run: Any, by: Array, rest: list[Array], rows: int) -> None:
         """Runs until the page is done, or keys fall on one row and no number of rows keeps them apart."""
@@ -257,85 +201,6 @@ class Stage:
             self._widen(int(by[at]))
         self._reached = at
         self.shrink(rows)
-
-    def shrink(self, rows: int) -> None:
-        """Now and then gives memory back, when few keys are open."""
-        self._since += rows
-        if self.rows is None or self._since < len(self.rows) or len(self.rows) <= LEAST + 1:
-            return
-        self._since = 0
-        open_ = self._open_rows()
-        if SPARSE * len(open_) < len(self.rows):
-            self._spread(self.rows[open_], open_)
-
-    def _open_rows(self) -> I64:
-        return np.flatnonzero(self.ri[self.base :, 0] != self.free) + self.base
-
-    def _forget_keys(self) -> None:
-        self.keys = KeySlots()
-
-    def _known_keys(self, keys: I64) -> None:
-        """Numbers keys anew, in this order."""
-        self.keys.encode([pa.array(keys)], len(keys))
-
-    def _widen(self, key: int) -> None:
-        """Makes room for a key whose row another has: more rows, or a table of keys from now on."""
-        assert self.rows is not None
-        if self._doubled():
-            return
-        open_ = self._open_rows()
-        keys = self.rows[open_]
-        if self._spread(np.append(keys, key), np.append(open_, -1)):
-            return
-        self.sparse, self.rows = True, None
-        self._forget_keys()
-        self._known_keys(keys)
-        self._moved(open_, np.arange(len(keys)) + self.base, len(keys) + 1 + self.base)
-
-    def _doubled(self) -> bool:
-        """Doubles the rows, if a good part of them is in use and keys stay apart."""
-        assert self.rows is not None
-        size = len(self.rows) - self.base
-        if 4 * in_use(self.ri, self.base, self.free) < size:
-            return False
-        rows = np.empty(2 * size + self.base, np.int64)
-        rows[: self.base] = ~np.arange(-self.base, 0)
-        ri, rf = (np.zeros((len(rows), held.shape[1]), held.dtype) for held in (self.ri, self.rf))
-        rings = np.zeros((len(self.rings), len(rows), self.rings.shape[2]), self.rings.dtype)
-        own = (self.rows, self.ri, self.rf, self.rings)
-        if not lay_out(*own, self.base, self.free, rows, ri, rf, rings):
-            return False
-        self.ri, self.rf, self.rings = ri, rf, rings
-        self._follow(self.rows, len(rows))
-        self.rows = rows
-        return True
-
-    def _follow(self, keys: I64, size: int) -> None:
-        """What else names rows, after they were doubled."""
-
-    def _spread(self, keys: I64, old: I64) -> bool:
-        """Lays keys' registers (from old rows, -1: none) out by low bits, if that keeps them apart."""
-        size = size_for(keys)
-        if size is None:
-            return False
-        new = (keys & (size - 1)) + self.base
-        there = old >= 0
-        self._moved(old[there], new[there], size + self.base)
-        self.rows = unclaimed(size, self.base)
-        self.rows[new[there]] = keys[there]
-        return True
-
-    def _moved(self, old: I64, new: I64, size: int) -> None:
-        """Registers in other rows."""
-        first = np.full(size, self.free, np.int64)
-        first[new] = self.ri[old, 0]
-        self.ri, self.rf = moved(self.ri, old, new, size), moved(self.rf, old, new, size)
-        self.ri[:, 0] = first
-        if len(self.auto.rings):
-            rings = np.zeros((len(self.rings), size, self.rings.shape[2]), self.rings.dtype)
-            for ring, fresh in zip(self.rings, rings, strict=True):
-                move_rows(ring, old, new, fresh)
-            self.rings = rings
 
     def _seen(self, page: PageColumns) -> Callable[[], Mask | None]:
         only = self.query.only if isinstance(self.query, Partition) else None
@@ -350,7 +215,7 @@ class Stage:
                 own = seen()
                 bad = np.flatnonzero(null if own is None else null & own)
                 if len(bad):
-                    raise null_key(int(bad[0]), page)
+                    raise null_key(int(bad[0]), page, self.by)
 
     def _specialised(self, rows: int) -> Generated | None:
         if self.rows is None and self._cold(rows):
@@ -402,7 +267,7 @@ class Stage:
         t = self.tables
         size = hi - lo
         whole, real, consts = self.gathered(arrays, lo, hi)
-        places = 2 * len(t.out_kinds)
+        places = 3 * len(t.out_kinds)
         out_row = np.empty(size, np.int64)
         out_i, out_f = np.empty((places, size), np.int64), np.empty((places, size), np.float64)
         left = np.zeros(size + 1, np.int64)
@@ -467,22 +332,20 @@ class Stage:
         self._moved(open_, np.arange(len(open_)), min(len(self.ri), 4 * len(open_) + 1024))
 
     def _answers(self, outs: list[tuple[I64, Array, Array]]) -> Answers:
-        rows = np.concatenate([o[0] for o in outs]) if outs else np.zeros(0, np.int64)
-        places = range(2 * len(self.tables.out_kinds))
-        whole = [np.concatenate([o[1][j] for o in outs]) if outs else np.zeros(0, np.int64) for j in places]
-        real = [np.concatenate([o[2][j] for o in outs]) if outs else np.zeros(0) for j in places]
-        leaves = [(real if kind == "f" else whole)[2 * j] for j, kind in enumerate(self.tables.out_kinds)]
-        flags: list[Array | None] = [whole[2 * j + 1] != 0 for j in range(len(leaves))]
-        return Answers(rows, self.arrow(self.auto.type, leaves, flags, len(rows)))
+        rows = np.concatenate([NOTHING, *(o[0] for o in outs)])
+        kinds = self.tables.out_kinds
+        whole = joined([o[1] for o in outs], 3 * len(kinds), np.int64)
+        return self._answered(
+            rows, scalars_of(kinds, whole, joined([o[2] for o in outs], 3 * len(kinds), np.float64))
+        )
+
+    def _answered(self, rows: I64, scalars: Scalars) -> Answers:
+        void = scalars.beyond()
+        return Answers(rows, self.arrow(self.auto.type, scalars.values, scalars.there, len(rows)), void)
 
     def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array | None], rows: int) -> pa.Array:
         """Registers' values as a column of a type, taken off the lists; without flags all are there."""
         return column_of(t, leaves, flags, rows, self.auto.inputs.texts)
-
-    @property
-    def real(self) -> Array:
-        """The rings' memory as doubles."""
-        return self.rings.view(np.float64) if self.rings.dtype == np.int64 else NO_RINGS
 
     @property
     def nbytes(self) -> int:
@@ -496,3 +359,6 @@ class Stage:
     def held(self) -> int:
         """How many keys hold state."""
         return len(self._open_rows()) if self.by else 0
+
+
+__all__ = ["CHUNK", "NOTHING", "NO_FLOATS", "NO_LOG", "SHALLOW", "Answers", "Array", "Stage"]

@@ -80,7 +80,7 @@ class States:
         if any(s not in m.put for m in moves for s in self.auto.need[m.target]):
             return True
         terms = [t for m in moves for t in m.put.values()]
-        terms += [t for m in moves for w in m.answer for t in (w.term, w.there)]
+        terms += [t for m in moves for w in m.answer for t in w.terms]
         return any(True for t in terms for _ in ir.slots(t))
 
     def expand(self, number: int) -> None:

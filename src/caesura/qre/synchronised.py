@@ -27,11 +27,12 @@ from caesura.ops.select import Select
 from caesura.ops.where import Where
 from caesura.plan import Node, Operator, definite, shown
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
-from caesura.qre.collect import Maps, anew_at_every_tick, by_tick, core, ends
+from caesura.qre.collect import anew_at_every_tick, by_tick, core, ends
 from caesura.qre.columns import asks_for_times
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.inference import value_type
 from caesura.qre.items import TICK, items
+from caesura.qre.maps import Maps
 from caesura.qre.node import Over, OverEachKey, columns_of, named_by
 from caesura.qre.operator import QueryOperator
 from caesura.qre.outputs import columns, flat

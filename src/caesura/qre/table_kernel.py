@@ -11,6 +11,19 @@ from typing import Any
 import numpy as np
 
 from caesura.kernels import kernel, small_kernel
+from caesura.qre.overflow import (
+    added,
+    borrowed,
+    both,
+    carried,
+    less,
+    multiplied,
+    rest_of,
+    size_of,
+    spoilt,
+    taken,
+    too_large,
+)
 
 Array = Any
 
@@ -58,21 +71,17 @@ def interpret(
         elif op == 2:
             sf[to] = float(si[a])
         elif op == 3:
-            si[to] = si[a] + si[b]
+            si[to] = added(si[a], si[b])
         elif op == 4:
-            si[to] = si[a] - si[b]
+            si[to] = taken(si[a], si[b])
         elif op == 5:
-            si[to] = si[a] * si[b]
+            si[to] = multiplied(si[a], si[b])
         elif op == 6:
-            if si[b] != 0:
-                rest = abs(si[a]) % abs(si[b])
-                si[to] = rest if si[a] >= 0 else -rest
-            else:
-                si[to] = 0
+            si[to] = rest_of(si[a], si[b])
         elif op == 7:
-            si[to] = -si[a]
+            si[to] = taken(0, si[a])
         elif op == 8:
-            si[to] = abs(si[a])
+            si[to] = size_of(si[a])
         elif op == 9:
             si[to] = 1 if si[a] == si[b] else 0
         elif op == 10:
@@ -140,6 +149,18 @@ def interpret(
             back = at + 1
             at = to - 1
             stop = a
+        elif op == 40:
+            si[to] = carried(si[a], si[b])
+        elif op == 41:
+            si[to] = borrowed(si[a], si[b])
+        elif op == 42:
+            si[to] = too_large(si[a], si[b])
+        elif op == 43:
+            si[to] = both(si[a], si[b], si[c])
+        elif op == 44:
+            si[to] = less(si[a], si[b], si[c])
+        elif op == 45:
+            si[to] = spoilt(si[a], si[b], si[c])
         elif op == 36 or si[a] == 0:
             at = to - 1
         at += 1

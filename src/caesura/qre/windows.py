@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from caesura.qre.folds import CUSTOM
 from caesura.qre.inference import piece_type, value_type
+from caesura.qre.overflow import Void
 from caesura.qre.query import Window
 from caesura.qre.types import INT, Record, ValueType
 
@@ -87,7 +89,22 @@ class TakeOut(SlidingWindow):
                 y, new = new
                 old = (y, old)
         gone, old = old
-        return old, new, self.evict({"acc": acc, "x": gone}), count - 1
+        acc = self.evict({"acc": acc, "x": gone})
+        return old, new, acc if not _void(acc) else self._again(old, new), count - 1
+
+    def _again(self, old: Any, new: Any) -> Any:
+        """The fold from scratch: what has no value stays in a fold, and may have left the window."""
+        kept, later = [], []
+        while old is not None:
+            x, old = old
+            kept.append(x)
+        while new is not None:
+            x, new = new
+            later.append(x)
+        acc = self.init
+        for x in [*kept, *later[::-1]]:
+            acc = self.step({"acc": acc, "x": x})
+        return acc
 
     def value(self, held: Any) -> Any:
         return held[2]
@@ -97,7 +114,17 @@ def sliding(node: Window) -> SlidingWindow:
     """The cheapest window that is exact for a fold."""
     if node.fold.evict is not None and exact(value_type(node)):
         return TakeOut(node)
-    return TwoStacks(node) if node.fold.combine is not None else SlidingWindow(node)
+    regroups = node.fold.combine is not None and (node.fold.name != CUSTOM or not _whole(value_type(node)))
+    return TwoStacks(node) if regroups else SlidingWindow(node)
+
+
+def _whole(t: ValueType) -> bool:
+    """Whether there is a whole number inside: what is multiplied fits or not by how values are grouped."""
+    return any(_whole(f) for _, f in t.fields) if isinstance(t, Record) else t == INT
+
+
+def _void(acc: Any) -> bool:
+    return any(map(_void, acc.values())) if isinstance(acc, dict) else isinstance(acc, Void)
 
 
 def exact(t: ValueType) -> bool:
