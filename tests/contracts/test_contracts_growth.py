@@ -308,6 +308,17 @@ def test_a_plan_called_safe_never_grows(part: int) -> None:
         assert not wrong, (seed, wrong, node)
 
 
+def test_a_pattern_holds_the_texts_that_it_may_still_use_and_no_others() -> None:
+    text = qre.atom(op=col("x").cast("string"))
+    pair = qre.split(text, text, op=col("_0"))
+    source = Input(label="a", payload=SCHEMA, known=POINTS)
+    used = {"a": Scheme.of(TEMPLATES[0])}
+    for query in (qre.iter_last(pair), qre.wnd(text, 3, qre.custom(None, col("acc").coalesce(col("x"))))):
+        node = qre.over(source, query)
+        assert check(node, schemes=used).safe
+        assert not false_safe(1, node, used, 2 * TICKS)
+
+
 def growth(node: Node, verdict: Verdict, repeat: int) -> int:
     """By how many rows state grows in the second half of a stream that shows it."""
     few = states(node, verdict.witness(16, repeat=repeat), every=1_000_000).rows[-1]

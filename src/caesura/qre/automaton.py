@@ -10,7 +10,7 @@
 >>> query = split(iter_(a, sum_()), b, op=col("_0"))
 >>> auto, _ = automaton(query)
 >>> len(auto.masks), len(auto.states), auto.registers
-(2, 3, {'s2': 'i'})
+(2, 3, {'s2': 'i', 's2!': 'i'})
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ class Automaton:
     """Per accepting position the scalars of the value."""
     rings: list[Ring]
     kinds: dict[str, str]
+    coded: set[str]
+    """The slots that hold codes of texts."""
     making: States = field(init=False, repr=False)
     grows: bool = False
     """Whether states are made as the stream leads to them."""
@@ -118,7 +120,8 @@ def automaton(
     for (p, q), put in fragment.follow.items():
         moves.setdefault(p, []).append(Move(p, q, put))
     auto = Automaton(
-        builder.type(query), letters, inputs, fragment.masks, moves, last, builder.rings, builder.kinds
+        *(builder.type(query), letters, inputs, fragment.masks, moves, last),
+        *(builder.rings, builder.kinds, builder.coded),
     )
     auto.refolds, auto.stacks = builder.refolds, builder.stacks
     _trim(auto, fragment)

@@ -178,6 +178,7 @@ class CollectStage(Stage):
         self.seen += batch.num_rows
         self._count(at)
         self._forget_states()
+        self.forget_texts()
         return maps
 
     @property
@@ -233,6 +234,7 @@ class CollectStage(Stage):
         if len(maps.void):
             raise no_value("a tick", seen=page.failed)
         self._count(np.clip(places - 1, 0, max(0, batch.num_rows - 1)))
+        self.forget_texts()
         return maps
 
     def _refuse_null_keys(  # type: ignore[override]

@@ -9,7 +9,7 @@
 >>> evaluate(query, pa.record_batch({"v": [1, 2, 3]}))
 [1, 3, 6]
 >>> explain(query)
-'kernel: 1 position, 2 states, 1 register'
+'kernel: 1 position, 2 states, 2 registers'
 """
 
 from __future__ import annotations
@@ -373,14 +373,14 @@ class Evaluator:
 
     @property
     def held(self) -> int:
-        """How many keys, texts and values are kept besides a fixed number of registers."""
+        """How many keys and values are kept besides a fixed number of registers."""
         if self.first is not None and self.second is not None:
             return self.first.held + self.second.held
         if isinstance(self.stage, SketchStage):
             kept = self.stage.memory
             return self.stage.pieces.held + (kept.get("size", 0) if isinstance(kept, dict) else 0)
         if isinstance(self.stage, Stage):
-            return self.stage.held + self.stage.auto.inputs.texts.keys.count
+            return self.stage.held
         assert self.twin is not None
         keyed = isinstance(self.query, Partition)
         return len(self.twin.states) if keyed else _entries(list(self.twin.states.values()))

@@ -4,11 +4,12 @@ A fold to which every step adds a number of a known size never does, if that is 
 beyond any stream, and a window holds as many as it is long.
 
 >>> from caesura.expr import col
+>>> from caesura.qre.ir import ZERO
 >>> from caesura.qre.lowering import lowered
 >>> from caesura.qre.operations import operation
 >>> from caesura.qre.types import INT
 >>> def run(step):
-...     return folding(INT, Word(ir.ZERO, bits=0), [lambda acc: lowered(operation(step), {"acc": acc})], [])
+...     return folding(INT, Word(ZERO, bits=0), [lambda acc: lowered(operation(step), {"acc": acc})], [])
 >>> [run(step)[0].risky for step in (col("acc") + 1, col("acc") + col("acc"))]
 [False, True]
 """

@@ -39,6 +39,8 @@ class Builder:
         self._slots = count()
         self._positions = count()
         self.kinds: dict[str, str] = {}
+        self.coded: set[str] = set()
+        """The slots that hold codes of texts."""
         self.rings: list[Ring] = []
         self.refolds: list[Refold] = []
         self.stacks: list[Stacks] = []
@@ -89,6 +91,8 @@ class Builder:
         for i, (_, kind, leaf) in enumerate(flattened(t)):
             name = f"s{next(self._slots)}"
             names.append(name)
+            if leaf == TEXT:
+                self.coded.add(name)
             self.kinds[name], self.kinds[name + "?"] = kind, "i"
             over, bits = (
                 ir.ZERO,

@@ -112,6 +112,7 @@ class GroupedMap(CollectStage):
         made = _as_dicts(found, None if self.inside is None else self.inside.values, self.several)
         self._tidy_up()
         self._forget_states()
+        self.forget_texts()
         return made
 
     # Rows of registers.
@@ -374,6 +375,7 @@ class GroupedMap(CollectStage):
 
     def saved(self) -> dict[str, Any]:
         """What must survive a restart."""
+        self.forget_texts(now=True)
         out: dict[str, Any] = {n: getattr(self, n) for n in SAVED} | {"texts": self.auto.inputs.texts}
         if self.inside is not None:
             out |= {"values": self.inside.values, "maps": [m.saved() for m in self.inner]}

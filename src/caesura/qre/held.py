@@ -6,7 +6,7 @@
      any other map_collect        a key's registers, for ever
      an exact quantile            every value; `quantile(..., epsilon=...)` keeps a fixed number
 
-Everything else is a fixed number of registers.
+Everything else is a fixed number of registers, and the texts that they hold.
 """
 
 from __future__ import annotations
@@ -59,10 +59,6 @@ def _kept(query: Query, every: int | None, *, first: bool) -> Iterator[Holding]:
             yield _mapped(part, every, first)
         elif isinstance(part, Iter) and _collects(part):
             yield _for_ever("values of a fold", _why(part))
-    texts = _texts(query)
-    if texts:
-        own = tuple(sorted(t for t in texts if t)) if None not in texts else None
-        yield _for_ever("texts", "every different text that it reads is kept", own if first else None)
 
 
 def _per_key(what: str, by: By) -> Holding:
@@ -116,12 +112,3 @@ def _open_ended(t: ValueType) -> bool:
         case RelOf() | MapOf() | Opaque():
             return True
     return False
-
-
-def _texts(query: Query) -> set[str | None]:
-    """The text columns whose values are numbered once and kept; None for what is computed."""
-    stage = Evaluator(query).stage
-    if not isinstance(stage, Stage):
-        return set()
-    read = [e for what, e in stage.auto.inputs.specs if what == "text"]
-    return {e.name if isinstance(e, Column) else None for e in read}

@@ -64,6 +64,9 @@ class NestedStage(Stage):
     def _tidy(self) -> None:
         """Keys keep their numbers until the page has been read."""
 
+    def _page_read(self) -> None:
+        """Neither are texts forgotten: what was logged is worked out behind it."""
+
     def _moved(self, old: I64, new: I64, size: int) -> None:
         super()._moved(old, new, size)
         self.inside.renumber(old, new, size)
@@ -78,6 +81,7 @@ class NestedStage(Stage):
         for row, number in zip(got.rows.tolist(), got.values.to_pylist(), strict=True):
             out[row] = self.inside.values[number]
         super()._tidy()
+        super()._page_read()
         self.inside.forget(self.ri)
         return out
 

@@ -25,6 +25,8 @@ class Ring:
     """Whether it holds doubles."""
     slots: frozenset[str] = frozenset()
     """What a thread holds while it is in the window."""
+    coded: bool = False
+    """Whether it holds codes of texts."""
     sticky: bool = False
     """Whether a thread holds all of that even where it is known, since the ring is in use nevertheless."""
 

@@ -75,6 +75,16 @@ class Registers:
         grown[:, :, :deep] = self.rings
         self.rings = grown
 
+    def forget_texts(self, *, now: bool = False) -> None:
+        """Lets go of texts that no thread holds, if there are many, or to be saved; not within a page."""
+        texts = self.auto.inputs.texts
+        if not now and not texts.grown:
+            return
+        names = [name.split("@")[0] for name in self.tables.registers_i]
+        places = [self.ri[:, 1 + j] for j, name in enumerate(names) if name in self.auto.coded]
+        places += [self.rings[j] for j, ring in enumerate(self.auto.rings) if ring.coded]
+        texts.sweep(self.ri[:, 0] > 0, places)
+
     # Rows by the keys' low bits.
 
     def _may_direct(self, keys: list[pa.Array]) -> bool:

@@ -16,6 +16,8 @@ _SAVED = (
 
 def state_of(held: Any) -> dict[str, Any]:
     """The state of a stage, or of the twin, by name."""
+    if isinstance(held, Stage):
+        held.forget_texts(now=True)
     state = {name: getattr(held, name) for name in _SAVED if hasattr(held, name)}
     if isinstance(held, SketchStage):
         return {"memory": held.memory, "pieces": held.pieces.save()}

@@ -80,8 +80,8 @@ def _begun(b: Builder, query: Window) -> Fragment:
     return Fragment() if query.first is None else b.build(query.first)
 
 
-def _ring(b: Builder, size: int, *, bits: bool = False, real: bool = False, sticky: bool = False) -> Ring:
-    b.rings.append(Ring(f"r{len(b.rings)}", size, bits, real, sticky=sticky))
+def _ring(b: Builder, size: int, *, bits: bool = False, real: bool = False, coded: bool = False) -> Ring:
+    b.rings.append(Ring(f"r{len(b.rings)}", size, bits, real, coded=coded))
     return b.rings[-1]
 
 
@@ -277,13 +277,13 @@ def _back(head: Term, by: Term, size: int) -> Term:
 
 def _rings(b: Builder, size: int, words: list[Word], t: ValueType) -> list[tuple[Ring, ...]]:
     """Per scalar of a type rings for its values, for whether they are there and, if need be, what is over."""
-    return [
-        (
-            _ring(b, size, real=kind == "f", sticky=True),
-            *(_ring(b, size, sticky=True) for _ in range(2 if w.risky else 1)),
-        )
-        for w, (_, kind, _) in zip(words, flattened(t), strict=True)
-    ]
+    out: list[tuple[Ring, ...]] = []
+    for w, (_, kind, leaf) in zip(words, flattened(t), strict=True):
+        more = [_ring(b, size) for _ in range(2 if w.risky else 1)]
+        out.append((_ring(b, size, real=kind == "f", coded=leaf == TEXT), *more))
+    for ring in (r for some in out for r in some):
+        ring.sticky = True
+    return out
 
 
 def _flat(words: list[Word], like: list[Word]) -> list[Term]:

@@ -154,7 +154,12 @@ class Stage(Registers):
         self.seen += rows
         self.left += len(self.gone)
         self._forget_states()
+        self._page_read()
         return answers
+
+    def _page_read(self) -> None:
+        """What is done behind every page."""
+        self.forget_texts()
 
     def _slow(self, keys: list[pa.Array], letters: I64, arrays: list[Array], rows: int) -> Answers:
         """By the kernel that runs every query, a piece at a time."""

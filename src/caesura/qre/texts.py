@@ -1,5 +1,8 @@
 """Texts as codes: each distinct text gets a number once, and kernels pass the number around.
 
+What no thread holds any more is let go of once there is twice as much as was held: space goes by what is
+held, not by the stream (Theorem 7).
+
 >>> texts = Texts()
 >>> codes = texts.encode(pa.array(["a", None, "b", "a"]))
 >>> texts.decode(codes[[0, 2, 3]]).to_pylist()
@@ -8,22 +11,28 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import ColumnStore
 from caesura.events.identity import LOCAL, identity
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
+
+LITTLE = 1 << 16
+"""So many bytes of texts are never looked through."""
 
 
 class Texts:
-    """A growing dictionary of texts."""
+    """A dictionary of texts, which grows until it is swept."""
 
     def __init__(self) -> None:
         self.keys = KeyTable()
         self._secret = LOCAL.copied()
         """What the identities begin with; it is saved with them."""
         self.store = ColumnStore(pa.schema([("text", pa.string())]))
+        self._held = 0
+        """How many bytes were left by the last sweep."""
 
     def encode(self, column: pa.Array) -> I64:
         """The code of each text."""
@@ -37,7 +46,31 @@ class Texts:
 
     def decode(self, codes: I64) -> pa.Array:
         """The texts of some codes."""
+        if self.keys.count == 0:
+            return pa.nulls(len(codes), pa.string())
         return self.store.take(codes).column(0)
+
+    @property
+    def grown(self) -> bool:
+        """Whether it is time to sweep."""
+        return self.nbytes > 2 * self._held + LITTLE
+
+    def sweep(self, alive: Mask, places: list[I64]) -> None:
+        """Lets go of texts whose codes lie at no place of a row that is in use, and numbers the others anew.
+
+        Places of other rows are emptied.
+        """
+        if self.keys.count == 0:
+            return
+        for held in places:
+            held[~alive] = 0
+            held[(held < 0) | (held >= self.keys.count)] = 0
+        kept = np.unique(np.concatenate([np.zeros(0, np.int64), *(held[alive].ravel() for held in places)]))
+        self.keys.compact(kept)
+        self.store.compact(kept)
+        for held in places:
+            held[alive] = np.searchsorted(kept, held[alive])
+        self._held = self.nbytes
 
     @property
     def nbytes(self) -> int:
