@@ -89,6 +89,9 @@ class Pattern:
                 return values
         return NOT_NULL if name == TIME else ANY
 
+    __iter__ = None
+    """Asked for one place after the other it would answer for ever."""
+
     def __contains__(self, name: object) -> bool:
         return any(known == name for known, _ in self._items)
 
