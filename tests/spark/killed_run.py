@@ -1,5 +1,7 @@
 """A run that a test kills: it reads files as they come and writes windows, and what a loop finds, to Parquet.
 
+Beside it runs a query that Spark starts by itself, over a DataFrame that `to_spark` gave.
+
 Usage: killed_run.py FOLDER; stops by itself when FOLDER/stop exists and all files are processed.
 """
 
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import caesura as cz
 from caesura import col
@@ -71,6 +74,20 @@ def outputs(folder: Path, spark: Any = None) -> dict[str, Node]:
     return {name: stream.node for name, stream in some.items()}
 
 
+def started_by_spark(folder: Path, spark: Any) -> Any:
+    """Windows over a DataFrame as a DataFrame: an epoch that runs again writes its file again."""
+
+    def put(rows: Any, epoch: int) -> None:
+        partial = folder / "given" / f".{epoch}"
+        pq.write_table(rows.toArrow(), partial)
+        partial.rename(folder / "given" / f"{epoch}.parquet")
+
+    (folder / "given").mkdir(exist_ok=True)
+    given = looked_up(folder, frame(folder, spark)).to_spark(spark, output="final")
+    place = str(folder / "checkpoint-given")
+    return given.writeStream.foreachBatch(put).option("checkpointLocation", place).start()
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     fast = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1"}
@@ -83,13 +100,17 @@ def main() -> None:
         output="final",
         files_per_epoch=1,
     )
+    given = started_by_spark(folder, spark)
     (folder / "started").touch()
-    while query.active:
+    while query.active and given.isActive:
         if (folder / "stop").exists():
+            given.processAllAvailable()
+            given.stop()
             query.drain()
             query.stop()
             break
         time.sleep(0.2)
+    given.awaitTermination(1)
     query.wait(1)
 
 

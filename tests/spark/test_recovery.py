@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import spark_plans as given
-from killed_run import outputs
+from killed_run import looked_up, outputs
 
 from caesura.runtime.running import run
 
@@ -87,6 +87,9 @@ def test_a_run_killed_again_and_again_loses_nothing_and_repeats_nothing(tmp_path
         got = pq.read_table(tmp_path / "out" / name).to_pylist()
         assert _bag(got, bound) == _bag(wanted.changes().to_pylist(), bound), name
         _check_commits(tmp_path, name)
+    wanted = run(looked_up(tmp_path).node, output="final")
+    given_ = pq.read_table(tmp_path / "given").to_pylist()
+    assert _bag(given_, _last_bound(wanted)) == _bag(wanted.changes().to_pylist(), _last_bound(wanted))
 
 
 def _last_bound(result: Any) -> int:
