@@ -167,3 +167,25 @@ def test_rows_behind_punctuation_on_a_key_are_refused_whatever_becomes_of_the_ke
         assert History.of(cluster.items["out"], node.schema) == History.of(out, node.schema)
         told = Counter(_told(row) for some in cluster.late.values() for b in some for row in b.to_pylist())
         assert told <= late if "where" in first else told == late
+
+
+ways = st.tuples(st.lists(st.sampled_from(sorted(FIRST)), max_size=2), st.sampled_from(sorted(THEN)))
+
+
+@settings(max_examples=4 * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(punctuated(), st.lists(ways, min_size=2, max_size=3), st.integers(1, 3))
+def test_several_outputs_of_one_source_each_have_their_rows_where_they_need_them(
+    items: list[Item], drawn: list[tuple[list[str], str]], size: int
+) -> None:
+    outputs = {}
+    for number, (first, then) in enumerate(drawn):
+        stream = cz.from_items(items, WHOLE.schema, name="a", batch_size=size)
+        for name in first:
+            stream = FIRST[name](stream)
+        outputs[f"{number}"] = THEN[then](stream).node
+    wanted = {name: History.of(alone(node, "arrival")[0], node.schema) for name, node in outputs.items()}
+    for buckets in (1, 3):
+        cluster = Cluster(outputs, buckets)
+        cluster.run()
+        for name, node in outputs.items():
+            assert History.of(cluster.items[name], node.schema) == wanted[name]

@@ -76,8 +76,8 @@ class Stages:
     outputs: Mapping[str, Node]
     sources: tuple[SourceNode, ...]
     """Those that are read as streams; the others are tables that stage 0 holds."""
-    copies: frozenset[tuple[str, int]] = frozenset()
-    """Inputs, by step and port, of which every bucket has a copy."""
+    ways: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """The exchange, by its label, that brings the rows of an input, by step and port."""
 
     @property
     def readers(self) -> str:
@@ -117,6 +117,7 @@ class _Cutter:
         """The columns by which the rows of a loop that crosses buckets lie, by the step that closes it."""
         self.copies: set[tuple[str, int]] = set()
         """Inputs, by step and port, of which every bucket has a copy."""
+        self.ways: dict[tuple[str, int], str] = {}
 
     def _static(self) -> set[str]:
         """Tables that only serve as the looked-up side of inner joins, with the row-wise steps on them."""
@@ -158,7 +159,7 @@ class _Cutter:
         sources = tuple(
             n for n in self.nodes if isinstance(n, SourceNode) and n.fingerprint not in self.static
         )
-        return Stages(tuple(stages), self.outputs, sources, frozenset(self.copies))
+        return Stages(tuple(stages), self.outputs, sources, self.ways)
 
     def _place(self, node: Node) -> None:
         fp = node.fingerprint
@@ -253,9 +254,11 @@ class _Cutter:
         self.stage[fp] = stage
         self.why[fp] = f"{node.step} comes behind the gate of its source"
         lies = {self.lies[c.fingerprint] for c in streams if self.stage[c.fingerprint] == stage}
-        fresh = [c for c in streams if self.stage[c.fingerprint] < stage]
+        fresh = [p for p, c in enumerate(node.inputs) if c in streams and self.stage[c.fingerprint] < stage]
         if fresh:
-            lies.add(self._next_keys(node))
+            wanted = self._next_keys(node)
+            computed = wanted is not None and any(_before(node, port, wanted) is None for port in fresh)
+            lies.add(None if computed else wanted)
         self.lies[fp] = lies.pop() if len(lies) == 1 else None
 
     def _carried(self, node: Node, stream: Node) -> Spread:
@@ -329,7 +332,8 @@ class _Cutter:
                 if child.fingerprint in self.static or self.stage[child.fingerprint] == self.stage[fp]:
                     continue
                 keys = self._route(node, port)
-                self._exchange(stages, made, child, self.stage[fp], keys, self.why.get(fp, ""))
+                way = self._exchange(stages, made, child, self.stage[fp], keys, self.why.get(fp, ""))
+                self.ways[fp, port] = way
         for node in self.nodes:
             if node.fingerprint in self.crossing:
                 self._cross(stages, node)
@@ -353,19 +357,28 @@ class _Cutter:
             return EVERYWHERE
         if node.fingerprint not in self.places:
             lies = self.lies[node.fingerprint]
-            return lies if lies is None or all(k in node.inputs[port].schema.names for k in lies) else None
+            if lies is None or node.closes:  # a loop lies by a column that goes around under its name
+                return lies
+            return _before(node, port, lies)
         return tuple(_met(node, port)[i] for i in self.places[node.fingerprint])
 
     def _exchange(
         self, stages: list[Stage], made: dict[str, Exchange], child: Node, target: int, keys: Spread, why: str
-    ) -> None:
+    ) -> str:
+        """Makes the exchange, unless it is there; gives its label."""
         here = self.stage[child.fingerprint]
         label = f"{child.fingerprint}>{target}:{'*' if keys is None else ','.join(keys)}"
-        if label in made:
-            return
-        made[label] = Exchange(label, child, here, target, keys, why)
-        stages[target].arrivals.append(made[label])
-        stages[here].departures.append(made[label])
+        if label not in made:
+            made[label] = Exchange(label, child, here, target, keys, why)
+            stages[target].arrivals.append(made[label])
+            stages[here].departures.append(made[label])
+        return label
+
+
+def _before(node: Node, port: int, keys: tuple[str, ...]) -> Spread:
+    """The columns of an input that come out as these; None where one of them is computed."""
+    images = {image(node, port, name): name for name in node.inputs[port].schema.names}
+    return tuple(images[key] for key in keys) if all(key in images for key in keys) else None
 
 
 def _met(node: Node, port: int) -> tuple[str, ...]:

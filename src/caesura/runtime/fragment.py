@@ -136,13 +136,10 @@ class Fragment:
             return self._input(crossing[0])
         if any(child.fingerprint == own.fingerprint for own in self.stage.nodes):
             return self._graft(child)
-        arrivals = [a for a in self.stage.arrivals if a.entry.fingerprint == child.fingerprint]
-        if not arrivals:
+        way = self.stages.ways.get((node.fingerprint, port))
+        if way is None:
             return child  # a table that every bucket holds
-        copied = (node.fingerprint, port) in self.stages.copies
-        arrivals = [a for a in arrivals if (a.keys == EVERYWHERE) == copied] or arrivals
-        keyed = [a for a in arrivals if a.keys is not None and set(a.keys) <= set(node.keys(port))]
-        return self._input(keyed[0] if keyed else arrivals[0])
+        return self._input(next(a for a in self.stage.arrivals if a.label == way))
 
     def _input(self, arrival: Exchange) -> Node:
         node = arrival.entry
