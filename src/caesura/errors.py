@@ -46,8 +46,14 @@ def here() -> str:
 
 def of_the_user(file: str) -> bool:
     """Whether code in a file is neither this package's nor an installed one's."""
-    compiled = file.endswith((".pyx", ".pxi"))  # of a library: it names files that are not there
-    return not compiled and not file.startswith(("<frozen", "<string>", _OURS, *_LIBRARIES))
+    if file.endswith((".pyx", ".pxi")) or _made_up(file):
+        return False
+    return not file.startswith(("<frozen", "<string>", _OURS, *_LIBRARIES))
+
+
+def _made_up(file: str) -> bool:
+    """Whether compiled code of a library names a file that never was, as in ``EnumTypeToPy``."""
+    return not file.startswith("<") and not {".", "/", "\\"} & set(file) and not Path(file).exists()
 
 
 def users_line(error: BaseException) -> str:

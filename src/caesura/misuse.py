@@ -254,7 +254,8 @@ def described(wanted: Any) -> str:
     if origin in (Sequence, list, tuple, Iterable):
         return f"a list of {described(parts[0])}s" if parts and parts[0] in WORDS else "a list"
     if origin in (dict, Mapping):
-        return f"a dict with {described(parts[1])} for each name" if parts else "a dict"
+        plain = not parts or parts[1] is Any
+        return "a dict by names" if plain else f"a dict with {described(parts[1])} for each name"
     if origin is Callable:
         return "a function"
     name = getattr(wanted, "__name__", str(wanted))

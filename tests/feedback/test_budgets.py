@@ -137,3 +137,15 @@ def test_a_run_that_is_taken_up_at_another_speed_gives_each_row_once(
 def page(at: int, size: int) -> Page:
     batch = pa.record_batch({"id": pa.array(range(size), pa.int64()), "v": pa.nulls(size, pa.int64())})
     return Page.of(batch, le=[at] * size, re=[at + 1] * size)
+
+
+@pytest.mark.parametrize(
+    ("take", "wanted"),
+    [("last", 20), ("first", 40), ("min", 10), ("max", 40), ("sum", 70), ("mean", 70 / 3)],
+)
+def test_an_archive_with_several_rows_for_a_key_takes_the_value_it_is_told_to(
+    take: Any, wanted: float
+) -> None:
+    table = pa.table({"id": [3, 3, 4, 3], "v": [40.0, 10.0, 7.0, 20.0]})
+    archive = cz.Archive(table, ("id",), "v", take=take)
+    assert archive(pa.record_batch({"id": [4, 3, 9]})).to_pylist() == [7.0, wanted, None]
