@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ from feedback_streams import feed, rows, stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import caesura as cz
 from caesura import Stream
 from caesura.errors import PlanError
 from caesura.events import History, Page
