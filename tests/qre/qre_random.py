@@ -60,6 +60,12 @@ STEPS: list[Expr] = [col("acc") * 2 - col("x")]
 
 LARGEST, LEAST = 2**63 - 1, -(2**63)
 EXTREME = [LARGEST, LARGEST - 1, LEAST, LEAST + 1, 2**62, -(2**62), 2**32, -(2**31), 3, 1, 0, -1]
+EXTREME_PREDICATES: list[Expr] = [
+    *PREDICATES,
+    *PREDICATES,
+    (col("k") == 0) & (col("v") * 2 > 4),
+    (col("k") == 1) & (col("v") + 1 > 0),
+]
 EXTREME_VALUES: list[Any] = [
     col("v"),
     col("v") * 2 + col("k"),

@@ -33,7 +33,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def extreme(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws large numbers, and operations that lead beyond them."""
-    for name in ("VALUES", "JOINS", "FOLDS", "STEPS"):
+    for name in ("PREDICATES", "VALUES", "JOINS", "FOLDS", "STEPS"):
         monkeypatch.setattr(qre_random, name, getattr(qre_random, f"EXTREME_{name}"))
     monkeypatch.setattr(qre_random, "NUMBERS", EXTREME)
     monkeypatch.setattr(qre_random, "EXTREMES", EXTREME)

@@ -6,7 +6,7 @@ kernels and the twin only see the results.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -104,12 +104,15 @@ class PageColumns:
         """On how many items an expression has no value."""
         return len(self._failed[expr.key].rows) if expr.key in self._failed else 0
 
-    def refuse(self, expr: Expr, seen: Mask | None) -> None:
-        """Stops at an item, of those that are seen, on which what must be known has no value."""
-        error = self._failed.get(expr.key)
-        bad = [] if error is None else [r for r in error.rows.tolist() if seen is None or seen[r]]
-        if error is not None and bad:
-            raise unanswered(error, bad[0], self.batch)
+    def refuse(self, exprs: Iterable[Expr], seen: Mask | None) -> None:
+        """Stops at the first item, of those that are seen, on which what must be known has no value."""
+        errors = [self._failed[e.key] for e in exprs if e.key in self._failed]
+        found = [
+            (row, i) for i, e in enumerate(errors) for row in e.rows.tolist() if seen is None or seen[row]
+        ]
+        if found:
+            row, which = min(found)
+            raise unanswered(errors[which], row, self.batch)
 
     def _ends(self, asked: bool) -> I64 | None:
         """The items' ends; an item is a point unless it is said otherwise."""
@@ -203,14 +206,16 @@ class Reader:
 
     def ask(self, predicates: tuple[Expr, ...], only: Expr | None) -> None:
         """Has pages looked at: every predicate has an answer on every item that is seen."""
-        given = predicates if only is None else (*predicates, only)
+        given = predicates if only is None else (only, *predicates)
         self._asked = tuple(p for p in given if may_fail(p, self.items)), only
 
     def _refuse_unanswered(self, page: PageColumns) -> None:
         predicates, only = self._asked
         for predicate in predicates:
             page.mask(predicate)
-            page.refuse(predicate, None if only is None or predicate is only else page.mask(only))
+        if only is not None:
+            page.refuse([only], None)
+        page.refuse(predicates, None if only is None else page.mask(only))
 
     def trust(self, letters: Alphabet, only: Expr | None) -> None:
         """Has pages looked at: the query is well typed for items that are letters only."""
@@ -288,8 +293,7 @@ def unanswered(error: RowError, row: int, batch: pa.RecordBatch) -> StreamError:
 
 def null_key(row: int, page: PageColumns, by: tuple[tuple[str, Expr], ...] = ()) -> StreamError:
     """What to say of a keyed item without key."""
-    for _, expr in by:
-        page.refuse(expr, np.arange(page.batch.num_rows) == row)
+    page.refuse([expr for _, expr in by], np.arange(page.batch.num_rows) == row)
     item = page.batch.slice(row, 1).to_pylist()[0]
     return StreamError(
         f"a keyed item has a null key: {item}.",

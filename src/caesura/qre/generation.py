@@ -55,7 +55,7 @@ class Form(NamedTuple):
 
 PLAIN = Form()
 HEAD = f"""# {STAMP}
-from math import exp, fmod, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -431,7 +431,7 @@ def _quietly(run: Callable[..., Any]) -> Callable[..., Any]:
     """Plain Python, in which low words are cut off as by the machine."""
 
     def quiet(*args: Any) -> Any:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return run(*args)
 
     return quiet
