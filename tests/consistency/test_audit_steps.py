@@ -33,7 +33,8 @@ def other() -> Stream:
 
 
 def forever() -> Stream:
-    return cz.from_arrow(TABLE.drop(["end"]), time="t", form="edge", punctuate=cz.delay(3), batch_size=2)
+    endless = TABLE.drop(["end"]).append_column("end", pa.nulls(TABLE.num_rows, pa.int64()))
+    return cz.from_arrow(endless, time="t", end="end", punctuate=cz.delay(3), batch_size=2)
 
 
 def filled(batch: pa.RecordBatch) -> pa.Array:
