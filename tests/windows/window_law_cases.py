@@ -89,7 +89,7 @@ def hopping(
             ),
             inputs=(spec,),
             liveness=earliest(size, hop, offset),
-            state_bound=held,
+            state_bound=held if group else None,  # promises on keys let go of groups alone
             linger=size + hop,
         )
     )
@@ -167,7 +167,7 @@ def built_in(
             ),
             inputs=(spec,),
             liveness=least(frame, stamp),
-            state_bound=held if frame in LINGER else None,
+            state_bound=held if frame in LINGER and group else None,
             linger=LINGER.get(frame, 0),
         )
     )
