@@ -58,9 +58,9 @@ LINGER = {"grid": 6, "gaps": 5, "snapshot": 1, "session": 3, "limited": 6}
 """How long past its end a row may be in an open window; count windows wait for more rows instead."""
 
 
-def held(live: tuple[int, ...]) -> int:
+def held(live: tuple[int, ...], each: int = 24) -> int:
     """Some rows of state for each live row: itself, and what each window that it is in keeps and has sent."""
-    return 24 * live[0] + 8
+    return each * live[0] + 8
 
 
 def least(frame: str, stamp: str) -> Any:
@@ -99,6 +99,7 @@ hopping("overlapping", FLOATS, BASIC, 6, 2)
 hopping("uneven", INTS, BASIC, 5, 3, -1)
 hopping("gaps", FLOATS, BASIC, 2, 5, 1)
 hopping("picked floats", FLOATS, {**SPREAD, "q": PICKS["q"], "top": PICKS["top"]}, 6, 2)
+CASES[-1] = replace(CASES[-1], state_bound=lambda live: held(live, 48))  # five rows for each of nine windows
 hopping("picked points", replace(FLOATS, lifetimes="points", insert_only=True), SPREAD, 6, 2)
 hopping("panes", replace(FLOATS, lifetimes="points", insert_only=True), BASIC, 6, 2, 1)
 CASES[-1] = replace(
