@@ -154,6 +154,14 @@ def test_an_entry_without_a_value_leaves_its_map_without_one() -> None:
         refuses(query, items_of((1, 7), (2, LARGEST), (9, 0)), r"the item \(k = 9, v = 0\)")
 
 
+def test_what_is_made_of_a_test_without_an_answer_has_no_value() -> None:
+    """A truth value is a small number, and may yet have no value."""
+    test = (col("_0") * 4 > 2).cast("bigint")
+    query = qre.apply(qre.apply(qre.atom(op=col("v"), items=OF), test), -col("_0"))
+    refuses(query, items_of((1, LARGEST)), "beyond what its type can hold")
+    assert agree(query, items_of((1, 3)))
+
+
 def test_a_value_that_has_left_a_window_does_not_count() -> None:
     slid = qre.wnd(qre.atom(op=col("v") * 4, items=OF), 2, qre.sum())
     ended = qre.split(slid, qre.match(col("k") == 2, items=OF), op=col("_0"))

@@ -146,7 +146,8 @@ def _sum(a: Word, b: Word) -> Word:
     if a.term.kind == "f":
         return Word(ir.add(a.term, b.term), _there(a, b), over=_spoilt(a, b))
     bits = max(a.bits, b.bits) + 1
-    over = ZERO if bits <= FITTING else ir.both(a.over, b.over, ir.carried(a.term, b.term))
+    more = ZERO if bits <= FITTING else ir.carried(a.term, b.term)
+    over = ir.both(a.over, b.over, more)
     return Word(ir.add(a.term, b.term), _there(a, b), over=over, bits=min(bits, UNKNOWN))
 
 
@@ -155,7 +156,8 @@ def _difference(a: Word, b: Word) -> Word:
     if a.term.kind == "f":
         return Word(ir.sub(a.term, b.term), _there(a, b), over=_spoilt(a, b))
     bits = max(a.bits, b.bits) + 1
-    over = ZERO if bits <= FITTING else ir.less(a.over, b.over, ir.borrowed(a.term, b.term))
+    more = ZERO if bits <= FITTING else ir.borrowed(a.term, b.term)
+    over = ir.less(a.over, b.over, more)
     return Word(ir.sub(a.term, b.term), _there(a, b), over=over, bits=min(bits, UNKNOWN))
 
 
