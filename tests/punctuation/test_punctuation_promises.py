@@ -16,6 +16,7 @@ from caesura.errors import PatternError
 from caesura.punctuation import (
     INFINITY,
     MIN_TIME,
+    TIME,
     Alignment,
     Pattern,
     Promises,
@@ -46,9 +47,9 @@ def first_free(given_: list[Pattern], payload: dict[str, Any]) -> int:
 
 
 @few
-@given(lists, patterns)
-def test_promises_cover_what_they_forbid_together(given_: list[Pattern], asked: Pattern) -> None:
-    promised = Promises(given_)
+@given(lists, patterns, st.booleans())
+def test_promises_cover_what_they_forbid_together(given_: list[Pattern], asked: Pattern, tidy: bool) -> None:
+    promised = Promises(given_, tidy=tidy)
     if promised.covers(asked):
         assert everything(given_) >= inside(asked)
     rest = [asked]
@@ -58,9 +59,9 @@ def test_promises_cover_what_they_forbid_together(given_: list[Pattern], asked: 
 
 
 @few
-@given(lists)
-def test_what_is_kept_means_what_was_given(given_: list[Pattern]) -> None:
-    promised = Promises()
+@given(lists, st.booleans())
+def test_what_is_kept_means_what_was_given(given_: list[Pattern], tidy: bool) -> None:
+    promised = Promises(tidy=tidy)
     for at, p in enumerate(given_):
         known = promised.covers(p)
         assert promised.add(p) == (not known)
@@ -72,9 +73,9 @@ def test_what_is_kept_means_what_was_given(given_: list[Pattern]) -> None:
 
 
 @few
-@given(st.one_of(lists, st.lists(prefix_patterns, max_size=6)))
-def test_the_effective_cti_is_the_first_tick_still_free(given_: list[Pattern]) -> None:
-    promised = Promises(given_)
+@given(st.one_of(lists, st.lists(prefix_patterns, max_size=6)), st.booleans())
+def test_the_effective_cti_is_the_first_tick_still_free(given_: list[Pattern], tidy: bool) -> None:
+    promised = Promises(given_, tidy=tidy)
     got = np.broadcast_to(promised.effective_cti(PAYLOAD), len(POINTS)).tolist()
     assert got == [first_free(given_, {"id": p["id"], "name": p["name"]}) for p in POINTS]
     unconditional = [p for p in given_ if not p.without_time().attributes]
@@ -95,6 +96,22 @@ def test_one_value_after_another_costs_one_pattern() -> None:
         assert promised.add(Pattern(id=n, site="a"))
     assert promised.size == 1
     assert promised.others() == (Pattern(id=between(0, 1_999), site="a"),)
+
+
+def test_what_two_origins_say_of_different_attributes_makes_no_stairs() -> None:
+    aligned = Alignment("ab")
+    for k in range(40):
+        for origin, pattern in (("a", Pattern(x=k)), ("b", Pattern(id=lt(k + 1))), ("a", Pattern(id=k))):
+            aligned.add(origin, pattern)
+    assert aligned.held.size == 2 and aligned.held.covers(Pattern(x=[0, 39], id=lt(40)))
+
+
+def test_values_closed_up_to_a_time_are_forgotten_once_they_are_closed_for_good() -> None:
+    promised = Promises(tidy=True)
+    for k in range(40):
+        promised.add(Pattern(id=between(k - 3, k)).replace(TIME, lt(k)))
+        promised.add(Pattern(id=k))
+    assert promised.size <= 4 and promised.covers(Pattern(id=between(0, 39)))
 
 
 def test_many_promises_on_single_values_are_looked_up() -> None:

@@ -75,7 +75,7 @@ class Operator:
     """Whether it ever has messages for those above, or items that go back around a loop."""
 
     def __init__(self, ports: int = 1) -> None:
-        self.promises = [Promises() for _ in range(ports)]
+        self.promises = [Promises(tidy=True) for _ in range(ports)]
         self.secret = LOCAL.copied()
         """What the identities begin with that it saves; becomes the query's before anything comes."""
         self.counters = Counters()
@@ -214,7 +214,7 @@ class Operator:
 
     def remember(self, meta: dict[str, Any]) -> None:
         """Takes back what `meta` gave."""
-        self.promises = [Promises.from_json(p) for p in meta["promises"]]
+        self.promises = [Promises.from_json(p, tidy=True) for p in meta["promises"]]
         self.counters.rows_in, self.counters.rows_out = meta["rows"]
         if "last out" in meta:
             self.counters.told_out = Punctuation.from_json(meta["last out"])

@@ -34,7 +34,7 @@ class Alignment:
     """Promises per live origin, and those that all of them share."""
 
     def __init__(self, origins: Iterable[Hashable] = ()) -> None:
-        self.held = Promises()
+        self.held = Promises(tidy=True)
         self._given: dict[Hashable, Promises] = {origin: Promises() for origin in origins}
         self._furthest = MIN_TIME
         """The last time before all time that any origin has promised."""
@@ -118,7 +118,7 @@ class Alignment:
     def from_json(data: Mapping[str, Any]) -> Alignment:
         """The alignment that `to_json` wrote."""
         alignment = Alignment()
-        alignment.held = Promises.from_json(data["held"])
+        alignment.held = Promises.from_json(data["held"], tidy=True)
         for origin, promises in data["given"]:
             alignment._given[kinds.from_json(origin)] = Promises.from_json(promises)
         alignment._furthest = data["furthest"]

@@ -72,8 +72,12 @@ class PatternIndex:
             values = pattern[name]
             if values.is_point:
                 yield from list(drawers.get((values.kind, values.point), ()))
-            else:
-                yield from [kept for drawer in drawers.values() for kept in drawer]
+                continue
+            members = values.members(len(drawers))
+            some = (
+                drawers if members is None else [(values.kind if m is not None else "", m) for m in members]
+            )
+            yield from [kept for at in some for kept in drawers.get(at, ())]
 
     def _drawer(self, pattern: Pattern) -> dict[Pattern, None]:
         anchor = _anchor(pattern)

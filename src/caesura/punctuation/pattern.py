@@ -156,7 +156,7 @@ class Pattern:
         """Whether some item matches both."""
         if not isinstance(other, Pattern):
             raise _no_pattern(other)
-        if self.is_empty or other.is_empty:
+        if other.is_empty:
             return False
         return all(values.intersects(other[name]) for name, values in self._items)
 

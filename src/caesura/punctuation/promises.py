@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from caesura.punctuation.index import PatternIndex
 from caesura.punctuation.pattern import Columns, Pattern, row_count
 from caesura.punctuation.time import INFINITY, MIN_TIME, TIME
-from caesura.punctuation.values import NOTHING
+from caesura.punctuation.values import NOTHING, Values
 
 Ticks = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -36,9 +36,17 @@ FEW = 8  # from so many one-value promises on one column on, a lookup is built i
 
 
 class Promises:
-    """Accumulated promises: an unconditional `cti`, and the patterns that say more."""
+    """Accumulated promises: an unconditional `cti`, and the patterns that say more.
 
-    def __init__(self, patterns: Iterable[Pattern] = ()) -> None:
+    Where what they forbid counts, and not their form, a tidy set keeps of each what others do not say:
+
+    >>> tidy = Promises([Pattern(id=[1, 2], x=7), Pattern(id=[2, 3])], tidy=True)
+    >>> tidy
+    Promises(id in [2..3]; id = 1, x = 7)
+    """
+
+    def __init__(self, patterns: Iterable[Pattern] = (), *, tidy: bool = False) -> None:
+        self._tidy = tidy
         self.cti: int = MIN_TIME
         self._kept = PatternIndex()
         self._lookups: dict[Any, tuple[pa.Array, Ticks]] = {}
@@ -71,20 +79,44 @@ class Promises:
         if self.covers(pattern):
             return False
         self._forget()
+        self._file(pattern)
+        return True
+
+    def _file(self, pattern: Pattern) -> None:
+        """Keep a promise, as one with others where that can be said, and without what others say for good."""
+        todo = [pattern]
+        while todo:
+            pattern = self._merged(todo.pop())
+            bound = _unconditional(pattern)
+            if bound is not None:
+                self.advance(bound)
+                continue
+            for other in self._kept.near(pattern):
+                if pattern.covers(other):
+                    self._kept.discard(other)
+                elif self._tidy and (rest := _trimmed(other, pattern)) is not None:
+                    self._kept.discard(other)
+                    todo.append(rest)
+            self._kept.add(pattern)
+            todo = [rest for rest in todo if not self.covers(rest)]
+            if pattern.attributes == (TIME,):
+                self.advance(pattern.reach(self.cti))
+
+    def _merged(self, pattern: Pattern) -> Pattern:
+        """A pattern with those that differ from it in one attribute, which are kept no longer."""
+        pattern = self._without_known(pattern)
         while (found := self._kept.partner(pattern)) is not None:
             name, other = found
             self._kept.discard(other)
-            pattern = pattern.replace(name, pattern[name].union(other[name]))
-        bound = _unconditional(pattern)
-        if bound is not None:
-            return self.advance(bound)
-        for other in self._kept.near(pattern):
-            if pattern.covers(other):
-                self._kept.discard(other)
-        self._kept.add(pattern)
-        if pattern.attributes == (TIME,):
-            self.advance(pattern.reach(self.cti))
-        return True
+            pattern = self._without_known(pattern.replace(name, pattern[name].union(other[name])))
+        return pattern
+
+    def _without_known(self, pattern: Pattern) -> Pattern:
+        if not self._tidy:
+            return pattern
+        for kept in self._kept.near(pattern):
+            pattern = _trimmed(pattern, kept) or pattern
+        return pattern
 
     def advance(self, t: int) -> bool:
         """Take the promise `time < t`, without any pattern algebra when no other promise is there."""
@@ -164,7 +196,7 @@ class Promises:
 
     def copy(self) -> Promises:
         """Promises that grow on their own from here."""
-        same = Promises()
+        same = Promises(tidy=self._tidy)
         same.cti = self.cti
         for kept in self._kept:
             same._kept.add(kept)
@@ -175,9 +207,9 @@ class Promises:
         return {"cti": self.cti, "patterns": [kept.to_json() for kept in self._kept]}
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Promises:
+    def from_json(data: Mapping[str, Any], *, tidy: bool = False) -> Promises:
         """The promises that `to_json` wrote."""
-        promises = Promises()
+        promises = Promises(tidy=tidy)
         promises.cti = data["cti"]
         for kept in data["patterns"]:
             promises._kept.add(Pattern.from_json(kept))
@@ -249,9 +281,13 @@ def _plausible(near: list[Pattern], pattern: Pattern) -> bool:
     """A cheap necessary condition for promises to cover a pattern that is not below the cti.
 
     Where those on an attribute do not have all of its values together, they do not help with the values
-    they lack, and the others must do without them; the cti helps with none.
+    they lack, and the others must do without them; the cti helps with none. The latest times must be covered
+    too, and only those promises help there that reach so far.
     """
-    left = near
+    last = pattern[TIME].last
+    left = [kept for kept in near if TIME not in kept or _reaches(kept[TIME], last)]
+    if not left:
+        return False
     for name in dict.fromkeys(name for kept in near for name in kept.attributes if name != TIME):
         sets = [kept[name] for kept in left if name in kept]
         while len(sets) > 1:
@@ -262,6 +298,30 @@ def _plausible(near: list[Pattern], pattern: Pattern) -> bool:
             if not left:
                 return False
     return True
+
+
+def _trimmed(pattern: Pattern, by: Pattern) -> Pattern | None:
+    """A pattern without the values of one attribute that another has as well; None where that is no shorter.
+
+    Where `id >= 0` is promised, of `id < 1, x = 1` and `id < 2, x = 2` only `id < 0, x = 1` and
+    `id < 0, x = 2` remain, and they are one.
+    """
+    wider = ""
+    for name, values in by.items():
+        own = pattern[name]
+        if values.covers(own):
+            continue
+        if wider or name == TIME or name not in pattern or not values.intersects(own):
+            return None
+        wider = name
+    rest = pattern[wider].minus(by[wider])
+    return pattern.replace(wider, rest) if len(rest.cuts) <= len(pattern[wider].cuts) else None
+
+
+def _reaches(times: Values, last: int | None) -> bool:
+    """Whether a set of times has the last one in it; None for a set that goes on."""
+    end = times.last
+    return end is None or (last is not None and end >= last)
 
 
 def _unconditional(pattern: Pattern) -> int | None:

@@ -189,7 +189,7 @@ class Cell:
                 edge.part()
             for way in list(self.ways):
                 way.leave()
-            given = Promises()
+            given = Promises(tidy=True)
             if self.outputs and self.outputs[0].target is not None:
                 given = self.outputs[0].target.operator.promises[self.outputs[0].port].copy()
             told = self.operator.counters.told_out
