@@ -87,6 +87,12 @@ def middle_of(pattern: Pattern) -> int | None:
     return cuts[len(cuts) // 2][0] if len(cuts) >= MANY else None
 
 
+def reach_of(held: list[Pattern]) -> tuple[int, set[str]]:
+    """The earliest time from which on one of some patterns, or a part of it, can go; and what they name."""
+    ends = [end for p in held for end in (p[TIME].last, middle_of(p)) if end is not None]
+    return min(ends, default=INFINITY), {name for p in held for name in p.attributes}
+
+
 def drop_overtaken(held: Promises, promises: Promises) -> int:
     """Forgets the patterns that punctuation covers; gives how many."""
     gone = [p for p in held.others() if overtaken(promises, p)] if held.size else []

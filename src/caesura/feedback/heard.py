@@ -63,10 +63,14 @@ class Heard:
         self._all, self._stale = Alignment(self.branches), False
         shared: list[Pattern] = []
         for branch in self.branches:
-            told = [*self.firm[branch].patterns(), *map(to_promise, self.standing[branch])]
+            told = [*self.firm[branch].patterns(), *self.upheld(branch)]
             for pattern in told:
                 shared += self._all.add(branch, pattern)
         return [from_promise(p) for p in shared]
+
+    def upheld(self, *branches: str) -> list[Pattern]:
+        """What stands of what consumers said, all or some, with `time` for LE."""
+        return [to_promise(p) for branch in branches or self.branches for p in self.standing[branch]]
 
     def settle(self, given: Promises) -> None:
         """Forgets what punctuation covers."""

@@ -14,7 +14,7 @@ from typing import Any
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks
-from caesura.feedback.guard import Guard, drop_overtaken, from_promise, middle_of, overtaken, to_promise
+from caesura.feedback.guard import Guard, drop_overtaken, from_promise, overtaken, reach_of, to_promise
 from caesura.feedback.heard import Heard as Heard
 from caesura.feedback.heard import still_ahead
 from caesura.plan import FeedbackRule, Node, Operator, Up
@@ -92,7 +92,7 @@ class Responder:
         self.up: list[Up] = []
         self.saved = b""
         self._reach: tuple[int, set[str]] | None = None
-        """The earliest end of what the guards match, and the columns that they name."""
+        """The earliest end of what is kept of patterns, and the columns that they name."""
 
     @property
     def given(self) -> Promises:
@@ -141,6 +141,7 @@ class Responder:
         if self.heard.size >= MOST:
             self._count("too many")
             return
+        self._reach = None
         shared = self.heard.add(branch, pattern, standing)
         if not shared:
             self._count("waiting for other consumers" if len(self.heard.branches) > 1 else "said before")
@@ -178,6 +179,7 @@ class Responder:
         fresh = [promise.without_time() for promise in found if self.crossed.add(promise)]
         if not fresh:
             return
+        self._reach = None
         self._count("crossed", len(fresh))
         known = [(promise.without_time(), promise[TIME]) for promise in self.crossed.patterns()]
         for group in dict.fromkeys(fresh):
@@ -390,10 +392,9 @@ class Responder:
         if self.pending or any(bag.rows.live for bag in self._bags):
             return False
         if self._reach is None:
-            held = [p for g in self.guards.values() for p in g.held.patterns()]
-            ends = [end for p in held for end in (p[TIME].last, middle_of(p)) if end is not None]
-            first = min(ends, default=INFINITY)
-            self._reach = first, {name for p in held for name in p.attributes}
+            kept = [self.crossed, *self.sent, *self.heard.firm.values()]
+            kept += [guard.held for guard in self.guards.values()]
+            self._reach = reach_of([*self.heard.upheld(), *(p for some in kept for p in some.patterns())])
         first, names = self._reach
         others = [name for name, _ in said.items() if name != TIME]
         if others:
@@ -409,10 +410,10 @@ class Responder:
         gone = 0
         for port, promises in enumerate(self.operator.promises[: len(self.inputs)]):
             gone += self.inputs[port].settle(promises) + self.blind[port].settle(promises)
-            if self.sent[port].size:
-                drop_overtaken(self.sent[port], promises)
-            if self.said[port]:
-                self.said[port] = still_ahead(self.said[port], promises)
+        for port, sent in enumerate(self.sent):
+            promises = self.operator.promises[port] if self.inputs else self.given
+            drop_overtaken(sent, promises)
+            self.said[port] = still_ahead(self.said[port], promises) if self.said[port] else []
         gone += self.output.settle(self.given) + self.closing.settle(self.given)
         self.heard.settle(self.given)
         if self.crossed.size:
@@ -475,7 +476,7 @@ class Responder:
 
     def restore(self, meta: Mapping[str, Any], chunks: Mapping[str, bytes]) -> None:
         self.heard.remember(meta["heard"])
-        self._given = Promises.from_json(meta["given"])
+        self._given = Promises.from_json(meta["given"], tidy=True)
         self._unfiled.clear()
         for name, guard in self.guards.items():
             mine = {n[len(name) + 1 :]: d for n, d in chunks.items() if n.startswith(name + "/")}
