@@ -31,6 +31,8 @@ RUN_BYTES = 4 << 20
 NUMBER = "\x00number"
 MARK = "\x00field:"
 SMALL = 4096
+RUN_ROWS = 256
+"""A run counts as so many rows where it is asked whether to write everything anew, so that runs stay few."""
 
 
 class RowState:
@@ -141,7 +143,7 @@ class RowState:
 
     def snapshot(self) -> Chunks:
         """What changed since the last snapshot, as chunks; None for a chunk that is gone."""
-        if self._written > 2 * self.live + SMALL:
+        if self._written + RUN_ROWS * len(self._runs) > 2 * self.live + SMALL:
             self._generation += 1
             self._saved = 0
         chunks: Chunks = {}
