@@ -52,6 +52,9 @@ from caesura.punctuation import (
 
 Wish = Literal["assumed", "desired", "demanded"]
 
+MANY_SPANS = 16
+"""So many lifetimes of a key's control rows are kept apart, where time does not tell which are over."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Speaks(Node):
@@ -258,6 +261,8 @@ class Relaying(Operator):
         self.node = node
         self._spans: dict[Pattern, list[tuple[int, int]]] = {}
         """Where something is said of what leaves: the lifetimes of a key's control rows."""
+        self._said: dict[Pattern, Values] = {}
+        """Per key, of which times behind them it was said."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if port == 0:
@@ -294,13 +299,14 @@ class Relaying(Operator):
             told = self.counters.feedback
             told["too many"] = told.get("too many", 0) + 1
             return
-        was, spans = _behind(known), [*known]
+        was, spans = self._said.get(about, NOTHING), [*known]
         if before in spans:
             spans.remove(before)
         self._spans[about] = spans = [*spans, now]
         then = _behind(spans)
         if was == then:
             return
+        self._said[about] = then
         if wish == "demanded":
             if not then.minus(was).is_empty:
                 self._tell(about.replace("RE", gt(now[1])), wish)
@@ -317,15 +323,35 @@ class Relaying(Operator):
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         if port == 0:
             return definite(pattern)
-        self._spans = {a: s for a, s in self._spans.items() if not self.promises[1].covers(a)}
+        self._spans = {a: self._joined(s) for a, s in self._spans.items() if not self.promises[1].covers(a)}
+        self._said = {a: times for a, times in self._said.items() if a in self._spans}
         return []
 
+    def _joined(self, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Lifetimes that cannot change, with those that are over as one: no row starts between them any more.
+
+        Of very many those are joined too that rows may start between; nothing is said of these times then.
+        """
+        bound = self.promises[1].cti
+        if len(spans) <= MANY_SPANS:
+            bound = min(bound, self.promises[0].cti)
+        elif self.node.inputs[1].properties.insert_only:
+            bound = INFINITY
+        over = [span for span in spans if span[1] < bound]
+        if len(over) < 2:
+            return spans
+        whole = min(le for le, _ in over), max(re for _, re in over)
+        return [whole, *(span for span in spans if span not in over)]
+
     def meta(self) -> dict[str, Any]:
-        return {**super().meta(), "spans": [[a.to_json(), s] for a, s in self._spans.items()]}
+        said = [[a.to_json(), times.to_json()] for a, times in self._said.items()]
+        spans = [[a.to_json(), s] for a, s in self._spans.items()]
+        return {**super().meta(), "spans": spans, "said": said}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._spans = {Pattern.from_json(a): [(le, re) for le, re in s] for a, s in meta["spans"]}
+        self._said = {Pattern.from_json(a): Values.from_json(v) for a, v in meta["said"]}
 
 
 def _from(start: int, end: int) -> Values:
