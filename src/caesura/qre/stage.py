@@ -32,6 +32,7 @@ from caesura.qre.types import ValueType
 CHUNK = 32_768
 HOT = 1_000_000
 MOST_KNOWN = 50_000
+MANY = 64
 NOTHING: I64 = np.zeros(0, np.int64)
 NO_LOG: I64 = np.zeros((2, 4), np.int64)
 NO_FLOATS: Array = np.zeros(0, np.float64)
@@ -325,7 +326,7 @@ class Stage(Registers):
     def _tidy(self) -> None:
         """Gives back the rows of keys that stand at the start, once they are the most."""
         count = self.keys.count
-        if count < 1024 or count < 2 * self._open:
+        if count < MANY or count < 2 * self._open:
             return
         open_ = np.flatnonzero(self.ri[:count, 0] != 0)
         self._open = len(open_)
