@@ -220,6 +220,8 @@ def test_a_filter_on_a_value_is_closed_by_punctuation_on_that_value():
     told = cz.from_rows(rows, time="ts", punctuate=cz.in_data("p", gives="{[[id:#]]}"))
     assert not check(told.totals(n=cz.count()).node).safe
     assert check(told.where(col("id") == 7).totals(n=cz.count()).node).safe
+    assert check(told.where(col("id").isin([7, 8])).totals(n=cz.count()).node).safe
+    assert check(told.where((col("id") > 3) & (col("id") < 7)).totals(n=cz.count()).node).safe
     assert not check(told.where(col("id") < 7).totals(n=cz.count()).node).safe
 
 

@@ -6,11 +6,12 @@ import pyarrow as pa
 import pytest
 
 import caesura as cz
+from caesura import col
 from caesura.contracts import ANY_SCHEME, Rule, Scheme, check, register
 from caesura.contracts.live import watch_sources
 from caesura.contracts.rules import rule_of
 from caesura.errors import PlanError, StreamError
-from caesura.events import Page
+from caesura.events import History, Page
 from caesura.ops.input import Input
 from caesura.ops.layers import Layers
 from caesura.plan import Holding, Need
@@ -49,6 +50,21 @@ def test_what_packets_carry_is_held_to_the_same_declaration(buckets):
     cluster.run()
     reasons = [row["reason"] for some in cluster.late.values() for batch in some for row in batch.to_pylist()]
     assert reasons == ["punctuation 'time < 2': the source declares {[[time:-, id:#]]} only"]
+
+
+FEW = [(1, 7, None), (0, None, "id = 7"), (2, 8, None), (3, 9, None), (0, None, "id = 8"), (4, 9, None)]
+
+
+@pytest.mark.parametrize("buckets", [0, 1, 3])
+def test_the_few_values_that_pass_a_filter_are_over_when_each_of_them_is(buckets):
+    few = declaring("{[[id:#]]}", *FEW).where(col("id").isin([7, 8])).select(k=col("id"))
+    plan = few.totals(n=cz.count())
+    assert plan.check().safe
+    cluster = Cluster({"out": plan.node}, buckets=max(1, buckets))
+    cluster.run()
+    items = cluster.items["out"] if buckets else plan.run().items
+    assert [str(i.pattern) for i in items if not isinstance(i, Page)][-1] == "*"
+    assert [row[2] for row in History.of(items, plan.schema).rows()] == [(2,)]
 
 
 def test_a_plan_over_declared_punctuation_is_checked_without_being_told_more():

@@ -67,7 +67,9 @@ def carried(node: Node, inputs: Sequence[Known]) -> Progress | None:
     if some and len(some) == len(told):
         if type(node) in STRAIGHT and some[0].whole:
             passed = (node.carry(0, pattern) for pattern in some[0].said)
-            return Progress(tuple(pattern for pattern in passed if pattern is not None))
+            reached = node.together(0, Promises(some[0].said))
+            joint = (Pattern.before(reached),) if reached > MIN_TIME else ()
+            return Progress((*(pattern for pattern in passed if pattern is not None), *joint))
         slowest = min(one.cti for one in some)
         if type(node) in SLOWEST and slowest < INFINITY:
             return Progress(() if slowest == MIN_TIME else (Pattern.before(slowest),))

@@ -110,8 +110,8 @@ def carried(node: Node, port: int, template: Template, *, nulls: bool = True) ->
 
 
 def _exhausted(limit: str | None, mark: str) -> bool:
-    """Whether a promise on a value, or up to one, comes to cover all that passes a filter."""
-    return limit == "single" or (limit == "bounded" and mark == "+")
+    """Whether promises on values, or up to one, come to cover all that passes a filter."""
+    return limit == "few" or (limit == "bounded" and mark == "+")
 
 
 def asked(

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
@@ -25,7 +26,10 @@ from caesura.expr.rewrite import conjuncts
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule
-from caesura.punctuation import TIME, Pattern, Values
+from caesura.punctuation import MIN_TIME, TIME, Pattern, Promises, Values
+
+FEW = 64
+"""So many values, or combinations of them, that a filter lets pass are looked at one by one."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,11 +76,33 @@ class Where(Node):
                 found[name] = values.intersect(found[name]) if name in found else values
         return Pattern.of(found)
 
-    def limited(self, port: int) -> Mapping[str, Literal["single", "bounded"]]:
-        found: dict[str, Literal["single", "bounded"]] = {}
+    @cached_property
+    def few(self) -> dict[str, pa.Array]:
+        """The columns of which a few known values pass, with all combinations; none where there is one."""
+        names: list[str] = []
+        rows: list[tuple[Any, ...]] = [()]
         for name, values in self.passing.items():
-            if values.is_point:
-                found[name] = "single"
+            members = values.members(FEW) if values.kind in ("", "int", "str", "bool") else None
+            if members is not None and len(rows) * len(members) <= FEW:
+                names.append(name)
+                rows = [(*row, member) for row in rows for member in members]
+        if len(rows) == 1:
+            return {}  # `carry` sees that
+        types = [self.inputs[0].schema.field(name).type for name in names]
+        columns = zip(*rows, strict=True)
+        return {n: pa.array(some, t) for n, t, some in zip(names, types, columns, strict=True)}
+
+    def together(self, port: int, known: Promises) -> int:
+        """Once `id = 1` and `id = 2` are promised, nothing passes `id in (1, 2)` any more."""
+        if not self.few:
+            return MIN_TIME
+        return int(np.min(known.effective_cti(columns=self.few)))
+
+    def limited(self, port: int) -> Mapping[str, Literal["few", "bounded"]]:
+        found: dict[str, Literal["few", "bounded"]] = {}
+        for name, values in self.passing.items():
+            if values.is_point or name in self.few:
+                found[name] = "few"
             elif not values.null and values.intervals and values.intervals[-1].hi is not None:
                 found[name] = "bounded"
         return found
@@ -111,6 +137,8 @@ class Filter(Operator):
         schema = node.inputs[0].schema
         self._test = compile_predicate(node.predicate, schema, time=node.time)
         self._refused = Refused(schema, node.time) if node.on_error == "late" else None
+        self._reached = MIN_TIME
+        """Up to where all that passes was said to be over because of several promises together."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if self._refused is None:
@@ -122,7 +150,12 @@ class Filter(Operator):
         return [page.filter(mask)]
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
-        return definite(self._node.carry(port, pattern))
+        items = definite(self._node.carry(port, pattern))
+        reached = self._node.together(port, self.promises[0]) if self._node.few else MIN_TIME
+        if reached > max(self._reached, self.promises[0].cti):
+            self._reached = reached
+            items += definite(Pattern.before(reached))
+        return items
 
     def drain_notes(self) -> pa.Table | None:
         return None if self._refused is None else self._refused.drain()

@@ -23,7 +23,7 @@ from caesura.plan.feedback import FeedbackRule, Said, Switches
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
 from caesura.plan.properties import Properties
-from caesura.punctuation import Pattern
+from caesura.punctuation import MIN_TIME, Pattern, Promises
 
 TICKS = pa.int64()
 """The time of a stream whose time column holds plain integers."""
@@ -130,9 +130,13 @@ class Node:
         """
         raise NotImplementedError
 
-    def limited(self, port: int) -> Mapping[str, Literal["single", "bounded"]]:
-        """The columns of which only some values pass: a single one, or those up to a bound."""
+    def limited(self, port: int) -> Mapping[str, Literal["few", "bounded"]]:
+        """The columns of which only some values pass: a few that are known, or those up to a bound."""
         return {}
+
+    def together(self, port: int, known: Promises) -> int:
+        """Up to where an input's promises on a few values say all about the output, which none says alone."""
+        return MIN_TIME
 
     def holds(self) -> tuple[Holding, ...] | None:
         """The state the step keeps and what frees it, for contracts; None where it does not say."""

@@ -23,13 +23,13 @@ from caesura.plan import Counters, Node
 from caesura.plan.cut import EVERYWHERE, LOOP, Exchange, Stages
 from caesura.plan.feedback import could_go
 from caesura.plan.node import rebuilt
-from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Punctuation
+from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Pattern, Punctuation, cti
 from caesura.runtime.beats import reading
 from caesura.runtime.edge import merged
 from caesura.runtime.feedback import suppressed_at
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.losses import Losses
-from caesura.runtime.mapper import late_packet, note_packet, path, root_of, route, teller
+from caesura.runtime.mapper import late_packet, note_packet, over_together, path, root_of, route, teller
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 from caesura.runtime.rounds import Rounds
@@ -78,6 +78,7 @@ class Fragment:
         """What the origins of each arrival have promised."""
         self._aligned = b""
         self._paths: dict[str, list[tuple[Node, int]]] = {}
+        self._reached: dict[str, int] = {}
         self._sources: dict[str, Source] = {}
         self._producers: dict[str, Node] = {}
         for arrival in self.stage.arrivals:
@@ -286,6 +287,10 @@ class Fragment:
             fed = self._carried(label, item)
             if fed is not None:
                 self.query.feed(label, fed)
+        reached = over_together(self._paths[label], self.gates[label].given)
+        if reached > self._reached.get(label, MIN_TIME):
+            self._reached[label] = reached
+            self.query.feed(label, cti(reached))
         late = self.gates[label].drain_late()
         copied = any(a.label == label and a.keys == EVERYWHERE for a in self.stage.arrivals)
         if late is not None and label in self._tellers and (self.bucket == 0 or not copied):

@@ -30,7 +30,7 @@ from caesura.plan import Node, Raw
 from caesura.plan.cut import EVERYWHERE, Exchange, Stages
 from caesura.plan.loops import image
 from caesura.plan.node import rebuilt
-from caesura.punctuation import MIN_TIME
+from caesura.punctuation import MIN_TIME, Promises
 from caesura.runtime.gate import PLACE, PRIOR, SYNC, Chunk, hidden, hide, packed_times
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
@@ -249,6 +249,19 @@ def path(producer: Node, source: Node) -> list[tuple[Node, int]]:
         steps.append((node, port))
         node = node.inputs[port]
     return steps[::-1]
+
+
+def over_together(steps: list[tuple[Node, int]], given: Promises) -> int:
+    """Up to where all that these steps let pass is over, where that takes several promises together."""
+    if not any("few" in node.limited(port).values() for node, port in steps):
+        return MIN_TIME
+    known = given
+    for node, port in steps:
+        carried = [node.carry(port, pattern) for pattern in known.patterns()]
+        reached = node.together(port, known)
+        known = Promises([pattern for pattern in carried if pattern is not None])
+        known.advance(reached)
+    return known.cti
 
 
 def _leads(node: Node, source: Node) -> bool:
