@@ -30,6 +30,7 @@ from caesura.contracts.contract import Contract
 from caesura.contracts.verdict import Verdict, found
 from caesura.feedback.responder import MOST
 from caesura.plan import Node, SourceNode
+from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import Template
 
@@ -125,12 +126,8 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
                 f"'{name}' may find any punctuation in its data. "
                 "Say which with in_data(..., gives='{[[...]]}')."
             )
-        values = sorted({n for t in step.scheme for n in t.payload if t[n] == "#"}) if step.origin else []
-        if values and not unsafe:
-            yield (
-                f"Closed values of {', '.join(values)} in '{name}' are remembered: ranges of whole numbers "
-                "as one, other values one by one."
-            )
+        if step.origin and not unsafe:
+            yield from _remembered(step)
         if isinstance(step.node, SourceNode) and step.node.unguarded:
             yield (
                 f"'{name}' has no bound on the future: one row with a wrong time, as of the year 9999, makes "
@@ -144,6 +141,26 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
     yield from _feedback_notes(steps)
     if steps[-1].scheme.kind == "none" and not unsafe:
         yield "No punctuation leaves the plan, so no row of its output is ever marked final."
+
+
+def _remembered(step: Step) -> Iterable[str]:
+    """What is kept of closed values, which is no state that goes."""
+    alone = [t for t in step.scheme if TIME not in t.marked]
+    for_good = sorted({n for t in alone for n in t.payload if t[n] == "#"})
+    if for_good:
+        yield (
+            f"Closed values of {', '.join(for_good)} in '{step.source}' are remembered: ranges of whole "
+            "numbers as one, other values one by one."
+        )
+    rest = [
+        t for t in step.scheme if t not in alone and not any(u != t and u.implies(t) for u in step.scheme)
+    ]
+    up_to_a_time = sorted({n for t in rest for n in t.payload if t[n] == "#"} - step.few)
+    if up_to_a_time:
+        yield (
+            f"Values of {', '.join(up_to_a_time)} in '{step.source}' that are closed up to a time are "
+            "remembered one by one, for as long as the query runs."
+        )
 
 
 def _feedback_notes(steps: tuple[Step, ...]) -> Iterable[str]:
