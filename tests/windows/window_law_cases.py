@@ -99,7 +99,11 @@ hopping("overlapping", FLOATS, BASIC, 6, 2)
 hopping("uneven", INTS, BASIC, 5, 3, -1)
 hopping("gaps", FLOATS, BASIC, 2, 5, 1)
 hopping("picked floats", FLOATS, {**SPREAD, "q": PICKS["q"], "top": PICKS["top"]}, 6, 2)
-CASES[-1] = replace(CASES[-1], state_bound=lambda live: held(live, 48))  # five rows for each of nine windows
+CASES[-1] = replace(
+    CASES[-1],
+    state_bound=lambda live: held(live, 48),  # five rows for each of nine windows
+    regressions=((("a", " LE RE | id v |\n 0 1 | 0 1.0 | +\n 0 1 | 0 0.2 | +\n-- definite: * --"),),),
+)
 hopping("picked points", replace(FLOATS, lifetimes="points", insert_only=True), SPREAD, 6, 2)
 hopping("panes", replace(FLOATS, lifetimes="points", insert_only=True), BASIC, 6, 2, 1)
 CASES[-1] = replace(

@@ -69,7 +69,8 @@ def interpolated(held: Gathered, count: int, q: float) -> pa.Array:
     above = _pick(plain, _at_rank(held, ends, above_rank), some).fill_null(0.0).to_numpy()
     share = place - low
     with np.errstate(invalid="ignore"):
-        between = np.where((share == 0) | (below == above), below, below + share * (above - below))
+        mean = (1 - share) * below + share * above  # halves are exact, so that a median is rounded once
+        between = np.where((share == 0) | (below == above), below, mean)
         endless = np.isinf(below) | np.isinf(above)  # from -inf to 5 lies -inf, not inf - inf
         between = np.where(endless & (share > 0), below + above, between)
     return pa.array(between, mask=~some)
