@@ -70,10 +70,6 @@ def _search(node: Apply, types: Types) -> Plan:
 def _substring(node: Apply, types: Types) -> Plan:
     _want_text(node, types)
     pos, length = (*node.options, None)[:2]
-    if not isinstance(pos, int) or not (length is None or isinstance(length, int)):
-        raise ExprError(
-            f"in '{node}': wanted whole numbers.", remedy="Write .substring(pos, length), counting from 1."
-        )
     first = pos - 1 if pos > 0 else pos
     last = None if length is None else first + max(0, length)
     if first < 0 and last is not None and last >= 0:
