@@ -17,7 +17,8 @@ from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 from caesura.qre.query import Query
 
-CASED = 6 * examples(10)
+CASED = examples(40)
+BLOCK = examples(50)
 
 
 @pytest.fixture(autouse=True)
@@ -40,12 +41,12 @@ def agree(query: Query, batch: object, *kernels: str) -> int:
 @pytest.mark.parametrize("block", range(8))
 def test_all_evaluators_agree_on_random_queries(block: int) -> None:
     defined = 0
-    for seed in range(block * 100, block * 100 + 100):
+    for seed in range(block * BLOCK, (block + 1) * BLOCK):
         rng = random.Random(seed)
         query = well_typed(rng, rng.choice([1, 2, 3]), windows=True, maps=seed % 4 == 0)
         batch = fitting_word(rng, query, 7) if seed % 3 else word(rng, 6)
         defined += agree(query, batch, "twin", "table", "generated")
-    assert defined > 100
+    assert defined > BLOCK
 
 
 def test_all_evaluators_agree_on_items_that_no_case_declares() -> None:
@@ -83,7 +84,7 @@ def test_an_item_of_another_kind_is_not_read_as_one_that_is_declared() -> None:
 
 
 def test_all_evaluators_agree_on_random_partitions() -> None:
-    for seed in range(100):
+    for seed in range(examples(50)):
         rng = random.Random(seed)
         body = well_typed(rng, rng.choice([1, 2]))
         query = qre.partition(body, by="key", again=seed % 2 == 0)
@@ -91,7 +92,7 @@ def test_all_evaluators_agree_on_random_partitions() -> None:
 
 
 def test_all_evaluators_agree_on_random_map_collects() -> None:
-    for seed in range(200):
+    for seed in range(examples(80)):
         rng = random.Random(seed)
         query = collected(rng, seed)
         if query is not None:
@@ -109,7 +110,7 @@ def collected(rng: random.Random, seed: int) -> Query | None:
 
 def test_pages_with_and_without_nulls_go_through_one_evaluator() -> None:
     seen = 0
-    for seed in range(160):
+    for seed in range(examples(60)):
         rng = random.Random(seed)
         query = collected(rng, seed) if seed % 4 else qre.partition(well_typed(rng, 2), by="key")
         if query is None:
@@ -120,11 +121,11 @@ def test_pages_with_and_without_nulls_go_through_one_evaluator() -> None:
         got = [value for page in pages for value in running.values(page)]
         assert all(close(a, b) for a, b in zip(wanted, got, strict=True)), f"{query}\n{wanted}\n{got}"
         seen += sum(v is not qre.UNDEFINED for v in got)
-    assert seen > 200
+    assert seen > examples(60)
 
 
 def test_a_saved_state_goes_on_where_it_was() -> None:
-    for seed in range(60):
+    for seed in range(examples(40)):
         rng = random.Random(seed)
         query = well_typed(rng, 2, maps=True)
         batch = fitting_word(rng, query, 8)

@@ -21,7 +21,7 @@ from caesura.qre.types import INT
 
 ITEMS = qre.items(pa.schema([("k", pa.int64()), ("v", pa.float64()), ("n", pa.uint8())]))
 END = col("k") == 1
-EXAMPLES = 30 * examples(10)
+EXAMPLES = examples(180)
 
 
 def rough(rng: random.Random, depth: int, exact: bool) -> Query:

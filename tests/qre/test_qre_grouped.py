@@ -16,7 +16,7 @@ from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 from caesura.qre.query import Partition, Query
 
-EXAMPLES = examples(6)
+EXAMPLES = examples(4)
 SYNC = col("k") == 2
 
 

@@ -12,7 +12,7 @@ from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws
 from caesura.testing.spec import PunctuationKind
 
-EXAMPLES = examples(10)
+EXAMPLES = examples(5)
 TRIALS = [pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in CASES for k in c.kinds()]
 
 

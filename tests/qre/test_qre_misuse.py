@@ -15,7 +15,7 @@ from caesura import qre
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import col
 
-EXAMPLES = 30 * examples(10)
+EXAMPLES = examples(150)
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.float64())])
 ITEMS = qre.items(SCHEMA)
 ONE = qre.atom(col("k") == "a", col("v"), items=ITEMS)

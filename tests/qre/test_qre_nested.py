@@ -15,7 +15,7 @@ from caesura.qre import paper
 from caesura.qre.evaluation import Evaluator
 from caesura.qre.oracle import denote
 
-EXAMPLES = 4 * examples(5)
+EXAMPLES = examples(12)
 
 
 @pytest.mark.parametrize("block", range(3))
