@@ -145,6 +145,8 @@ def close(a: Any, b: Any) -> bool:
     """Equal, but for the last digits of doubles."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
+    if isinstance(b, float) and type(a) is int:  # a choice of the two is typed as a double
+        a = float(a)
     if isinstance(a, float) and isinstance(b, (int, float)) and not isinstance(b, bool):
         return a == b or (a != a and b != b) or abs(a - b) <= 1e-9 * max(1.0, abs(a), abs(b))
     return bool(a == b)
