@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pytest
 from bucket_plans import sources
+from depth import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import caesura as cz
 from caesura import Stream, col
+from caesura.errors import StreamError
+from caesura.events import History
 from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune
+from caesura.runtime.cluster import Cluster
 
 
 def stages(stream: Stream, buckets: int = 2) -> Stages:
@@ -46,3 +54,35 @@ def test_sums_of_floats_and_groups_stay_whole() -> None:
     assert shares(stages(source().tumbling(10).agg(n=cz.count(), s=cz.sum("v")))) == []
     assert shares(stages(source().group_by("id").tumbling(10).agg(n=cz.count()))) == []
     assert shares(stages(source().tumbling(10).agg(s=cz.stddev("id")))) == []
+
+
+OVER_ALL = {
+    "totals": lambda s: s.totals(x=cz.sum("v"), m=cz.avg("v"), n=cz.count()),
+    "tumbling": lambda s: s.tumbling(8).agg(x=cz.sum("v"), m=cz.avg("v"), n=cz.count()),
+    "hopping": lambda s: s.hopping(8, every=4).agg(x=cz.sum("v"), m=cz.avg("v"), n=cz.count()),
+}
+LARGE = st.sampled_from([2**63 - 1, -(2**63), 2**62, 2**62 - 1, -(2**62), -1, 1, 0])
+
+
+def answer(stream: Stream, buckets: int) -> History | str:
+    """What comes in so many buckets; or that a sum was refused."""
+    cluster = Cluster({"out": stream.node}, buckets, speculate="watermark")
+    try:
+        cluster.run()
+    except StreamError as refusal:
+        return str("64 bits" in str(refusal) or "9223372036854775807" in str(refusal))
+    return History.of(cluster.items["out"], stream.node.schema)
+
+
+@pytest.mark.parametrize("how", OVER_ALL)
+def test_a_share_may_be_beyond_64_bits_where_the_sum_is_not(how: str) -> None:
+    @settings(max_examples=examples(15), deadline=None)
+    @given(st.lists(LARGE, min_size=1, max_size=10), st.booleans())
+    def holds(numbers: list[int], apart: bool) -> None:
+        times = [3 * t if apart else 0 for t in range(len(numbers))]
+        table = pa.table({"ts": times, "v": pa.array(numbers, pa.int64())})
+        made = OVER_ALL[how](cz.from_arrow(table, time="ts", punctuate=cz.delay(1), batch_size=2))
+        stream = made.where(col("n") > 0)
+        assert answer(stream, 3) == answer(stream, 1)
+
+    holds()

@@ -4,7 +4,8 @@
 
 Only aggregates that combine exactly: counts, extremes, and sums and means of whole numbers, and users'
 modules that are declared mergeable. Sums of floats are exact to the last bit (ADR 4), and a rounded
-share of one is not; they stay in one bucket.
+share of one is not; they stay in one bucket. The share of a sum may be beyond 64 bits where the sum is
+not, so shares are decimals, and only what they make together is held against 64 bits.
 """
 
 from __future__ import annotations
@@ -103,13 +104,17 @@ def _share(name: str, one: Aggregate, node: Node) -> _Share | None:
     assert one.value is not None
     whole = pa.types.is_integer(type_of(one.value, node.inputs[0].schema, time=node.time))
     if one.kind == "sum" and whole:
-        return _Share(((name, one),), ((name, summed(name)),), col(name))
+        return _Share(((name, _wide(one.value)),), ((name, Aggregate("whole_sum", col(name))),), col(name))
     if one.kind == "avg" and whole:
         total, number = f"{name} sum", f"{name} count"
-        parts = ((total, summed(one.value)), (number, counted(one.value)))
+        parts = ((total, _wide(one.value)), (number, counted(one.value)))
         meet = ((total, summed(total)), (number, summed(number)))
-        return _Share(parts, meet, col(total) / col(number))
+        return _Share(parts, meet, col(total).cast(pa.float64()) / col(number))
     return None
+
+
+def _wide(value: Expr) -> Aggregate:
+    return summed(value.cast(pa.decimal128(20, 0)))
 
 
 def _scattered(node: Step, shares: dict[str, _Share]) -> Step:

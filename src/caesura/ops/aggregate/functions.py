@@ -33,7 +33,9 @@ Kind = Literal[
     "quantile",
     "median",
     "collect",
+    "whole_sum",
 ]
+"""Users write all but `whole_sum`, which adds up the shares that buckets have of a sum of whole numbers."""
 MOST_TOP = 64
 
 
@@ -202,7 +204,7 @@ def result_type(aggregate: Aggregate, schema: pa.Schema, time: pa.DataType) -> p
         return pa.int64()
     got = type_of(aggregate.value, schema, time=time)
     match aggregate.kind:
-        case "count":
+        case "count" | "whole_sum":
             return pa.int64()
         case "count_distinct" | "collect" | "min" | "max" | "first" | "last" | "top_k" | "quantile":
             return _picked_type(aggregate, got)

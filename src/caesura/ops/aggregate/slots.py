@@ -27,6 +27,7 @@ from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum
 
 PART_OF = {
     "sum": "sum",
+    "whole_sum": "whole_sum",
     "avg": "sum",
     "min": "min",
     "max": "max",
@@ -113,6 +114,8 @@ class Slots:
                 if pa.types.is_floating(t):
                     return FloatSum(name)
                 return WideSum(name, result_type(Aggregate("sum", value), self.schema, self.time))
+            case "whole_sum":
+                return WideSum(name, pa.int64())
         if not has_words(t):
             return Leading(name, kind, t)
         return Grows(name, kind, t) if self._insert_only else Bag(name, kind, t)
@@ -184,7 +187,7 @@ class Slots:
         n = plan["n"].value(self.rows, at).to_numpy()
         if isinstance(own, Moments):
             return _spread(aggregate, own.variance(self.rows, at, n, int(aggregate.option)), n)
-        if aggregate.kind == "sum":
+        if aggregate.kind in ("sum", "whole_sum"):
             return _null_where_empty(own.value(self.rows, at), n)
         assert isinstance(own, (FloatSum, WideSum))
         mean = own.as_float(self.rows, at) / np.maximum(n, 1)
