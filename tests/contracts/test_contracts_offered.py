@@ -21,7 +21,7 @@ from caesura.testing.case import LABELS, LawCase
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams
 
-EXAMPLES = examples(2)
+EXAMPLES = examples(3)
 OVER_ALL_TIME = {"totals-all"}
 """One group for all time: only the end of the input closes it."""
 
@@ -59,7 +59,7 @@ def plain_columns(case: LawCase) -> list[str]:
     return [f.name for f in case.plan().schema if not pa.types.is_nested(f.type)]
 
 
-@pytest.mark.parametrize("case", given_streams.CASES[:: 1 if DEPTH > 1 else 3], ids=str)
+@pytest.mark.parametrize("case", given_streams.CASES[:: 1 if DEPTH > 1 else 4], ids=str)
 def test_guards_that_feedback_puts_up_are_gone_when_the_inputs_have_promised(case: LawCase) -> None:
     case = that_can_be_safe(case)
     put_up: list[str] = []
