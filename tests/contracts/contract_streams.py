@@ -95,7 +95,7 @@ FILLING = LawCase(
     oracle=lambda a, **_: filled(a),
     inputs=(POINTS,),
 )
-CASES = (
+EVERYWHERE = (
     *cases(),
     *PART_OF_A_KEY,
     *SPEAKING,
@@ -105,6 +105,8 @@ CASES = (
     *qre_law_cases.CASES,
     *fixpoint_law_cases.CASES,
 )
+CASES = [case for case in EVERYWHERE if not any(spec.origin for spec in case.inputs)]
+"""Without those at the ends of time, where a promise up to a time is one for ever, and so of another form."""
 
 
 def pool(spec: InputSpec) -> list[Template]:

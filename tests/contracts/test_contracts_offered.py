@@ -44,6 +44,8 @@ def that_can_be_safe(case: LawCase) -> LawCase:
     return replace(case, inputs=tuple(replace(spec, lifetimes="finite") for spec in case.inputs))
 
 
+THAT_MOVE_ON = [case for case in given_streams.CASES if str(2**70) not in str(case)]
+"""Without the steps that move all rows to the last tick, which nothing passes but the end of a stream."""
 ALWAYS_SPOKEN_TO = {"where", "points_at_start", "difference-bag", "tumbling-ints", "impute"}
 """Steps of which rows come out in any case."""
 
@@ -59,7 +61,7 @@ def plain_columns(case: LawCase) -> list[str]:
     return [f.name for f in case.plan().schema if not pa.types.is_nested(f.type)]
 
 
-@pytest.mark.parametrize("case", given_streams.CASES[:: 1 if DEPTH > 1 else 4], ids=str)
+@pytest.mark.parametrize("case", THAT_MOVE_ON[:: 1 if DEPTH > 1 else 4], ids=str)
 def test_guards_that_feedback_puts_up_are_gone_when_the_inputs_have_promised(case: LawCase) -> None:
     case = that_can_be_safe(case)
     put_up: list[str] = []

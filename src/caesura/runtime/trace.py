@@ -27,6 +27,7 @@ from caesura.errors import PlanError, closest, looked_up
 from caesura.events import Item, Page
 from caesura.io.late import lifetimes
 from caesura.io.source import Reader, Source
+from caesura.misuse import checked_methods
 from caesura.plan import Node, Raw, walk
 from caesura.plan.node import rebuilt
 from caesura.punctuation import Pattern
@@ -122,6 +123,7 @@ class StepTrace:
         yield from _drawn(self.ends)
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Trace:
     """What became of the chosen rows, step by step."""
