@@ -51,6 +51,14 @@ def test_a_row_that_is_too_late_is_refused_where_it_is_read() -> None:
     assert step.late[0]["reason"] == "time 12 is below its lane's bound 33"
 
 
+def test_a_row_that_a_step_refuses_is_named_there() -> None:
+    rows = [{"ts": t, "id": t} for t in (30, 2)]
+    plan = cz.from_rows(rows, time="ts", punctuate=cz.delay(99)).pace(within=5, tells="nobody")
+    step = plan.trace(cz.Pattern(id=2)).steps[-1]
+    assert step.fate == "refuses 1"
+    assert list(step.lines())[1] == "  refused: more than 5 behind the furthest start"
+
+
 def test_a_filter_that_drops_a_row_is_named() -> None:
     found = speeds().trace("speed = -1")
     assert [s.fate for s in found.steps][1:] == ["drops them", "hears nothing of them"]

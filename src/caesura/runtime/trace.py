@@ -111,7 +111,8 @@ class StepTrace:
     def lines(self) -> Iterator[str]:
         does = f" ({self.does})" if self.does else ""
         yield f"step '{self.step}'{does}: {self.fate}"
-        yield from (f"  refused: {row['reason']}, row {row['offset']}" for row in self.late)
+        for row in self.late:
+            yield f"  refused: {row['reason']}" + (f", row {row['offset']}" if _read(row) else "")
         if len(self.caused) <= SHOWN:
             yield from _drawn(self.caused)
             if self.otherwise:
@@ -315,7 +316,14 @@ def _fate(present: _Run, absent: _Run, heard: bool, caused: int, late: int) -> s
 
 def _refusal(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Which row it was; the reason may name another bound in the other run."""
-    return row["lane"], row["offset"]
+    if _read(row):
+        return row["lane"], row["offset"]
+    return tuple(value for name, value in row.items() if name != "reason")
+
+
+def _read(row: Mapping[str, Any]) -> bool:
+    """Whether a row was refused where it is read, and not by a step behind."""
+    return "RE_new" in row
 
 
 def _only(some: list[Told], others: list[Told]) -> list[Told]:
