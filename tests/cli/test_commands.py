@@ -122,6 +122,13 @@ def test_late_rows_of_a_file_are_shown_with_the_reason(tmp_path: Path) -> None:
     said("late", file, "--strict", code=3)
 
 
+def test_rows_that_a_step_speaks_of_are_shown_with_the_reason(tmp_path: Path) -> None:
+    rows = [{"ts": t, "offset": t} for t in (30, 2)]
+    plan = f"cz.from_rows({rows}, time='ts', punctuate=cz.delay(99)).pace(within=5)"
+    shown = said("late", written(tmp_path, f"import caesura as cz\nlive = {plan}\n", "live.py"))
+    assert "  more than 5 behind the furthest start | 2 3 | offset=2" in shown.splitlines()
+
+
 def test_late_rows_of_a_folder_are_those_of_committed_epochs(tmp_path: Path) -> None:
     (tmp_path / "_late").mkdir()
     (tmp_path / "_commits").mkdir()

@@ -14,7 +14,7 @@ import caesura as cz
 from caesura import Pattern, Stream, col
 from caesura.events import History, Page, violations
 from caesura.events.identity import Secret
-from caesura.feedback.responder import assumed
+from caesura.feedback.messages import assumed
 from caesura.io import Source, delay
 from caesura.io.shape import Shape
 from caesura.plan import Raw
@@ -58,9 +58,12 @@ def run(
     batches: int,
     said: dict[int, list[Pattern]],
     unsaid: dict[int, list[Pattern]] | None = None,
+    *,
+    beside: dict[str, Stream] | None = None,
 ) -> Cluster:
     """Runs batch by batch, saying things before some of them, and taking some back."""
-    cluster = Cluster({"out": plan.node}, buckets)
+    outputs = {"out": plan, **(beside or {})}
+    cluster = Cluster({name: each.node for name, each in outputs.items()}, buckets)
     feeds = [(s, list(s.read({}))) for s in cluster.stages.sources]
     for number in range(batches):
         for pattern in said.get(number, ()):

@@ -9,7 +9,7 @@ from test_feedback_buckets import source
 import caesura as cz
 from caesura import Pattern, Stream, col
 from caesura.events import History
-from caesura.feedback.responder import assumed
+from caesura.feedback.messages import assumed
 from caesura.punctuation import ge
 from caesura.runtime import Query
 from caesura.runtime.cluster import Cluster

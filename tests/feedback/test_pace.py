@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 import pyarrow as pa
+from depth import examples
 from feedback_streams import ANY, counted, feed, rows, stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import caesura as cz
 from caesura import Pattern, col
-from caesura.events import History, Page, violations
+from caesura.events import History, Item, Page, violations
+from caesura.events.rows import Chunks
 from caesura.runtime import Query
 from caesura.testing.case import LABELS
 from caesura.testing.spec import InputSpec, plain_rows
@@ -44,7 +49,7 @@ def test_on_inserts_a_slow_input_does_not_hold_the_output_back() -> None:
     assert [str(i) for i in query.take("out") if not isinstance(i, Page)] == ["definite: time < 5"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.data())
 def test_the_law_of_pace(data: st.DataObject) -> None:
     within, tells = data.draw(st.sampled_from((0, 3, 8))), data.draw(st.sampled_from(("upstream", "nobody")))
@@ -52,9 +57,14 @@ def test_the_law_of_pace(data: st.DataObject) -> None:
     query = plan.query()
     given_ = [data.draw(streams(SPEC))[1] for _ in range(2)]
     todo = [iter(items) for items in given_]
+    saved: Chunks = {}
+    stops = data.draw(st.integers(0, 20))
     items, mark = [], cz.INFINITY * -1
-    for number in interleaved([len(g) for g in given_], data.draw(st.integers(0, 9))):
+    order = interleaved([len(g) for g in given_], data.draw(st.integers(0, 9)))
+    for position, number in enumerate(order):
         item = next(todo[number])
+        if position == stops:
+            query = restarted(query, plan, saved)
         query.feed(LABELS[number], item)
         query.run()
         fresh = query.take("out")
@@ -69,18 +79,35 @@ def test_the_law_of_pace(data: st.DataObject) -> None:
     union = [row for g in given_ for row in plain_rows(g, ["id"])]
     whole = History.from_rows([(le, re, tuple(p.values())) for le, re, p in union], plan.schema)
     assert not History.of(items, plan.schema).bag - whole.bag
-    every_row_is_counted(query, sum(len(i) for g in given_ for i in g if isinstance(i, Page)), tells)
+    every_row_is_told(query, items, [item for g in given_ for item in g], tells)
     assert all(told.get("guard state", 0) == 0 for told in counted(query).values())
 
 
-def every_row_is_counted(query: Query, came: int, tells: str) -> None:
-    """What came has left, is in the late table, or was stopped above because pace had said so."""
+def restarted(query: Query, plan: cz.Stream, saved: Chunks) -> Query:
+    """The query taken up again from what it has saved."""
+    saved |= query.snapshot()
+    again = plan.query()
+    again.restore({name: data for name, data in saved.items() if data is not None})
+    return again
+
+
+def every_row_is_told(query: Query, items: list[Item], came: list[Item], tells: str) -> None:
+    """What came has left, or is in the late table; all that is in the late table is counted."""
+    late = query.late()
+    told = [row for table in late.values() for row in table.to_pylist()]
+    missing = Counter((row["kind"], row["LE"], row["RE"], row["id"]) for row in told)
+    assert changes(items) + missing == changes(came)
     counters = query.counters()
-    late = counters["pace"].extra.get("too late", 0)
     above = [c.feedback.get("stopped at the output", 0) for n, c in counters.items() if n.startswith("input")]
-    assert came == counters["pace"].rows_out + late + sum(above)
-    assert sum(table.num_rows for table in query.late().values()) == late
+    assert len(told) == counters["pace"].extra.get("too late", 0) + sum(above)
     assert tells == "upstream" or sum(above) == 0
+
+
+def changes(items: list[Item]) -> Counter[tuple[Any, ...]]:
+    """Inserts and retracts, each with the row that it is of."""
+    rows = (row for page in items if isinstance(page, Page) for row in page.rows())
+    ends = ((le, None if re == cz.INFINITY else re, new, row[0]) for le, re, new, row in rows)
+    return Counter(("+" if new is None else "-", le, re, id_) for le, re, new, id_ in ends)
 
 
 def test_rows_left_out_are_kept_for_who_asks_over_a_restart() -> None:

@@ -18,7 +18,7 @@ import caesura as cz
 from caesura import Pattern, col, lit
 from caesura.api import Stream
 from caesura.events import History, Item, parse, violations
-from caesura.feedback.responder import assumed
+from caesura.feedback.messages import assumed
 from caesura.fixpoint.node import Fixpoint
 from caesura.ops.input import Input
 from caesura.plan import Node, Properties

@@ -98,10 +98,13 @@ def test_several_plans_under_feedback_in_one_query(spark: Any, tmp_path: Path) -
     assert steps["impute"].state_rows == missing - len(filled) - steps["impute"].feedback.get(
         "purged rows", 0
     )
-    late = [
-        row for sink in sinks for table in [sink.late().get("pace")] if table for row in table.to_pylist()
-    ]
-    assert len(late) == steps["pace"].extra.get("too late", 0)
+    late = [(name, row) for sink in sinks for name, t in sink.late().items() for row in t.to_pylist()]
+    assert len([row for name, row in late if name == "pace"]) == steps["pace"].extra.get("too late", 0)
+    stopped = [row["reason"] for name, row in late if name.endswith(" stopped")]
+    assert set(stopped) == {"more than 4 behind the furthest start: 'pace' ignores it"}
+    paced = sum(len(p) for sink in sinks for p in sink.items("paced") if isinstance(p, Page))
+    whole_rows = sum(10 * len(ids) for ids in IDS.values()) - missing
+    assert paced + len([name for name, _ in late if name != "impute"]) == whole_rows + len(filled)
 
     again.withdraw(spoken["windows"].number)
     final = go(spark, folder, MemorySink())

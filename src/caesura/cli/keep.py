@@ -12,6 +12,7 @@ import typer
 from caesura.cli.load import load
 from caesura.cli.shell import LATE_ROWS, AsJson, Strict, app, say, say_json, told, working
 from caesura.errors import StreamError
+from caesura.runtime.stopped import together
 
 SHOWN = 20
 
@@ -51,7 +52,7 @@ def _refused(folder: Path) -> dict[str, pa.Table]:
         source, _, epoch = file.stem.partition("-epoch-")
         if (folder / "_commits" / f"{epoch.partition('-')[0]}.json").is_file():
             found.setdefault(source, []).append(pq.read_table(file))
-    return {source: pa.concat_tables(some) for source, some in found.items()}
+    return {name: table for source, some in found.items() for name, table in together(source, some)}
 
 
 def listed(tables: dict[str, pa.Table], most: int) -> list[str]:
@@ -68,9 +69,11 @@ def listed(tables: dict[str, pa.Table], most: int) -> list[str]:
 
 
 def _told(row: dict[str, Any]) -> str:
-    aside = ("reason", "lane", "offset", "kind", "LE", "RE", "RE_new")
+    """A row that was refused where it is read, or that a step speaks of."""
+    aside = ("reason", "kind", "LE", "RE", *(("lane", "offset", "RE_new") if "RE_new" in row else ()))
     values = " ".join(f"{name}={value}" for name, value in row.items() if name not in aside)
-    return f"row {row['offset']} of lane {row['lane']}: {row['reason']} | {row['LE']} {row['RE']} | {values}"
+    where = f"row {row['offset']} of lane {row['lane']}: " if "RE_new" in row else ""
+    return f"{where}{row['reason']} | {row['LE']} {row['RE']} | {values}"
 
 
 @app.command()

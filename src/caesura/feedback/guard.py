@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.noted import NotedRows
 from caesura.events.page import Page
 from caesura.events.rows import Chunks
 from caesura.feedback.bag import Bag
@@ -32,6 +33,9 @@ from caesura.punctuation import INFINITY, MIN_TIME, TIME, Pattern, Promises, lt
 
 FEW = 8
 """From so many patterns on they are looked up together."""
+KEEP = 10_000
+"""So many rows whose reason is known are kept until they are asked for; all are counted."""
+NOTED = "noted/"
 MANY = 16
 """From so many ends of stretches of time on, those that have passed are let go before the rest."""
 
@@ -56,6 +60,14 @@ def from_promise(pattern: Pattern) -> Pattern:
     """The feedback pattern again."""
     constraints = {name: values for name, values in pattern.items() if name != TIME}
     return Pattern(**constraints, **({LE: pattern[TIME]} if TIME in pattern else {}))
+
+
+def before(pattern: Pattern, until: int) -> Pattern:
+    """The part of a feedback pattern whose rows start before a time."""
+    if until == INFINITY:
+        return pattern
+    starts = pattern[LE].intersect(lt(until)) if LE in pattern else lt(until)
+    return Pattern(**{**dict(pattern.items()), LE: starts})
 
 
 def overtaken(promises: Promises, pattern: Pattern) -> bool:
@@ -108,11 +120,24 @@ def drop_overtaken(held: Promises, promises: Promises) -> int:
     return len(gone)
 
 
+def drop_reasons(why: dict[str, Promises], promises: Promises) -> None:
+    """Forgets the reasons for patterns that punctuation covers."""
+    for reason, held in [*why.items()]:
+        drop_overtaken(held, promises)
+        if held.cti == MIN_TIME and not held.size:
+            del why[reason]
+
+
 class Guard:
     """Patterns, the live rows dropped because of them, and what was counted."""
 
     def __init__(self, schema: pa.Schema, known: Properties, *, blind: bool = False) -> None:
         self.held = Promises()
+        self.why: dict[str, Promises] = {}
+        """What is stopped for a reason that is known, by reason."""
+        self.noted: NotedRows | None = None
+        """The rows stopped for such a reason, until they are asked for."""
+        self._schema = schema
         self.blind = blind
         self.bag = None if blind or known.insert_only else Bag(schema, fixed=known.fixed_ends)
         self.hits = 0
@@ -138,8 +163,10 @@ class Guard:
             self._behind = self._version, above._version, covered
         return self._behind[2]
 
-    def mount(self, pattern: Pattern) -> bool:
+    def mount(self, pattern: Pattern, why: str = "") -> bool:
         """Takes a feedback pattern; False if it stopped all that before."""
+        if why:
+            self.why.setdefault(why, Promises()).add(to_promise(pattern))
         added = self.held.add(to_promise(pattern))
         self._changed()
         return added
@@ -199,31 +226,60 @@ class Guard:
         self.until = max(self.until, ends.item(ends.argmax()))  # a third of what max() takes
         if page.re_new is not None:
             self.until = max(self.until, int(page.re_new[mask].max()))
+        if self.why and (self.noted is None or not self.noted.full):
+            self._note(page.filter(mask))
         left = page.filter(~mask)
         return replace(left, settled=True) if page.settled else left
+
+    def _note(self, stopped: Page) -> None:
+        """Keeps the rows that were stopped for a reason that is known."""
+        reasons = np.full(len(stopped), "", object)
+        for why, held in self.why.items():
+            mask = stopped.le < held.cti
+            for pattern in held.others():
+                mask = mask | _matching(pattern, stopped)
+            reasons[mask & (reasons == "")] = why
+        told = reasons != ""
+        if told.any():
+            self.noted = self.noted or NotedRows(self._schema, most=KEEP)
+            self.noted.add(stopped.filter(told), reasons[told].tolist())
+
+    def taken(self, time: pa.DataType) -> pa.Table | None:
+        """The rows stopped for a reason that is known since the last call; None when there are none."""
+        return None if self.noted is None else self.noted.taken(time)
 
     def settle(self, promises: Promises) -> int:
         """Lets go of what definite punctuation covers; gives how many patterns went."""
         if self.bag is not None and self.bag.rows.live:
             self.bag.settle(promises)
+        if self.why and (self.bag is None or not self.bag.rows.live):  # else a retract may follow its insert
+            drop_reasons(self.why, promises)
         gone = drop_overtaken(self.held, promises) if self.active else 0
         self._changed()
         return gone
 
     def to_json(self) -> dict[str, Any]:
         """What it stands for and has counted."""
-        return {"held": self.held.to_json(), "hits": self.hits, "until": self.until}
+        why = {why: held.to_json() for why, held in self.why.items()}
+        return {"held": self.held.to_json(), "hits": self.hits, "until": self.until, "why": why}
 
     def snapshot(self) -> Chunks:
         """The rows kept, as chunks of what changed."""
-        return {} if self.bag is None else self.bag.rows.snapshot()
+        noted = {} if self.noted is None else self.noted.rows.snapshot()
+        kept = {} if self.bag is None else self.bag.rows.snapshot()
+        return kept | {NOTED + name: data for name, data in noted.items()}
 
     def restore(self, meta: dict[str, Any], chunks: dict[str, bytes]) -> None:
         self.held = Promises.from_json(meta["held"])
         self._changed()
         self.hits, self.until = meta["hits"], meta["until"]
+        self.why = {why: Promises.from_json(held) for why, held in meta.get("why", {}).items()}
+        mine = {name: data for name, data in chunks.items() if name.startswith(NOTED)}
+        self.noted = NotedRows(self._schema, most=KEEP) if mine else None
+        if self.noted is not None:
+            self.noted.rows.restore({name[len(NOTED) :]: data for name, data in mine.items()})
         if self.bag is not None:
-            self.bag.rows.restore(chunks)
+            self.bag.rows.restore({name: data for name, data in chunks.items() if name not in mine})
             self.bag.rebuild()
 
 

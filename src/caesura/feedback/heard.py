@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from caesura.feedback.guard import drop_overtaken, from_promise, overtaken, to_promise
+from caesura.feedback.guard import drop_overtaken, drop_reasons, from_promise, overtaken, to_promise
 from caesura.plan.feedback import LE
 from caesura.punctuation import Alignment, Pattern, Promises
 
@@ -31,6 +31,8 @@ class Heard:
         self.branches = list(branches)
         self.firm: dict[str, Promises] = {b: Promises() for b in self.branches}
         self.standing: dict[str, list[Pattern]] = {b: [] for b in self.branches}
+        self.why: dict[str, Promises] = {}
+        """What was said for a reason that rows can be told with, by reason."""
         self._all = Alignment(self.branches)
         self._stale = False
         """Whether a single consumer has said things that are looked up where they lie."""
@@ -39,8 +41,15 @@ class Heard:
     def size(self) -> int:
         return sum(p.size for p in self.firm.values()) + sum(map(len, self.standing.values()))
 
-    def add(self, branch: str, pattern: Pattern, standing: bool) -> list[Pattern]:
+    def why_of(self, pattern: Pattern) -> str:
+        """The reason why rows are ignored, of whoever gave one for all of them."""
+        said = to_promise(pattern) if self.why else pattern
+        return next((why for why, held in self.why.items() if held.covers(said)), "")
+
+    def add(self, branch: str, pattern: Pattern, standing: bool, why: str = "") -> list[Pattern]:
         """Takes what a consumer assumes; gives what all assume from now on."""
+        if why:
+            self.why.setdefault(why, Promises()).add(to_promise(pattern))
         if not standing and len(self.branches) == 1 and not self.standing[branch]:
             self._stale = True
             return [pattern] if self.firm[branch].add(to_promise(pattern)) else []
@@ -78,6 +87,7 @@ class Heard:
             drop_overtaken(firm, given)
             if self.standing[branch]:
                 self.standing[branch] = still_ahead(self.standing[branch], given)
+        drop_reasons(self.why, given)
         if self._all.held.size:
             kept = self._all.held.cti
             drop_overtaken(self._all.held, given)
@@ -87,9 +97,11 @@ class Heard:
         return {
             "firm": {b: p.to_json() for b, p in self.firm.items()},
             "standing": {b: [p.to_json() for p in some] for b, some in self.standing.items()},
+            "why": {why: held.to_json() for why, held in self.why.items()},
         }
 
     def remember(self, data: Mapping[str, Any]) -> None:
+        self.why = {why: Promises.from_json(held) for why, held in data.get("why", {}).items()}
         for branch in self.branches:
             if branch in data["firm"]:
                 self.firm[branch] = Promises.from_json(data["firm"][branch])

@@ -8,42 +8,35 @@ Law: what leaves lies between what would leave without feedback and that without
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks
-from caesura.feedback.guard import Guard, drop_overtaken, from_promise, overtaken, reach_of, to_promise
+from caesura.feedback.guard import (
+    Guard,
+    before,
+    drop_overtaken,
+    from_promise,
+    overtaken,
+    reach_of,
+    to_promise,
+)
 from caesura.feedback.heard import Heard as Heard
 from caesura.feedback.heard import still_ahead
+from caesura.feedback.messages import STANDING, WHY, WITHDRAWN, assumed
 from caesura.plan import FeedbackRule, Node, Operator, Up
-from caesura.plan.feedback import LE, RE, Kinds, as_definite, could_go
-from caesura.punctuation import (
-    INFINITY,
-    MIN_TIME,
-    NOTHING,
-    TIME,
-    Intent,
-    Pattern,
-    Promises,
-    Punctuation,
-    lt,
-)
+from caesura.plan.feedback import RE, Kinds, as_definite, could_go
+from caesura.punctuation import INFINITY, MIN_TIME, NOTHING, TIME, Intent, Pattern, Promises, Punctuation
 
-STANDING = "standing"
-WITHDRAWN = "withdrawn"
 SENT = "sent up"
 MOST = 4096
 """So many patterns a step listens to; what comes beyond is not taken."""
 UNFILED = 64
 """So much of what was given is kept as it came."""
-
-
-def assumed(pattern: Pattern, *, standing: bool = False, withdrawn: bool = False) -> Punctuation:
-    """The message that rows will be ignored; a standing one counts until it is withdrawn."""
-    notes = [(name, True) for name, said in ((STANDING, standing), (WITHDRAWN, withdrawn)) if said]
-    return Punctuation(pattern, Intent.ASSUMED, tuple(notes))
 
 
 class Responder:
@@ -91,6 +84,8 @@ class Responder:
         self.out: list[Item] = []
         self.up: list[Up] = []
         self.saved = b""
+        self._why = ""
+        """The reason for what is being answered."""
         self._reach: tuple[int, set[str]] | None = None
         """The earliest end of what is kept of patterns, and the columns that they name."""
 
@@ -142,7 +137,7 @@ class Responder:
             self._count("too many")
             return
         self._reach = None
-        shared = self.heard.add(branch, pattern, standing)
+        shared = self.heard.add(branch, pattern, standing, message.noted(WHY) or "")
         if not shared:
             self._count("waiting for other consumers" if len(self.heard.branches) > 1 else "said before")
         for each in shared:
@@ -150,6 +145,7 @@ class Responder:
 
     def _answer(self, pattern: Pattern, standing: bool) -> None:
         """Does what the first rule that fits allows."""
+        self._why = self.heard.why_of(pattern)
         for rule in self.rules:
             told = rule.up(pattern)
             if told is None:
@@ -189,6 +185,7 @@ class Responder:
             self._answer(from_promise(group.replace(TIME, times)), False)
 
     def _retry(self, pattern: Pattern, standing: bool) -> None:
+        self._why = self.heard.why_of(pattern)
         for rule in self.rules:
             told = rule.up(pattern) if rule.means == "groups" else None
             if told is not None and self._groups(rule, pattern, told, standing, again=True):
@@ -253,7 +250,7 @@ class Responder:
             self._count("could never go")
             return False
         self._reach = None
-        if guard.mount(pattern):
+        if guard.mount(pattern, self._why):
             self._count(f"guards at the {place}")
         return True
 
@@ -272,7 +269,7 @@ class Responder:
         if standing:
             self.said[port].append(pattern)
         self._count(SENT)
-        self.up.append((port, assumed(pattern, standing=standing)))
+        self.up.append((port, assumed(pattern, standing=standing, why=self._why)))
 
     # Withdrawal.
 
@@ -332,7 +329,7 @@ class Responder:
             return  # nothing was lost
         if until == INFINITY:
             self.unbounded.append(pattern)
-        pattern = _before(pattern, until)
+        pattern = before(pattern, until)
         if not pattern.is_empty and not self.given.covers(as_definite(pattern)):
             self.closing.mount(pattern)
             self._reach = None
@@ -452,6 +449,15 @@ class Responder:
         named |= {f"blind {i}": g for i, g in enumerate(self.blind)}
         return {**named, "output": self.output, "closing": self.closing}
 
+    def stopped(self) -> Iterator[tuple[Node, pa.Table]]:
+        """The rows stopped for a reason that is known since the last call, with the step they are of."""
+        for port, child in enumerate(self.node.inputs):
+            for guard in (self.blind[port], self.inputs[port]):
+                if (rows := guard.taken(child.time)) is not None:
+                    yield child, rows
+        if (rows := self.output.taken(self.node.time)) is not None:
+            yield self.node, rows
+
     # State.
 
     def meta(self) -> dict[str, Any]:
@@ -489,11 +495,3 @@ class Responder:
         self.purged, self.lost = meta["purged"], meta["lost"]
         self.unbounded = [Pattern.from_json(p) for p in meta["unbounded"]]
         self.operator.counters.feedback = dict(meta["counted"])
-
-
-def _before(pattern: Pattern, until: int) -> Pattern:
-    """The part of a pattern whose rows start before a time."""
-    if until == INFINITY:
-        return pattern
-    starts = pattern[LE].intersect(lt(until)) if LE in pattern else lt(until)
-    return Pattern(**{**dict(pattern.items()), LE: starts})

@@ -7,7 +7,8 @@
 
 It depends on arrival, and obeys this law instead of the first: the output is a part of the union, no row
 starts more than the bound before the furthest start of a row before it, and what was left out is counted
-and can be asked for. A retract is left out exactly with its insert. (The PACE of the feedback thesis, 7.4.)
+and can be asked for, also what steps above stop because they were told. A retract is left out exactly with
+its insert. (The PACE of the feedback thesis, 7.4.)
 
 Punctuation moves the mark as rows do, so that it moves on while no row comes. The furthest start is that of
 the whole stream, so all rows meet in one bucket.
@@ -28,7 +29,7 @@ from caesura.events.page import KEPT as NOT_RETRACTED
 from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.feedback.bag import Bag
-from caesura.feedback.responder import assumed
+from caesura.feedback.messages import assumed
 from caesura.ops.union import Merge, Union
 from caesura.plan import Counters, Holding, Need, Operator, Said, shown
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, lt
@@ -74,6 +75,10 @@ class Pace(Union):
     def too_late(self, bound: int) -> Pattern:
         """What the inputs are told."""
         return Pattern(LE=lt(bound))
+
+    def reason(self) -> str:
+        """Why a row is left out."""
+        return f"more than {shown(self.within, self.time)} behind the furthest start"
 
     def operator(self) -> Operator:
         return Pacing(self)
@@ -144,7 +149,8 @@ class Pacing(Merge):
         if self.bound <= self._told:
             return
         self._told = self.bound
-        message = assumed(self.node.too_late(self.bound))
+        why = f"{self.node.reason()}: '{self.node.step}' ignores it"
+        message = assumed(self.node.too_late(self.bound), why=why)
         self.up += [(said.port, message) for said in self.node.says()]
 
     def _progress(self) -> list[Item]:
@@ -175,9 +181,8 @@ class Pacing(Merge):
         le, re, new = (self._left_out.get(name)[rows] for name in ("le", "re", "new"))
         self._left_out.kill(rows)
         self._left_out.compact()
-        why = f"more than {shown(self.node.within, self.node.time)} behind the furthest start"
         columns: dict[str, Any] = {
-            "reason": [why] * len(rows),
+            "reason": [self.node.reason()] * len(rows),
             "kind": np.where(new == NOT_RETRACTED, "+", "-").tolist(),
             "LE": pa.array(le).cast(self.node.time),
             "RE": pa.array(re, mask=re == INFINITY).cast(self.node.time),

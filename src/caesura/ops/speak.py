@@ -18,7 +18,8 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.feedback.responder import MOST, STANDING, WITHDRAWN, assumed
+from caesura.feedback.messages import STANDING, WITHDRAWN, assumed
+from caesura.feedback.responder import MOST
 from caesura.kernels.hashing import I64
 from caesura.plan import (
     FeedbackRule,

@@ -13,6 +13,7 @@ from caesura.consistency.token import Marks, is_token, pieces
 from caesura.events.item import Item
 from caesura.events.page import Page, concat
 from caesura.feedback.guard import covered
+from caesura.feedback.messages import can_wait
 from caesura.kernels.hashing import Mask
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 
@@ -128,11 +129,6 @@ def mergeable(before: Item, after: Item) -> bool:
     if after.pattern.time_bound == INFINITY != before.pattern.time_bound:
         return False
     return after.pattern.covers(before.pattern)
-
-
-def can_wait(message: Punctuation) -> bool:
-    """Whether a message has time until the next page: it says, for good, what will be ignored."""
-    return message.intent is Intent.ASSUMED and not message.note
 
 
 def wanted(page: Page, patterns: Sequence[Pattern]) -> Mask:

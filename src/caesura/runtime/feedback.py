@@ -15,8 +15,8 @@ import pyarrow as pa
 from caesura.errors import CaesuraError, PatternError, StreamError, closest
 from caesura.events.rows import Chunks
 from caesura.expr import Expr
+from caesura.feedback.messages import assumed
 from caesura.feedback.predicates import patterns_of
-from caesura.feedback.responder import assumed
 from caesura.plan import here
 from caesura.plan.feedback import as_definite, check_feedback
 from caesura.punctuation import MIN_TIME, Intent, Pattern, Punctuation

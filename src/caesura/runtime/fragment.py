@@ -16,7 +16,7 @@ from caesura.events import Item, Page
 from caesura.events.identity import Secret
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard
-from caesura.feedback.responder import STANDING, WITHDRAWN
+from caesura.feedback.messages import STANDING, WHY, WITHDRAWN
 from caesura.io.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Counters, Node
@@ -29,11 +29,12 @@ from caesura.runtime.edge import merged
 from caesura.runtime.feedback import suppressed_at
 from caesura.runtime.gate import Chunk, Gate
 from caesura.runtime.losses import Losses
-from caesura.runtime.mapper import late_packet, note_packet, over_together, path, root_of, route, teller
+from caesura.runtime.mapper import late_packet, over_together, path, root_of, route, teller
 from caesura.runtime.packet import Packet
 from caesura.runtime.query import Query
 from caesura.runtime.rounds import Rounds
 from caesura.runtime.status import COUNTS
+from caesura.runtime.telling import told_by
 
 OUT = "out:"
 WAKE = "wake"
@@ -79,11 +80,11 @@ class Fragment:
         self._aligned = b""
         self._paths: dict[str, list[tuple[Node, int]]] = {}
         self._reached: dict[str, int] = {}
-        self._sources: dict[str, Source] = {}
+        self.sources: dict[str, Source] = {}
         self._producers: dict[str, Node] = {}
         for arrival in self.stage.arrivals:
             self._open(arrival)
-        self._tellers = {teller(stages, source).label for source in self._sources.values()}
+        self._tellers = {teller(stages, source).label for source in self.sources.values()}
         outputs = {d.label: self._graft(d.producer) for d in self.stage.departures}
         outputs.update({OUT + name: self._graft(node) for name, node in self.stage.outputs.items()})
         labels = [a.label for a in self.stage.arrivals]
@@ -115,7 +116,7 @@ class Fragment:
             return
         source = root_of(arrival.producer, self.stages)
         assert isinstance(source, Source)
-        self._sources[arrival.label], self._producers[arrival.label] = source, arrival.producer
+        self.sources[arrival.label], self._producers[arrival.label] = source, arrival.producer
         self.gates[arrival.label] = Gate(source, arrival.producer, self.secret, first=self.bucket == 0)
         self._paths[arrival.label] = path(arrival.producer, source)
 
@@ -164,7 +165,7 @@ class Fragment:
         clock = reading(packets)
         for label, gate in self.gates.items():
             mine = [p for p in packets if p.label == label]
-            own = clock if self._sources[label].heartbeat is not None else None
+            own = clock if self.sources[label].heartbeat is not None else None
             if mine or closes or own is not None:
                 yield from self._through_gate(label, gate.enter(mine, clock=own, closes=closes))
         for label, alignment in self.alignments.items():
@@ -177,11 +178,6 @@ class Fragment:
         self.query.run()
         self._demand_again()
         self.rounds.end()
-        alike = {n.step for n in self.stage.nodes if n.notes_copied()}
-        for step, table in self.query.notes().items():
-            if step in alike and self.bucket:
-                continue
-            yield note_packet(table, step, f"{self.stage.number}:{self.bucket}")
         for departure in self.stage.departures:
             items = merged(self.query.take(departure.label))
             if departure.label.startswith(LOOP):
@@ -189,6 +185,7 @@ class Fragment:
             yield from self._send(departure, items)
             if departure.label in due:
                 yield from self._answer(departure, due[departure.label])
+        yield from told_by(self)
         for name in self.stage.outputs:
             items = merged(self.query.take(OUT + name))
             if items:
@@ -226,9 +223,9 @@ class Fragment:
             door.replace([*told])
         elif message.noted(STANDING):
             told.append(message.pattern)
-            door.mount(message.pattern)
+            door.mount(message.pattern, message.noted(WHY) or "")
         elif could_go(message.pattern, frozenset({("time",)})):
-            door.mount(message.pattern)
+            door.mount(message.pattern, message.noted(WHY) or "")
 
     def _note_unread(self, packets: list[Packet]) -> None:
         """Before a withdrawal: what was not read on account of feedback is lost, up to the latest time."""
@@ -294,7 +291,7 @@ class Fragment:
         late = self.gates[label].drain_late()
         copied = any(a.label == label and a.keys == EVERYWHERE for a in self.stage.arrivals)
         if late is not None and label in self._tellers and (self.bucket == 0 or not copied):
-            source, producer = self._sources[label], self._producers[label]
+            source, producer = self.sources[label], self._producers[label]
             yield late_packet(late, source, producer, f"{self.stage.number}:{self.bucket}")
 
     def _carried(self, label: str, item: Item) -> Item | None:
@@ -396,13 +393,13 @@ class Fragment:
                 "feedback": dict(counted.feedback),
             }
         telling = [label for label in self.gates if label in self._tellers]
-        sources = {self._sources[label].step: self.gates[label].report() for label in telling}
+        sources = {self.sources[label].step: self.gates[label].report() for label in telling}
         origin = f"{self.stage.number}:{self.bucket}"
         return Packet(0, COUNTS, 0, origin, 0, {"steps": steps, "sources": sources})
 
     def reached(self) -> dict[str, int]:
         """How far the sources that enter here have come, by fingerprint."""
-        return {self._sources[label].fingerprint: gate.bound for label, gate in self.gates.items()}
+        return {self.sources[label].fingerprint: gate.bound for label, gate in self.gates.items()}
 
     def snapshot(self) -> Chunks:
         """The chunks of state that changed since the last snapshot."""
@@ -474,8 +471,8 @@ class Fragment:
 
     def _sibling(self, label: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:
         """How far another gate of the same source has come: a new one goes on from there."""
-        source = self._sources[label]
-        ways = [other for other, s in self._sources.items() if s is source and other != label]
+        source = self.sources[label]
+        ways = [other for other, s in self.sources.items() if s is source and other != label]
         found = next((mine for other in ways if (mine := _under(f"gate/{other}/", chunks))), None)
         if found is None:
             raise StreamError(

@@ -13,13 +13,14 @@ from caesura.consistency.token import Marks, is_token, pieces
 from caesura.errors import CaesuraError, StreamError, failure
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.feedback.responder import WITHDRAWN, Heard, Responder
+from caesura.feedback.messages import WITHDRAWN, can_wait
+from caesura.feedback.responder import Heard, Responder
 from caesura.plan import FeedbackRule, Node, Operator
 from caesura.plan.explain import Given, carried
 from caesura.plan.feedback import RE, as_definite
 from caesura.plan.operator import OVERTAKEN
 from caesura.punctuation import Intent, Pattern, Promises, Punctuation
-from caesura.runtime.edge import Edge, can_wait
+from caesura.runtime.edge import Edge
 from caesura.runtime.way import Way
 
 T = TypeVar("T")

@@ -210,7 +210,7 @@ def _placed(page: Page) -> Page:
     return page.with_payload(page.payload.rename_columns(names))
 
 
-def late_packet(late: pa.Table, source: Source, producer: Node, origin: str) -> Packet:
+def late_packet(late: pa.Table, source: Source, producer: Node, origin: str, what: str = "") -> Packet:
     """Refused rows on their way to the late table, under the names that the source gives its columns.
 
     A column that the steps between source and producer have not kept is null.
@@ -223,7 +223,7 @@ def late_packet(late: pa.Table, source: Source, producer: Node, origin: str) -> 
         now = traced(name, producer, source)
         columns.append(kept[now] if now in kept else pa.nulls(len(late), field.type))
         fields.append(field)
-    return note_packet(pa.table(columns, schema=pa.schema(fields)), source.step, origin)
+    return note_packet(pa.table(columns, schema=pa.schema(fields)), source.step + what, origin)
 
 
 def note_packet(rows: pa.Table, step: str, origin: str) -> Packet:

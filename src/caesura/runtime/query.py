@@ -30,7 +30,7 @@ from caesura.events.page import Page
 from caesura.events.rows import Chunks
 from caesura.events.show.html import table
 from caesura.expr import Expr
-from caesura.feedback.responder import WITHDRAWN
+from caesura.feedback.messages import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
 from caesura.io.pushed import Door
 from caesura.ops.input import Input
@@ -47,6 +47,7 @@ from caesura.runtime.publish import Publication, Subscribed
 from caesura.runtime.queued import Queues
 from caesura.runtime.reader import Reader, next_of, refused_by, share
 from caesura.runtime.schedule import BottomUp, Schedule
+from caesura.runtime.stopped import stopped_rows
 from caesura.runtime.turns import Turns
 
 Speculate = Literal["arrival", "watermark"]
@@ -413,8 +414,8 @@ class Query:
         return self.claiming
 
     def late(self) -> dict[str, pa.Table]:
-        """Rows that the sources refused, and that steps have something to say of, since the last call."""
-        return refused_by(self.graph.cells) | self.notes()
+        """Rows that sources refused, that steps speak of, or that were stopped above, since the last call."""
+        return refused_by(self.graph.cells) | self.notes() | stopped_rows(self.graph.cells)
 
     def notes(self) -> dict[str, pa.Table]:
         """Rows that steps have something to say of since the last call, by step."""

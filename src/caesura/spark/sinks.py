@@ -26,6 +26,7 @@ from caesura.runtime.fragment import OUT
 from caesura.runtime.mapper import LATE
 from caesura.runtime.packet import Packet, decode
 from caesura.runtime.status import COUNTS, UNREAD, Board
+from caesura.runtime.stopped import together
 from caesura.spark.kept import read_json
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class MemorySink(CallbackSink):
         for epoch in self.epochs:
             for source, batches in epoch.late.items():
                 found.setdefault(source, []).extend(batches)
-        return {source: pa.Table.from_batches(batches) for source, batches in found.items()}
+        return {name: table for source, some in found.items() for name, table in _tables(source, some)}
 
 
 class ConsoleSink(CallbackSink):
@@ -235,7 +236,12 @@ def _save(
         if table.num_rows:
             yield _written(Path(path) / output / name, output, table)
     for source, rows in late.items():
-        yield _written(Path(path) / "_late" / f"{source}-{name}", "_late", pa.Table.from_batches(rows))
+        for step, table in _tables(source, rows):
+            yield _written(Path(path) / "_late" / f"{step}-{name}", "_late", table)
+
+
+def _tables(name: str, batches: list[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
+    return together(name, [pa.Table.from_batches([batch]) for batch in batches])
 
 
 def _written(file: Path, output: str, table: pa.Table) -> dict[str, Any]:

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, StreamError, closest
 from caesura.expr import Expr
+from caesura.feedback.messages import assumed
 from caesura.feedback.predicates import patterns_of
-from caesura.feedback.responder import assumed
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
 from caesura.runtime.feedback import Spoken, fits, gone, still_suppressed

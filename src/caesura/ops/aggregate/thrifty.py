@@ -23,7 +23,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.expr import is_column
-from caesura.feedback.responder import assumed
+from caesura.feedback.messages import assumed
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.functions import Aggregate
 from caesura.ops.aggregate.tumbling import Tumbling, TumblingOperator

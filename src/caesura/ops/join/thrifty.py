@@ -15,7 +15,7 @@ import numpy as np
 
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.feedback.responder import WITHDRAWN, assumed
+from caesura.feedback.messages import WITHDRAWN, assumed
 from caesura.kernels.hashing import I64
 from caesura.ops.join.node import Join
 from caesura.ops.join.physical import JoinOperator
