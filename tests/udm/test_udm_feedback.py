@@ -93,3 +93,16 @@ def test_what_a_module_declares_decides_what_its_input_is_told(module: Any, told
     counted = query.counters()
     assert counted["tumbling"].rows_in == (3 if module is twice else 4)
     assert all(c.feedback.get("guard state", 0) == 0 for c in counted.values())
+
+
+def test_a_demand_for_other_groups_leaves_no_state_of_a_module_behind() -> None:
+    case = next(one for one in CASES if one.name == "Keeping-snapshot-none-clipped")
+    query = Query({"out": case.plan()}, speculate="watermark")
+    for at, item in enumerate(
+        parse(" LE RE | id v |\n 0 1 | 0 0 | +\n 0 1 | 0 0 | -\n-- definite: * --", SPEC.schema)
+    ):
+        if at == 1:
+            query.demand(Pattern(id=1))
+        query.feed("a", item)
+        query.run()
+    assert not {name: c.state_rows for name, c in query.counters().items() if c.state_rows}

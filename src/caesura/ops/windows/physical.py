@@ -219,8 +219,8 @@ class WindowsOperator(Operator):
         where = (todo.start[window], todo.end[window], todo.low[window], todo.high[window])
         le, re, there = stamp(self.node.stamp, made.le, made.re, *where)
         self._refuse_past(le, todo.start[window])
-        first = np.searchsorted(todo.owner, window)
-        columns = [*self.events.keys_of(todo.row[first]), *made.columns]
+        members = todo.row[np.searchsorted(todo.owner, window)]
+        columns = [*self.events.keys_of(members), *made.columns]
         payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
         if not there.all():
             kept = np.flatnonzero(there)
@@ -439,8 +439,7 @@ class WindowsOperator(Operator):
 
     def _renewed(self) -> list[Item]:
         """Corrects what was given on demand, before more is promised: windows may have moved since."""
-        live = np.flatnonzero(self.sent.rows.alive)
-        return self._shown(np.unique(self.sent.group.view[live]), None) if len(live) else []
+        return self._shown(self.sent.groups, None)
 
     def _shown(self, groups: I64, pattern: Pattern | None) -> list[Item]:
         """The open windows of some groups as they are now, instead of what was shown of them.
@@ -452,13 +451,15 @@ class WindowsOperator(Operator):
         regions = Regions(groups, self._done[groups], np.full(len(groups), INFINITY))
         laid, le, re, payload = self._rows(regions)
         group, window = regions.group[laid[0]], laid[1]
-        some = np.zeros(len(le), np.bool_)
-        if pattern is not None:
-            columns = dict(zip(payload.schema.names, payload.columns, strict=True))
-            some = pattern.matches({**columns, "LE": le, "RE": re})
+        columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+        asked = None if pattern is None else pattern.matches({**columns, "LE": le, "RE": re})
+        some = np.zeros(len(le), np.bool_) if asked is None else asked
         kept = np.flatnonzero(self.sent.windows_of(group, window, some))
-        rows = (group[kept], window[kept], le[kept], re[kept], payload.take(pa.array(kept)))
-        page = self.sent.replace(regions, *rows)
+        rows = (group[kept], window[kept], le[kept], re[kept])
+        page = self.sent.replace(regions, *rows, payload.take(pa.array(kept)))
+        if self.work.incremental:  # of groups that show nothing, nobody would look at the states again
+            silent = ~np.isin(groups, self.sent.groups)
+            self._retain(Regions(*(field[silent] for field in regions)), [])
         return [replace(page, partial=True)] if len(page) else []
 
     # State.

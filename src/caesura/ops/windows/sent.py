@@ -48,6 +48,11 @@ class SentWindows:
         self.starts.add(group, window, np.arange(first, first + len(le)))
         return page
 
+    @property
+    def groups(self) -> I64:
+        """The groups of which rows were sent that may still be replaced."""
+        return np.unique(self.group.view[np.flatnonzero(self.rows.alive)])
+
     def windows_of(self, group: I64, window: I64, some: Mask) -> Mask:
         """Which rows are of a window that has a row among some, or of which a row was sent."""
         live = np.flatnonzero(self.rows.alive)
