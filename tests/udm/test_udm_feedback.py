@@ -12,10 +12,10 @@ from test_udm_properties import READINGS, plain, twice
 from udm_law_cases import CASES
 
 from caesura import Pattern, Stream, col
-from caesura.events import History
+from caesura.events import History, Page
 from caesura.ops.input import Input
 from caesura.plan import Node
-from caesura.punctuation import ge
+from caesura.punctuation import Punctuation, ge
 from caesura.runtime import Query
 from caesura.testing import parse
 from caesura.testing.case import LawCase
@@ -98,11 +98,13 @@ def test_what_a_module_declares_decides_what_its_input_is_told(module: Any, told
 def test_a_demand_for_other_groups_leaves_no_state_of_a_module_behind() -> None:
     case = next(one for one in CASES if one.name == "Keeping-snapshot-none-clipped")
     query = Query({"out": case.plan()}, speculate="watermark")
-    for at, item in enumerate(
-        parse(" LE RE | id v |\n 0 1 | 0 0 | +\n 0 1 | 0 0 | -\n-- definite: * --", SPEC.schema)
-    ):
-        if at == 1:
-            query.demand(Pattern(id=1))
-        query.feed("a", item)
-        query.run()
+    page = parse(" LE RE | id v |\n 0 1 | 0 0 | +\n 0 1 | 0 0 | -", SPEC.schema)[0]
+    assert isinstance(page, Page)
+    query.feed("a", page.slice(0, 1))
+    query.run()
+    query.demand(Pattern(id=1))
+    query.run()
+    query.feed("a", page.slice(1, 1))
+    query.feed("a", Punctuation(Pattern()))
+    query.run()
     assert not {name: c.state_rows for name, c in query.counters().items() if c.state_rows}
