@@ -4,7 +4,7 @@ Arrow's checked arithmetic looks at each result by itself, which no processor do
 sign bits that tell a wrap are gathered, and looked at once; only where one is set Arrow is asked to be exact.
 
 >>> out = np.empty(2, np.int64)
->>> add_all.twin(np.array([1, 2**63 - 1]), np.array([1, 1]), out) < 0
+>>> bool(add_all.twin(np.array([1, 2**63 - 1]), np.array([1, 1]), out) < 0)
 True
 """
 
