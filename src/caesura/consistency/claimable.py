@@ -31,6 +31,16 @@ def refuse_demands(nodes: Iterable[Node]) -> None:
             ).at(node.step, node.place)
 
 
+def refuse_speakers(nodes: Iterable[Node]) -> None:
+    """Refuses steps that give feedback, where labels would have to tell what it lets go."""
+    for node in nodes:
+        if node.speaks:
+            raise StreamError(
+                f"'{node.kind}' gives feedback, and labels do not tell what it lets go.",
+                remedy="Take claims=cz.tokens(); they name the feedback that they are under.",
+            ).at(node.step, node.place)
+
+
 def refuse_budgets(nodes: Iterable[Node]) -> None:
     """Refuses steps that keep rows for a later epoch, where the epoch is the claim."""
     for node in nodes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caesura.consistency import Claim, Draining, Heeding, Mode, Synchronised, Tokens
-from caesura.consistency.claimable import refuse_arrival, refuse_demands
+from caesura.consistency.claimable import refuse_arrival, refuse_demands, refuse_speakers
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.rows import Chunks
 from caesura.plan import here
@@ -47,6 +47,7 @@ def _made(mode: Mode, graph: Graph, *rest: Any) -> Claiming:
         case Tokens() | Synchronised():
             return TokenClaims(mode, *parts)
         case Heeding():
+            refuse_speakers(cell.node for cell in graph.cells)
             return HeedClaims(mode, *parts)
         case Draining():
             return DrainClaims(mode, *parts)
