@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from fractions import Fraction
 
@@ -187,3 +189,21 @@ def test_pieces_are_where_a_row_is_covered_or_where_it_is_not(
     inside = [t for t in range(*row) if any(a <= t < b for a, b in covers) == covered]
     assert ticks == inside
     assert all(a > b for a, b in zip(out[1][1:made], out[2][: max(0, made - 1)], strict=True))  # maximal
+
+
+A_FEW_TEXTS = """
+import sys
+import pyarrow as pa
+from caesura.events.identity import LOCAL, identity
+texts = pa.array([f"more than eight bytes {i}" for i in range(200)])
+before = identity([texts], 200, LOCAL)
+assert "numba" not in sys.modules
+import numba
+after = identity([texts], 200, LOCAL)
+assert all((a == b).all() for a, b in zip(before, after))
+"""
+
+
+def test_a_few_texts_are_hashed_without_the_compiler_as_with_it() -> None:
+    done = subprocess.run([sys.executable, "-c", A_FEW_TEXTS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -96,7 +96,8 @@ def loop(source: Source) -> tuple[Node, Stages]:
         Stage(1, [merged, heard], [enters, back], [onward], {"out": heard}),
         Stage(2, [halved], [onward], [back]),
     )
-    return heard, Stages(stages, {"out": heard}, (source,))
+    ways = {(merged.fingerprint, 0): "enters", (halved.fingerprint, 0): "onward"}
+    return heard, Stages(stages, {"out": heard}, (source,), ways)
 
 
 def halvings(numbers: Iterable[int]) -> list[int]:

@@ -110,16 +110,6 @@ def mix_rows(words: I64, rows: I64, h1: U64, h2: U64) -> None:
 
 
 @kernel
-def eight_bytes(data: U8, at: np.uint64) -> np.uint64:
-    """Eight bytes as a word, in a form that the compiler makes one load of; ``at`` has no sign to look at."""
-    low = np.uint64(data[at]) | np.uint64(data[at + ONE]) << EIGHT
-    low |= np.uint64(data[at + TWO]) << SIXTEEN | np.uint64(data[at + THREE]) << np.uint64(24)
-    high = np.uint64(data[at + FOUR]) | np.uint64(data[at + FIVE]) << EIGHT
-    high |= np.uint64(data[at + SIX]) << SIXTEEN | np.uint64(data[at + SEVEN]) << np.uint64(24)
-    return low | high << np.uint64(32)
-
-
-@kernel
 def mix_bytes(offsets: I64, data: U8, valid: Mask, h1: U64, h2: U64) -> None:
     """Folds one column of strings or bytes into the identities; the last word is the size."""
     nulls = len(valid) > 0
@@ -130,8 +120,14 @@ def mix_bytes(offsets: I64, data: U8, valid: Mask, h1: U64, h2: U64) -> None:
         a, b, c, d = h1[i] ^ BEGIN0, h2[i] ^ BEGIN1, h1[i] ^ BEGIN2, h2[i] ^ BEGIN3
         at = np.uint64(offsets[i])
         stop = np.uint64(offsets[i + 1])
-        while at + EIGHT <= stop:
-            word = eight_bytes(data, at)
+        while (
+            at + EIGHT <= stop
+        ):  # in a form that the compiler makes one load of: `at` has no sign to look at
+            low = np.uint64(data[at]) | np.uint64(data[at + ONE]) << EIGHT
+            low |= np.uint64(data[at + TWO]) << SIXTEEN | np.uint64(data[at + THREE]) << np.uint64(24)
+            high = np.uint64(data[at + FOUR]) | np.uint64(data[at + FIVE]) << EIGHT
+            high |= np.uint64(data[at + SIX]) << SIXTEEN | np.uint64(data[at + SEVEN]) << np.uint64(24)
+            word = low | high << np.uint64(32)
             a, b, c, d = sip_round(a, b, c, d ^ word)
             a ^= word
             at += EIGHT
