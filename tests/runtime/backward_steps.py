@@ -96,7 +96,8 @@ def loop(source: Source) -> tuple[Node, Stages]:
         Stage(1, [merged, heard], [enters, back], [onward], {"out": heard}),
         Stage(2, [halved], [onward], [back]),
     )
-    ways = {(merged.fingerprint, 0): "enters", (halved.fingerprint, 0): "onward"}
+    comes = {(merged, 0): "enters", (merged, 1): "back", (halved, 0): "onward"}
+    ways = {(node.fingerprint, port): label for (node, port), label in comes.items()}
     return heard, Stages(stages, {"out": heard}, (source,), ways)
 
 
