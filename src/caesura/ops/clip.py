@@ -153,7 +153,7 @@ class Clipper(Operator):
         return items
 
     def _purge(self) -> None:
-        """Rows whose piece ends before both bounds are final; starts before both clip nothing new."""
+        """Rows whose piece ends before both bounds are final; starts before both, or behind all rows, clip none."""
         left, starts = self.left, self.starts
         live = np.flatnonzero(left.sent.alive)
         row = left.sent.get("row")[live]
@@ -162,7 +162,8 @@ class Clipper(Operator):
         left.drop(row[final])
         some = np.flatnonzero(starts.alive)
         bound = self._settled(starts.payload.take(some), 1, own=False)
-        starts.kill(some[(starts.get("le")[some] < bound) | (bound == INFINITY)])
+        over = left.rows.live == 0 and self.promises[0].cti == INFINITY
+        starts.kill(some[(starts.get("le")[some] < bound) | (bound == INFINITY) | over])
         if left.wasteful or starts.wasteful:
             self.rebuild()
 
