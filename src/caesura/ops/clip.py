@@ -153,7 +153,7 @@ class Clipper(Operator):
         return items
 
     def _purge(self) -> None:
-        """Rows whose piece ends before both bounds are final; starts before both, or behind all rows, clip none."""
+        """Rows whose piece ends before both bounds are final; starts before both, or after all, clip none."""
         left, starts = self.left, self.starts
         live = np.flatnonzero(left.sent.alive)
         row = left.sent.get("row")[live]
