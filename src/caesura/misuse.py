@@ -69,10 +69,7 @@ def checked(function: F) -> F:
         except FOREIGN as error:
             if not _ours(error):
                 raise
-            try:
-                bound = signature.bind(*args, **kwargs)
-            except TypeError as mismatch:
-                raise _refusal(function, str(mismatch), signature) from None
+            bound = _bound(function, signature, args, kwargs)
             hints = _hints(function)
             for name, given in bound.arguments.items():
                 _look(function, signature, name, given, hints.get(name), error)
@@ -88,10 +85,7 @@ def strict(function: F) -> F:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as mismatch:
-            raise _refusal(function, str(mismatch), signature) from None
+        bound = _bound(function, signature, args, kwargs)
         hints = _hints(function)
         for name, given in bound.arguments.items():
             word = typing.get_origin(hints.get(name)) is Literal and isinstance(given, str)
@@ -113,6 +107,16 @@ def checked_methods(cls: type[T]) -> type[T]:
         elif isinstance(member, staticmethod):
             setattr(cls, name, staticmethod(checked(member.__func__)))
     return cls
+
+
+def _bound(
+    function: Callable[..., Any], signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> inspect.BoundArguments:
+    """The arguments by name; refuses those that the function does not have."""
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as mismatch:
+        raise _refusal(function, str(mismatch), signature) from None
 
 
 def _ours(error: BaseException) -> bool:

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.item import Item
-from caesura.events.page import KEPT as NOT_RETRACTED
+from caesura.events.noted import NotedRows
 from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.feedback.bag import Bag
@@ -101,7 +101,7 @@ class Pacing(Merge):
             None if child.properties.insert_only else Bag(node.schema, fixed=child.properties.fixed_ends)
             for child in node.inputs
         ]
-        self._left_out = RowState({"le": np.int64, "re": np.int64, "new": np.int64}, node.schema)
+        self._left_out = NotedRows(node.schema, most=KEEP)
         """The rows left out that nobody has asked for yet."""
         self._told = MIN_TIME
         self._closes = node.properties.insert_only
@@ -139,10 +139,7 @@ class Pacing(Merge):
     def _leave_out(self, page: Page) -> None:
         extra = self.counters.extra
         extra[TOO_LATE] = extra.get(TOO_LATE, 0) + len(page)
-        kept = page.slice(0, max(0, min(len(page), KEEP - self._left_out.live)))
-        if len(kept):
-            new = np.full(len(kept), NOT_RETRACTED) if kept.re_new is None else kept.re_new
-            self._left_out.append({"le": kept.le, "re": kept.re, "new": new}, kept.payload)
+        self._left_out.add(page, [self.node.reason()] * len(page))
 
     def _tell(self) -> None:
         """Tells the inputs how far behind is too late, when that has moved."""
@@ -174,32 +171,17 @@ class Pacing(Merge):
 
     def drain_notes(self) -> pa.Table | None:
         """The rows left out since the last call, with the reason, as far as they were kept."""
-        rows = np.flatnonzero(self._left_out.alive)
-        if len(rows) == 0:
-            return None
-        payload = self._left_out.payload.take(rows)
-        le, re, new = (self._left_out.get(name)[rows] for name in ("le", "re", "new"))
-        self._left_out.kill(rows)
-        self._left_out.compact()
-        columns: dict[str, Any] = {
-            "reason": [self.node.reason()] * len(rows),
-            "kind": np.where(new == NOT_RETRACTED, "+", "-").tolist(),
-            "LE": pa.array(le).cast(self.node.time),
-            "RE": pa.array(re, mask=re == INFINITY).cast(self.node.time),
-        }
-        for name, column in zip(payload.schema.names, payload.columns, strict=True):
-            columns[f"{name}_" if name in columns else name] = column
-        return pa.table(columns)
+        return self._left_out.taken(self.node.time)
 
     def states(self) -> dict[str, RowState]:
         bags = {f"late{port}": bag.rows for port, bag in enumerate(self.bags) if bag is not None}
-        return {**bags, "left_out": self._left_out}
+        return {**bags, "left_out": self._left_out.rows}
 
     def measure(self) -> Counters:
         """What is kept for who asks is bounded and no state of the stream."""
         counted = super().measure()
-        counted.state_rows -= self._left_out.live
-        counted.state_bytes -= self._left_out.nbytes
+        counted.state_rows -= self._left_out.rows.live
+        counted.state_bytes -= self._left_out.rows.nbytes
         return counted
 
     def rebuild(self) -> None:

@@ -76,7 +76,7 @@ class Stages:
     outputs: Mapping[str, Node]
     sources: tuple[SourceNode, ...]
     """Those that are read as streams; the others are tables that stage 0 holds."""
-    ways: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    exchange_of: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """The exchange, by its label, that brings the rows of an input, by step and port."""
 
     @property
@@ -117,7 +117,7 @@ class _Cutter:
         """The columns by which the rows of a loop that crosses buckets lie, by the step that closes it."""
         self.copies: set[tuple[str, int]] = set()
         """Inputs, by step and port, of which every bucket has a copy."""
-        self.ways: dict[tuple[str, int], str] = {}
+        self.exchange_of: dict[tuple[str, int], str] = {}
 
     def _static(self) -> set[str]:
         """Tables that only serve as the looked-up side of inner joins, with the row-wise steps on them."""
@@ -159,7 +159,7 @@ class _Cutter:
         sources = tuple(
             n for n in self.nodes if isinstance(n, SourceNode) and n.fingerprint not in self.static
         )
-        return Stages(tuple(stages), self.outputs, sources, self.ways)
+        return Stages(tuple(stages), self.outputs, sources, self.exchange_of)
 
     def _place(self, node: Node) -> None:
         fp = node.fingerprint
@@ -332,8 +332,8 @@ class _Cutter:
                 if child.fingerprint in self.static or self.stage[child.fingerprint] == self.stage[fp]:
                     continue
                 keys = self._route(node, port)
-                way = self._exchange(stages, made, child, self.stage[fp], keys, self.why.get(fp, ""))
-                self.ways[fp, port] = way
+                why = self.why.get(fp, "")
+                self.exchange_of[fp, port] = self._exchange(stages, made, child, self.stage[fp], keys, why)
         for node in self.nodes:
             if node.fingerprint in self.crossing:
                 self._cross(stages, node)

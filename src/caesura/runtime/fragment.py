@@ -138,10 +138,10 @@ class Fragment:
             return self._input(crossing[0])
         if any(child.fingerprint == own.fingerprint for own in self.stage.nodes):
             return self._graft(child)
-        way = self.stages.ways.get((node.fingerprint, port))
-        if way is None:
+        label = self.stages.exchange_of.get((node.fingerprint, port))
+        if label is None:
             return child  # a table that every bucket holds
-        return self._input(next(a for a in self.stage.arrivals if a.label == way))
+        return self._input(next(a for a in self.stage.arrivals if a.label == label))
 
     def _input(self, arrival: Exchange) -> Node:
         node = arrival.entry

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.sums import Fields, present
+from caesura.ops.aggregate.sums import Fields, follow_slots, present
 
 FEW = 64
 
@@ -87,13 +87,7 @@ class Leading:
             self._sweep(slots)
 
     def compact(self, keep: I64) -> None:
-        """Slots were renumbered: rows of slots that are gone go, the others follow."""
-        slot = self.rows.get("slot")
-        new = np.full(int(max(slot.max(initial=-1), keep.max(initial=-1))) + 1, -1, np.int64)
-        new[keep] = np.arange(len(keep))
-        slot[:] = new[slot]
-        self.rows.kill(np.flatnonzero(self.rows.alive & (slot < 0)))
-        self.rows.compact()
+        follow_slots(self.rows, keep)
 
     def states(self) -> dict[str, RowState]:
         return {"leading": self.rows}

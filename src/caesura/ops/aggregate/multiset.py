@@ -21,7 +21,7 @@ from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.extremes import has_words, ranked
 from caesura.ops.aggregate.sortwords import SortWords
-from caesura.ops.aggregate.sums import Fields
+from caesura.ops.aggregate.sums import Fields, follow_slots
 from caesura.ops.ordered import Ordered
 
 SPARE = 4096
@@ -124,13 +124,7 @@ class Multiset:
         return pa.array(np.bincount(owner[self.rows.alive[row]], minlength=len(at)).astype(np.int64))
 
     def compact(self, keep: I64) -> None:
-        """Slots were renumbered: rows of slots that are gone go, the others follow."""
-        slot = self.rows.get("slot")
-        new = np.full(int(max(slot.max(initial=-1), keep.max(initial=-1))) + 1, -1, np.int64)
-        new[keep] = np.arange(len(keep))
-        slot[:] = new[slot]
-        self.rows.kill(np.flatnonzero(self.rows.alive & (slot < 0)))
-        self.rows.compact()
+        follow_slots(self.rows, keep)
 
     def free(self, slots: RowState, at: I64) -> None:
         return None

@@ -165,6 +165,16 @@ class WideSum(Stateless):
         return Wide(low[at], high[at], wraps[at] if len(wraps) else wraps)
 
 
+def follow_slots(rows: RowState, keep: I64) -> None:
+    """Slots were renumbered: rows of slots that are gone go, the others follow."""
+    slot = rows.get("slot")
+    new = np.full(int(max(slot.max(initial=-1), keep.max(initial=-1))) + 1, -1, np.int64)
+    new[keep] = np.arange(len(keep))
+    slot[:] = new[slot]
+    rows.kill(np.flatnonzero(rows.alive & (slot < 0)))
+    rows.compact()
+
+
 def wide_zeros(count: int, result: pa.DataType) -> Wide:
     """So many sums of nothing."""
     wraps = np.zeros(count if pa.types.is_decimal(result) else 0, np.int64)
