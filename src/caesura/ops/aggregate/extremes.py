@@ -21,7 +21,7 @@ from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.sums import Fields, Stateless, present
+from caesura.ops.aggregate.sums import Fields, Stateless, follow_slots, present
 
 SIGN = np.uint64(1) << np.uint64(63)
 
@@ -205,14 +205,7 @@ class Bag:
         return None
 
     def compact(self, keep: I64) -> None:
-        """Slots were renumbered: rows of slots that are gone go, the others follow."""
-        new = np.full(int(max(self.rows.get("slot").max(initial=-1), keep.max(initial=-1))) + 1, -1, np.int64)
-        new[keep] = np.arange(len(keep))
-        slot = self.rows.get("slot")
-        slot[:] = new[slot]
-        gone = self.rows.alive & (slot < 0)
-        self.rows.kill(np.flatnonzero(gone))
-        self.rows.compact()
+        follow_slots(self.rows, keep)
 
     def states(self) -> dict[str, RowState]:
         return {"bag": self.rows}
