@@ -38,8 +38,8 @@ DEPTH ?= 4
 LONG = CAESURA_SEARCH=1 CAESURA_DEPTH=$(DEPTH) CAESURA_CONTRACT_PLANS=2000 CAESURA_CONTRACT_TICKS=400 CAESURA_KILLS=20
 
 soak: $(READY) ## the long forms: searches DEPTH times as deep, 2,000 drawn plans, twenty kills
-	$(LONG) $(PY) -m pytest -n 2 --dist loadscope tests/laws tests/runtime tests/windows tests/udm tests/qre tests/fixpoint \
-	  tests/consistency tests/feedback tests/contracts tests/api tests/testing
+	$(LONG) $(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder tests/contracts tests/laws tests/runtime tests/windows tests/udm \
+	  tests/qre tests/fixpoint tests/consistency tests/feedback tests/api tests/testing
 	$(LONG) $(PY) -m pytest -n 2 --dist loadgroup tests/spark
 
 bench: $(READY) ## a benchmark: make bench NAME=core ARGS="--json"
