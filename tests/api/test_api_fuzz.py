@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,6 +13,12 @@ from caesura import CaesuraError
 
 ROUNDS = 2 if DEPTH == 1 else 5 * DEPTH
 CALLS = functions()
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a call writes where it should not is not written here."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

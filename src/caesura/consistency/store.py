@@ -98,6 +98,8 @@ class Store:
     """A folder of claimed views."""
 
     def __init__(self, path: str | Path) -> None:
+        if not str(path).strip():
+            raise DataError("The name of a folder is empty.", remedy="Give a folder, e.g. 'views'.")
         self.path = Path(path)
 
     # -- writing ----------------------------------------------------------------------------------------
