@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import qre_data as data
+from benchmarks.qre_data import paper
 from benchmarks.qre_hand import HAND
 from benchmarks.qre_rivals import DUCK, RX
 from caesura import qre
 from caesura.events.page import Page
 from caesura.ops.input import Input
 from caesura.punctuation import cti
-from caesura.qre import paper
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.query import Query
-from caesura.qre.weaving import Weaver
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.engine.ticks import Weaver
+from caesura.qre.language.query import Query
 from caesura.runtime import Query as Running
 
 TEN_MINUTES = 600 * data.SECOND

@@ -5,10 +5,17 @@ Every generator gives columns of one record batch and the events' times, in orde
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "streamqre"))
+import paper_queries as paper
+
+__all__ = ["paper"]
 
 SECOND = 1_000_000
 PERSON, ITEM, BID, CLOSE = 0, 1, 2, 3

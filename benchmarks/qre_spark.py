@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 import caesura as cz
 from benchmarks import qre_data as data
+from benchmarks.qre_data import paper
 from benchmarks.spark import WARM, durations
-from caesura.qre import paper
 
 EPOCHS = 8
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks import qre_data as data
+from benchmarks.qre_data import paper
 from caesura import qre
 from caesura.expr import col
-from caesura.qre import paper
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.query import Query
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.language.query import Query
 
 Row = dict[str, Any]
 

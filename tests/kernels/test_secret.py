@@ -15,7 +15,7 @@ from caesura.io.runs import Wants
 from caesura.kernels.hashing import VALUE, sip_word
 from caesura.kernels.keys import KeyTable
 from caesura.ops.input import Input
-from caesura.qre.slots import IntKeys
+from caesura.qre.kernels.key_slots import IntKeys
 from caesura.runtime import Query
 
 MANY = 40_000

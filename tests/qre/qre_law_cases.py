@@ -12,8 +12,8 @@ from caesura import qre
 from caesura.expr import col
 from caesura.ops.where import Where
 from caesura.punctuation import INFINITY, Pattern
-from caesura.qre.oracle import UNDEFINED, denote
-from caesura.qre.query import Query
+from caesura.qre.language.query import Query
+from caesura.qre.reference.oracle import UNDEFINED, denote
 from caesura.testing.case import LawCase
 from caesura.testing.oracles.rows import Row, Rows
 from caesura.testing.spec import InputSpec

@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError
 from caesura.expr import Expr, col, lit, when
-from caesura.qre import build as q
-from caesura.qre import folds
-from caesura.qre.checking import letters_of
-from caesura.qre.items import Items, items, tagged
-from caesura.qre.positions import bits, positions
-from caesura.qre.query import Query
-from caesura.qre.regex import letter, seq, star
-from caesura.qre.relations import rel
+from caesura.qre.checking.checking import letters_of
+from caesura.qre.checking.positions import bits, positions
+from caesura.qre.language import build as q
+from caesura.qre.language import folds
+from caesura.qre.language.items import Items, items, tagged
+from caesura.qre.language.query import Query
+from caesura.qre.language.regex import letter, seq, star
+from caesura.qre.language.relations import rel
 
 SCHEMA = pa.schema(
     [

@@ -12,10 +12,10 @@ from qre_random import CASES, ITEMS, _collected, close, fitting_word, well_typed
 from caesura import qre
 from caesura.errors import CaesuraError, StreamError
 from caesura.expr import col
-from caesura.qre import generation
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.oracle import denote
-from caesura.qre.query import Query
+from caesura.qre.compiler import generation
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.language.query import Query
+from caesura.qre.reference.oracle import denote
 
 CASED = examples(40)
 BLOCK = examples(50)

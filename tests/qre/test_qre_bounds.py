@@ -13,11 +13,11 @@ from qre_random import close
 from caesura import qre
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import col, lit, when
-from caesura.qre.checking import letters_of
-from caesura.qre.inference import value_type
-from caesura.qre.positions import bits, positions
-from caesura.qre.query import Pipe, Query
-from caesura.qre.types import INT
+from caesura.qre.checking.checking import letters_of
+from caesura.qre.checking.inference import value_type
+from caesura.qre.checking.positions import bits, positions
+from caesura.qre.language.query import Pipe, Query
+from caesura.qre.language.types import INT
 
 ITEMS = qre.items(pa.schema([("k", pa.int64()), ("v", pa.float64()), ("n", pa.uint8())]))
 END = col("k") == 1

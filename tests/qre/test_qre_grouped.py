@@ -11,10 +11,10 @@ from qre_random import ITEMS, close, fitting_word, maps_in_maps, word
 
 from caesura import qre
 from caesura.expr import col
-from caesura.qre import grouped
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.oracle import denote
-from caesura.qre.query import Partition, Query
+from caesura.qre.engine import nested_map as grouped
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.language.query import Partition, Query
+from caesura.qre.reference.oracle import denote
 
 EXAMPLES = examples(4)
 SYNC = col("k") == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import paper_queries as paper
 import pyarrow as pa
 import pytest
 from depth import examples
@@ -11,9 +12,8 @@ from qre_random import ITEMS, close, fitting_word, with_maps_inside, word
 
 from caesura import qre
 from caesura.expr import Expr, col
-from caesura.qre import paper
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.oracle import denote
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.reference.oracle import denote
 
 EXAMPLES = examples(12)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import paper_queries as paper
 import pyarrow as pa
 import pytest
 
@@ -14,8 +15,7 @@ from caesura.events import History, parse
 from caesura.expr import col
 from caesura.ops.input import Input
 from caesura.plan.cut import cut
-from caesura.qre import paper
-from caesura.qre.query import Query
+from caesura.qre.language.query import Query
 from caesura.runtime import Query as Running
 from caesura.runtime.cluster import Cluster
 

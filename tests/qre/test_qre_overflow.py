@@ -16,9 +16,9 @@ import caesura as cz
 from caesura import qre
 from caesura.errors import PlanError, StreamError
 from caesura.expr import col
-from caesura.qre import generation
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.query import Query
+from caesura.qre.compiler import generation
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.language.query import Query
 
 EXAMPLES = examples(12)
 KERNELS = ("twin", "table", "generated")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import paper_queries as paper
 import pyarrow as pa
 
 from caesura import qre
 from caesura.expr import col
 from caesura.ops.input import Input
-from caesura.qre import paper
-from caesura.qre.evaluation import evaluate
-from caesura.qre.oracle import UNDEFINED, denote
-from caesura.qre.query import Query
+from caesura.qre.engine.evaluation import evaluate
+from caesura.qre.language.query import Query
+from caesura.qre.reference.oracle import UNDEFINED, denote
 
 B, M, E, D = paper.BEGIN, paper.MEASURE, paper.END, paper.DAY
 

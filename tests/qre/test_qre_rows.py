@@ -11,10 +11,10 @@ import pytest
 
 from caesura import qre
 from caesura.expr import col
-from caesura.qre import generation
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.query import Query
-from caesura.qre.weaving import Weaver
+from caesura.qre.compiler import generation
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.engine.ticks import Weaver
+from caesura.qre.language.query import Query
 
 SCHEMA = pa.schema(
     [pa.field("k", pa.int64(), False), pa.field("key", pa.int64()), pa.field("v", pa.float64())]

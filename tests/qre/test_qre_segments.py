@@ -7,15 +7,15 @@ import random
 from itertools import pairwise
 
 import numpy as np
+import paper_queries as paper
 import pyarrow as pa
 import pytest
 
 from caesura import qre
 from caesura.expr import col
-from caesura.qre import paper
-from caesura.qre.relations import RelOp, rel
-from caesura.qre.segments import Entries, aggregated
-from caesura.qre.types import MapOf, Scalar
+from caesura.qre.kernels.segments import Entries, aggregated
+from caesura.qre.language.relations import RelOp, rel
+from caesura.qre.language.types import MapOf, Scalar
 
 SHAPES = {
     "count": rel().count(),

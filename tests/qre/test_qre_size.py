@@ -11,8 +11,8 @@ import pytest
 
 from caesura import qre
 from caesura.expr import col
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.query import Query
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.language.query import Query
 
 
 def own() -> Query:

@@ -11,7 +11,7 @@ import pytest
 from caesura import qre
 from caesura.errors import PlanError, StreamError
 from caesura.expr import col
-from caesura.qre.sketches import EventCount, Histogram
+from caesura.qre.language.sketches import EventCount, Histogram
 
 ITEMS = qre.items(pa.schema([("v", pa.float64())]))
 RNG = np.random.default_rng(5)

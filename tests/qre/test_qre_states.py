@@ -10,11 +10,11 @@ from qre_random import ITEMS, close, word
 
 from caesura import qre
 from caesura.expr import col, lit
-from caesura.qre import stage
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.oracle import denote
-from caesura.qre.query import Query
-from caesura.qre.regex import star
+from caesura.qre.engine import pattern as stage
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.language.query import Query
+from caesura.qre.language.regex import star
+from caesura.qre.reference.oracle import denote
 
 SYNC = col("k") == 2
 

@@ -11,9 +11,9 @@ import pytest
 import caesura as cz
 from caesura import qre
 from caesura.expr import col
-from caesura.qre import generation
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.query import Query
+from caesura.qre.compiler import generation
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.language.query import Query
 from caesura.runtime.cluster import Cluster
 
 OF = qre.items(pa.schema([("k", pa.int64()), ("id", pa.int64()), ("x", pa.string())]))

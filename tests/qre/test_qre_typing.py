@@ -16,11 +16,11 @@ import pytest
 from caesura import qre
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr, col, lit
-from caesura.qre.ambiguity import ambiguous_word
-from caesura.qre.containment import missing_word
-from caesura.qre.positions import Positions, positions
-from caesura.qre.query import Query
-from caesura.qre.regex import Regex, any_of, letter, seq, star
+from caesura.qre.checking.ambiguity import ambiguous_word
+from caesura.qre.checking.containment import missing_word
+from caesura.qre.checking.positions import Positions, positions
+from caesura.qre.language.query import Query
+from caesura.qre.language.regex import Regex, any_of, letter, seq, star
 
 ITEMS = qre.items(pa.schema([("k", pa.string()), ("v", pa.int64())]))
 A, B, C = (col("k") == x for x in "abc")

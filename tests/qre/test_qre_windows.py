@@ -14,9 +14,9 @@ from qre_random import close, fitting_word, windows_inside
 from caesura import qre
 from caesura.errors import PlanError
 from caesura.expr import col
-from caesura.qre import generation
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.oracle import denote
+from caesura.qre.compiler import generation
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.reference.oracle import denote
 
 
 @pytest.fixture(autouse=True)

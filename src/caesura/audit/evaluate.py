@@ -29,7 +29,7 @@ from caesura.ops.where import Where
 from caesura.ops.windows import Bucket, Quantise, Windows
 from caesura.plan import Node
 from caesura.punctuation import INFINITY
-from caesura.qre.node import Over, OverEachKey
+from caesura.qre.step.node import Over, OverEachKey
 from caesura.testing import oracles
 from caesura.testing.oracles.rows import Payload, Rows, canonical, key, same
 

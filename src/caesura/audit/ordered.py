@@ -15,15 +15,15 @@ from caesura.expr import attributes, conjuncts
 from caesura.fixpoint.automaton.arcs import Arc
 from caesura.fixpoint.automaton.node import Match
 from caesura.punctuation import INFINITY
-from caesura.qre.combinators import Twin
-from caesura.qre.evaluation import Evaluator
-from caesura.qre.inference import value_type
-from caesura.qre.items import TICK
-from caesura.qre.node import Over
-from caesura.qre.oracle import UNDEFINED, denote
-from caesura.qre.outputs import as_rows, output_schema
-from caesura.qre.query import Partition, Pipe, Query
-from caesura.qre.types import Record
+from caesura.qre.checking.inference import value_type
+from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.engine.outputs import as_rows, output_schema
+from caesura.qre.language.items import TICK
+from caesura.qre.language.query import Partition, Pipe, Query
+from caesura.qre.language.types import Record
+from caesura.qre.reference.interpreter import Twin
+from caesura.qre.reference.oracle import UNDEFINED, denote
+from caesura.qre.step.node import Over
 from caesura.testing.oracles.rows import Row, Rows
 
 SHORT = 40

@@ -18,7 +18,9 @@ from types import FunctionType
 
 from caesura.expr import Column
 from caesura.misuse import checked, checked_methods
-from caesura.qre.build import (
+from caesura.qre.checking.checking import check
+from caesura.qre.engine.evaluation import Evaluator, evaluate, explain
+from caesura.qre.language.build import (
     apply,
     atom,
     combine,
@@ -35,24 +37,22 @@ from caesura.qre.build import (
     wnd,
     wnd_count,
 )
-from caesura.qre.build import filter_ as filter
-from caesura.qre.build import iter_ as iter
-from caesura.qre.build import map_ as map
-from caesura.qre.checking import check
-from caesura.qre.evaluation import Evaluator, evaluate, explain
-from caesura.qre.folds import Fold, avg, count, custom, discounted, interpolated_avg, linreg, stddev
-from caesura.qre.folds import max_ as max
-from caesura.qre.folds import min_ as min
-from caesura.qre.folds import sum_ as sum
-from caesura.qre.items import TICK as TICK_COLUMN
-from caesura.qre.items import Items, items, tagged
-from caesura.qre.node import Over, over
-from caesura.qre.operations import function
-from caesura.qre.oracle import UNDEFINED, denote
-from caesura.qre.query import Query
-from caesura.qre.regex import Regex, any_of, letter, plus, seq, star
-from caesura.qre.relations import rel
-from caesura.qre.sketches import median, quantile
+from caesura.qre.language.build import filter_ as filter
+from caesura.qre.language.build import iter_ as iter
+from caesura.qre.language.build import map_ as map
+from caesura.qre.language.folds import Fold, avg, count, custom, discounted, interpolated_avg, linreg, stddev
+from caesura.qre.language.folds import max_ as max
+from caesura.qre.language.folds import min_ as min
+from caesura.qre.language.folds import sum_ as sum
+from caesura.qre.language.items import TICK as TICK_COLUMN
+from caesura.qre.language.items import Items, items, tagged
+from caesura.qre.language.operations import function
+from caesura.qre.language.query import Query
+from caesura.qre.language.regex import Regex, any_of, letter, plus, seq, star
+from caesura.qre.language.relations import rel
+from caesura.qre.language.sketches import median, quantile
+from caesura.qre.reference.oracle import UNDEFINED, denote
+from caesura.qre.step.node import Over, over
 
 TICK = Column(TICK_COLUMN)
 """True for woven ticks, false for events."""

@@ -1,0 +1,1 @@
+"""What a well-typed query must satisfy, decided before it runs: types, unambiguity, witnesses."""

@@ -1,0 +1,141 @@
+"""What a query reads: a schema, perhaps tagged cases of it, perhaps woven ticks.
+
+A tagged record is a disjoint union: each tag says which columns its items have, and the other
+columns are null. Knowing that, two predicates that belong to different tags are known to be disjoint.
+
+>>> schema = pa.schema([("kind", pa.string()), ("item", pa.int64()), ("inc", pa.float64())])
+>>> auctions = tagged(schema, "kind", bid=("item", "inc"), close=("item",))
+>>> str(auctions.is_("bid"))
+"kind = 'bid'"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caesura.errors import PlanError, closest
+from caesura.expr import Expr, col, lit, type_of
+from caesura.qre.language import arguments as argued
+from caesura.qre.language.types import Record, of_schema
+
+if TYPE_CHECKING:
+    from caesura.qre.checking.minterms import Alphabet
+
+TICK = "tick"
+"""The column that is true for woven ticks and false for events."""
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The items of a stream."""
+
+    schema: pa.Schema
+    tag: str | None = None
+    cases: tuple[tuple[Any, tuple[str, ...]], ...] = ()
+    names: tuple[tuple[str, Any], ...] = ()
+    time: pa.DataType = field(default_factory=pa.int64)
+    alphabets: dict[Any, Alphabet] = field(default_factory=dict, repr=False)
+    """Minterms that were worked out before, by the predicates they are of."""
+
+    @cached_property
+    def record(self) -> Record:
+        """The type of an item."""
+        return of_schema(self.schema)
+
+    @property
+    def ticks(self) -> bool:
+        """Whether ticks are woven in."""
+        return TICK in self.schema.names
+
+    def is_(self, name: str) -> Expr:
+        """The predicate of a case."""
+        known = dict(self.names)
+        argued.text("is_", name, "a case")
+        if name not in known:
+            raise PlanError(f"there is no case '{name}'.", remedy=closest(name, known))
+        assert self.tag is not None
+        return col(self.tag) == lit(known[name], self.schema.field(self.tag).type)
+
+    def with_ticks(self) -> Items:
+        """The same items with ticks woven in."""
+        if self.ticks:
+            return self
+        own = [pa.field(f.name, f.type) for f in self.schema]  # a tick's columns are null
+        grown = pa.schema([*own, pa.field(TICK, pa.bool_(), nullable=False)])
+        return Items(grown, self.tag, self.cases, self.names, self.time)
+
+    def check(self, predicate: Expr) -> None:
+        """Refuses a predicate that is none over these items."""
+        got = type_of(predicate, self.schema, time=self.time)
+        if not (pa.types.is_boolean(got) or pa.types.is_null(got)):
+            raise PlanError(
+                f"the predicate '{predicate}' is of type {got}; wanted boolean.", remedy="Write a comparison."
+            )
+
+
+def items(schema: pa.Schema, *, ticks: bool = False, time: pa.DataType | None = None) -> Items:
+    """The items of a stream with this schema."""
+    argued.schema("items", schema)
+    plain = Items(schema, time=time or pa.int64())
+    return plain.with_ticks() if ticks else plain
+
+
+def _cases(given: Any) -> dict[str, tuple[Any, tuple[str, ...]]]:
+    remedy = "Give {name: (tag value, (its columns))}."
+    named: dict[str, Any] = argued.an_instance("tagged", given or {}, dict, "a dict of cases", remedy)
+    for case in named.values():
+        if not isinstance(case, tuple) or len(case) != 2:
+            raise argued.wrong("tagged", case, "a tag value and a case's columns", remedy)
+    return dict(named)
+
+
+def _refuse_no_columns(cases: Mapping[str, tuple[Any, Any]]) -> None:
+    for _, own in cases.values():
+        if not isinstance(own, (tuple, list)) or not all(isinstance(c, str) for c in own):
+            remedy = "Give their names: bid=('item', 'inc')."
+            raise argued.wrong("tagged", own, "the columns of a case", remedy)
+
+
+def tagged(
+    schema: pa.Schema,
+    tag: str,
+    cases: Mapping[str, tuple[Any, tuple[str, ...]]] | None = None,
+    /,
+    *,
+    ticks: bool | tuple[str, ...] = False,
+    time: pa.DataType | tuple[str, ...] | None = None,
+    **columns: tuple[str, ...],
+) -> Items:
+    """A disjoint union: per case its columns, under its name or, in ``cases``, under a tag value.
+
+    A tuple is a case whatever it is called.
+    """
+    argued.schema("tagged", schema)
+    argued.text("tagged", tag, "a column")
+    if isinstance(ticks, tuple):
+        columns, ticks = {**columns, "ticks": ticks}, False
+    if isinstance(time, tuple):
+        columns, time = {**columns, "time": time}, None
+    given = {**{n: (n, c) for n, c in columns.items()}, **_cases(cases)}
+    _refuse_no_columns(given)
+    if tag not in schema.names:
+        raise PlanError(f"there is no column '{tag}'.", remedy=closest(tag, schema.names))
+    for name, (_, own) in given.items():
+        for column in own:
+            if column not in schema.names:
+                raise PlanError(
+                    f"the case '{name}' has no column '{column}'.", remedy=closest(column, schema.names)
+                )
+    made = Items(
+        schema,
+        tag,
+        tuple((value, tuple(own)) for value, own in given.values()),
+        tuple((name, value) for name, (value, _) in given.items()),
+        time or pa.int64(),
+    )
+    return made.with_ticks() if ticks else made

@@ -1,0 +1,368 @@
+"""The plain-Python evaluator: one small machine per node, after the paper's Figures 3 and 4.
+
+A machine consumes stacks (`start`: a thread begins here) and items (`next`), and answers with the
+stack of the one thread that completes, if any. States are plain values, so a thread may fork, a state
+may be saved, and two states may be compared. (Figure 3 restarts an iteration's own state; it means
+the child's.)
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.kernels.hashing import I64
+from caesura.qre.checking.inference import part_types, value_type
+from caesura.qre.compiler.columns import PageColumns, null_key, reader_of
+from caesura.qre.compiler.window_values import SlidingWindow, sliding
+from caesura.qre.language.query import (
+    Atom,
+    Combine,
+    Iter,
+    MapCollect,
+    Or,
+    Partition,
+    Pipe,
+    Query,
+    Split,
+    Value,
+    Window,
+    refuse_deep,
+    walk,
+)
+from caesura.qre.language.types import Record
+from caesura.qre.language.whole_numbers import refuse_void, whole
+from caesura.qre.reference.oracle import UNDEFINED
+
+Stack = Any
+"""None for no thread, else () or (value, rest)."""
+Made = tuple[Any, Stack]
+"""The state after a call, and the stack that came out."""
+
+
+class Machine:
+    """An evaluator of one node; `idle` is its state before any thread."""
+
+    idle: Any = None
+
+    def start(self, state: Any, stack: Stack) -> Made:
+        raise NotImplementedError
+
+    def next(self, state: Any, page: PageColumns, row: int) -> Made:
+        raise NotImplementedError
+
+
+class AtomMachine(Machine):
+    """The state is the stack that waits for the next item."""
+
+    def __init__(self, node: Atom) -> None:
+        self.node = node
+
+    def start(self, state: Any, stack: Stack) -> Made:
+        return stack, None
+
+    def next(self, state: Any, page: PageColumns, row: int) -> Made:
+        if state is None or not page.hits(self.node.predicate)[row]:
+            return None, None
+        return None, (page.value(self.node, row), state)
+
+
+class ValueMachine(Machine):
+    def __init__(self, node: Value) -> None:
+        self.value = node.op.closure({})({})
+
+    def start(self, state: Any, stack: Stack) -> Made:
+        return None, (self.value, stack)
+
+    def next(self, state: Any, page: PageColumns, row: int) -> Made:
+        return None, None
+
+
+class SplitMachine(Machine):
+    """One machine per part; a part's answer starts the next part."""
+
+    def __init__(self, node: Split) -> None:
+        self.names = node.names
+        self.parts = [machine(p) for p in node.parts]
+        self.op = node.op.closure(part_types(node))
+        self.idle = tuple(p.idle for p in self.parts)
+
+    def start(self, state: Any, stack: Stack) -> Made:
+        states = list(state)
+        return self._flow(states, stack, 0)
+
+    def _flow(self, states: list[Any], stack: Stack, at: int) -> Made:
+        """Hands a stack on from part to part, as long as parts answer at once."""
+        while stack is not None and at < len(self.parts):
+            states[at], stack = self.parts[at].start(states[at], stack)
+            at += 1
+        return tuple(states), None if stack is None else self._reduced(stack)
+
+    def _reduced(self, stack: Stack) -> Stack:
+        env = {}
+        for name in reversed(self.names):
+            env[name], stack = stack
+        return (self.op(env), stack)
+
+    def next(self, state: Any, page: PageColumns, row: int) -> Made:
+        states = list(state)
+        given: Stack = None
+        for at, part in enumerate(self.parts):
+            states[at], own = part.next(states[at], page, row)
+            passed: Stack = None
+            if given is not None:
+                states[at], passed = part.start(states[at], given)
+            given = own if own is not None else passed
+        return tuple(states), None if given is None else self._reduced(given)
+
+
+class IterMachine(Machine):
+    def __init__(self, node: Iter) -> None:
+        self.body = machine(node.body)
+        self.init = node.init.closure({})({})
+        self.op = node.op.closure({"acc": value_type(node), "x": value_type(node.body)})
+        self.idle = self.body.idle
+
+    def start(self, state: Any, stack: Stack) -> Made:
+        begun = (self.init, stack)
+        state, _ = self.body.start(state, begun)
+        return state, begun
+
+    def next(self, state: Any, page: PageColumns, row: int) -> Made:
+        state, out = self.body.next(state, page, row)
+        if out is None:
+            return state, None
+        x, (acc, rest) = out
+        stack = (self.op({"acc": acc, "x": x}), rest)
+        state, _ = self.body.start(state, stack)
+        return state, stack
+
+
+class WindowMachine(Machine):
+    """As an iteration, with a sliding window on the stack instead of the folded value."""
+
+    def __init__(self, node: Window) -> None:
+        self.body = machine(node.body)
+        self.first = None if node.first is None else machine(node.first)
+        self.window: SlidingWindow = sliding(node)
+        self.idle = (self.body.idle, None if self.first is None else self.first.idle)
+
+    def start(self, state: Any, stack: Stack) -> Made:
+        body, first = state
+        begun = (self.window.empty, stack)
+        if self.first is None:
+            return (self.body.start(body, begun)[0], None), None
+        first, out = self.first.start(first, begun)
+        return self._slid(body, first, out)
+
+    def next(self, state: Any, page: PageColumns, row: int) -> Made:
+        body, first = state
+        body, out = self.body.next(body, page, row)
+        if self.first is not None:
+            first, opened = self.first.next(first, page, row)
+            out = opened if out is None else out
+        return self._slid(body, first, out)
+
+    def _slid(self, body: Any, first: Any, out: Stack) -> Made:
+        if out is None:
+            return (body, first), None
+        x, (held, rest) = out
+        held = self.window.insert(held, x)
+        body, _ = self.body.start(body, (held, rest))
+        return (body, first), (self.window.value(held), rest)
+
+
+class OrMachine(Machine):
+    def __init__(self, node: Or) -> None:
+        self.parts = [machine(p) for p in node.parts]
+        self.idle = tuple(p.idle for p in self.parts)
+
+    def start(self, state: Any, stack: Stack) -> Made:
+        return _first([p.start(s, stack) for p, s in zip(self.parts, state, strict=True)])
+
+    def next(self, state: Any, page: PageColumns, row: int) -> Made:
+        return _first([p.next(s, page, row) for p, s in zip(self.parts, state, strict=True)])
+
+
+def _first(made: list[Made]) -> Made:
+    return tuple(s for s, _ in made), next((out for _, out in made if out is not None), None)
+
+
+class CombineMachine(Machine):
+    """Every part carries the stack; equivalent rates let them answer together."""
+
+    def __init__(self, node: Combine) -> None:
+        self.names = node.names
+        self.parts = [machine(p) for p in node.parts]
+        self.op = node.op.closure(part_types(node))
+        self.idle = tuple(p.idle for p in self.parts)
+
+    def start(self, state: Any, stack: Stack) -> Made:
+        return self._joined([p.start(s, stack) for p, s in zip(self.parts, state, strict=True)])
+
+    def next(self, state: Any, page: PageColumns, row: int) -> Made:
+        return self._joined([p.next(s, page, row) for p, s in zip(self.parts, state, strict=True)])
+
+    def _joined(self, made: list[Made]) -> Made:
+        states, outs = tuple(s for s, _ in made), [out for _, out in made]
+        if outs[0] is None:
+            return states, None
+        env = {name: out[0] for name, out in zip(self.names, outs, strict=True)}
+        return states, (self.op(env), outs[0][1])
+
+
+class MapCollectMachine(Machine):
+    """(rate, shared, threads): keys that have seen only synchronisation items share one state."""
+
+    def __init__(self, node: MapCollect) -> None:
+        from caesura.qre.language.build import match
+
+        self.node = node
+        self.rate = machine(match(node.over, items=node.items))
+        self.body = machine(node.body)
+        self.idle = (self.rate.idle, self.body.idle, {})
+        self.deep = any(isinstance(part, MapCollect) for part in walk(node.body))
+
+    def start(self, state: Any, stack: Stack) -> Made:
+        rate, shared, threads = state
+        rate, out = self.rate.start(rate, stack)
+        shared, _ = self.body.start(shared, ())
+        threads = {k: self.body.start(s, ())[0] for k, s in threads.items()}
+        return (rate, shared, threads), None if out is None else ({}, out[1])
+
+    def next(self, state: Any, page: PageColumns, row: int) -> Made:
+        rate, shared, threads = state
+        rate, out = self.rate.next(rate, page, row)
+        if not page.hits(self.node.sync)[row]:
+            key = page.keys(self.node.by)[row]
+            if key is None:
+                raise null_key(row, page, self.node.by)
+            after, _ = self.body.next(self._own(threads, key, shared), page, row)
+            return (rate, shared, _with(threads, key, after, shared)), None
+        shared, _ = self.body.next(shared, page, row)
+        kept: dict[Any, Any] = {}
+        found: dict[Any, Any] = {}
+        for key, old in threads.items():
+            after, got = self.body.next(old, page, row)
+            if after != shared:
+                kept[key] = after
+            if got is not None:
+                found[key] = got[0]
+        return (rate, shared, kept), None if out is None else (whole(found), out[1])
+
+    def _own(self, threads: dict[Any, Any], key: Any, shared: Any) -> Any:
+        """A key's state. Maps inside are written in place, so a first item copies what is shared."""
+        return threads[key] if key in threads else deepcopy(shared) if self.deep else shared
+
+
+def _with(threads: dict[Any, Any], key: Any, state: Any, shared: Any) -> dict[Any, Any]:
+    """Threads belong to one state only, so they are written in place; the empty ones are shared."""
+    if key not in threads and state == shared:
+        return threads
+    if not threads:
+        return {key: state}
+    threads[key] = state
+    return threads
+
+
+def machine(query: Query) -> Machine:
+    """The evaluator of a node."""
+    match query:
+        case Atom():
+            return AtomMachine(query)
+        case Value():
+            return ValueMachine(query)
+        case Split():
+            return SplitMachine(query)
+        case Iter():
+            return IterMachine(query)
+        case Window():
+            return WindowMachine(query)
+        case Or():
+            return OrMachine(query)
+        case Combine():
+            return CombineMachine(query)
+        case MapCollect():
+            return MapCollectMachine(query)
+    raise AssertionError(query)
+
+
+class Twin:
+    """A whole query at work in plain Python: pages in, a value or UNDEFINED per item out."""
+
+    def __init__(self, query: Query) -> None:
+        assert query.items is not None
+        self.query = query
+        self.reader = reader_of(query)
+        self.first: Twin | None = None
+        self.second: Twin | None = None
+        self.states: dict[Any, Any] = {}
+        self.left = 0
+        """How many items led out of the language."""
+        self.gone: list[int] = []
+        """The rows of the last page at which they did."""
+        if isinstance(query, Pipe):
+            self.first, self.second = Twin(query.first), Twin(query.second)
+            return
+        body = query.body if isinstance(query, Partition) else query
+        refuse_deep(body, "plain Python")
+        self.machine = machine(body)
+        self.begun, _ = self.machine.start(self.machine.idle, ())
+
+    def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
+        """The value at each item, in order."""
+        if self.first is not None and self.second is not None:
+            values = self.first.run(batch, le, re)
+            refuse_void(values, batch)
+            return self._piped(values)
+        page = self.reader.page(batch, le, re)
+        self.gone = []
+        return self._keyed(self.query, page) if isinstance(self.query, Partition) else self._single(page)
+
+    def _single(self, page: PageColumns) -> list[Any]:
+        state = self.states.get((), self.begun)
+        out = []
+        for row in range(page.batch.num_rows):
+            state, stack = self._next(state, page, row, told=self.left > 0)
+            out.append(UNDEFINED if stack is None else stack[0])
+        self.states[()] = state
+        return out
+
+    def _next(self, state: Any, page: PageColumns, row: int, told: bool) -> Made:
+        """One item; notes when no stream that goes on from it can match."""
+        after, stack = self.machine.next(state, page, row)
+        if stack is None and after == self.machine.idle and not told:
+            self.gone.append(row)
+            self.left += 1
+        return after, stack
+
+    def _keyed(self, query: Partition, page: PageColumns) -> list[Any]:
+        """A key that can never match again, or is at its start, is let go and begins anew."""
+        out: list[Any] = []
+        seen = [True] * page.batch.num_rows if query.only is None else page.hits(query.only)
+        for row, key in enumerate(page.keys(query.by)):
+            if not seen[row]:
+                out.append(UNDEFINED)
+                continue
+            if key is None:
+                raise null_key(row, page, query.by)
+            before = self.states.get(key, self.begun)
+            state, stack = self._next(before, page, row, told=before == self.machine.idle)
+            if state == self.begun or (query.again and state == self.machine.idle):
+                self.states.pop(key, None)
+            else:
+                self.states[key] = state
+            out.append(UNDEFINED if stack is None else stack[0])
+        return out
+
+    def _piped(self, values: list[Any]) -> list[Any]:
+        assert (
+            isinstance(self.query, Pipe) and self.second is not None and self.query.second.items is not None
+        )
+        plain = not isinstance(value_type(self.query.first), Record)
+        rows = [{"value": v} if plain else v for v in values if v is not UNDEFINED]
+        batch = pa.RecordBatch.from_pylist(rows, self.query.second.items.schema)
+        after = iter(self.second.run(batch))
+        return [v if v is UNDEFINED else next(after) for v in values]

@@ -1,0 +1,68 @@
+"""Streams that left a rate's language for ever: said once, per key, with the item that led out.
+
+No stream that goes on from such an item has a value; the state is freed. A key of a partition begins
+anew behind it, and is told of no second time.
+
+     LE RE | kind item |                    reason                                       LE | kind item
+      1  2 | bid  7    | +   left out by    no stream that goes on from this item ...     1 | bid  7
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.identity import LOCAL, Secret, identity
+from caesura.events.page import Page
+from caesura.expr import evaluate
+from caesura.io.late import LateTable
+from caesura.kernels.hashing import I64
+from caesura.kernels.keys import KeyTable
+from caesura.qre.language.query import Partition, Pipe, Query
+
+MOST_TOLD = 100_000
+"""How many keys are remembered as told."""
+REASON = "no stream that goes on from this item matches the query's rate"
+
+
+class Departures:
+    """The late table of a query; keys that were told of are remembered up to its limit."""
+
+    def __init__(self, query: Query, schema: pa.Schema, time: pa.DataType) -> None:
+        self.table = LateTable(schema, time)
+        self.told = KeyTable()
+        self._secret = LOCAL.copied()
+        while isinstance(query, Pipe):
+            query = query.first
+        self.by = query.by if isinstance(query, Partition) else ()
+        self.again = isinstance(query, Partition) and query.again
+        kept = ", ".join(name for name, _ in self.by)
+        what = f"; the state of its {kept} is freed" if self.by else "; the query will not answer any more"
+        self.reason = REASON + what + (", and begins anew" if self.again else "")
+
+    def add(self, batch: pa.RecordBatch, le: I64) -> None:
+        """Takes the items that led out, in order."""
+        if self.by:
+            keys = [evaluate(e, batch) for _, e in self.by]
+            hashes = identity(keys, batch.num_rows, self._secret)
+            new = np.flatnonzero(self.told.find(*hashes) < 0)
+            _, first = KeyTable().encode(hashes[0][new], hashes[1][new])
+            own = new[np.sort(first)][: max(0, MOST_TOLD - self.told.count)]
+            self.told.encode(hashes[0][own], hashes[1][own])
+            self.table.count += len(le) - len(own)
+            batch, le = batch.take(pa.array(own)), le[own]
+        nowhere = np.full(len(le), -1, np.int64)
+        self.table.add(Page(le, le + 1, batch), self.reason, lane=-1, offsets=nowhere)
+
+    def save(self) -> bytes:
+        """The keys that were told of."""
+        halves = (half[: self.told.count] for half in (self.told.k1, self.told.k2))
+        return pickle.dumps((*halves, self._secret.key))
+
+    def load(self, saved: bytes) -> None:
+        """Takes back what `save` gave."""
+        k1, k2, key = pickle.loads(saved)
+        self.told, self._secret = KeyTable(), Secret(key)
+        self.told.encode(k1, k2)
