@@ -281,7 +281,7 @@ def flat_memory(report: Report, events: int) -> None:
     one = min(events, 1_000_000)
     schema = ads(10).schema
     reader = pa.RecordBatchReader.from_batches(schema, batches(one, rounds))
-    from caesura.runtime.running import query_of
+    from caesura.runtime.query.result import query_of
 
     query = query_of(y1_stream(reader).node, "final", None, None)
     process = psutil.Process(os.getpid())

@@ -32,7 +32,8 @@ from caesura.consistency.token import Marks, is_token, pieces
 from caesura.events import Item, Page
 from caesura.plan import Properties
 from caesura.punctuation import INFINITY, cti, ge, lt, value
-from caesura.runtime import Query, graph
+from caesura.runtime import Query
+from caesura.runtime.graph import graph
 
 Feed = Mapping[str, list[Item]]
 

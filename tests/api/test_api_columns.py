@@ -14,7 +14,7 @@ from caesura import Stream, col, lit, qre
 from caesura.api.grouped import Grouped, Windowed
 from caesura.events import History
 from caesura.events.types import RESERVED
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 
 def callables() -> Iterator[Any]:

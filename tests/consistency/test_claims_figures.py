@@ -13,7 +13,7 @@ from caesura.ops.input import Input
 from caesura.plan import Properties
 from caesura.punctuation import INFINITY
 from caesura.runtime import Query
-from caesura.runtime.edge import Edge
+from caesura.runtime.graph.edge import Edge
 
 EVENTS = pa.schema([("tag", pa.string()), ("x", pa.int64()), ("y", pa.int64())])
 INSERTS = Properties(insert_only=True)

@@ -13,8 +13,8 @@ import caesura as cz
 from caesura.consistency import Mode
 from caesura.consistency.pace import MOST, Pace
 from caesura.events import Item, Page
-from caesura.runtime.graph import Cell
-from caesura.runtime.query import Query
+from caesura.runtime.graph.graph import Cell
+from caesura.runtime.query.query import Query
 
 
 @dataclass
@@ -158,8 +158,8 @@ class Clock:
 
         patch.setattr(Cell, "receive", timed)
         patch.setattr(Cell, "send", told)
-        patch.setattr("caesura.runtime.tuner.time.thread_time", lambda: clock.work)
-        patch.setattr("caesura.runtime.tuner.time.perf_counter", lambda: clock.work)
+        patch.setattr("caesura.runtime.claims.tuner.time.thread_time", lambda: clock.work)
+        patch.setattr("caesura.runtime.claims.tuner.time.perf_counter", lambda: clock.work)
 
     def of(self, claims: Mode | None, rows: int) -> tuple[float, Query]:
         """What a run took."""

@@ -81,7 +81,7 @@ def dies(file, data):
         os._exit(9)
     real(file, data)
 store.put = dies
-import caesura.runtime.pipelines as p
+import caesura.runtime.query.pipelines as p
 p.put = dies
 t.written({path!r})
 """

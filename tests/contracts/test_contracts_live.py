@@ -16,7 +16,7 @@ from caesura.ops.input import Input
 from caesura.ops.layers import Layers
 from caesura.plan import Holding, Need
 from caesura.runtime import Query
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 ROWS = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("punct", pa.string())])
 

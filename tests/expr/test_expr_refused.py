@@ -12,7 +12,7 @@ from caesura import Stream, col
 from caesura.expr import RowError
 from caesura.plan.prune import prune
 from caesura.runtime import Query
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 ROWS = [{"t": 1, "a": 5}, {"t": 2, "a": 2**62}, {"t": 3, "a": None}, {"t": 4, "a": 7}]
 

@@ -19,8 +19,8 @@ from caesura.io import Source, delay
 from caesura.io.shape import Shape
 from caesura.plan import Raw
 from caesura.plan.cut import Exchange
-from caesura.runtime.cluster import Cluster
-from caesura.runtime.mapper import route
+from caesura.runtime.buckets.cluster import Cluster
+from caesura.runtime.buckets.stage0 import route
 from caesura.testing.feedback import covers, patterns
 
 EXAMPLES = examples(2)

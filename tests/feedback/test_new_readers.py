@@ -12,7 +12,7 @@ from caesura.events import History
 from caesura.feedback.messages import assumed
 from caesura.punctuation import ge
 from caesura.runtime import Query
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 BOTH = " LE RE | id |\n 1 2 | 1 | +\n 1 2 | 2 | +"
 

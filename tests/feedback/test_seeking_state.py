@@ -16,7 +16,7 @@ from caesura.io import Source
 from caesura.io.shape import Shape
 from caesura.ops.join import thrifty
 from caesura.plan import Raw
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 LONG = os.environ.get("CAESURA_CONTRACT_TICKS")
 TICKS = 5 * int(LONG or "7")

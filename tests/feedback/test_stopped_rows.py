@@ -15,7 +15,7 @@ from caesura import Pattern, Stream, col
 from caesura.events import Page
 from caesura.punctuation import lt
 from caesura.runtime import Query
-from caesura.runtime.stopped import together
+from caesura.runtime.graph.rejected import together
 
 WHY = "more than 5 behind the furthest start: 'pace' ignores it"
 MANY = " LE RE | id |\n 3 4 | 2 | +\n 6 7 | 3 | +\n 2 3 | 4 | +\n 1 9 | 5 | +"

@@ -13,7 +13,7 @@ import caesura as cz
 from caesura import Pattern, Stream, col
 from caesura.events import History
 from caesura.punctuation import Intent, Punctuation
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 SOME = " LE RE | id v |\n 1 2 | 1 null | +\n 1 2 | 2 null | +\n 1 2 | 3 null | +"
 

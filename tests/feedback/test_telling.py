@@ -15,8 +15,8 @@ from caesura.cli.main import app
 from caesura.errors import StreamError
 from caesura.plan.cut import cut
 from caesura.punctuation import Intent
-from caesura.runtime.cluster import Cluster
-from caesura.runtime.packet import Packet
+from caesura.runtime.buckets.cluster import Cluster
+from caesura.runtime.packets.packet import Packet
 
 pytest.importorskip("pyspark")
 from caesura.spark.looplog import LoopLog

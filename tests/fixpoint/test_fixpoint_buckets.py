@@ -26,8 +26,8 @@ from caesura.plan import Node, Raw, walk
 from caesura.plan.cut import EVERYWHERE, cut
 from caesura.plan.loops import spread_of, whole_loops
 from caesura.punctuation import Pattern
-from caesura.runtime.cluster import Cluster
-from caesura.runtime.running import run
+from caesura.runtime.buckets.cluster import Cluster
+from caesura.runtime.query.result import run
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import streams
 

@@ -20,7 +20,7 @@ from caesura.audit.progress import ENDED, Known
 from caesura.errors import PlanError
 from caesura.fixpoint.node import PROGRESS
 from caesura.fixpoint.operator import FlyingFixpoint
-from caesura.runtime.running import run
+from caesura.runtime.query.result import run
 from caesura.testing.laws import as_history
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec

@@ -23,8 +23,8 @@ from caesura.fixpoint.node import Fixpoint
 from caesura.ops.input import Input
 from caesura.plan import Node, Properties
 from caesura.runtime import Query
-from caesura.runtime.cluster import Cluster
-from caesura.runtime.running import run
+from caesura.runtime.buckets.cluster import Cluster
+from caesura.runtime.query.result import run
 from caesura.testing.case import LawCase
 from caesura.testing.feedback import check_feedback_laws, covers, patterns
 from caesura.testing.oracles import fixpoint as slow

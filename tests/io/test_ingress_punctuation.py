@@ -12,7 +12,7 @@ from caesura.io import at_end, delay, every, from_arrow, from_rows, heartbeat, i
 from caesura.plan import Raw
 from caesura.punctuation import Pattern, cti, definite
 from caesura.runtime import Query
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 TIMES = pa.schema([("t", pa.int64()), ("id", pa.int64())])
 

@@ -17,7 +17,7 @@ from caesura.ops.input import Input
 from caesura.plan.cut import cut
 from caesura.qre.language.query import Query
 from caesura.runtime import Query as Running
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
 ITEMS = qre.items(SCHEMA)

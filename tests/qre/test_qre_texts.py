@@ -14,7 +14,7 @@ from caesura.expr import col
 from caesura.qre.compiler import generation
 from caesura.qre.engine.evaluation import Evaluator
 from caesura.qre.language.query import Query
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 OF = qre.items(pa.schema([("k", pa.int64()), ("id", pa.int64()), ("x", pa.string())]))
 SYNC = col("k") == 9

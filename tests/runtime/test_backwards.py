@@ -11,7 +11,7 @@ from caesura.events import History
 from caesura.io import Source, delay
 from caesura.io.shape import Shape
 from caesura.plan import Node, Raw
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 
 def numbers(*pages: tuple[int, ...]) -> Source:

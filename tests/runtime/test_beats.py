@@ -18,7 +18,7 @@ from caesura.io.policy import Policy
 from caesura.io.shape import Shape
 from caesura.plan import Raw
 from caesura.punctuation import MIN_TIME
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 EXAMPLES = examples(60)
 ROWS = pa.schema([("t", pa.int64()), ("id", pa.int64())])

@@ -20,7 +20,7 @@ from caesura.plan import Node, Raw
 from caesura.plan.prune import prune
 from caesura.punctuation import Pattern, Punctuation
 from caesura.runtime import Query
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import streams
 
@@ -37,7 +37,7 @@ FILTERED = {"where and select", "a diamond"}
 def _small_packets() -> Iterator[None]:
     """Packets of a row or two, so that what a chunk says travels in many, and courses of two rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("caesura.runtime.packet.MOST_BYTES", 100)
+        patch.setattr("caesura.runtime.packets.packet.MOST_BYTES", 100)
         patch.setattr("caesura.io.course.ROWS", 2)
         yield
 

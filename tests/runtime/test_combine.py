@@ -15,7 +15,7 @@ from caesura.errors import StreamError
 from caesura.events import History
 from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 
 
 def stages(stream: Stream, buckets: int = 2) -> Stages:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import caesura as cz
 from caesura.events import History, Item, violations
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 from caesura.testing import oracles
 from caesura.testing.laws import as_history
 from caesura.testing.oracles.rows import Rows

@@ -14,10 +14,10 @@ from caesura.events.rows import Chunks
 from caesura.io import Source
 from caesura.plan import Node, Raw
 from caesura.punctuation import cti
-from caesura.runtime.cluster import Cluster
-from caesura.runtime.edge import merged
-from caesura.runtime.fragment import OUT
-from caesura.runtime.packet import Packet, decode, encode
+from caesura.runtime.buckets.cluster import Cluster
+from caesura.runtime.buckets.fragment import OUT
+from caesura.runtime.graph.edge import merged
+from caesura.runtime.packets.packet import Packet, decode, encode
 
 
 def epochs(a: Source, b: Source) -> list[list[tuple[Source, Raw]]]:
@@ -111,7 +111,7 @@ def test_a_packet_of_rows_without_columns_keeps_its_rows() -> None:
 
 
 def test_a_large_packet_is_split_into_rows_in_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caesura.runtime.packet.MOST_BYTES", 4000)
+    monkeypatch.setattr("caesura.runtime.packets.packet.MOST_BYTES", 4000)
     page = Page.of(pa.record_batch({"id": list(range(1000))}), le=range(1000), re=range(1, 1001))
     parts = list(Packet(1, "in", 0, "a", 0, {"n": 1}, (page, cti(5))).split())
     assert len(parts) > 3

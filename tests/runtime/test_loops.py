@@ -13,7 +13,7 @@ from caesura.ops.union import Union
 from caesura.plan import Operator
 from caesura.punctuation import Pattern
 from caesura.runtime import BottomUp, LongestQueue, Schedule, Shuffled
-from caesura.runtime.graph import Cell, Graph
+from caesura.runtime.graph.graph import Cell, Graph
 
 
 class Halve(Operator):

@@ -12,8 +12,8 @@ from hypothesis import given
 
 from caesura.events import Page
 from caesura.punctuation import INFINITY, MIN_TIME
-from caesura.runtime.narrow import BY_NAME, narrow, widen
-from caesura.runtime.packet import Packet
+from caesura.runtime.packets.integer_encoding import BY_NAME, narrow, widen
+from caesura.runtime.packets.packet import Packet
 
 EDGES = [MIN_TIME, MIN_TIME + 1, -1, 0, 1, 255, 256, 2**16, 2**32, 2**62, INFINITY - 1, INFINITY]
 NEAR = st.one_of(st.sampled_from(EDGES), st.integers(0, 300), st.integers(2**40, 2**40 + 70_000))

@@ -15,7 +15,7 @@ from caesura.ops.input import Input
 from caesura.ops.where import Where
 from caesura.plan import Node
 from caesura.runtime import BottomUp, LongestQueue, Query, Schedule, Shuffled
-from caesura.runtime.edge import Edge
+from caesura.runtime.graph.edge import Edge
 
 
 def plan() -> Node:

@@ -27,7 +27,7 @@ def rows(count, kind, name):
 def peak(plan, claims=None):
     """The most rows that the plan's last step keeps, where sources read a few at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("caesura.runtime.reader.LIVE_BATCH", 8)
+        patch.setattr("caesura.runtime.graph.source_reader.LIVE_BATCH", 8)
         query = plan.query(claims=claims)
     most = 0
     while query.step():

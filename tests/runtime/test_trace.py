@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import caesura as cz
 from caesura import col
-from caesura.runtime.trace import Told
+from caesura.runtime.inspect.trace import Told
 
 ROWS = [
     {"ts": 13, "segment": 1, "speed": 62.0},

@@ -17,7 +17,7 @@ from window_plans import example_plans
 import caesura as cz
 from caesura import Stream, col
 from caesura.events import History, Page
-from caesura.runtime.running import run
+from caesura.runtime.query.result import run
 from caesura.spark import MemorySink, run_all, start
 
 

@@ -14,7 +14,7 @@ import pytest
 import caesura as cz
 from caesura import Stream, col
 from caesura.events import History, violations
-from caesura.runtime.running import Result, run
+from caesura.runtime.query.result import Result, run
 from caesura.spark import MemorySink, start
 
 Rows = list[tuple[Any, ...]]

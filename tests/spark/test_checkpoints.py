@@ -14,7 +14,7 @@ from caesura.events import History
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 from caesura.spark.checkpoint import keep_plan
 
 Outputs = dict[str, Node]

@@ -19,7 +19,7 @@ import caesura as cz
 from caesura.audit import audit
 from caesura.errors import CaesuraError
 from caesura.ops.impute import Archive
-from caesura.runtime.pipelines import run_views
+from caesura.runtime.query.pipelines import run_views
 
 
 def stored(table: pa.Table, folder: Path, first: int, files: int) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 import caesura as cz
 from caesura.events import Page
-from caesura.runtime.aligner import Epoch
+from caesura.runtime.buckets.aligner import Epoch
 from caesura.spark import CallbackSink, start
 
 

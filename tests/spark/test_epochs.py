@@ -18,8 +18,8 @@ import caesura as cz
 from caesura import col
 from caesura.console import panel
 from caesura.events import History
-from caesura.runtime.running import run
-from caesura.runtime.status import COUNTS
+from caesura.runtime.buckets.status import COUNTS
+from caesura.runtime.query.result import run
 from caesura.spark import MemorySink, start
 
 

@@ -14,8 +14,8 @@ import caesura as cz
 from caesura import Stream
 from caesura.errors import CaesuraError, StreamError
 from caesura.events import History
-from caesura.runtime.aligner import Epoch
-from caesura.runtime.running import run
+from caesura.runtime.buckets.aligner import Epoch
+from caesura.runtime.query.result import run
 from caesura.spark import CallbackSink, MemorySink, ParquetSink, SparkQuery, start
 from caesura.spark.looplog import LoopLog
 

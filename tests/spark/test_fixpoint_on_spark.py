@@ -16,7 +16,7 @@ import caesura as cz
 from caesura import col
 from caesura.events import History
 from caesura.plan import Node
-from caesura.runtime.running import run
+from caesura.runtime.query.result import run
 from caesura.spark import MemorySink, start
 
 LONG = pytest.mark.skipif(not os.environ.get("CAESURA_SEARCH"), reason="one bucket count shows it")

@@ -11,7 +11,7 @@ import spark_plans as given
 from window_plans import window_plans
 
 from caesura.events import History, violations
-from caesura.runtime.running import run
+from caesura.runtime.query.result import run
 from caesura.spark import MemorySink, run_all, start
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from caesura.runtime.packet import Row
+from caesura.runtime.packets.packet import Row
 from caesura.spark import neighbours, sealed
 from caesura.spark.neighbours import Place, Worked
 

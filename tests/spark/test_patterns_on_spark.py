@@ -11,7 +11,7 @@ import spark_plans as given
 import caesura as cz
 from caesura import col, qre
 from caesura.events import violations
-from caesura.runtime.running import run
+from caesura.runtime.query.result import run
 from caesura.spark import run_all
 
 

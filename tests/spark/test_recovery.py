@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import spark_plans as given
 from killed_run import looked_up, outputs
 
-from caesura.runtime.running import run
+from caesura.runtime.query.result import run
 
 KILLS = int(os.environ.get("CAESURA_KILLS", "2"))
 FILES = 2 * KILLS + 4

@@ -13,7 +13,7 @@ import spark_plans as given
 from killed_run import plan
 
 from caesura.errors import StreamError
-from caesura.runtime.running import run
+from caesura.runtime.query.result import run
 from caesura.spark.rescale import rescale
 
 

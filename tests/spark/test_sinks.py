@@ -12,7 +12,7 @@ import spark_plans as given
 
 import caesura as cz
 from caesura.errors import StreamError
-from caesura.runtime.running import run
+from caesura.runtime.query.result import run
 from caesura.spark import DeltaSink
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import caesura as cz
 from caesura.events import Page
-from caesura.runtime.aligner import Epoch
+from caesura.runtime.buckets.aligner import Epoch
 from caesura.spark import ConsoleSink, ParquetSink
 
 

@@ -15,7 +15,7 @@ from caesura.events import History
 from caesura.ops.windows import Windows
 from caesura.ops.windows.frames import Grid
 from caesura.plan import Node
-from caesura.runtime.cluster import Cluster
+from caesura.runtime.buckets.cluster import Cluster
 from caesura.testing.case import EACH_KIND, ENDS_OF_TIME, LawCase
 from caesura.testing.laws import check_laws
 

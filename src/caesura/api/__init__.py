@@ -16,7 +16,7 @@ from caesura.api.sources import (
     subscribe,
 )
 from caesura.api.stream import Stream
-from caesura.runtime.running import Result
+from caesura.runtime.query.result import Result
 
 __all__ = [
     "Grouped",

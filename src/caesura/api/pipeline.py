@@ -21,9 +21,9 @@ from caesura.errors import CaesuraError, PlanError, looked_up
 from caesura.misuse import checked_methods
 from caesura.plan import Node, here
 from caesura.plan.prune import prune
-from caesura.runtime.eager import Eager, eager
-from caesura.runtime.pipelines import Views, check_folder, run_views, token_mode, write_views
-from caesura.runtime.query import Query
+from caesura.runtime.inspect.inconsistent_states import Eager, eager
+from caesura.runtime.query.pipelines import Views, check_folder, run_views, token_mode, write_views
+from caesura.runtime.query.query import Query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

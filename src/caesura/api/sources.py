@@ -17,7 +17,7 @@ from caesura.io.pushed import Pushed
 from caesura.io.read import Events
 from caesura.misuse import checked_methods
 from caesura.plan import TICKS, Properties, here
-from caesura.runtime.publish import Publication, subscription
+from caesura.runtime.graph.publication import Publication, subscription
 
 if TYPE_CHECKING:
     import pandas as pd

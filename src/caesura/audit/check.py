@@ -25,7 +25,7 @@ from caesura.events.history import comparable
 from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.punctuation import Intent
-from caesura.runtime.pipelines import source_labels
+from caesura.runtime.query.pipelines import source_labels
 from caesura.testing.oracles.rows import Rows
 
 Bag = Counter[Any]

@@ -12,7 +12,7 @@ import typer
 from caesura.cli.load import load
 from caesura.cli.shell import LATE_ROWS, AsJson, Strict, app, say, say_json, told, working
 from caesura.errors import StreamError
-from caesura.runtime.stopped import together
+from caesura.runtime.graph.rejected import together
 
 SHOWN = 20
 

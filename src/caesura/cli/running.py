@@ -15,10 +15,10 @@ from caesura.cli.shell import LATE_ROWS, AsJson, Strict, Target, app, say, say_j
 from caesura.io.sink import rows_table
 from caesura.io.source import Source
 from caesura.plan import walk
-from caesura.runtime.running import Result, query_of
+from caesura.runtime.query.result import Result, query_of
 
 if TYPE_CHECKING:
-    from caesura.runtime.aligner import Epoch
+    from caesura.runtime.buckets.aligner import Epoch
 
 Output = Literal["changes", "final", "marked"]
 OUTPUTS = ("changes", "final", "marked")

@@ -1,9 +1,9 @@
 """Executes plans: queues, schedules, control channels, snapshots. Knows nothing of Spark."""
 
 from caesura.misuse import checked_methods
-from caesura.runtime.publish import Publication
-from caesura.runtime.query import Query
-from caesura.runtime.schedule import BottomUp, LongestQueue, Schedule, Shuffled
+from caesura.runtime.graph.publication import Publication
+from caesura.runtime.graph.schedule import BottomUp, LongestQueue, Schedule, Shuffled
+from caesura.runtime.query.query import Query
 
 checked_methods(Query)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from caesura.errors import PlanError
 from caesura.io.files import FileReader
 from caesura.punctuation import MIN_TIME
-from caesura.runtime.packet import Packet
+from caesura.runtime.packets.packet import Packet
 from caesura.spark.looplog import LoopLog
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from caesura.events.identity import LOCAL, Secret
 from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import Exchange, Stages
-from caesura.runtime.fragment import Fragment
-from caesura.runtime.keeping import forgotten
-from caesura.runtime.mapper import root_of
+from caesura.runtime.buckets.fragment import Fragment
+from caesura.runtime.buckets.stage0 import root_of
+from caesura.runtime.query.secret import forgotten
 from caesura.spark.kept import read_json
 
 NAME = "caesura.json"

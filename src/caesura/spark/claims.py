@@ -24,8 +24,8 @@ from caesura.io.sink import row_schema
 from caesura.plan import Node, here, walk
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
-from caesura.runtime.pipelines import source_labels
-from caesura.runtime.stored import pickled
+from caesura.runtime.query.pipelines import source_labels
+from caesura.runtime.query.stored_plan import pickled
 from caesura.spark.running import SparkQuery, Trigger, start
 from caesura.spark.sinks import ParquetSink, make_again, query_of
 from caesura.spark.sourcelog import files_of, offsets_of

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from caesura.runtime.beats import CLOCK, beats
+from caesura.runtime.buckets.clock import CLOCK, beats
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.worker import PACKETS, as_batch
 

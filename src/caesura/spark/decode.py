@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from caesura.events import Page
 from caesura.io.sink import rows_table
-from caesura.runtime.fragment import OUT
-from caesura.runtime.packet import decode
+from caesura.runtime.buckets.fragment import OUT
+from caesura.runtime.packets.packet import decode
 
 
 def decoder(

@@ -18,8 +18,8 @@ from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
-from caesura.runtime.beats import listening, period
-from caesura.runtime.packet import decode
+from caesura.runtime.buckets.clock import listening, period
+from caesura.runtime.packets.packet import decode
 from caesura.spark import worker
 from caesura.spark.admission import HELD, Most, admitted, epoch_here, held, limit
 from caesura.spark.frames import FrameReader

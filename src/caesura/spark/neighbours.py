@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from caesura.events.rows import Chunks
-from caesura.runtime.packet import Row
+from caesura.runtime.packets.packet import Row
 from caesura.spark import sealed
 
 Place = tuple[str, int, int]

@@ -14,9 +14,9 @@ from caesura.events.identity import Secret
 from caesura.plan import Node
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
-from caesura.runtime.feedback import Spoken
-from caesura.runtime.running import Output, Result, delivered
-from caesura.runtime.status import Status
+from caesura.runtime.buckets.status import Status
+from caesura.runtime.feedback.consumer import Spoken
+from caesura.runtime.query.result import Output, Result, delivered
 from caesura.spark.admission import EVERYTHING, Most
 from caesura.spark.checkpoint import buckets_of, keep_plan, keep_secret, query_id
 from caesura.spark.frames import FrameReader, hops

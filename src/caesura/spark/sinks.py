@@ -21,12 +21,12 @@ from caesura.errors import StreamError
 from caesura.events import Item, Page, draw
 from caesura.io.sink import rows_table
 from caesura.plan import Node
-from caesura.runtime.aligner import Aligner, Epoch
-from caesura.runtime.fragment import OUT
-from caesura.runtime.mapper import LATE
-from caesura.runtime.packet import Packet, decode
-from caesura.runtime.status import COUNTS, UNREAD, Board
-from caesura.runtime.stopped import together
+from caesura.runtime.buckets.aligner import Aligner, Epoch
+from caesura.runtime.buckets.fragment import OUT
+from caesura.runtime.buckets.stage0 import LATE
+from caesura.runtime.buckets.status import COUNTS, UNREAD, Board
+from caesura.runtime.graph.rejected import together
+from caesura.runtime.packets.packet import Packet, decode
 from caesura.spark.kept import read_json
 
 if TYPE_CHECKING:

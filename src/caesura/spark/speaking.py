@@ -21,9 +21,9 @@ from caesura.feedback.messages import assumed
 from caesura.feedback.predicates import patterns_of
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
-from caesura.runtime.feedback import Spoken, fits, gone, still_suppressed
-from caesura.runtime.fragment import READERS, SAY
-from caesura.runtime.packet import Packet
+from caesura.runtime.buckets.fragment import READERS, SAY
+from caesura.runtime.feedback.consumer import Spoken, fits, gone, still_suppressed
+from caesura.runtime.packets.packet import Packet
 from caesura.spark.buckets import bucket_keys
 from caesura.spark.kept import parsed
 from caesura.spark.looplog import LoopLog

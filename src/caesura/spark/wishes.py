@@ -27,9 +27,9 @@ from caesura.io.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import Exchange
 from caesura.punctuation import Pattern
-from caesura.runtime.mapper import path as steps_from
-from caesura.runtime.mapper import root_of
-from caesura.runtime.packet import Packet, decode
+from caesura.runtime.buckets.stage0 import path as steps_from
+from caesura.runtime.buckets.stage0 import root_of
+from caesura.runtime.packets.packet import Packet, decode
 from caesura.spark.admission import HELD, Most, epoch_here
 from caesura.spark.looplog import SUFFIX, LoopLog
 

@@ -27,11 +27,11 @@ from caesura.io.source import Source
 from caesura.plan import Raw
 from caesura.plan.cut import Stages
 from caesura.punctuation import Pattern
-from caesura.runtime.fragment import READERS, Fragment
-from caesura.runtime.mapper import Mapper
-from caesura.runtime.packet import Packet, Row
-from caesura.runtime.status import UNREAD
-from caesura.runtime.unread import Ignored, unread
+from caesura.runtime.buckets.fragment import READERS, Fragment
+from caesura.runtime.buckets.source_pruning import Ignored, unread
+from caesura.runtime.buckets.stage0 import Mapper
+from caesura.runtime.buckets.status import UNREAD
+from caesura.runtime.packets.packet import Packet, Row
 from caesura.spark import neighbours
 from caesura.spark.admission import note_progress
 from caesura.spark.buckets import bucket_keys

@@ -28,7 +28,7 @@ from caesura.events import History, Item, Page, draw, violations
 from caesura.events.history import Row
 from caesura.plan import Node
 from caesura.punctuation import INFINITY, Intent, Pattern, Promises
-from caesura.runtime.running import delivered
+from caesura.runtime.query.result import delivered
 from caesura.testing.case import LABELS, Fed, LawCase
 from caesura.testing.host import OUT, Host, Pace, Running, embedded
 from caesura.testing.oracles.rows import Rows

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from caesura.api.planned import Planned
-from caesura.runtime.running import Output, Result, delivered
+from caesura.runtime.query.result import Output, Result, delivered
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,9 +16,9 @@ from caesura.plan.explain import explain, explain_stages
 from caesura.plan.outline import html, mermaid, outline
 from caesura.plan.prune import prune
 from caesura.punctuation import Pattern
-from caesura.runtime.audit import Audit, audit
-from caesura.runtime.running import Output, Preview, Result, delivered, preview, query_of, run
-from caesura.runtime.trace import Trace, trace
+from caesura.runtime.inspect.feedback_audit import Audit, audit
+from caesura.runtime.inspect.trace import Trace, trace
+from caesura.runtime.query.result import Output, Preview, Result, delivered, preview, query_of, run
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -1,0 +1,1 @@
+"""A plan at work in buckets: stage 0, gates, fragments, packets between them, and how it all stands."""

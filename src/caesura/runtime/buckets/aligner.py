@@ -1,0 +1,87 @@
+"""Puts the buckets' outputs of an epoch together: pages first, then what all buckets promise.
+
+A bucket's punctuation speaks for its own rows; the output as a whole promises what every bucket has.
+
+>>> from caesura.punctuation import cti
+>>> aligner = Aligner(buckets=2)
+>>> some = [Packet(0, "out:out", 0, "0", 0, {}, (cti(20),)), Packet(0, "out:out", 0, "1", 0, {}, (cti(10),))]
+>>> [str(item) for item in aligner.epoch(0, some).items["out"]]
+['definite: time < 10']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.events import Item, Page
+from caesura.punctuation import Alignment, Intent, Punctuation
+from caesura.runtime.buckets.fragment import OUT
+from caesura.runtime.buckets.stage0 import LATE
+from caesura.runtime.buckets.status import COUNTS, UNREAD
+from caesura.runtime.packets.packet import Packet
+
+
+@dataclass
+class Epoch:
+    """What came out of one epoch."""
+
+    number: int
+    items: dict[str, list[Item]]
+    late: dict[str, list[pa.RecordBatch]]
+    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """How each bucket stands, by stage and bucket."""
+    unread: list[dict[str, Any]] = field(default_factory=list)
+    """What sources did not read."""
+
+
+@dataclass
+class Aligner:
+    """Remembers what each bucket has promised on each output."""
+
+    buckets: int
+    alignments: dict[str, Alignment] = field(default_factory=dict)
+
+    def epoch(self, number: int, packets: Iterable[Packet]) -> Epoch:
+        """The items by output and the late rows by source of the packets of an epoch."""
+        items: dict[str, list[Item]] = {}
+        late: dict[str, list[pa.RecordBatch]] = {}
+        reports: dict[str, dict[str, Any]] = {}
+        unread: list[dict[str, Any]] = []
+        told: list[tuple[str, int, Punctuation]] = []
+        for packet in sorted(packets, key=lambda p: (p.label, p.origin, p.seq)):
+            if packet.label == LATE:
+                rows = [i.payload for i in packet.items if isinstance(i, Page)]
+                late.setdefault(packet.header["source"], []).extend(rows)
+                continue
+            if packet.label == COUNTS:
+                reports[packet.origin] = packet.header
+                continue
+            if packet.label == UNREAD:
+                unread.append(packet.header)
+                continue
+            name = packet.label.removeprefix(OUT)
+            for item in packet.items:
+                if isinstance(item, Page):
+                    items.setdefault(name, []).append(item)
+                else:
+                    told.append((name, int(packet.origin), item))
+        for name, origin, item in told:
+            if item.intent is Intent.DEFINITE:
+                items.setdefault(name, []).extend(self._held(name, origin, item))
+        return Epoch(number, items, late, reports, unread)
+
+    def to_json(self) -> dict[str, Any]:
+        """What the buckets have promised, as JSON."""
+        return {name: alignment.to_json() for name, alignment in self.alignments.items()}
+
+    def remember(self, data: Mapping[str, Any]) -> None:
+        """Takes back what `to_json` gave."""
+        self.alignments = {name: Alignment.from_json(a) for name, a in data.items()}
+
+    def _held(self, name: str, origin: int, item: Punctuation) -> list[Punctuation]:
+        alignment = self.alignments.setdefault(name, Alignment(range(self.buckets)))
+        return [Punctuation(p, Intent.DEFINITE) for p in alignment.add(origin, item.pattern)]

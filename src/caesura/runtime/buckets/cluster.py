@@ -1,0 +1,173 @@
+"""The embedded host with several buckets: real exchanges, real packets, one process.
+
+It runs a plan as the Spark host does, epoch by epoch, so that all but Spark itself is tested here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+import pyarrow as pa
+
+from caesura.events import Item
+from caesura.events.identity import Secret
+from caesura.events.rows import Chunks
+from caesura.io.source import Source
+from caesura.plan import Node, Raw
+from caesura.plan.cut import Stages, cut
+from caesura.plan.prune import prune
+from caesura.punctuation import Punctuation
+from caesura.runtime.buckets.aligner import Aligner
+from caesura.runtime.buckets.clock import beats, listening, period
+from caesura.runtime.buckets.fragment import SAY, Fragment
+from caesura.runtime.buckets.stage0 import Mapper
+from caesura.runtime.packets.packet import Packet, rows_bytes, rows_packets
+
+
+class Cluster:
+    """A plan in n buckets; `epoch` takes raw rows of some sources and gives what follows."""
+
+    def __init__(
+        self,
+        outputs: Mapping[str, Node],
+        buckets: int,
+        *,
+        speculate: Literal["arrival", "watermark"] = "arrival",
+        stages: Stages | None = None,
+        wakes: bool = False,
+        secret: Secret | None = None,
+    ) -> None:
+        self.secret = secret or Secret.drawn()
+        """What the identities of rows begin with; all buckets share it."""
+        self.stages = stages or cut(prune(outputs), buckets)
+        self.buckets = buckets
+        self.mappers = {
+            s.fingerprint: Mapper(self.stages, _source(s), buckets, self.secret) for s in self.stages.sources
+        }
+        self.fragments = [
+            [
+                Fragment(self.stages, n, b, buckets, self.secret, speculate=speculate, wakes=wakes)
+                for b in range(buckets)
+            ]
+            for n in range(1, len(self.stages.stages))
+        ]
+        self.items: dict[str, list[Item]] = {name: [] for name in outputs}
+        self.late: dict[str, list[pa.RecordBatch]] = {}
+        self._aligner = Aligner(buckets)
+        self._chunks = 0
+        self._epochs = 0
+        self._next_beat = 0
+        self.returning: list[Packet] = []
+        """What went backwards in the last epoch, for the next one."""
+
+    def epoch(
+        self, raws: Iterable[tuple[Source, Raw]], *, closes: bool = False, clock: int | None = None
+    ) -> None:
+        """Takes raw rows as one micro-batch; ``closes`` says that no row follows in any source.
+
+        ``clock`` is what the clock reads, in microseconds, for those sources whose policies ask for it.
+        """
+        packets = [packet.arrived() for packet in self.returning]
+        if clock is not None:
+            packets += beats(listening(self.stages), self.buckets, clock)
+        for source, raw in raws:
+            self._chunks += 1
+            made = self.mappers[source.fingerprint].map(raw, (self._chunks,))
+            packets += [part for whole in made for part in whole.split()]
+        if closes:
+            packets += self._closing()
+        for fragments in self.fragments:
+            packets = self._stage(fragments, [Packet.from_row(p.to_row()) for p in packets])
+        self.returning = [p for p in packets if p.back]
+        self._collect([p for p in packets if not p.back])
+
+    def say(self, message: Punctuation, output: str = "out") -> None:
+        """Speaks to a running plan as the consumer of an output; heard in the next epoch, in every bucket."""
+        stage = next(s for s in self.stages.stages if output in s.outputs)
+        self.returning += [
+            Packet(~stage.number, SAY + output, bucket, "consumer", 0, {}, (message,))
+            for bucket in range(self.buckets)
+        ]
+
+    def drain(self) -> None:
+        """Goes on until nothing goes backwards any more."""
+        while self.returning:
+            self.epoch([])
+
+    def _closing(self) -> list[Packet]:
+        packets: list[Packet] = []
+        for mapper in self.mappers.values():
+            self._chunks += 1
+            empty = pa.RecordBatch.from_pylist([], mapper.source.reader.schema)
+            packets += mapper.map(Raw(0, 0, empty), (self._chunks,), closes=True)
+        return packets
+
+    def _stage(self, fragments: list[Fragment], packets: list[Packet]) -> list[Packet]:
+        number = fragments[0].stage.number
+        out = [p for p in packets if p.stage != number]
+        for fragment in fragments:
+            mine = [p for p in packets if p.stage == number and p.bucket == fragment.bucket]
+            if mine:
+                out += fragment.step(mine)
+        return out
+
+    def _collect(self, packets: list[Packet]) -> None:
+        epoch = self._aligner.epoch(self._epochs, packets)
+        self._epochs += 1
+        for name, items in epoch.items.items():
+            self.items[name] += items
+        for source, rows in epoch.late.items():
+            self.late.setdefault(source, []).extend(rows)
+
+    def snapshot(self) -> Chunks:
+        """The chunks of state that changed since the last snapshot, of all buckets and of the host."""
+        own = {"chunks": self._chunks, "epochs": self._epochs, "aligned": self._aligner.to_json()}
+        chunks: Chunks = {"host": json.dumps(own).encode(), "loop": rows_bytes(self.returning)}
+        for place, fragment in self._places():
+            chunks.update({f"{place}{name}": data for name, data in fragment.snapshot().items()})
+        return chunks
+
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        """Takes the state of a cluster of the same plan and size."""
+        own = json.loads(chunks["host"])
+        self._chunks, self._epochs = own["chunks"], own["epochs"]
+        self._aligner.remember(own["aligned"])
+        self.returning = rows_packets(chunks["loop"])
+        for place, fragment in self._places():
+            fragment.restore({n[len(place) :]: d for n, d in chunks.items() if n.startswith(place)})
+
+    def _places(self) -> Iterator[tuple[str, Fragment]]:
+        for fragments in self.fragments:
+            for fragment in fragments:
+                yield f"{fragment.stage.number}:{fragment.bucket}/", fragment
+
+    def run(self, *, every: int = 1) -> None:
+        """Reads every source to its end, some batches per epoch."""
+        readers = [(_source(s), s.read({})) for s in self.stages.sources]
+        while readers:
+            batch: list[tuple[Source, Raw]] = []
+            for source, raws in list(readers):
+                for _ in range(every):
+                    raw = next(raws, None)
+                    if raw is None:
+                        readers.remove((source, raws))
+                        break
+                    batch.append((source, raw))
+            self.epoch(batch, closes=not readers, clock=self._reading())
+        self.drain()
+
+    def _reading(self) -> int | None:
+        """The clock, where a policy asks for it and it is due."""
+        every, now = period(self.stages), time.time_ns() // 1000
+        if every is None or now < self._next_beat:
+            return None
+        self._next_beat = now + every
+        return now
+
+
+def _source(node: Node) -> Source:
+    assert isinstance(node, Source)
+    return node

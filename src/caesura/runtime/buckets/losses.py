@@ -1,0 +1,90 @@
+"""After a withdrawal: how late the rows end that earlier stages have lost to the feedback.
+
+A step keeps back results that may lack something. What was left out in front of an exchange it cannot know,
+so at first it keeps back everything that was assumed. The stage that hears the withdrawal answers, with its
+next packets, how late the rows end that it has left out; from then on only results that start before are
+kept back. A stage that has to ask further up answers when it is answered.
+
+Law: a result that any lost row could have changed is kept back; one that starts later comes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from caesura.events.rows import Chunks
+from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.runtime.feedback.consumer import note_losses
+from caesura.runtime.query.query import Query
+
+STATE = "losses"
+
+
+class Losses:
+    """What the stages before this one answered, and whom this one still has to answer."""
+
+    def __init__(self, query: Query, buckets: int, arrivals: Sequence[str]) -> None:
+        self.query, self.buckets, self.arrivals = query, buckets, list(arrivals)
+        self.answers: dict[str, dict[str, int]] = {}
+        """By arrival that was asked, what each bucket in front of it answered."""
+        self.owed: list[str] = []
+        """Departures whose readers wait for an answer."""
+        self._saved = b""
+
+    def withdrawn(self, departure: str | None) -> None:
+        """A withdrawal was heard; by the readers of a departure, or of an output."""
+        if departure is not None and departure not in self.owed:
+            self.owed.append(departure)
+        self.answers = {label: {} for label in self.arrivals if self._unknown(label)}
+
+    def _unknown(self, label: str) -> bool:
+        responder = self.query.cell_of(label).responder
+        return responder is not None and responder.lost == INFINITY
+
+    def answered(self, label: str, origin: str, until: int) -> None:
+        """A bucket in front of an arrival says how late the rows end that it left out."""
+        if label in self.answers:
+            self.answers[label][origin] = until
+
+    def settle(self) -> dict[str, int]:
+        """Once all have answered: keeps back less here, and gives the answers that this stage owes."""
+        if not (self.owed or self.answers) or any(len(a) < self.buckets for a in self.answers.values()):
+            return {}
+        known = {label: max(a.values()) for label, a in self.answers.items()}
+        lost = self._bounded(known)
+        due = {label: lost[self.query.cell(label).node.fingerprint] for label in self.owed}
+        self.answers, self.owed = {}, []
+        return due
+
+    def _bounded(self, known: Mapping[str, int]) -> dict[str, int]:
+        """How late each step's losses end, now that it is known what was lost above."""
+        cells = self.query.graph.cells
+        heard = [cell.responder for cell in cells if cell.responder is not None]
+        before = [responder.lost for responder in heard]
+        for responder in heard if known else ():
+            responder.lost = MIN_TIME if responder.lost == INFINITY else responder.lost
+        for label, until in known.items():
+            above = self.query.cell_of(label).responder
+            if above is not None:
+                above.lost = until
+        lost = note_losses(cells)
+        for responder, was in zip(heard, before, strict=True):
+            responder.narrow()
+            responder.lost = was
+        return lost
+
+    def snapshot(self) -> Chunks:
+        data = json.dumps({"answers": self.answers, "owed": self.owed}).encode()
+        if data == self._saved or not (self._saved or self.owed or self.answers):
+            return {}
+        self._saved = data
+        return {STATE: data}
+
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        """Takes back what `snapshot` gave."""
+        if STATE in chunks:
+            self._saved = chunks[STATE]
+            kept: dict[str, Any] = json.loads(self._saved)
+            self.answers, self.owed = kept["answers"], kept["owed"]

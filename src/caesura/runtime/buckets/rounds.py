@@ -1,0 +1,107 @@
+"""Loops that cross buckets: one guess per epoch for all of them, and the least of their answers decides.
+
+At the end of an epoch every bucket sends its guess around its own steps, where the inputs from outside
+lower it; what leaves is the bucket's report: that, or the earliest row that it sends to another bucket
+or has not sent yet. In the next epoch all reports are there, and everything before the least of them
+is definite: no row before it is on its way, and none can come in.
+
+Law: one bucket alone never confirms anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from caesura.events import Item, Page
+from caesura.events.rows import Chunks
+from caesura.fixpoint.operator import FlyingFixpoint
+from caesura.plan.cut import LOOP
+from caesura.plan.ring import bound
+from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
+from caesura.runtime.packets.packet import Packet
+from caesura.runtime.query.query import Query
+
+STATE = "rounds"
+
+
+class Rounds:
+    """The loops of one fragment that cross buckets, and what each bucket last reported."""
+
+    def __init__(self, query: Query, buckets: int, loops: Sequence[str]) -> None:
+        self.query, self.buckets = query, buckets
+        self.heard: dict[str, dict[str, tuple[int, bool]]] = {loop: {} for loop in loops}
+        self.said: dict[str, list[Any]] = {loop: [] for loop in loops}
+        self._saved = b""
+
+    def _head(self, loop: str) -> FlyingFixpoint:
+        operator = self.query.loop_head(loop).operator
+        assert isinstance(operator, FlyingFixpoint)
+        return operator
+
+    def arrive(self, loop: str, packets: Sequence[Packet]) -> None:
+        """What the buckets sent in the epoch before: their reports first, they speak of the rows too."""
+        rows: list[Page] = []
+        news = False
+        for packet in packets:
+            for item in packet.items:
+                if isinstance(item, Page):
+                    rows.append(item)
+                else:
+                    self.heard[loop][packet.origin] = (bound(item), bool(item.noted("lost")))
+                    news = True
+        if news and len(self.heard[loop]) == self.buckets:
+            least = min(t for t, _ in self.heard[loop].values())
+            note = (("loop", loop),)
+            self.query.feed(LOOP + loop, Punctuation(Pattern.before(least), Intent.SPECULATIVE, note))
+        for page in rows:
+            self.query.feed(LOOP + loop, page)
+
+    def end(self) -> None:
+        """Everything of this epoch has run its course here: the guesses leave."""
+        for loop, heard in self.heard.items():
+            head = self.query.loop_head(loop)
+            losing = any(lost for _, lost in heard.values())
+            head.send(self._head(loop).end_epoch(losing=losing))
+            head.speak()
+        if self.heard:
+            self.query.work()
+
+    def leave(self, loop: str, items: Sequence[Item]) -> list[Item]:
+        """The rows that cross, and this bucket's report if it says anything new."""
+        rows = [item for item in items if isinstance(item, Page) and len(item)]
+        guesses = [i for i in items if not isinstance(i, Page) and i.intent is Intent.SPECULATIVE]
+        for item in items:
+            if not isinstance(item, Page) and item.intent is Intent.PROGRESS:
+                self._head(loop).guessing.external(item.noted("at"), bound(item))
+        unsent, lost, more = self._head(loop).report
+        sent = min((int(page.sync.min()) for page in rows), default=INFINITY)
+        share = min([unsent, sent, *(bound(guess) for guess in guesses[-1:])])
+        report = [share, lost]
+        if report == self.said[loop] and not rows and not more:
+            return []
+        self.said[loop] = report
+        note = (("loop", loop), ("lost", lost))
+        return [*rows, Punctuation(Pattern.before(share), Intent.SPECULATIVE, note)]
+
+    def snapshot(self) -> Chunks:
+        """What the buckets said, where it changed."""
+        if not self.heard:
+            return {}
+        data = json.dumps({"heard": self.heard, "said": self.said}).encode()
+        if data == self._saved:
+            return {}
+        self._saved = data
+        return {STATE: data}
+
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        """Takes back what `snapshot` gave."""
+        if STATE in chunks:
+            self._saved = chunks[STATE]
+            kept = json.loads(self._saved)
+            self.said = kept["said"]
+            self.heard = {
+                loop: {origin: (t, lost) for origin, (t, lost) in heard.items()}
+                for loop, heard in kept["heard"].items()
+            }

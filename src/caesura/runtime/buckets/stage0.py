@@ -1,0 +1,327 @@
+"""Stage 0: reads raw rows, runs the row-wise steps in front of the first exchange, routes to buckets.
+
+It keeps nothing between calls: what a row's lateness depends on beyond its own chunk is settled at
+the gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events import Page
+from caesura.events.columns import empty_rows
+from caesura.events.identity import Secret, identity
+from caesura.expr import col
+from caesura.io import course
+from caesura.io.in_data import find_marks
+from caesura.io.late import LateTable, beside
+from caesura.io.shape import REASONS, Shaped
+from caesura.io.source import Source
+from caesura.kernels.hashing import I64
+from caesura.ops.input import Input
+from caesura.ops.select import Select
+from caesura.ops.where import Where
+from caesura.plan import Node, Raw
+from caesura.plan.cut import EVERYWHERE, Exchange, Stages
+from caesura.plan.loops import image
+from caesura.plan.node import rebuilt
+from caesura.punctuation import MIN_TIME, Promises
+from caesura.runtime.buckets.gate import PLACE, PRIOR, SYNC, Chunk, hidden, hide, packed_times
+from caesura.runtime.packets.packet import Packet
+from caesura.runtime.query.query import Query
+
+LATE = "late"
+
+
+class Mapper:
+    """Stage 0 of a plan, for one source."""
+
+    def __init__(self, stages: Stages, source: Source, buckets: int, secret: Secret) -> None:
+        self.source, self.secret = source, secret
+        self.buckets = buckets
+        self.departures = [d for d in stages.stages[0].departures if root_of(d.producer, stages) is source]
+        self._grafted: dict[str, Node] = {}
+        self._lag = source.policy.lags(source.time)[0]
+        self._together = getattr(source.reader, "unordered", False)
+        self._clocked = source.policy.clocked(source.time)
+        ordered = self._clocked or not self._together
+        self._future = source.policy.ahead(source.time) if ordered else None
+        judged = source.shape.insert_only and source.late == "reject" and self._lag is not None
+        self._local = judged and not self._together
+        outputs = {d.label: self._graft(d.producer, stages) for d in self.departures}
+        self._query = Query(outputs, secret=secret)
+        self._query.run()
+        self._flawed = LateTable(source.schema, source.time)
+
+    def _graft(self, node: Node, stages: Stages) -> Node:
+        """The steps above the source, fed by hand, with the hidden columns carried along."""
+        if node.fingerprint in self._grafted:
+            return self._grafted[node.fingerprint]
+        if node is self.source:
+            made: Node = Input(
+                label="raw", payload=hidden(node.schema), time_type=node.time, known=node.properties
+            )
+        elif not _streams(node, stages):
+            made = node
+        else:
+            made = rebuilt(node, tuple(self._graft(child, stages) for child in node.inputs))
+            if isinstance(node, Select):
+                more = tuple((name, col(name)) for name in (SYNC, PRIOR))
+                made = replace(node, inputs=made.inputs, columns=(*node.columns, *more))
+            if isinstance(node, Where) and node.keep:
+                keep = (*node.keep, SYNC, PRIOR)
+                made = replace(node, inputs=made.inputs, keep=keep)
+        self._grafted[node.fingerprint] = made
+        return made
+
+    def map(self, raw: Raw, order: tuple[Any, ...], *, closes: bool = False) -> Iterator[Packet]:
+        """The packets that a chunk of raw rows makes: rows for some buckets, tidings for all."""
+        marks = find_marks(raw, self.source.policy.column, self.source.schema, self.source.scheme)
+        for reason, position in marks.unreadable:
+            self._flawed.note(reason, lane=raw.lane, offset=raw.offset + position)
+        shaped = self.source.shape.cut(marks.batch, self.source.schema)
+        begin = 0
+        cuts = [*marks.patterns, (len(shaped.le), None)]
+        for number, (position, pattern) in enumerate(cuts):
+            part = _part(shaped, begin, position)
+            says = () if pattern is None else (pattern,)
+            last = closes and number == len(cuts) - 1
+            place = (*order, number)
+            yield from self._chunk(raw, part, marks.offsets[begin:position], place, says, last)
+            begin = position
+        if self.source.late == "error":
+            self._flawed.refuse()
+        flawed = self._flawed.drain()
+        if flawed is not None:
+            yield late_packet(flawed, self.source, self.source, f"{raw.lane}:{order}")
+        for step, refused in self._query.notes().items():
+            shown = [n for n in refused.schema.names if n not in (SYNC, PRIOR)]
+            yield note_packet(refused.select(shown), step, f"{raw.lane}:{order}")
+
+    def _chunk(
+        self,
+        raw: Raw,
+        shaped: Shaped,
+        offsets: I64,
+        order: tuple[Any, ...],
+        says: tuple[Any, ...],
+        closes: bool,
+    ) -> Iterator[Packet]:
+        page, times = self._sound_rows(raw.lane, shaped, offsets)
+        head = self._head(times)
+        top = int(times[head:].max(initial=MIN_TIME))
+        count = len(shaped.le)
+        if raw.skipped and count == raw.batch.num_rows:  # behind it are rows that were not read
+            top, count = max(top, MIN_TIME if raw.top is None else raw.top), count + raw.skipped
+        last = tuple(times[-course.ROWS :].tolist()) if 0 < head < len(times) else ()
+        judged = (packed_times(times[:head]), last)
+        chunk = Chunk(raw.lane, order, raw.offset, top, count, says, closes, self._together, *judged)
+        spread: list[list[list[Page]]] = [[[] for _ in range(self.buckets)] for _ in self.departures]
+        for number, part in enumerate(_hidden_parts(page, times, head)):
+            self._step(part, spread, first=number == 0 and head > 0)
+        for departure, buckets in zip(self.departures, spread, strict=True):
+            for bucket, pages in enumerate(buckets):
+                where = (departure.target_stage, departure.label, bucket)
+                yield Packet(*where, self.source.fingerprint, 0, chunk.to_json(), tuple(pages))
+
+    def _step(self, page: Page, spread: list[list[list[Page]]], *, first: bool) -> None:
+        """Lets a page through the steps in front of the first exchange, and to its buckets."""
+        self._query.feed("raw", page)
+        self._query.run()
+        for departure, buckets in zip(self.departures, spread, strict=True):
+            came = [item for item in self._query.take(departure.label) if isinstance(item, Page)]
+            if self._local and not first:
+                came = [part for some in came for part in self._parted(some)]
+            for some in came:
+                for bucket, rows in enumerate(route(some, departure, self.buckets, self.secret)):
+                    if rows is not None and len(rows):
+                        buckets[bucket].append(_placed(rows) if first else self._bared(rows))
+
+    def _head(self, times: I64) -> int:
+        """How many rows a gate must hold against what came before: the first ones, or all if they jump.
+
+        Against a clock, which stage 0 does not know, it holds all.
+        """
+        if self._future is None or len(times) == 0:
+            return 0
+        if self._clocked:
+            return len(times)
+        calm = self._future.calm(int(times.min()), int(times.max()))
+        return min(course.ROWS, len(times)) if calm else len(times)
+
+    def _sound_rows(self, lane: int, shaped: Shaped, offsets: I64) -> tuple[Page, I64]:
+        """The rows that make events, and how far each says that time has come."""
+        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        sound = _sound(shaped)
+        if not sound.all():
+            assert shaped.flaw is not None
+            bad = np.flatnonzero(~sound)
+            reasons = pa.array(REASONS).take(pa.array(shaped.flaw[bad]))
+            self._flawed.add(page.take(bad), reasons, lane=lane, offsets=offsets[bad])
+        rows = np.flatnonzero(sound)
+        page = page if len(rows) == len(page) else page.take(rows)
+        return page, shaped.advance[rows]
+
+    def _parted(self, page: Page) -> Iterator[Page]:
+        """The rows that their own chunk leaves on time, then those that are late wherever it comes.
+
+        Only the latter tell the gate what came before them; the gate says how late they are.
+        """
+        assert self._lag is not None
+        sync, prior = (page.payload.column(name).to_numpy() for name in (SYNC, PRIOR))
+        late = sync < np.where(prior <= MIN_TIME + self._lag, MIN_TIME, prior - self._lag)
+        bare = page.with_payload(page.payload.drop_columns([PRIOR]))
+        if not late.any():
+            yield bare
+            return
+        yield bare.filter(~late)
+        yield page.filter(late)
+
+    def _bared(self, page: Page) -> Page:
+        """Leaves the hidden columns at home when they say nothing."""
+        payload = page.payload
+        drop = []
+        if (payload.column(SYNC).to_numpy() == page.sync).all():
+            drop.append(SYNC)
+        if PRIOR in payload.schema.names and (self._lag is None or self._together):
+            drop.append(PRIOR)
+        kept = [n for n in payload.schema.names if n not in drop]
+        return page.with_payload(payload.select(kept) if kept else empty_rows(len(page)))
+
+
+def _hidden_parts(page: Page, times: I64, head: int) -> Iterator[Page]:
+    """The first rows with their places, then the others with the latest time before them among themselves."""
+    if head:
+        yield hide(page.slice(0, head), page.sync[:head], np.arange(head))
+    if head < len(page):
+        prior = np.full(len(page) - head, MIN_TIME, np.int64)
+        np.maximum.accumulate(times[head:-1], out=prior[1:])
+        yield hide(page.slice(head, len(page) - head), page.sync[head:], prior)
+
+
+def _placed(page: Page) -> Page:
+    """A page of first rows, its places under their own name."""
+    names = [PLACE if name == PRIOR else name for name in page.schema.names]
+    return page.with_payload(page.payload.rename_columns(names))
+
+
+def late_packet(late: pa.Table, source: Source, producer: Node, origin: str, what: str = "") -> Packet:
+    """Refused rows on their way to the late table, under the names that the source gives its columns.
+
+    A column that the steps between source and producer have not kept is null.
+    """
+    own = len(late.schema) - len(producer.schema)
+    columns, fields = list(late.columns[:own]), list(late.schema)[:own]
+    named = dict(zip(source.schema.names, beside(source.schema, tuple(f.name for f in fields)), strict=True))
+    kept = dict(zip(producer.schema.names, late.columns[own:], strict=True))
+    for name, field in named.items():
+        now = traced(name, producer, source)
+        columns.append(kept[now] if now in kept else pa.nulls(len(late), field.type))
+        fields.append(field)
+    return note_packet(pa.table(columns, schema=pa.schema(fields)), source.step + what, origin)
+
+
+def note_packet(rows: pa.Table, step: str, origin: str) -> Packet:
+    """Rows with reasons on their way to the late table, under the name of the step that they are from."""
+    batch = rows.combine_chunks().to_batches()[0]
+    nothing = np.zeros(len(batch), np.int64)
+    return Packet(0, LATE, 0, origin, 0, {"source": step}, (Page(nothing, nothing, batch),))
+
+
+def teller(stages: Stages, source: Node) -> Exchange:
+    """Of several ways from one source, the one that tells what was late: the shortest."""
+    ways = [e for stage in stages.stages for e in stage.arrivals if e.source_stage == 0]
+    mine = [e for e in ways if root_of(e.producer, stages) is source]
+    return min(mine, key=lambda e: len(path(e.producer, source)))
+
+
+def path(producer: Node, source: Node) -> list[tuple[Node, int]]:
+    """The steps from a source to a producer, each with the port that the stream enters by."""
+    steps: list[tuple[Node, int]] = []
+    node = producer
+    while node is not source:
+        port = next(i for i, child in enumerate(node.inputs) if _leads(child, source))
+        steps.append((node, port))
+        node = node.inputs[port]
+    return steps[::-1]
+
+
+def over_together(steps: list[tuple[Node, int]], given: Promises) -> int:
+    """Up to where all that these steps let pass is over, where that takes several promises together."""
+    if not any("few" in node.limited(port).values() for node, port in steps):
+        return MIN_TIME
+    known = given
+    for node, port in steps:
+        carried = [node.carry(port, pattern) for pattern in known.patterns()]
+        reached = node.together(port, known)
+        known = Promises([pattern for pattern in carried if pattern is not None])
+        known.advance(reached)
+    return known.cti
+
+
+def _leads(node: Node, source: Node) -> bool:
+    return node is source or any(_leads(child, source) for child in node.inputs)
+
+
+def traced(name: str, producer: Node, source: Node) -> str | None:
+    """What a source's column is called behind the steps up to a producer; None where it is gone."""
+    now: str | None = name
+    for node, port in path(producer, source):
+        now = None if now is None else image(node, port, now)
+    return now
+
+
+def _sound(shaped: Shaped) -> Any:
+    return np.ones(len(shaped.le), np.bool_) if shaped.flaw is None else shaped.flaw == 0
+
+
+def _part(shaped: Shaped, begin: int, end: int) -> Shaped:
+    if begin == 0 and end == len(shaped.le):
+        return shaped
+    some = slice(begin, end)
+    return Shaped(
+        shaped.le[some],
+        shaped.re[some],
+        None if shaped.re_new is None else shaped.re_new[some],
+        shaped.payload.slice(begin, end - begin),
+        None if shaped.flaw is None else shaped.flaw[some],
+        shaped.advance[some],
+    )
+
+
+def _streams(node: Node, stages: Stages) -> bool:
+    """Whether a step has a streaming source behind it."""
+    return any(source is node for source in stages.sources) or any(_streams(c, stages) for c in node.inputs)
+
+
+def root_of(node: Node, stages: Stages) -> Node | None:
+    """The streaming source behind a step of stage 0."""
+    if any(source is node for source in stages.sources):
+        return node
+    found = (root_of(child, stages) for child in node.inputs)
+    return next((root for root in found if root is not None), None)
+
+
+def route(page: Page, exchange: Exchange, buckets: int, secret: Secret) -> list[Page | None]:
+    """A page's rows by bucket."""
+    if buckets == 1:
+        return [page]
+    if exchange.keys == ():
+        return [page, *([None] * (buckets - 1))]
+    if exchange.keys == EVERYWHERE:
+        return [page] * buckets
+    names = (
+        [n for n in page.schema.names if n not in (SYNC, PRIOR)] if exchange.keys is None else exchange.keys
+    )
+    h1, _ = identity([page.payload.column(name) for name in names], len(page), secret.routing)
+    bucket = (h1 >> np.uint64(32)) % np.uint64(buckets)
+    out: list[Page | None] = []
+    for number in range(buckets):
+        rows = np.flatnonzero(bucket == number)
+        out.append(page if len(rows) == len(page) else page.take(rows) if len(rows) else None)
+    return out

@@ -1,0 +1,80 @@
+"""The way of making claims that a mode asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from caesura.consistency import Claim, Draining, Heeding, Mode, Synchronised, Tokens
+from caesura.consistency.claimable import refuse_arrival, refuse_demands, refuse_speakers
+from caesura.errors import CaesuraError, StreamError
+from caesura.events.rows import Chunks
+from caesura.plan import here
+from caesura.runtime.claims.claiming import Claiming, Reader, holds_back
+from caesura.runtime.claims.draining import DrainClaims
+from caesura.runtime.claims.heeding import HeedClaims
+from caesura.runtime.claims.punctuated import SettledClaims
+from caesura.runtime.claims.tokens import TokenClaims
+from caesura.runtime.graph.edge import Edge
+from caesura.runtime.graph.graph import Cell, Graph
+from caesura.runtime.graph.publication import Subscribed
+
+
+def claiming_for(
+    mode: Mode,
+    graph: Graph,
+    outputs: Mapping[str, Cell],
+    readers: Mapping[str, Reader],
+    edges: Mapping[str, Edge],
+) -> Claiming:
+    """Watches a query in the way that a mode names."""
+    inputs = {label: (_cell(edge), edge) for label, edge in edges.items()}
+    followed = {label: cell for label, (cell, _) in inputs.items() if isinstance(cell.node, Subscribed)}
+    refuse_arrival(cell.node for cell in graph.cells)
+    if any(map(holds_back, graph.cells)):
+        refuse_demands(cell.node for cell in graph.cells)
+    try:
+        return _made(mode, graph, outputs, readers, inputs, followed)
+    except CaesuraError as error:
+        raise error.at("claims", here()) from None
+
+
+def _made(mode: Mode, graph: Graph, *rest: Any) -> Claiming:
+    parts = (graph, *rest)
+    match mode:
+        case Synchronised() if any(edge.back for edge in graph.edges):
+            return SettledClaims(mode, *parts)
+        case Tokens() | Synchronised():
+            return TokenClaims(mode, *parts)
+        case Heeding():
+            refuse_speakers(cell.node for cell in graph.cells)
+            return HeedClaims(mode, *parts)
+        case Draining():
+            return DrainClaims(mode, *parts)
+    raise StreamError(
+        f"{mode!r} is no way of making claims.",
+        remedy="Give cz.tokens(), cz.synchronised(), cz.heeding() or cz.draining().",
+    )
+
+
+def _cell(edge: Edge) -> Cell:
+    assert edge.target is not None
+    return edge.target
+
+
+def _tokens(claiming: Claiming) -> TokenClaims:
+    if not isinstance(claiming, TokenClaims):
+        raise StreamError("this query makes no claims by tokens.", remedy="Make it with claims=cz.tokens().")
+    return claiming
+
+
+def put_token(claiming: Claiming) -> None:
+    """Puts a token into every source now."""
+    _tokens(claiming).round()
+
+
+def saved_by(claiming: Claiming) -> list[tuple[Claim, Chunks]]:
+    """The snapshots that were completed since the last call."""
+    mine = _tokens(claiming)
+    saved, mine.saved = mine.saved, []
+    return saved

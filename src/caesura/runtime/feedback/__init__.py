@@ -1,0 +1,1 @@
+"""The consumer of a running query speaks to its steps."""

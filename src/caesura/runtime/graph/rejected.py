@@ -1,0 +1,45 @@
+"""Rows that were stopped further up because a step below said why it ignores them.
+
+They can be asked for under the name of the step whose rows they are, and ``stopped``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from caesura.ops.input import Input
+from caesura.plan import Node
+from caesura.runtime.graph.graph import Cell
+
+STOPPED = " stopped"
+
+
+def stopped_by(cells: Iterable[Cell]) -> Iterator[tuple[Node, pa.Table]]:
+    """The rows that were stopped for a reason since the last call, with the step they are of."""
+    for cell in cells:
+        if cell.responder is not None:
+            yield from cell.responder.stopped()
+
+
+def stopped_rows(cells: Iterable[Cell]) -> dict[str, pa.Table]:
+    """The rows that were stopped for a reason since the last call, by the name of the step they are of."""
+    found: dict[str, list[pa.Table]] = {}
+    for node, table in stopped_by(cells):
+        name = node.name or node.label if isinstance(node, Input) else node.step
+        found.setdefault(name + STOPPED, []).append(table)
+    return {name: table for key, some in found.items() for name, table in together(key, some)}
+
+
+def together(name: str, tables: Sequence[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+    """Tables of a name as one; of steps of one name that differ in their columns, each by itself."""
+    kinds: list[list[pa.Table]] = []
+    for table in tables:
+        same = next((some for some in kinds if some[0].schema == table.schema), None)
+        if same is None:
+            kinds.append([table])
+        else:
+            same.append(table)
+    for number, some in enumerate(kinds, 1):
+        yield name if number == 1 else f"{name} {number}", pa.concat_tables(some)

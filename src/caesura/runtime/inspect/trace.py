@@ -1,0 +1,347 @@
+"""What became of some rows: the plan runs with them and without them, and every step shows the difference.
+
+Rows are read one at a time, so that each item that leaves a step names the row that caused it.
+
+Law: a step's trace is empty exactly when its output would be the same, item for item, without the rows.
+
+>>> import caesura as cz
+>>> rows = [{"ts": 3, "id": 7}, {"ts": 4, "id": 8}, {"ts": 5, "id": 7}]
+>>> both = cz.from_rows(rows, time="ts").where(cz.col("id") > 7).tumbling(10).agg(n=cz.count())
+>>> print(both.trace("ts = 3"))
+chosen: 1 row with ts = 3
+step 'read': says 1 thing because of them
+  3  4  | 7 | +   by row 0 of 'read'
+step 'where' (id > 7): drops them
+step 'tumbling' (10; n=count()): hears nothing of them
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Any
+
+from caesura.errors import PlanError, closest, looked_up
+from caesura.events import Item, Page
+from caesura.io.late import lifetimes
+from caesura.io.source import Reader, Source
+from caesura.misuse import checked_methods
+from caesura.plan import Node, Raw, walk
+from caesura.plan.node import rebuilt
+from caesura.punctuation import Pattern
+from caesura.punctuation.words import parse_punctuation
+from caesura.runtime.query.result import query_of
+
+SHOWN = 8
+"""So many items of a step are printed; of more, the first, and what they come to."""
+MOST = 10_000
+"""So many rows of each source are read, unless more are asked for."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One event that left a step, and the row that caused it."""
+
+    kind: str
+    start: Any
+    end: Any
+    new_end: Any
+    payload: tuple[Any, ...]
+    by: str = ""
+
+    @property
+    def said(self) -> tuple[Any, ...]:
+        """What it says, whoever caused it, in a form that can be counted."""
+        return self.kind, self.start, self.end, self.new_end, repr(self.payload)
+
+    def rows(self) -> list[tuple[int, Told]]:
+        """What it does to the history: rows that come, and rows that go."""
+        row = replace(self, kind="+", new_end=None, by="")
+        if self.kind == "+":
+            return [(1, row)]
+        gone = [(-1, row)]
+        return gone if self.new_end == self.start else [*gone, (1, replace(row, end=self.new_end))]
+
+    def to_json(self, names: list[str]) -> dict[str, Any]:
+        times = {"kind": self.kind, "LE": self.start, "RE": self.end, "RE_new": self.new_end}
+        return times | {"row": dict(zip(names, self.payload, strict=True)), "by": self.by}
+
+
+@dataclass(frozen=True)
+class StepTrace:
+    """One step: what left it because of the rows, and what would have left it without them."""
+
+    step: str
+    does: str
+    place: str
+    fate: str
+    columns: list[str]
+    caused: list[Told]
+    otherwise: list[Told]
+    late: list[dict[str, Any]] = field(default_factory=list)
+    """Rows that a source refused because of the chosen ones, or they themselves."""
+
+    @property
+    def ends(self) -> list[Told]:
+        """What it comes to: '+' for rows that are there because of them, '-' for rows that are not."""
+        net: Counter[tuple[Any, ...]] = Counter()
+        rows: dict[tuple[Any, ...], Told] = {}
+        for sign, some in ((1, self.caused), (-1, self.otherwise)):
+            for told in some:
+                for weight, row in told.rows():
+                    rows[row.said] = row
+                    net[row.said] += sign * weight
+        signed = [(n, rows[said]) for said, n in net.items() for _ in range(abs(n))]
+        return [replace(row, kind="+" if n > 0 else "-") for n, row in sorted(signed, key=lambda s: s[0])]
+
+    def to_json(self) -> dict[str, Any]:
+        both = {"caused": self.caused, "otherwise": self.otherwise, "ends": self.ends}
+        told = {name: [t.to_json(self.columns) for t in some] for name, some in both.items()}
+        whole = {
+            "step": self.step,
+            "does": self.does,
+            "place": self.place,
+            "fate": self.fate,
+            "late": self.late,
+        }
+        return {**whole, **told}
+
+    def lines(self) -> Iterator[str]:
+        does = f" ({self.does})" if self.does else ""
+        yield f"step '{self.step}'{does}: {self.fate}"
+        for row in self.late:
+            yield f"  refused: {row['reason']}" + (f", row {row['offset']}" if _read(row) else "")
+        if len(self.caused) <= SHOWN:
+            yield from _drawn(self.caused)
+            if self.otherwise:
+                yield "  without them instead:"
+                yield from _drawn(self.otherwise)
+            return
+        yield from _drawn(self.caused[: SHOWN // 2])
+        yield f"  ... {len(self.caused) - SHOWN // 2} more; in the end:"
+        yield from _drawn(self.ends)
+
+
+@checked_methods
+@dataclass(frozen=True)
+class Trace:
+    """What became of the chosen rows, step by step."""
+
+    chosen: str
+    rows: int
+    steps: list[StepTrace]
+
+    def __getitem__(self, step: str) -> StepTrace:
+        return looked_up({s.step: s for s in reversed(self.steps)}, step, "step")
+
+    def __str__(self) -> str:
+        head = f"chosen: {self.rows} row{'s' * (self.rows != 1)} with {self.chosen}"
+        return "\n".join([head, *(line for step in self.steps for line in step.lines())])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The trace as plain values."""
+        return {"chosen": self.chosen, "rows": self.rows, "steps": [s.to_json() for s in self.steps]}
+
+
+class _Now:
+    """The row that is being worked on."""
+
+    def __init__(self) -> None:
+        self.row = ""
+
+
+class _OneByOne:
+    """A source's reader, row by row; with or without the chosen ones."""
+
+    in_memory = True
+
+    def __init__(self, inner: Reader, label: str, chosen: Pattern | None, now: _Now, most: int) -> None:
+        self.schema, self.lanes, self.key = inner.schema, inner.lanes, inner.key
+        self.punctuates = inner.punctuates
+        self._inner, self._label, self._chosen = inner, label, chosen
+        self._now, self._most = now, most
+        self.keeps = True
+        self.found = 0
+
+    def describe(self) -> str:
+        return self._inner.describe()
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        left = self._most
+        for raw in self._inner.read(offsets):
+            whole = raw.batch.num_rows
+            mine = None if self._chosen is None else self._chosen.matches(raw.batch)
+            for at in range(whole + 1):
+                told = tuple((0, pattern) for place, pattern in raw.punctuations if place == at)
+                if at == left or (at == whole and not told):
+                    break
+                hit = at < whole and mine is not None and bool(mine[at])
+                self.found += hit
+                taken = at < whole and (self.keeps or not hit)
+                self._now.row = f"row {raw.offset + at} of '{self._label}'"
+                yield Raw(raw.lane, raw.offset + at, raw.batch.slice(at, 1 if taken else 0), told)
+            left -= whole
+            if left <= 0:
+                break
+        self._now.row = f"the end of '{self._label}'"
+
+
+@dataclass
+class _Heard:
+    """Takes what leaves one step."""
+
+    node: Node
+    now: _Now
+    told: list[Told] = field(default_factory=list)
+
+    def append(self, item: Item) -> None:
+        if not isinstance(item, Page) or item.settled:
+            return
+        columns = [c.to_pylist() for c in lifetimes(item, self.node.time)]
+        for at, (_, _, _, row) in enumerate(item.rows()):
+            kind, start, end, new_end = (column[at] for column in columns)
+            self.told.append(Told(kind, start, end, new_end, row, self.now.row))
+
+
+@dataclass
+class _Run:
+    """A step of one run: what left it, what it refused, what guards stopped there."""
+
+    label: str
+    node: Node
+    told: list[Told]
+    late: list[dict[str, Any]]
+    stopped: int
+
+
+def trace(node: Node, rows: str | Pattern, *, assume: str | Pattern | None = None, most: int = MOST) -> Trace:
+    """Follows the rows of the sources that match through a plan; ``assume`` is feedback from the start."""
+    chosen = rows if isinstance(rows, Pattern) else parse_punctuation(rows).pattern
+    ignored = parse_punctuation(assume).pattern if isinstance(assume, str) else assume
+    _refuse_unknown(node, chosen)
+    found, present = _run(node, chosen, ignored, keeps=True, most=most)
+    _, absent = _run(node, chosen, ignored, keeps=False, most=most)
+    steps: list[StepTrace] = []
+    changed: dict[str, bool] = {}
+    for fingerprint, run in present.items():
+        heard = [changed.get(child.fingerprint, False) for child in run.node.inputs]
+        step = _compared(run, absent[fingerprint], any(heard))
+        changed[fingerprint] = bool(step.caused or step.otherwise)
+        steps.append(step)
+    return Trace(str(chosen), found, steps)
+
+
+def _refuse_unknown(node: Node, chosen: Pattern) -> None:
+    sources = [n for n in walk(node) if isinstance(n, Source)]
+    known = sorted({name for source in sources for name in source.reader.schema.names})
+    for name in chosen.attributes:
+        if name not in known:
+            raise PlanError(f"no source has a column '{name}'.", remedy=closest(name, known))
+    if not any(set(chosen.attributes) <= set(s.reader.schema.names) for s in sources):
+        raise PlanError(
+            f"no source has all of the columns {', '.join(chosen.attributes)}.",
+            remedy="Choose rows by the columns of one source.",
+        )
+
+
+def _run(
+    node: Node, chosen: Pattern, ignored: Pattern | None, *, keeps: bool, most: int
+) -> tuple[int, dict[str, _Run]]:
+    """How many rows were chosen, and every step by its place in the plan."""
+    now = _Now()
+    plan, readers = _read_one_by_one(node, chosen, now, most)
+    for reader in readers:
+        reader.keeps = keeps
+    query = query_of(plan, "changes", None, None)
+    heard = {cell.label: _Heard(cell.node, now) for cell in query.graph.cells}
+    for cell in query.graph.cells:
+        cell.taps.append(heard[cell.label])
+    if ignored is not None:
+        query.assume(ignored)
+    query.run()
+    late, counted = query.late(), query.counters()
+    runs: dict[str, _Run] = {}
+    for cell in query.graph.cells:
+        refused = late[cell.label].to_pylist() if cell.label in late else []
+        stopped = sum(n for what, n in counted[cell.label].feedback.items() if what.startswith("stopped"))
+        runs[cell.node.fingerprint] = _Run(cell.label, cell.node, heard[cell.label].told, refused, stopped)
+    return sum(reader.found for reader in readers), runs
+
+
+def _read_one_by_one(node: Node, chosen: Pattern, now: _Now, most: int) -> tuple[Node, list[_OneByOne]]:
+    readers: list[_OneByOne] = []
+    made: dict[str, Node] = {}
+    for own in walk(node):
+        inputs = tuple(made[child.fingerprint] for child in own.inputs)
+        fresh = rebuilt(own, inputs) if inputs else own
+        if isinstance(fresh, Source):
+            columns = fresh.reader.schema
+            fits = set(chosen.attributes) <= set(columns.names)
+            pattern = chosen.check(columns, ticks=()) if fits else None
+            readers.append(_OneByOne(fresh.reader, own.step, pattern, now, most))
+            fresh = replace(fresh, reader=readers[-1])
+        made[own.fingerprint] = fresh
+    return made[node.fingerprint], readers
+
+
+def _compared(present: _Run, absent: _Run, heard: bool) -> StepTrace:
+    caused, otherwise = _only(present.told, absent.told), _only(absent.told, present.told)
+    before = [_refusal(row) for row in absent.late]
+    late = [row for row in present.late if _refusal(row) not in before]
+    node = present.node
+    fate = _fate(present, absent, heard, len(caused), len(late))
+    does = "" if isinstance(node, Source) else node.describe()
+    columns = list(node.schema.names)
+    return StepTrace(present.label, does, node.place, fate, columns, caused, otherwise, late)
+
+
+def _fate(present: _Run, absent: _Run, heard: bool, caused: int, late: int) -> str:
+    if late:
+        return f"refuses {late}"
+    if present.stopped > absent.stopped:
+        return f"its guards stop {present.stopped - absent.stopped}"
+    if caused:
+        return f"says {caused} thing{'s' * (caused != 1)} because of them"
+    if heard and present.node.row_wise:
+        return "drops them"
+    return "says nothing else because of them" if heard else "hears nothing of them"
+
+
+def _refusal(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Which row it was; the reason may name another bound in the other run."""
+    if _read(row):
+        return row["lane"], row["offset"]
+    return tuple(value for name, value in row.items() if name != "reason")
+
+
+def _read(row: Mapping[str, Any]) -> bool:
+    """Whether a row was refused where it is read, and not by a step behind."""
+    return "RE_new" in row
+
+
+def _only(some: list[Told], others: list[Told]) -> list[Told]:
+    """What only one run said, in order."""
+    left = Counter(told.said for told in others)
+    kept: list[Told] = []
+    for told in some:
+        if left[told.said] > 0:
+            left[told.said] -= 1
+        else:
+            kept.append(told)
+    return kept
+
+
+def _drawn(some: list[Told]) -> Iterator[str]:
+    for told in some:
+        row = " ".join("null" if v is None else str(v) for v in told.payload)
+        new = "" if told.new_end is None or told.new_end == told.start else f"->{told.new_end}"
+        end = "inf" if told.end is None else told.end
+        by = f"   by {told.by}" if told.by else ""
+        yield f"  {told.start}  {end}{new}  | {row} | {told.kind}{by}"

@@ -1,0 +1,1 @@
+"""A plan at work in this process: the query, its result, pipelines of several views, plans on storage."""

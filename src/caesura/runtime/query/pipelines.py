@@ -1,0 +1,204 @@
+"""Several views of one pipeline, run together: one prefix per claim for all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from caesura.consistency import Claim, Mode, Synchronised, Tokens
+from caesura.consistency.store import Manifest, Store, put
+from caesura.consistency.token import is_token, number_of
+from caesura.errors import DataError, StreamError, looked_up
+from caesura.events import History, Item
+from caesura.events.rows import Chunks
+from caesura.io.sink import row_schema, rows_table
+from caesura.misuse import checked_methods
+from caesura.plan import Node, SourceNode, walk
+from caesura.plan.prune import prune
+from caesura.runtime.graph.schedule import Schedule
+from caesura.runtime.query.query import Query
+from caesura.runtime.query.result import Result
+from caesura.runtime.query.stored_plan import pickled
+
+MOST_LOGS = 32
+
+
+@checked_methods
+@dataclass(frozen=True)
+class Views:
+    """What came out of a pipeline: each view, and the claims about all of them."""
+
+    results: Mapping[str, Result]
+    claims: list[Claim] = field(default_factory=list)
+
+    def __getitem__(self, view: str) -> Result:
+        return looked_up(self.results, view, "view")
+
+    def at(self, claim: Claim) -> dict[str, History]:
+        """The state of every view at a claim: one prefix for all."""
+        return {name: result.at(claim) for name, result in self.results.items()}
+
+
+def run_views(nodes: Mapping[str, Node], mode: Mode | None, schedule: Schedule | None = None) -> Views:
+    """Runs all views until every source is at its end."""
+    query = Query(prune(nodes), claims=mode, schedule=schedule)
+    query.run()
+    late, counters = query.late(), query.counters()
+    made = {n: Result(query.take(n), node, late, counters, query.claims) for n, node in nodes.items()}
+    return Views(made, query.claims)
+
+
+def write_views(nodes: Mapping[str, Node], path: str | Path, mode: Tokens | Synchronised) -> Iterator[Claim]:
+    """Runs all views into a folder, a claim at a time; goes on behind the last claim that is there."""
+    store = check_folder(nodes, path)
+    query = Query(prune(nodes), claims=replace(mode, saves=True, release="consistent"))
+    chain = store.chain()
+    last = chain.last
+    log = StateLog(store, {cell.node.fingerprint: cell.label for cell in query.graph.cells})
+    if last is not None:
+        query.restore(log.load(last.state))
+    _clear(store, last)
+    while True:
+        going = query.step()
+        for claim, chunks in query.saved():
+            state = log.save(claim.number, chunks)
+            files = {}
+            for name, node in nodes.items():
+                table = rows_table(_up_to(query, name, claim), node.schema, node.time)
+                file = f"claim-{claim.number:08d}.parquet"
+                files[name] = (store.write_view(name, file, table),) if table.num_rows else ()
+            made = Manifest(claim, files, state, "" if last is None else last.check)
+            store.commit(made)
+            last = made
+            yield claim
+        if not going:
+            return
+
+
+def check_folder(nodes: Mapping[str, Node], path: str | Path) -> Store:
+    """Makes a folder for the views, or refuses one that another pipeline has written to."""
+    store = Store(path)
+    schemas = {name: row_schema(node.schema, node.time) for name, node in nodes.items()}
+    steps = [f"{node.kind} ({', '.join(node.schema.names)})" for node in walk(*nodes.values())]
+    about = {"host": "embedded", "sources": list(source_labels(nodes)), "steps": steps}
+    store.open(schemas, about, pickled(nodes))
+    return store
+
+
+def _up_to(query: Query, view: str, claim: Claim) -> list[Item]:
+    """A view's items since the claim before; those behind this claim stay where they are."""
+    assert query.claiming is not None
+    found: list[Item] = []
+    ready = query.claiming.views[view].ready
+    while ready:
+        item = ready.popleft()
+        if is_token(item) and number_of(item) == claim.number:
+            break
+        found.append(item)
+    return found
+
+
+def _clear(store: Store, last: Manifest | None) -> None:
+    """Takes away a torn manifest, and what was written for claims that were never made."""
+    number = -1 if last is None else last.claim.number
+    for file in (store.path / "_claims").glob("*.json"):
+        if int(file.stem) > number:
+            file.unlink()
+    for view in store.about["views"]:
+        for file in (store.path / view).glob("claim-*.parquet"):
+            if int(file.stem.removeprefix("claim-")) > number:
+                file.unlink()
+
+
+class StateLog:
+    """Snapshots as files: what changed at each claim, and now and then everything.
+
+    In files a step goes by its label: a fingerprint may hold what changes from process to process.
+    """
+
+    def __init__(self, store: Store, labels: Mapping[str, str]) -> None:
+        self.folder = store.path / "_state"
+        self.labels = dict(labels)
+        self.prints = {label: fingerprint for fingerprint, label in labels.items()}
+        self.files: list[str] = []
+        self.whole: dict[str, bytes] = {}
+
+    def save(self, number: int, chunks: Chunks) -> tuple[str, ...]:
+        """Writes what changed; gives the files that a restart from here needs."""
+        chunks = {_renamed(name, self.labels): data for name, data in chunks.items()}
+        for name, data in chunks.items():
+            if data is None:
+                self.whole.pop(name, None)
+            else:
+                self.whole[name] = data
+        full = len(self.files) >= MOST_LOGS
+        old = self.files if full else []
+        file = f"{number:08d}.chunks"
+        put(self.folder / file, _packed(self.whole if full else chunks))
+        self.files = [file] if full else [*self.files, file]
+        self._old, stale = old, getattr(self, "_old", [])
+        for name in stale:
+            (self.folder / name).unlink(missing_ok=True)
+        return tuple(self.files)
+
+    def load(self, files: tuple[str, ...]) -> dict[str, bytes]:
+        """The chunks that these files leave."""
+        for file in files:
+            if not (self.folder / file).exists():
+                raise DataError(
+                    f"'{self.folder / file}', which the last claim needs for a restart, is gone.",
+                    remedy="Put it back, or write the pipeline anew into an empty folder.",
+                )
+            for name, data in _unpacked((self.folder / file).read_bytes()).items():
+                if data is None:
+                    self.whole.pop(name, None)
+                else:
+                    self.whole[name] = data
+        self.files = list(files)
+        return {_renamed(name, self.prints): data for name, data in self.whole.items()}
+
+
+def _renamed(name: str, names: Mapping[str, str]) -> str:
+    head, _, rest = name.partition("/")
+    return f"{names[head]}/{rest}" if rest and head in names else name
+
+
+def _packed(chunks: Mapping[str, bytes | None]) -> bytes:
+    head = json.dumps([[name, None if d is None else len(d)] for name, d in chunks.items()]).encode()
+    bodies = [d for d in chunks.values() if d is not None]
+    return b"".join([len(head).to_bytes(8, "little"), head, *bodies])
+
+
+def _unpacked(data: bytes) -> Chunks:
+    at = 8 + int.from_bytes(data[:8], "little")
+    chunks: Chunks = {}
+    for name, size in json.loads(data[8:at]):
+        chunks[name] = None if size is None else data[at : at + size]
+        at += size or 0
+    return chunks
+
+
+def source_labels(nodes: Mapping[str, Node]) -> dict[str, SourceNode]:
+    """The sources of a plan under the names that claims give them."""
+    labels: dict[str, SourceNode] = {}
+    taken: set[str] = set()
+    for node in walk(*nodes.values()):
+        label, number = node.step, 2
+        while label in taken:
+            label, number = f"{node.step}-{number}", number + 1
+        taken.add(label)
+        if isinstance(node, SourceNode):
+            labels[label] = node
+    return labels
+
+
+def token_mode(mode: Mode) -> Tokens | Synchronised:
+    """The mode, if it makes claims that a restart can land on."""
+    if isinstance(mode, (Tokens, Synchronised)):
+        return mode
+    raise StreamError(
+        f"a pipeline cannot be written with {mode}: only a token is also a place to restart from.",
+        remedy="Give claims=cz.tokens() or cz.synchronised(...).",
+    )
