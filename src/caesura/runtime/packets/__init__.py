@@ -1,1 +1,1 @@
-"""Items as bytes: packets between stages, their whole numbers in few bytes, and what waits between steps."""
+"""Items as bytes: packets between stages, with their whole numbers in few bytes."""

@@ -51,10 +51,10 @@ from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.graph import Cell, Graph
 from caesura.runtime.graph.loops import Loop, close, refuse_open
 from caesura.runtime.graph.publication import Publication, Subscribed
+from caesura.runtime.graph.queued import Queues
 from caesura.runtime.graph.rejected import stopped_rows
 from caesura.runtime.graph.schedule import BottomUp, Schedule
 from caesura.runtime.graph.source_reader import Reader, next_of, refused_by, share
-from caesura.runtime.packets.queued import Queues
 from caesura.runtime.query.secret import Keeper, refuse_foreign
 
 Speculate = Literal["arrival", "watermark"]
