@@ -18,9 +18,9 @@ from caesura.audit import Finding, audit_states
 from caesura.consistency import Mode
 from caesura.consistency.token import is_token
 from caesura.events import History, Item
-from caesura.io.policy import Policy
-from caesura.io.shape import Shape
-from caesura.io.source import Source
+from caesura.io.ingress.policy import Policy
+from caesura.io.ingress.shape import Shape
+from caesura.io.sources.source import Source
 from caesura.plan import Raw
 from caesura.runtime import Query, Shuffled
 

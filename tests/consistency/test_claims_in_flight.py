@@ -13,8 +13,8 @@ from caesura.audit import audit_states
 from caesura.consistency import Mode
 from caesura.errors import CaesuraError
 from caesura.events import History, Page
-from caesura.io.shape import Shape
-from caesura.io.source import Source
+from caesura.io.ingress.shape import Shape
+from caesura.io.sources.source import Source
 from caesura.ops.deliver import Deliver
 from caesura.ops.impute import Archive
 from caesura.plan import Raw

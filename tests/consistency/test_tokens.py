@@ -152,8 +152,8 @@ class Repeating:
     "mode", [cz.tokens(every=2), cz.tokens(), cz.synchronised(1), cz.heeding(), cz.draining()], ids=str
 )
 def test_a_repeated_offset_is_refused(mode: Mode) -> None:
-    from caesura.io.shape import Shape
-    from caesura.io.source import Source
+    from caesura.io.ingress.shape import Shape
+    from caesura.io.sources.source import Source
 
     stream = Stream(Source(reader=Repeating(), shape=Shape.of(time="t")))
     with pytest.raises(CaesuraError, match="repeats offset 1; 2 were read"):

@@ -16,7 +16,7 @@ from caesura.events import History, Page, violations
 from caesura.events.identity import Secret
 from caesura.feedback.messages import assumed
 from caesura.io import Source, delay
-from caesura.io.shape import Shape
+from caesura.io.ingress.shape import Shape
 from caesura.plan import Raw
 from caesura.plan.cut import Exchange
 from caesura.runtime.buckets.cluster import Cluster

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 
 import caesura as cz
 from caesura import Pattern, col
-from caesura.io.pruning import Pruning, Span
-from caesura.io.source import Source
+from caesura.io.sources.pruning import Pruning, Span
+from caesura.io.sources.source import Source
 from caesura.plan.cut import cut
 from caesura.punctuation import value
 
 pytest.importorskip("pyspark")
 from depth import examples
 
-from caesura.spark import wishes
-from caesura.spark.admission import Most
-from caesura.spark.looplog import LoopLog
-from caesura.spark.wishes import Waiting, choose, lined_up, note_wanted, wait, waits, wanted_of
-from caesura.spark.worker import Job, as_batch
+from caesura.spark.loop_log.log import LoopLog
+from caesura.spark.worker import priority as wishes
+from caesura.spark.worker.admission import Most
+from caesura.spark.worker.priority import Waiting, choose, lined_up, note_wanted, wait, waits, wanted_of
+from caesura.spark.worker.worker import Job, as_batch
 
 EXAMPLES = examples(60)
 Rows = list[tuple[int, int]]

@@ -13,7 +13,7 @@ import caesura as cz
 from caesura import Stream, col
 from caesura.events.identity import Secret
 from caesura.io import Source
-from caesura.io.shape import Shape
+from caesura.io.ingress.shape import Shape
 from caesura.ops.join import thrifty
 from caesura.plan import Raw
 from caesura.runtime.buckets.cluster import Cluster

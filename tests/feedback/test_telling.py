@@ -19,9 +19,9 @@ from caesura.runtime.buckets.cluster import Cluster
 from caesura.runtime.packets.packet import Packet
 
 pytest.importorskip("pyspark")
-from caesura.spark.looplog import LoopLog
-from caesura.spark.speaking import Speaking
-from caesura.spark.worker import SUPPRESSED, Job
+from caesura.spark.host.feedback import Speaking
+from caesura.spark.loop_log.log import LoopLog
+from caesura.spark.worker.worker import SUPPRESSED, Job
 
 
 def said(folder: Path, *words: str) -> list[str]:

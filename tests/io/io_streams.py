@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from caesura.events import Item, Page
 from caesura.events.page import KEPT
 from caesura.io import Policy, Source, delay, from_arrow
-from caesura.io.ingress import SourceIngress
+from caesura.io.ingress.ingress import SourceIngress
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY, MIN_TIME, cti
 

@@ -23,10 +23,10 @@ from io_streams import (
 )
 
 import caesura as cz
-import caesura.io.match_kernels as match_kernels
-import caesura.io.matching as matching
-import caesura.io.row_kernels as row_kernels
-import caesura.io.runs as runs
+import caesura.io.ingress.match_kernels as match_kernels
+import caesura.io.ingress.matching as matching
+import caesura.io.ingress.row_kernels as row_kernels
+import caesura.io.ingress.runs as runs
 import caesura.kernels.hashing as hashing
 from caesura.events import History, violations
 from caesura.kernels import Kernel

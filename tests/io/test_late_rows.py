@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import caesura.io.late as late
-import caesura.io.late_pages as late_pages
+import caesura.io.ingress.late as late
+import caesura.io.ingress.late_pages as late_pages
 from caesura.errors import StreamError
 from caesura.events import Page
 from caesura.io import delay, from_arrow
-from caesura.io.late import LateTable
+from caesura.io.ingress.late import LateTable
 from caesura.plan import Raw
 
 IDS = pa.schema([("id", pa.int64())])

@@ -11,7 +11,7 @@ import pytest
 from caesura.errors import PlanError
 from caesura.events import KEPT
 from caesura.io import from_arrow
-from caesura.io.shape import Shape
+from caesura.io.ingress.shape import Shape
 from caesura.punctuation import INFINITY, MIN_TIME
 
 NONE = pa.schema([])

@@ -11,7 +11,7 @@ import caesura as cz
 from caesura import Stream
 from caesura.events import History, parse
 from caesura.events.identity import LOCAL, Secret, identity
-from caesura.io.runs import Wants
+from caesura.io.ingress.runs import Wants
 from caesura.kernels.hashing import VALUE, sip_word
 from caesura.kernels.keys import KeyTable
 from caesura.ops.input import Input

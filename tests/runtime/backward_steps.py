@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events import Item, Page
-from caesura.io.source import Source
+from caesura.io.sources.source import Source
 from caesura.ops.input import Input
 from caesura.ops.union import Union
 from caesura.plan import Node, Operator, Properties, Up, definite

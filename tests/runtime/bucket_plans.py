@@ -12,7 +12,7 @@ import caesura as cz
 from caesura import Stream, col, lit, qre
 from caesura.events import KEPT, Item, Page, parse
 from caesura.io import Source, delay
-from caesura.io.shape import Shape
+from caesura.io.ingress.shape import Shape
 from caesura.ops.deliver import Deliver
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import caesura as cz
 from caesura import Stream, col, io
 from caesura.events import Item, draw, parse
-from caesura.io.source import Source
+from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.runtime import Query
 

@@ -9,7 +9,7 @@ from bucket_plans import Scripted
 
 from caesura.events import History
 from caesura.io import Source, delay
-from caesura.io.shape import Shape
+from caesura.io.ingress.shape import Shape
 from caesura.plan import Node, Raw
 from caesura.runtime.buckets.cluster import Cluster
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura.events import History, Page
 from caesura.io import Source
-from caesura.io.policy import Policy
-from caesura.io.shape import Shape
+from caesura.io.ingress.policy import Policy
+from caesura.io.ingress.shape import Shape
 from caesura.plan import Raw
 from caesura.punctuation import MIN_TIME
 from caesura.runtime.buckets.cluster import Cluster

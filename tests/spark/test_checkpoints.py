@@ -15,7 +15,7 @@ from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.buckets.cluster import Cluster
-from caesura.spark.checkpoint import keep_plan
+from caesura.spark.host.checkpoint import keep_plan
 
 Outputs = dict[str, Node]
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from caesura.cli import app
-from caesura.spark.state import read_state
+from caesura.spark.host.state import read_state
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FLOW = """

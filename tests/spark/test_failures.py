@@ -17,7 +17,7 @@ from caesura.events import History
 from caesura.runtime.buckets.aligner import Epoch
 from caesura.runtime.query.result import run
 from caesura.spark import CallbackSink, MemorySink, ParquetSink, SparkQuery, start
-from caesura.spark.looplog import LoopLog
+from caesura.spark.loop_log.log import LoopLog
 
 
 class Run:

@@ -15,15 +15,15 @@ import caesura as cz
 from caesura import col
 from caesura.errors import StreamError
 from caesura.events import History
-from caesura.io.source import Source
+from caesura.io.sources.source import Source
 from caesura.plan.cut import Stage, Stages
 from caesura.punctuation import Intent
 from caesura.spark import MemorySink, SparkQuery
-from caesura.spark.admission import Most
-from caesura.spark.looplog import LoopLog
-from caesura.spark.running import launch
-from caesura.spark.speaking import Speaking
-from caesura.spark.worker import Job
+from caesura.spark.host.feedback import Speaking
+from caesura.spark.host.running import launch
+from caesura.spark.loop_log.log import LoopLog
+from caesura.spark.worker.admission import Most
+from caesura.spark.worker.worker import Job
 
 
 def test_a_cycle_across_buckets_circulates_drains_and_leaves_nothing(spark: Any, tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from caesura.errors import CaesuraError, StreamError
-from caesura.spark.checkpoint import kept_plan, query_id
-from caesura.spark.clocksource import ClockReader
-from caesura.spark.looplog import LoopLog
-from caesura.spark.loopsource import LoopReader
-from caesura.spark.sinks import ParquetSink, _commit
-from caesura.spark.sourcelog import check_files
-from caesura.spark.speaking import Speaking
-from caesura.spark.trouble import cause_of, explained, ours
+from caesura.spark.errors import cause_of, explained, ours
+from caesura.spark.host.checkpoint import kept_plan, query_id
+from caesura.spark.host.clock_source import ClockReader
+from caesura.spark.host.feedback import Speaking
+from caesura.spark.host.loop_source import LoopReader
+from caesura.spark.host.source_log import check_files
+from caesura.spark.loop_log.log import LoopLog
+from caesura.spark.sinks.sinks import ParquetSink, _commit
 
 ALL = ReadAllAvailable()
 
@@ -167,7 +167,7 @@ def test_errors_from_a_script_without_an_ending_name_its_line() -> None:
 
 def test_the_clock_is_read_when_it_is_due_and_rests_between(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1_000]
-    monkeypatch.setattr("caesura.spark.clocksource._now", lambda: now[0])
+    monkeypatch.setattr("caesura.spark.host.clock_source._now", lambda: now[0])
     reader = ClockReader(100, [1], 2)
     first = reader.latestOffset(reader.initialOffset(), ALL)
     now[0] = 2_000

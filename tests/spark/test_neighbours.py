@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from caesura.runtime.packets.packet import Row
-from caesura.spark import neighbours, sealed
-from caesura.spark.neighbours import Place, Worked
+from caesura.spark.worker import neighbours, sealed
+from caesura.spark.worker.neighbours import Place, Worked
 
 PLACE: Place = ("query", 1, 0)
 ROWS: list[Row] = [(1, "in", 0, "a", 0, b"data"), (1, "in", 0, "b", 0, b"")]

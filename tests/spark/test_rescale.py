@@ -14,7 +14,7 @@ from killed_run import plan
 
 from caesura.errors import StreamError
 from caesura.runtime.query.result import run
-from caesura.spark.rescale import rescale
+from caesura.spark.host.rescale import rescale
 
 
 def _feed(folder: Path, table: Any, numbers: range) -> None:

@@ -100,7 +100,7 @@ class Pipeline:
         Views whose state would grow without bound are refused, unless ``allow_unbounded``.
         """
         from caesura.contracts import require_safe
-        from caesura.spark.claims import start_pipeline
+        from caesura.spark.host.pipelines import start_pipeline
 
         for node in self.nodes.values():
             require_safe(node, allow_unbounded=allow_unbounded)

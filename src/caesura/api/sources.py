@@ -12,9 +12,9 @@ from caesura import io
 from caesura.api.stream import Stream
 from caesura.errors import CaesuraError
 from caesura.events import Item, parse
-from caesura.io.ingress import Lateness
-from caesura.io.pushed import Pushed
-from caesura.io.read import Events
+from caesura.io.ingress.ingress import Lateness
+from caesura.io.ingress.pushed import Pushed
+from caesura.io.sources.read import Events
 from caesura.misuse import checked_methods
 from caesura.plan import TICKS, Properties, here
 from caesura.runtime.graph.publication import Publication, subscription
@@ -119,7 +119,7 @@ def from_spark(
     ``lane`` and ``offset`` name the columns that keep order, such as Kafka's partition and offset;
     ``lanes`` says how many lanes there are.
     """
-    from caesura.spark.frames import read_frame
+    from caesura.spark.host.frames import read_frame
 
     return Stream(read_frame(frame, lane=lane, offset=offset, lanes=lanes, events=events))
 

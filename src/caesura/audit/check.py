@@ -22,7 +22,7 @@ from caesura.consistency.store import Manifest, Store, Written
 from caesura.errors import CaesuraError, DataError, StreamError
 from caesura.events import History
 from caesura.events.history import comparable
-from caesura.io.source import Source
+from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.punctuation import Intent
 from caesura.runtime.query.pipelines import source_labels

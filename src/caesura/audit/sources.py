@@ -12,10 +12,10 @@ from caesura.audit.progress import Known, Progress
 from caesura.audit.values import NotAuditedError
 from caesura.consistency import Prefix
 from caesura.errors import StreamError
-from caesura.io.course import ROWS
-from caesura.io.files import FileReader
-from caesura.io.in_data import find_marks
-from caesura.io.source import Source
+from caesura.io.ingress.future_bound import ROWS
+from caesura.io.ingress.in_data import find_marks
+from caesura.io.sources.files import FileReader
+from caesura.io.sources.source import Source
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Promises
 from caesura.testing.oracles.rows import Rows, same

@@ -89,7 +89,7 @@ def state(
     Reads Spark's state store as of the last epoch; the query need not run.
     """
     from caesura.spark import session
-    from caesura.spark.state import read_state
+    from caesura.spark.host.state import read_state
 
     if not Path(checkpoint).is_dir():
         raise StreamError(f"there is no folder '{checkpoint}'.", remedy="Give the checkpoint of a query.")
@@ -122,7 +122,7 @@ def rescale(
     Start it again with a session of the new number: cz.session(buckets=n).
     """
     from caesura.spark import session
-    from caesura.spark.rescale import rescale as move
+    from caesura.spark.host.rescale import rescale as move
 
     if not Path(checkpoint).is_dir():
         raise StreamError(f"there is no folder '{checkpoint}'.", remedy="Give the checkpoint of a query.")

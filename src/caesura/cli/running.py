@@ -12,8 +12,8 @@ from caesura.api import Stream
 from caesura.cli.feedback import speak
 from caesura.cli.load import load
 from caesura.cli.shell import LATE_ROWS, AsJson, Strict, Target, app, say, say_json, told, working
-from caesura.io.sink import rows_table
-from caesura.io.source import Source
+from caesura.io.sinks.rows import rows_table
+from caesura.io.sources.source import Source
 from caesura.plan import walk
 from caesura.runtime.query.result import Result, query_of
 

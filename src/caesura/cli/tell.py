@@ -13,7 +13,7 @@ from caesura.errors import StreamError
 from caesura.punctuation import Intent
 
 if TYPE_CHECKING:
-    from caesura.spark.speaking import Speaking
+    from caesura.spark.host.feedback import Speaking
 
 WORDS = ("assume", "desire", "demand", "withdraw", "list")
 
@@ -37,7 +37,7 @@ def tell(
         raise typer.BadParameter(f"'{word}' is none of {', '.join(WORDS)}", param_hint="WORD")
     if not Path(checkpoint).is_dir() and "://" not in checkpoint:
         raise StreamError(f"there is no folder '{checkpoint}'.", remedy="Give the checkpoint of a query.")
-    from caesura.spark.speaking import Speaking
+    from caesura.spark.host.feedback import Speaking
 
     speaking = Speaking.at(checkpoint)
     _say(speaking, word, what, output)

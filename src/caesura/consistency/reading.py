@@ -11,9 +11,9 @@ from pathlib import Path
 from caesura.consistency.claim import Prefix
 from caesura.consistency.store import Store, Written
 from caesura.errors import CaesuraError, DataError, closest
-from caesura.io.policy import at_end
-from caesura.io.shape import Shape
-from caesura.io.source import Source
+from caesura.io.ingress.policy import at_end
+from caesura.io.ingress.shape import Shape
+from caesura.io.sources.source import Source
 from caesura.plan import Raw, here
 
 Break = tuple[int, dict[str, Prefix]]

@@ -6,13 +6,21 @@
 ('time',)
 """
 
-from caesura.io.drawn import from_items
-from caesura.io.ingress import Rules, SourceIngress
-from caesura.io.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
-from caesura.io.read import Events, from_arrow, from_pandas, from_rows, read_csv, read_json, read_parquet
-from caesura.io.shape import Shape, Shaped
-from caesura.io.sink import CallbackSink, FileSink, Sink, rows_table, sink_to
-from caesura.io.source import Reader, Source
+from caesura.io.ingress.ingress import Rules, SourceIngress
+from caesura.io.ingress.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
+from caesura.io.ingress.shape import Shape, Shaped
+from caesura.io.sinks.rows import CallbackSink, FileSink, Sink, rows_table, sink_to
+from caesura.io.sources.drawn import from_items
+from caesura.io.sources.read import (
+    Events,
+    from_arrow,
+    from_pandas,
+    from_rows,
+    read_csv,
+    read_json,
+    read_parquet,
+)
+from caesura.io.sources.source import Reader, Source
 
 __all__ = [
     "CallbackSink",

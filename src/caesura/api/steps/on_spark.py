@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from caesura.plan import Duration
     from caesura.spark import SparkQuery
-    from caesura.spark.sinks import Sink
+    from caesura.spark.sinks.sinks import Sink
 
 
 class OnSpark(Planned):

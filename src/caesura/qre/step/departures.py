@@ -17,7 +17,7 @@ import pyarrow as pa
 from caesura.events.identity import LOCAL, Secret, identity
 from caesura.events.page import Page
 from caesura.expr import evaluate
-from caesura.io.late import LateTable
+from caesura.io.ingress.late import LateTable
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
 from caesura.qre.language.query import Partition, Pipe, Query

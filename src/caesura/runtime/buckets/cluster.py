@@ -15,7 +15,7 @@ import pyarrow as pa
 from caesura.events import Item
 from caesura.events.identity import Secret
 from caesura.events.rows import Chunks
-from caesura.io.source import Source
+from caesura.io.sources.source import Source
 from caesura.plan import Node, Raw
 from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune

@@ -17,7 +17,7 @@ from caesura.events.identity import Secret
 from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard
 from caesura.feedback.messages import STANDING, WHY, WITHDRAWN
-from caesura.io.source import Source
+from caesura.io.sources.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Counters, Node
 from caesura.plan.cut import EVERYWHERE, LOOP, Exchange, Stages

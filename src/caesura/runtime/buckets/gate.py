@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
-from caesura.io.course import Judged, followed
-from caesura.io.ingress import Rules, SourceIngress
-from caesura.io.lanes import Lane, behind
-from caesura.io.matching import Origin
-from caesura.io.source import Source
+from caesura.io.ingress.future_bound import Judged, followed
+from caesura.io.ingress.ingress import Rules, SourceIngress
+from caesura.io.ingress.lanes import Lane, behind
+from caesura.io.ingress.matching import Origin
+from caesura.io.sources.source import Source
 from caesura.kernels.hashing import I64
 from caesura.plan import Node
 from caesura.punctuation import MIN_TIME, Pattern

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from caesura.io.source import Source
+from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import Exchange, Stages
 from caesura.punctuation import Pattern

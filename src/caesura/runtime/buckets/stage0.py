@@ -17,11 +17,11 @@ from caesura.events import Page
 from caesura.events.columns import empty_rows
 from caesura.events.identity import Secret, identity
 from caesura.expr import col
-from caesura.io import course
-from caesura.io.in_data import find_marks
-from caesura.io.late import LateTable, beside
-from caesura.io.shape import REASONS, Shaped
-from caesura.io.source import Source
+from caesura.io.ingress import future_bound as course
+from caesura.io.ingress.in_data import find_marks
+from caesura.io.ingress.late import LateTable, beside
+from caesura.io.ingress.shape import REASONS, Shaped
+from caesura.io.sources.source import Source
 from caesura.kernels.hashing import I64
 from caesura.ops.input import Input
 from caesura.ops.select import Select

@@ -9,10 +9,10 @@ from typing import Protocol, TypeVar
 import pyarrow as pa
 
 from caesura.events.item import Item
-from caesura.io.pruning import Pruning
-from caesura.io.row_groups import read_up_to
-from caesura.io.rows import LIVE_BATCH
-from caesura.io.source import Source
+from caesura.io.sources.pruning import Pruning
+from caesura.io.sources.python_rows import LIVE_BATCH
+from caesura.io.sources.row_groups import read_up_to
+from caesura.io.sources.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Ingress, Raw, SourceNode
 from caesura.punctuation import Pattern, Punctuation

@@ -25,8 +25,8 @@ from typing import Any
 
 from caesura.errors import PlanError, closest, looked_up
 from caesura.events import Item, Page
-from caesura.io.late import lifetimes
-from caesura.io.source import Reader, Source
+from caesura.io.ingress.late import lifetimes
+from caesura.io.sources.source import Reader, Source
 from caesura.misuse import checked_methods
 from caesura.plan import Node, Raw, walk
 from caesura.plan.node import rebuilt

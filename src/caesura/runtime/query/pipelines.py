@@ -13,7 +13,7 @@ from caesura.consistency.token import is_token, number_of
 from caesura.errors import DataError, StreamError, looked_up
 from caesura.events import History, Item
 from caesura.events.rows import Chunks
-from caesura.io.sink import row_schema, rows_table
+from caesura.io.sinks.rows import row_schema, rows_table
 from caesura.misuse import checked_methods
 from caesura.plan import Node, SourceNode, walk
 from caesura.plan.prune import prune

@@ -32,7 +32,7 @@ from caesura.events.show.html import table
 from caesura.expr import Expr
 from caesura.feedback.messages import WITHDRAWN
 from caesura.fixpoint.node import Fixpoint
-from caesura.io.pushed import Door
+from caesura.io.ingress.pushed import Door
 from caesura.ops.input import Input
 from caesura.plan import Counters, Node, SourceNode, here, walk
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation

@@ -13,7 +13,7 @@ from caesura.consistency.token import is_token, number_of
 from caesura.errors import StreamError
 from caesura.events import History, Item, Page, draw, pages
 from caesura.events.show import plot, timeline, timeline_html
-from caesura.io.sink import rows_table
+from caesura.io.sinks.rows import rows_table
 from caesura.misuse import checked_methods
 from caesura.ops.deliver import Deliver
 from caesura.plan import Counters, Node, walk

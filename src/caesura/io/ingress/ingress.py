@@ -1,0 +1,443 @@
+"""What makes a legal stream of raw rows: lateness, matching of retracts, and the source's punctuation.
+
+A row is late if its sync time is below the bound of its lane, computed from the rows before it, or if
+definite punctuation before it forbids it. Late and malformed rows go to the late table. How rows are cut
+into batches shows neither there nor in the history.
+
+>>> from caesura.io import delay, from_rows
+>>> source = from_rows([{"t": 1}, {"t": 9}, {"t": 2}], time="t", punctuate=delay(5))
+>>> ingress = source.operator()
+>>> [str(i) for raw in source.read({}) for i in ingress.raw(raw) if not isinstance(i, Page)]
+['definite: time < 4']
+>>> ingress.drain_late().column("reason").to_pylist()
+["time 2 is below its lane's bound 4"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.errors import CaesuraError
+from caesura.events import Item, Page
+from caesura.events.identity import Secret
+from caesura.events.rows import RowState
+from caesura.io.ingress.clock import as_text
+from caesura.io.ingress.future_bound import Judged, followed
+from caesura.io.ingress.in_data import Marks, find_marks
+from caesura.io.ingress.lanes import NOTHING, Lane, Lanes, forbidden_by
+from caesura.io.ingress.late import LateTable
+from caesura.io.ingress.matching import Matcher, Origin
+from caesura.io.ingress.policy import Policy
+from caesura.io.ingress.shape import REASONS, Shape, Shaped
+from caesura.kernels.hashing import I64, Mask
+from caesura.plan import Counters, Ingress, Raw
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Promises, Punctuation, cti
+from caesura.punctuation.scheme import Scheme
+
+Lateness = Literal["reject", "adjust", "error"]
+UNMATCHED = "retract matches no event"
+Limits = Callable[[I64 | None], I64]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an ingress must know of its source."""
+
+    schema: pa.Schema
+    time: pa.DataType
+    shape: Shape
+    policy: Policy
+    late: Lateness = "reject"
+    lanes: int = 1
+    limit: int | None = None
+    punctuates: bool = False
+    """Whether promises on more than time may be found in the input."""
+    scheme: Scheme | None = None
+    """The forms of punctuation that the source declares; None where it does not say."""
+
+
+class SourceIngress(Ingress):
+    """An ingress at work: lanes, the promises made, and for retracts the versions they may name."""
+
+    def __init__(self, rules: Rules, secret: Secret | None = None) -> None:
+        super().__init__(ports=2)
+        self.secret = secret or self.secret
+        self.rules = rules
+        lag, self.clock_lag, self.idle = rules.policy.lags(rules.time)
+        self.moved = rules.policy.stride(rules.time)
+        self.future = rules.policy.ahead(rules.time)
+        """How far ahead a row may be of the clock, or else of its lane."""
+        self._clocked = rules.policy.clocked(rules.time)
+        self.lanes = Lanes(rules.lanes, lag)
+        self.bound = MIN_TIME
+        """How far the stream has come; a CTI announces it."""
+        self.clock = MIN_TIME
+        self.since = 0
+        self.entered: I64 = NOTHING
+        """The offsets of the rows of the page that entered last, where none is ever retracted."""
+        self.table = LateTable(rules.schema, rules.time, limit=rules.limit)
+        self.matcher: Matcher | None = None
+        if not rules.shape.insert_only:
+            self.matcher = Matcher(
+                rules.schema, self.secret, with_payload=rules.punctuates, adjusts=rules.late == "adjust"
+            )
+
+    @property
+    def given(self) -> Promises:
+        """What was announced."""
+        return self.promises[-1]
+
+    @property
+    def top(self) -> int:
+        return max((lane.top for lane in self.lanes.lanes.values()), default=MIN_TIME)
+
+    # -- what comes in ------------------------------------------------------------------------------
+
+    def raw(self, raw: Raw) -> list[Item]:
+        lane = self.lanes[raw.lane]
+        lane.seen, lane.idle = self.clock, False
+        in_line = lane.next in (0, raw.offset)  # rows that were wanted first tell nothing of the course
+        lane.next = raw.offset + raw.batch.num_rows + raw.skipped
+        if raw.top is not None:
+            self._advance_to(lane, raw.top)
+            self.since += raw.skipped
+        marks = find_marks(raw, self.rules.policy.column, self.rules.schema, self.rules.scheme)
+        for reason, position in marks.unreadable:
+            self._note(reason, lane, raw.offset + position)
+        shaped = self.rules.shape.cut(marks.batch, self.rules.schema)
+        return self._finished(self._segments(lane, shaped, marks, in_line))
+
+    def _segments(self, lane: Lane, shaped: Shaped, marks: Marks, in_line: bool) -> Iterator[Item]:
+        begin = 0
+        for position, pattern in marks.patterns:
+            some = marks.offsets[begin:position]
+            yield from self._events(lane, _part(shaped, begin, position), some, in_line=in_line)
+            begin = position
+            at = int(marks.offsets[position]) if position < len(marks.offsets) else lane.next
+            yield from self._say(lane, pattern, at)
+        rest = _part(shaped, begin, len(shaped.le))
+        yield from self._events(lane, rest, marks.offsets[begin:], in_line=in_line)
+        yield from self._advance()
+
+    def beat(self, clock: int) -> list[Item]:
+        self.clock = max(self.clock, clock)
+        if self.idle is not None:
+            self.lanes.tire(self.clock, self.idle)
+        if self.clock_lag is not None:
+            self.bound = max(self.bound, self.clock - self.clock_lag)
+        return self._finished(self._advance(now=True))
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        """The events of a step whose CTIs are imported do not matter."""
+        return ()
+
+    def signal(self, port: int, punctuation: Punctuation) -> Iterable[Item]:
+        return ()
+
+    def definite(self, port: int, pattern: Pattern) -> list[Item]:
+        if not set(pattern.attributes) <= {"time"}:
+            return []
+        if not pattern.attributes and self.rules.policy.closes:
+            return []  # the other's end of input is not ours
+        if pattern.time_bound is not None:
+            self.bound = max(self.bound, pattern.time_bound)
+        return self._finished(self._promise(pattern), self._advance(now=True))
+
+    def close(self) -> list[Item]:
+        """The last time that the rows give, however they were cut, then everything."""
+        for lane in self.lanes.lanes.values():
+            self._confirm(lane, np.array([INFINITY]))
+        items = list(self._advance(now=True))
+        if self.rules.policy.closes:
+            self.bound = INFINITY
+        return [*items, *self._finished(self._advance(now=True))]
+
+    def drain_late(self) -> pa.Table | None:
+        return self.table.drain()
+
+    # -- events ---------------------------------------------------------------------------------------
+
+    def _events(self, lane: Lane, shaped: Shaped, offsets: I64, *, in_line: bool = True) -> Iterator[Item]:
+        """The page that may enter, if there is one."""
+        if shaped.flaw is not None:
+            shaped, offsets = self._refuse_flawed(lane, shaped, offsets)
+        if self.future is not None and in_line and len(shaped.le):
+            shaped, offsets = self._refuse_ahead(lane, shaped, offsets)
+        if len(shaped.le) == 0:
+            return
+        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        late = self.lanes.late(lane, page, shaped.advance, max(lane.said, self.bound), shaped.span)
+        bounds = self.lanes.bounds(lane, shaped.advance) if late else NOTHING
+        limits = None if self.matcher is None else self._limits(lane, shaped.advance)
+        self.lanes.advance(lane, int(shaped.advance.max()) if shaped.span is None else shaped.span[1])
+        starts, rows = None, None
+        if late or self.lanes.promises(lane):
+            kept = self._on_time(lane, page, bounds, offsets)
+            if kept is None:
+                return
+            page, starts, rows = kept
+        self.since += len(page)
+        self.entered = offsets if rows is None else offsets[rows]
+        entered: Page | None = _moved(page, starts)
+        if self.matcher is not None and limits is not None:
+            origin = Origin(lane.number, self.entered)
+            given = page.le if starts is None else starts
+            entered = self.matcher.match(page, given, partial(limits, rows), origin)
+        if entered is not None:
+            yield entered
+
+    def _limits(self, lane: Lane, times: I64) -> Limits:
+        """How far the stream has come before each row, or some rows, for who asks."""
+        others = self.lanes.others(lane)
+        low, high = max(self.bound, min(lane.said, others)), max(self.bound, others)
+        now = replace(lane)
+
+        def limits(rows: I64 | None) -> I64:
+            bounds = self.lanes.bounds(now, times, low, high)
+            return bounds if rows is None else bounds[rows]
+
+        return limits
+
+    def _refuse_flawed(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
+        assert shaped.flaw is not None
+        bad = np.flatnonzero(shaped.flaw)
+        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        reasons = pa.array(REASONS).take(pa.array(shaped.flaw[bad]))
+        self.table.add(page.take(bad), reasons, lane=lane.number, offsets=offsets[bad])
+        rows = np.flatnonzero(shaped.flaw == 0)
+        good = page.take(rows)
+        kept = Shaped(good.le, good.re, good.re_new, good.payload, None, shaped.advance[rows])
+        return kept, offsets[rows]
+
+    @property
+    def _now(self) -> int:
+        """What the clock reads that rows are held against; the beginning of time where none is read."""
+        return self.clock if self._clocked else MIN_TIME
+
+    def _advance_to(self, lane: Lane, top: int) -> None:
+        """Lets a lane come to a time that is told of it, unless that is too far ahead."""
+        if self.future is None or self.future.passes(top, top, lane.course, self._now):
+            self.lanes.advance(lane, top)
+
+    def _confirm(self, lane: Lane, times: I64) -> None:
+        """Lets the first row of a lane move its bound, if those behind it bear it out."""
+        first = lane.course[0] if len(lane.course) == 1 and self._now == MIN_TIME else None
+        if self.future is not None and first is not None and self.future.confirms(first, times):
+            self.lanes.advance(lane, first)
+
+    def _refuse_ahead(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
+        assert self.future is not None
+        times, course = shaped.advance, lane.course
+        self._confirm(lane, times)
+        lane.course = followed(course, times)
+        span = shaped.span or (int(times.min()), int(times.max()))
+        if self.future.passes(*span, course, self._now):
+            return shaped, offsets
+        judged = self.future.judge(times, course, self._now)
+        if not judged.ahead.any():
+            return shaped._replace(advance=judged.advance, span=None), offsets
+        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        self._note_ahead(lane, page, times, judged, offsets)
+        rows = np.flatnonzero(~judged.ahead)
+        good = page.take(rows)
+        kept = Shaped(good.le, good.re, good.re_new, good.payload, None, judged.advance[rows])
+        return kept, offsets[rows]
+
+    def _note_ahead(self, lane: Lane, page: Page, times: I64, judged: Judged, offsets: I64) -> None:
+        assert self.future is not None
+        rows = np.flatnonzero(judged.ahead)
+        told = (times[rows], judged.references[rows], self.rules.time)
+        reasons = self.future.reasons(*told, clock=self._now > MIN_TIME)
+        self.table.add(page.take(rows), reasons, lane=lane.number, offsets=offsets[rows])
+
+    def _on_time(
+        self, lane: Lane, page: Page, bounds: I64, offsets: I64
+    ) -> tuple[Page, I64 | None, I64 | None] | None:
+        """The rows that are not late, the starts they get (None: their own), and which rows they are."""
+        promises = self.lanes.promises(lane)
+        floor = max(lane.said, self.bound)
+        limit: I64 = np.maximum(bounds if len(bounds) else MIN_TIME, floor)
+        late: Mask = page.sync < limit
+        starts, times = None, page.sync
+        if self.rules.late == "adjust" and late.any():
+            spans = late & (page.re > limit)
+            if page.retracts is not None:
+                spans &= ~page.retracts
+            starts, times = np.where(spans, limit, page.le), np.where(spans, limit, times)
+            late &= ~spans
+        broken = forbidden_by(promises, page.payload, times)
+        if not late.any() and broken is None:
+            return page, starts, None
+        if broken is not None:
+            broken &= ~late
+            self._refuse_broken(lane, page, broken, offsets)
+        self._refuse_late(lane, page, np.flatnonzero(late), bounds, floor, offsets)
+        rows = np.flatnonzero(~late if broken is None else ~(late | broken))
+        if len(rows) == 0:
+            return None
+        return page.take(rows), None if starts is None else starts[rows], rows
+
+    def _refuse_late(self, lane: Lane, page: Page, late: I64, bounds: I64, floor: int, offsets: I64) -> None:
+        if len(late) == 0:
+            return
+        some = page.take(late)
+        bound = bounds[late] if len(bounds) else np.full(len(late), MIN_TIME)
+        time = self.rules.time
+        behind = below_bound(some.sync, bound, time)
+        reasons = pc.if_else(
+            pa.array(some.sync < bound), behind, f"came after definite: {Pattern.before(floor)}"
+        )
+        self.table.add(some, reasons, lane=lane.number, offsets=offsets[late])
+
+    def _refuse_broken(self, lane: Lane, page: Page, broken: Mask, offsets: I64) -> None:
+        rest = broken.copy()
+        for promises in self.lanes.promises(lane):
+            for pattern in promises.patterns():
+                rows = np.flatnonzero(rest & pattern.matches(page.payload, page.sync))
+                if len(rows):
+                    reason = f"came after definite: {pattern}"
+                    self.table.add(page.take(rows), reason, lane=lane.number, offsets=offsets[rows])
+                    rest[rows] = False
+        rows = np.flatnonzero(rest)
+        if len(rows):
+            reason = "came after definite punctuation on the time that it was moved to"
+            self.table.add(page.take(rows), reason, lane=lane.number, offsets=offsets[rows])
+
+    # -- punctuation ----------------------------------------------------------------------------------
+
+    def _say(self, lane: Lane, pattern: Pattern, at: int) -> Iterator[Item]:
+        """Takes punctuation found in a lane; what goes backwards is told and ignored."""
+        try:
+            pattern = pattern.check(self.rules.schema)
+        except CaesuraError as error:
+            self._note(f"punctuation '{pattern}': {error.problem}", lane, at)
+            return
+        said = lane.said
+        held = self.lanes.say(lane, pattern)
+        if held is None:
+            self._count("covered")
+            if (
+                pattern.attributes == ("time",)
+                and pattern.time_bound is not None
+                and pattern.time_bound < said
+            ):
+                self._note(f"punctuation '{pattern}' goes back behind '{Pattern.before(said)}'", lane, at)
+            return
+        for some in held:
+            yield from self._promise(some)
+        yield from self._advance(now=True)
+        self._give_up()
+
+    def _note(self, reason: str, lane: Lane, at: int) -> None:
+        """Tells of a punctuation that does not count."""
+        self.table.note(reason, lane=lane.number, offset=at)
+
+    def _promise(self, pattern: Pattern) -> Iterator[Item]:
+        """Announces a pattern on more than the past."""
+        if pattern.time_bound is not None and set(pattern.attributes) <= {"time"}:
+            return
+        if self.given.add(pattern):
+            self.bound = max(self.bound, self.given.cti)
+            yield Punctuation(pattern, Intent.DEFINITE)
+
+    def _advance(self, *, now: bool = False) -> Iterator[Item]:
+        """Announces how far the stream has come, if that is news and it is time to."""
+        self.bound = max(self.bound, self.lanes.least)
+        if self.lanes.aligned is not None:
+            for lane in list(self.lanes.lanes.values()):
+                for pattern in self.lanes.align(lane):
+                    yield from self._promise(pattern)
+        if not now and (self.since < self.rules.policy.every or self.bound < self._next):
+            return
+        self.since = 0
+        if self.given.advance(self.bound):
+            yield cti(self.bound)
+
+    @property
+    def _next(self) -> int:
+        """The bound from which on it is announced, where time must have moved before that."""
+        last = self.given.cti
+        return MIN_TIME if last == MIN_TIME else min(last, INFINITY - self.moved) + self.moved
+
+    def _finished(self, *parts: Iterator[Item]) -> list[Item]:
+        """The items, once what can never match is given up and what can never be named is forgotten."""
+        items = list(chain(*parts))
+        self._give_up()
+        if self.rules.late == "error":
+            self.table.refuse()
+        if self.matcher is not None:
+            self.matcher.purge(self.bound, self.given)
+        self.counters.extra["late"] = self.table.count
+        self.counters.extra["late_dropped"] = self.table.dropped
+        return items
+
+    def _give_up(self) -> None:
+        over = None if self.matcher is None else self.matcher.give_up(self.bound, self.given)
+        if over is not None:
+            self.table.add(over.page, UNMATCHED, lane=over.lanes, offsets=over.offsets)
+
+    def _count(self, name: str) -> None:
+        self.counters.extra[name] = self.counters.extra.get(name, 0) + 1
+
+    # -- memory ---------------------------------------------------------------------------------------
+
+    @property
+    def offsets(self) -> dict[int, int]:
+        """The next offset of each lane: where to read on."""
+        return {number: lane.next for number, lane in self.lanes.lanes.items()}
+
+    def states(self) -> Mapping[str, RowState]:
+        states: dict[str, RowState] = {"late": self.table.rows, "put aside": self.table.pages}
+        if self.matcher is not None:
+            self.matcher.gather(self.bound)
+            states |= {"live": self.matcher.live, "held": self.matcher.held}
+        return states
+
+    def meta(self) -> dict[str, Any]:
+        own = {"bound": self.bound, "clock": self.clock, "since": self.since}
+        counts = {"late": self.table.count, "dropped": self.table.dropped, "extra": self.counters.extra}
+        return super().meta() | own | counts | {"lanes": self.lanes.to_json()}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self.bound, self.clock, self.since = meta["bound"], meta["clock"], meta["since"]
+        self.table.count, self.table.dropped = meta["late"], meta["dropped"]
+        self.counters.extra = dict(meta["extra"])
+        self.lanes.remember(meta["lanes"])
+
+    def rebuild(self) -> None:
+        if self.matcher is not None:
+            self.matcher.rebuild()
+
+    def measure(self) -> Counters:
+        if self.matcher is not None:
+            self.matcher.purge(self.bound, self.given, now=True)
+        return super().measure()
+
+
+def _part(shaped: Shaped, begin: int, end: int) -> Shaped:
+    if begin == 0 and end == len(shaped.le):
+        return shaped
+    ends = None if shaped.re_new is None else shaped.re_new[begin:end]
+    flaw = None if shaped.flaw is None else shaped.flaw[begin:end]
+    payload = shaped.payload.slice(begin, end - begin)
+    return Shaped(shaped.le[begin:end], shaped.re[begin:end], ends, payload, flaw, shaped.advance[begin:end])
+
+
+def _moved(page: Page, starts: I64 | None) -> Page:
+    return page if starts is None else Page(starts, page.re, page.payload, page.re_new)
+
+
+def below_bound(sync: I64, bound: I64, time: pa.DataType) -> pa.Array:
+    """Why rows are late that lie below their lane's bound, in words."""
+    return pc.binary_join_element_wise(
+        "time ", as_text(sync, time), " is below its lane's bound ", as_text(bound, time), ""
+    )

@@ -1,0 +1,456 @@
+"""Retracts meet their inserts: the live versions of a source's events, and retracts that came too soon.
+
+Past the matcher no retract precedes its insert. A version is forgotten once no retract can name it any
+more: the CTI is past its end. A retract is given up once the CTI is past its sync time.
+
+>>> from caesura.events.identity import LOCAL
+>>> matcher = Matcher(pa.schema([("p", pa.string())]), LOCAL)
+>>> early = Page.of(pa.record_batch({"p": ["P1"]}), le=[1], re=[INFINITY], re_new=[5])
+>>> at = Origin(0, np.array([0]))
+>>> matcher.match(early, early.le, lambda: np.array([MIN_TIME]), at)
+>>> insert = Page.of(pa.record_batch({"p": ["P1"]}), le=[1], re=[INFINITY])
+>>> matcher.match(insert, insert.le, lambda: np.array([MIN_TIME]), at).rows() == [
+...     (1, INFINITY, None, ("P1",)), (1, INFINITY, 5, ("P1",))]
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events import KEPT, Page, concat, identity, take_rows
+from caesura.events.columns import empty_rows
+from caesura.events.identity import Secret, identity_at
+from caesura.events.rows import RowState
+from caesura.io.ingress.match_kernels import (
+    BEGIN,
+    COUNT,
+    K1,
+    K2,
+    NEW,
+    START,
+    SYNC,
+    WAITS,
+    Matrix,
+    index_versions,
+    look_up,
+    match_events,
+    pair_same,
+    pair_up,
+)
+from caesura.io.ingress.runs import NOTHING, Run, Wants, comparable, keys_of, new_index
+from caesura.kernels.hashing import I64, Mask
+from caesura.punctuation import INFINITY, MIN_TIME, Promises
+
+SLACK = 32_768  # versions that may be stale before the first purge
+TAIL = 8  # times the rows of a page: versions looked through for a page with retracts, not indexed
+KEY = {"k1": np.int64, "k2": np.int64}
+VERSION = {**KEY, "re": np.int64, "count": np.int32}
+RETRACT = dict.fromkeys(("k1", "k2", "n1", "n2", "sync", "le", "re", "new", "lane", "offset"), np.int64)
+
+
+class Origin(NamedTuple):
+    """Where rows come from."""
+
+    lane: int
+    offsets: I64
+
+
+class GivenUp(NamedTuple):
+    """Retracts that will never match."""
+
+    page: Page
+    lanes: I64
+    offsets: I64
+
+
+class Matcher:
+    """The live versions of all events, and the retracts that wait for one.
+
+    The versions of recent pages are runs; those that live on are hashed and indexed one day, as ``live``.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, secret: Secret, *, with_payload: bool = False, adjusts: bool = False
+    ) -> None:
+        self.schema, self.secret = schema, secret
+        begin = {"begin": np.int64} if adjusts else {}
+        self.live = RowState({**VERSION, **begin}, schema if with_payload else None, reuses=True)
+        self.held = RowState(RETRACT, schema)
+        self.runs: list[Run] = []
+        self.adjusts = adjusts
+        self._slots = new_index(0)
+        self._indexed = 0
+        self._ripe = SLACK
+        self._soonest = INFINITY
+        self._paged = 0
+        self._disorder = False
+        """Whether retracts wait, or some had to lately."""
+
+    def match(self, page: Page, starts: I64, cti: Callable[[], I64], origin: Origin) -> Page | None:
+        """What may leave of these rows, in order: the page itself where all may; None for nothing.
+
+        ``page`` has the starts that sources gave, ``starts`` those that events get, ``cti`` gives the
+        stream's bound before each row; it is asked only while retracts come before their inserts.
+        """
+        self._paged = max(len(page), self._paged // 2)
+        run = Run(page, starts, self.secret, adjusts=self.adjusts)
+        self.runs.append(run)
+        if len(run.retracts) == 0 and self.held.live == 0:
+            return _started(page, starts) if self.adjusts else page
+        if not self.adjusts and self.held.live == 0 and self._paired(page, run):
+            return page
+        if not self._disorder:
+            result = _Match(self, page, starts, run)
+            if result.run(NOTHING):
+                return result.finish(origin)
+        result = _Match(self, page, starts, run)
+        result.run(cti())
+        return result.finish(origin)
+
+    def _paired(self, page: Page, run: Run) -> bool:
+        """Whether each retract of a page found an equal version that came before it, in the latest runs.
+
+        Then they are paired. Of equal versions it does not matter which one goes.
+        """
+        le, re, new = run.named
+        wants = Wants(le, re, lambda: np.column_stack(named.keys))
+        named = _Named(page.payload, run, self.secret, singly=wants.doubled == 0)
+        done, left = np.zeros(len(le), np.bool_), len(le)
+        gone: list[tuple[Run, I64]] = []
+        for some in reversed(self.runs):
+            found = some.scan(wants)
+            if found is None:
+                return False
+            if len(found[0]):
+                used = named.pair(some, *found, wants.follow, done)
+                gone.append((some, used))
+                left -= len(used)
+            if left == 0:
+                break
+        if left:
+            return False
+        for some, used in gone:
+            some.counts[used] -= 1
+        brought = np.flatnonzero(new > le)
+        if len(brought):
+            ids = identity_at(page.payload.columns, run.retracts[brought], self.secret)
+            n1, n2 = keys_of(ids, le[brought], new[brought])
+            fields = {"k1": n1, "k2": n2, "re": new[brought], "count": np.ones(len(brought), np.int32)}
+            payload = take_rows(page.payload, run.retracts[brought]) if self.live.payload.columns else None
+            self.live.append(fields, payload)
+        return True
+
+    def indexed(self, retracts: Matrix) -> I64:
+        """The numbers of the indexed versions that some retracts name, ascending."""
+        if self.live.live == 0:
+            return NOTHING
+        self._index()
+        k1, k2 = self.live.get("k1"), self.live.get("k2")
+        found = -1
+        room = 2 * len(retracts) + 16
+        while found < 0:
+            picked = np.empty(room, np.int64)
+            found = look_up(self._slots, k1, k2, self.live.alive, retracts, picked)
+            room *= 4
+        return np.unique(picked[:found])
+
+    def settle(self, numbers: I64, counts: I64, begin: I64) -> None:
+        """Writes back what became of indexed versions."""
+        here = counts > 0
+        self.live.get("count")[numbers] = counts
+        if self.adjusts:
+            self.live.get("begin")[numbers] = begin
+        if not here.all():
+            self.live.kill(numbers[~here])
+        self.live.touch(numbers[here])
+
+    def release(self, gone: I64) -> None:
+        """Forgets waiting retracts."""
+        if len(gone):
+            self.held.kill(gone)
+            if self.held.live == 0 or self.held.wasteful:
+                self.held.compact()
+        self._soonest = _least(self.held.get("sync")[self.held.alive])
+        self._disorder = self.held.live > 0 or len(gone) > 0
+
+    def give_up(self, cti: int, promises: Promises | None = None) -> GivenUp | None:
+        """Takes out the waiting retracts that a CTI, or other promises, will not let come any more."""
+        more = promises is not None and promises.size > 0
+        if self.held.live == 0 or (cti <= self._soonest and not more):
+            return None
+        rows = np.flatnonzero(self.held.alive)
+        payload = self.held.payload.take(rows) if len(self.schema) else empty_rows(len(rows))
+        sync = self.held.get("sync")[rows]
+        over = sync < cti
+        if promises is not None and more:
+            over |= promises.forbids(payload, sync)
+        gone = rows[over]
+        if len(gone) == 0:
+            return None
+        le, re, new, lanes, offsets = (self.held.get(n)[gone] for n in ("le", "re", "new", "lane", "offset"))
+        self.release(gone)
+        page = Page.of(take_rows(payload, np.flatnonzero(over)), le=le, re=re, re_new=new)
+        return GivenUp(page, lanes, offsets)
+
+    def purge(self, cti: int, promises: Promises | None = None, *, now: bool = False) -> None:
+        """Forgets the versions that no retract can name any more, when there are enough or ``now``.
+
+        Versions that live on are indexed at last, so that they are not looked through for ever.
+        """
+        self.runs = [run for run in self.runs if not run.over(cti)]
+        over = sum(map(len, self.runs)) - TAIL * self._paged - SLACK
+        while self.runs and over > 0:
+            over -= len(self.runs[0])
+            self._move(self.runs.pop(0), cti)
+        if now:
+            self.gather(cti)
+        if self.live.size >= self._ripe or (now and self.live.size):
+            self._forget(cti, promises)
+            self._ripe = 2 * self.live.live + SLACK
+
+    def gather(self, cti: int) -> None:
+        """Moves all runs to the versions that a snapshot saves."""
+        runs, self.runs = self.runs, []
+        for run in runs:
+            self._move(run, cti)
+
+    def _move(self, run: Run, cti: int) -> None:
+        rows = run.alive(cti)
+        if len(rows) == 0:
+            return
+        k1, k2 = run.keys(rows)
+        fields: dict[str, Any] = {"k1": k1, "k2": k2, "re": run.re[rows], "count": run.counts[rows]}
+        if self.adjusts:
+            fields["begin"] = run.begin[rows]
+        self.live.append(fields, run.take(rows) if self.live.payload.columns else None)
+
+    def _forget(self, cti: int, promises: Promises | None) -> None:
+        bound: int | I64 = cti
+        if promises is not None and promises.size and self.live.payload.columns:
+            bound = np.maximum(promises.effective_cti(self.live.payload.all()), cti)
+        over = (self.live.get("re") < bound) | (bound == INFINITY)
+        over &= self.live.alive
+        self.live.kill(np.flatnonzero(over))
+        if self.live.live < self.live.size:
+            self.live.compact()
+            self._slots = new_index(0)
+            self._indexed = 0
+
+    def _index(self) -> None:
+        """Indexes the versions that are not indexed yet; equal ones become one."""
+        state = self.live
+        if self._indexed == state.size:
+            return
+        if self._indexed == 0 or 2 * state.size > len(self._slots):
+            self._slots = new_index(state.size)
+            self._indexed = 0
+        gone = np.empty(state.size - self._indexed, np.int64)
+        begin = state.get("begin") if self.adjusts else NOTHING
+        k1, k2, counts = (state.get(n) for n in ("k1", "k2", "count"))
+        dead = index_versions(self._slots, k1, k2, counts, begin, state.alive, self._indexed, gone)
+        if dead:
+            state.touch(np.flatnonzero(state.alive & (counts > 1)))
+            state.kill(gone[:dead])
+        self._indexed = state.size
+
+    def rebuild(self) -> None:
+        """Makes what is derived again after the row states were restored."""
+        self._slots = new_index(0)
+        self._indexed = 0
+        self._soonest = _least(self.held.get("sync")[self.held.alive])
+        self._disorder = self.held.live > 0
+        self._ripe = 2 * self.live.live + SLACK
+
+
+class _Named:
+    """The retracts of a page, as who looks for their versions: by comparing payloads, or by key."""
+
+    def __init__(self, payload: pa.RecordBatch, run: Run, secret: Secret, *, singly: bool) -> None:
+        self.payload, self.run, self._secret = payload, run, secret
+        self.singly = singly and comparable(payload)
+
+    @cached_property
+    def keys(self) -> tuple[I64, I64]:
+        ids = identity_at(self.payload.columns, self.run.retracts, self._secret)
+        return keys_of(ids, self.run.named[0], self.run.named[1])
+
+    def pair(self, other: Run, picked: I64, whom: I64, follow: I64, done: Mask) -> I64:
+        """The rows among those picked that a retract takes, each another."""
+        used = np.empty(len(picked), np.int64)
+        rows = self.run.retracts if other is self.run else NOTHING
+        if self.singly and comparable(other.payload):
+            same = other.equals(picked, self.payload, self.run.retracts, whom)
+            return used[: pair_same(picked, whom, same, rows, done, used)]
+        return used[: pair_up(picked, whom, *other.keys(picked), *self.keys, follow, rows, done, used)]
+
+
+class _Match:
+    """A page with retracts, or while retracts wait: the few versions and retracts that matter, as tables."""
+
+    def __init__(self, matcher: Matcher, page: Page, starts: I64, run: Run) -> None:
+        self.matcher, self.page, self.starts, self.rows, self.named = (
+            matcher,
+            page,
+            starts,
+            run.retracts,
+            run.named,
+        )
+        self.old = np.flatnonzero(matcher.held.alive)
+        self.payload = take_rows(page.payload, self.rows)
+        """Of the retracts at hand."""
+        self.retracts, self.brought, wants = self._retracts()
+        self.numbers = matcher.indexed(self.retracts)
+        self.picked = [(run, rows) for run in matcher.runs if len(rows := run.named_by(wants))]
+        self.versions = self._versions()
+
+    def _retracts(self) -> tuple[Matrix, Matrix, Wants]:
+        """Those that wait, then those at hand; the keys of the versions that they bring; what they name."""
+        rows, held = self.rows, self.matcher.held.get
+        le, re, new = self.named
+        ids = identity(self.payload.columns, len(rows), self.matcher.secret)
+        parts: list[tuple[str, I64]] = [("sync", np.minimum(re, new)), ("new", new), ("le", le), ("re", re)]
+        parts += zip(("k1", "k2", "n1", "n2"), (*keys_of(ids, le, re), *keys_of(ids, le, new)), strict=True)
+        waiting = len(self.old)
+        joined = {n: np.concatenate([held(n)[self.old], v]) if waiting else v for n, v in parts}
+        table = np.zeros((waiting + len(rows), 6), np.int64)
+        for place, name in ((K1, "k1"), (K2, "k2"), (SYNC, "sync"), (NEW, "new"), (START, "le")):
+            table[:, place] = joined[name]
+        table[:waiting, WAITS] = 1
+        return (
+            table,
+            np.column_stack([joined["n1"], joined["n2"]]),
+            Wants(joined["le"], joined["re"], lambda: table),
+        )
+
+    def _versions(self) -> Matrix:
+        """The indexed ones, those of runs with the page's own at last, then what retracts would bring."""
+        state, numbers = self.matcher.live, self.numbers
+        count = len(numbers) + sum(len(rows) for _, rows in self.picked)
+        table = np.full((count + len(self.retracts), 4), MIN_TIME, np.int64)
+        table[count:, : K2 + 1] = self.brought
+        table[count:, COUNT] = 0
+        at = len(numbers)
+        if at:
+            table[:at, K1], table[:at, K2] = state.get("k1")[numbers], state.get("k2")[numbers]
+            table[:at, COUNT] = state.get("count")[numbers]
+            if self.matcher.adjusts:
+                table[:at, BEGIN] = state.get("begin")[numbers]
+        for run, rows in self.picked:
+            part = table[at : at + len(rows)]
+            part[:, K1], part[:, K2] = run.keys(rows)
+            part[:, COUNT] = run.counts[rows]
+            if self.matcher.adjusts:
+                part[:, BEGIN] = run.begin[rows]
+            at += len(rows)
+        return table
+
+    def run(self, cti: I64) -> bool:
+        """Matches; False if that cannot be done without knowing the bounds."""
+        inserts = NOTHING
+        if self.picked and self.picked[-1][0] is self.matcher.runs[-1]:
+            inserts = self.picked[-1][1]
+        freed = np.empty((len(self.retracts), 2), np.int64)
+        slots, waits = new_index(len(self.versions)), new_index(len(self.retracts))
+        count = match_events(inserts, self.rows, cti, self.versions, self.retracts, freed, slots, waits)
+        self.freed = freed[: max(count, 0)]
+        return count >= 0
+
+    def finish(self, origin: Origin) -> Page | None:
+        """Tells the matcher what became of it all; gives what leaves."""
+        result = self._leaving(self.freed)
+        self._settle()
+        self._hold(origin)
+        self.matcher.release(self.old[self.retracts[: len(self.old), WAITS] == 0])
+        return result
+
+    def _settle(self) -> None:
+        """Writes back what became of versions, and adds those that retracts brought."""
+        at = len(self.numbers)
+        if at:
+            self.matcher.settle(self.numbers, self.versions[:at, COUNT], self.versions[:at, BEGIN])
+        for run, rows in self.picked:
+            part = self.versions[at : at + len(rows)]
+            run.counts[rows] = part[:, COUNT]
+            if self.matcher.adjusts:
+                run.begin[rows] = part[:, BEGIN]
+            at += len(rows)
+        some = np.flatnonzero(self.versions[at:, COUNT])
+        if len(some) == 0:
+            return
+        brought = self.versions[at:][some]
+        fields = {"k1": brought[:, K1], "k2": brought[:, K2], "re": self.retracts[some, NEW]}
+        fields |= {"count": brought[:, COUNT], "begin": brought[:, BEGIN]}
+        self.matcher.live.append(fields, self._payload(some) if self.matcher.live.payload.columns else None)
+
+    def _payload(self, retracts: I64) -> pa.RecordBatch:
+        """The payload of some retracts, ascending."""
+        waiting = len(self.old)
+        split = int(np.searchsorted(retracts, waiting))
+        mine = take_rows(self.payload, retracts[split:] - waiting)
+        if split == 0:
+            return mine
+        return pa.concat_batches([self.matcher.held.payload.take(self.old[retracts[:split]]), mine])
+
+    def _hold(self, origin: Origin) -> None:
+        """Keeps the retracts at hand that found no version."""
+        waiting = len(self.old)
+        mine = np.flatnonzero(self.retracts[waiting:, WAITS])
+        if len(mine) == 0:
+            return
+        table, rows, named = self.retracts[waiting:][mine], self.rows[mine], self.named[:, mine]
+        fields = {"k1": table[:, K1], "k2": table[:, K2], "sync": table[:, SYNC], "new": table[:, NEW]}
+        fields["n1"], fields["n2"] = self.brought[waiting:][mine].T
+        fields |= {"le": named[0], "re": named[1], "offset": origin.offsets[rows]}
+        fields["lane"] = np.full(len(rows), origin.lane)
+        self.matcher.held.append(fields, take_rows(self.payload, mine))
+
+    def _leaving(self, freed: Matrix) -> Page | None:
+        """The page with its starts, without the retracts that wait, and with those released."""
+        waiting = len(self.old)
+        mine, held = self.retracts[waiting:], self.matcher.held
+        le = self.starts
+        if self.matcher.adjusts and len(self.rows):
+            le = le.copy()
+            le[self.rows] = mine[:, START]
+        page = _started(self.page, le)
+        away = np.concatenate(
+            [self.rows[mine[:, WAITS] == 1], self.rows[freed[freed[:, 1] >= waiting, 1] - waiting]]
+        )
+        if len(away) == 0 and len(freed) == 0:
+            return page
+        stay = np.setdiff1d(np.arange(len(page)), away)
+        foreign = freed[:, 1] < waiting
+        numbers = self.old[freed[foreign, 1]]
+        payload = held.payload.take(numbers) if len(self.matcher.schema) else empty_rows(len(numbers))
+        start = self.retracts[freed[foreign, 1], START]
+        end, new = held.get("re")[numbers], np.maximum(held.get("new")[numbers], start)
+        both = concat([page, Page.of(payload, le=start, re=end, re_new=new)], page.schema)
+        source = np.empty(len(freed), np.int64)
+        source[foreign] = len(page) + np.arange(len(numbers))
+        source[~foreign] = self.rows[freed[~foreign, 1] - waiting]
+        order = np.argsort(np.concatenate([stay, freed[:, 0]]), kind="stable")
+        rows = np.concatenate([stay, source])[order]
+        return both.take(rows) if len(rows) else None
+
+
+def _least(times: Any) -> int:
+    return int(np.min(times)) if len(times) else INFINITY
+
+
+def _started(page: Page, le: I64) -> Page:
+    """The page with these starts; no new end is before one."""
+    if le is page.le or np.array_equal(le, page.le):
+        return page
+    if page.re_new is None:
+        return Page(le, page.re, page.payload)
+    ends = np.where(page.re_new == KEPT, KEPT, np.maximum(page.re_new, le))
+    return Page.of(page.payload, le=le, re=page.re, re_new=ends)
+
+
+__all__ = ["MIN_TIME", "GivenUp", "Matcher", "Origin"]

@@ -1,0 +1,165 @@
+"""The versions that pages brought, as they came: nothing is hashed until a retract may name it.
+
+A run keeps the columns of its page, so adding one copies nothing, and forgetting one is letting go of it.
+A retract names an event by start, end and payload; a run is looked through for the lifetime first, and
+only rows that have it are hashed. Where that would be many rows, the run is hashed whole, once.
+
+>>> page = Page.of(pa.record_batch({"p": ["P1", "P2", "P3", "P4"]}), le=[1, 3, 5, 5], re=[9, 9, 8, 9])
+>>> run = Run(page, page.le, LOCAL, adjusts=False)
+>>> wants = Wants(np.array([3]), np.array([9]), lambda: np.array([[5, 6]]))
+>>> run.named_by(wants).tolist()
+[1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events import Page, take_rows
+from caesura.events.columns import words
+from caesura.events.identity import LOCAL, Secret, identity_at
+from caesura.events.types import is_words
+from caesura.io.ingress.match_kernels import (
+    BITS,
+    FREE,
+    I32,
+    Matrix,
+    compare_rows,
+    mark_starts,
+    open_run,
+    pick_wanted,
+    place_distinct,
+    place_lifetimes,
+    scan_run,
+    version_keys,
+)
+from caesura.kernels.hashing import I64, U64, Mask, frozen
+from caesura.punctuation import INFINITY
+
+DENSE = 4
+"""A run is hashed whole when one row in so many may be named at once."""
+NOTHING = np.zeros(0, np.int64)
+
+
+class Wants:
+    """What some retracts name: lifetimes at first, keys where those tell too little."""
+
+    def __init__(self, le: I64, re: I64, table: Callable[[], Matrix]) -> None:
+        self.le, self.re, self._table = le, re, table
+        self.low, self.high = int(le.min(initial=INFINITY)), int(le.max(initial=-INFINITY))
+        self.bits = np.zeros(BITS >> 6, np.uint64)
+        mark_starts(le, self.bits)
+        self.lifetimes = new_index(len(le))
+        self.start = np.array(LOCAL.start, np.uint64)
+        self.follow = np.empty(len(le), np.int64)
+        self.doubled = place_lifetimes(self.lifetimes, self.start, le, re, self.follow)
+        """How many have a lifetime that another has too."""
+
+    @cached_property
+    def keys(self) -> tuple[I32, Matrix]:
+        """An index of the keys, made when it is first needed."""
+        table = self._table()
+        slots = new_index(len(table))
+        place_distinct(slots, table)
+        return slots, table
+
+
+class Run:
+    """One page's inserts that a retract may still name."""
+
+    def __init__(self, page: Page, starts: I64, secret: Secret, *, adjusts: bool) -> None:
+        self._secret = secret
+        count = len(page)
+        self.le, self.re, self.payload = frozen(page.le), frozen(page.re), page.payload
+        self.begin = starts.copy() if adjusts else NOTHING
+        """Where the events start that were moved to the bound, and the others."""
+        self.counts = np.empty(count, np.int32)
+        """How many of each there are: none once it is taken away, more if another became equal to it."""
+        span = np.empty(3, np.int64)
+        news = NOTHING if page.re_new is None else page.re_new
+        rows, retracts = np.empty(len(news), np.int64), np.empty((3, len(news)), np.int64)
+        found = open_run(self.le, self.re, frozen(news), self.counts, span, rows, retracts)
+        self.retracts = rows[:found].copy()
+        """The rows of the page that are no versions of the run."""
+        self.named = retracts[:, :found].copy()
+        """The starts, ends and new ends of the retracts."""
+        self.low, self.high, self.last = (int(at) for at in span)
+        self._keys: tuple[I64, I64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.le)
+
+    def over(self, cti: int) -> bool:
+        """Whether no retract can name any of it."""
+        return self.last < cti or cti == INFINITY
+
+    def alive(self, cti: int) -> I64:
+        """The rows that a retract may still name."""
+        if cti == INFINITY:
+            return NOTHING
+        return np.flatnonzero((self.counts > 0) & (self.re >= cti))
+
+    def named_by(self, wants: Wants) -> I64:
+        """The rows that some retracts may name, ascending."""
+        some = self.scan(wants)
+        if some is not None:
+            return some[0]
+        if self._keys is None:
+            self._keys = self.keys(np.arange(len(self)))
+        picked = np.empty(len(self), np.int64)
+        return picked[: pick_wanted(*wants.keys, *self._keys, self.counts, picked)]
+
+    def scan(self, wants: Wants) -> tuple[I64, I64] | None:
+        """The rows whose lifetimes are named, and by whom; None where they are too many to hash singly."""
+        if wants.high < self.low or wants.low > self.high:
+            return NOTHING, NOTHING
+        if self._keys is not None:
+            return None
+        picked, whom = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
+        lifetimes = wants.bits, wants.lifetimes, wants.start, wants.le, wants.re
+        found = scan_run(*lifetimes, self.le, self.re, self.counts, picked, whom)
+        return (picked[:found], whom[:found]) if DENSE * found <= len(self) else None
+
+    def equals(self, picked: I64, payload: pa.RecordBatch, rows: I64, whom: I64) -> Mask:
+        """Whether rows picked here have the payload of others, in columns of whole numbers."""
+        same = np.ones(len(picked), np.bool_)
+        for mine, theirs in zip(self.payload.columns, payload.columns, strict=True):
+            compare_rows(words(mine), picked, words(theirs), rows, whom, same)
+        return same
+
+    def keys(self, rows: I64) -> tuple[I64, I64]:
+        """The keys of these rows."""
+        if self._keys is not None:
+            return self._keys[0][rows], self._keys[1][rows]
+        ids = identity_at(self.payload.columns, rows, self._secret)
+        return keys_of(ids, self.le[rows], self.re[rows])
+
+    def take(self, rows: I64) -> pa.RecordBatch:
+        """The payload of these rows."""
+        return take_rows(self.payload, rows)
+
+
+def comparable(payload: pa.RecordBatch) -> bool:
+    """Whether equal rows lie equally in memory."""
+    return not any(
+        c.null_count or pa.types.is_floating(c.type) or not is_words(c.type) for c in payload.columns
+    )
+
+
+def keys_of(ids: tuple[U64, U64], le: I64, re: I64) -> tuple[I64, I64]:
+    """The keys of versions with these payloads, starts and ends."""
+    k1, k2 = np.empty(len(le), np.int64), np.empty(len(le), np.int64)
+    version_keys(ids[0], ids[1], le, re, k1, k2)
+    return k1, k2
+
+
+def new_index(count: int) -> I32:
+    """An index with room for so many rows."""
+    size = 256
+    while size < 4 * count:
+        size *= 2
+    return np.full(size, FREE, np.int32)

@@ -1,0 +1,314 @@
+"""Event shapes: which columns say when an event starts and ends, and what kind of row it is.
+
+Points live one tick. Intervals have an end column, where null means never. An edge row starts an event
+that never ends, or ends one that was started. The full physical form has inserts and retracts. The
+columns that a shape reads leave the payload; rows that make no event are refused with a reason.
+
+>>> shape = Shape.of(time="at", end="until")
+>>> batch = pa.record_batch({"at": [1, 5, None], "until": [None, 3, 9], "id": [7, 8, 9]})
+>>> shaped = shape.cut(batch, pa.schema([("id", pa.int64())]))
+>>> bool(shaped.re[0] == INFINITY), shaped.reasons(np.array([1, 2]))
+(True, ['ends at or before its start', 'has no time'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError, closest
+from caesura.events.columns import empty_rows, raw_parts, validity
+from caesura.events.types import plain_type
+from caesura.expr.casts import cast_kernel
+from caesura.io.ingress.clock import check_time, stream_time, to_ticks
+from caesura.io.ingress.row_kernels import (
+    EMPTY,
+    I8,
+    NO_TIME,
+    RETRACT,
+    UNKNOWN,
+    find_flaws,
+    kind_codes,
+    spelled,
+)
+from caesura.kernels.hashing import I64, Mask, frozen
+from caesura.punctuation import INFINITY, MIN_TIME
+
+Form = Literal["point", "interval", "edge", "full"]
+
+UNKEPT = 11
+"""The flaw of a row with a value that the stream's types cannot hold."""
+REASONS = (
+    "",
+    "has no time",
+    "is of no known kind: not '+', '-', 'insert', 'retract'; nor, of an edge, 'start', 'end'",
+    "ends at or before its start",
+    "its new end is before its start",
+    "a retract that changes nothing",
+    "an end edge without an end",
+    "a retract, but the stream is declared to have inserts only",
+    "lives longer than a tick, but the stream is declared to have points only",
+    "a retract that changes an end, but the stream is declared to have fixed ends",
+    "lives longer than the stream is declared to",
+    "has a timestamp that microseconds cannot hold: it is finer, or too far away",
+)
+STARTS = {"edge": ("start",), "full": ("+", "insert")}
+ENDS = {"edge": ("end",), "full": ("-", "retract")}
+
+
+class Shaped(NamedTuple):
+    """Rows with lifetimes; ``flaw`` says what is wrong with each (0: nothing), None if all are sound."""
+
+    le: I64
+    re: I64
+    re_new: I64 | None
+    payload: pa.RecordBatch
+    flaw: np.ndarray[tuple[int], np.dtype[np.int8]] | None
+    advance: I64
+    """How far each row says that time has come."""
+    span: tuple[int, int] | None = None
+    """A time that no row's sync time is before, and the latest that one tells of, where they are known."""
+
+    def reasons(self, rows: I64) -> list[str]:
+        """Why these rows make no event."""
+        flaw = np.zeros(len(self.le), np.int8) if self.flaw is None else self.flaw
+        return [REASONS[code] for code in flaw[rows].tolist()]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which columns carry lifetimes, and how."""
+
+    form: Form
+    time: str
+    end: str | None = None
+    kind: str | None = None
+    new_end: str | None = None
+    renamed: tuple[tuple[str, str], ...] = ()
+    """(name in the data, name in the stream) of payload columns that get another name."""
+
+    @staticmethod
+    def of(
+        *,
+        time: str,
+        end: str | None = None,
+        kind: str | None = None,
+        new_end: str | None = None,
+        form: Form | None = None,
+        rename: Mapping[str, str] | None = None,
+    ) -> Shape:
+        """The shape that these columns make; ``form`` says it where they leave a doubt."""
+        if form is None:
+            form = "point" if end is None else "interval"
+            if kind is not None:
+                form = "full" if new_end is not None else "edge"
+        shape = Shape(form, time, end, kind, new_end, tuple((rename or {}).items()))
+        shape._check()
+        return shape
+
+    def _check(self) -> None:
+        if self.form not in ("point", "interval", "edge", "full"):
+            raise PlanError(
+                f"no shape is called {self.form!r}.",
+                remedy=closest(str(self.form), ("point", "interval", "edge", "full")),
+            )
+        given = {"end": self.end, "kind": self.kind, "new_end": self.new_end}
+        needed = {"point": (), "interval": ("end",), "edge": ("end", "kind"), "full": ("end", "kind")}[
+            self.form
+        ]
+        allowed = (*needed, "new_end") if self.form == "full" else needed
+        for what, column in given.items():
+            if what in needed and column is None:
+                raise PlanError(
+                    f"events of the shape '{self.form}' need {what}=.",
+                    remedy=f"Name the column: {what}='...'.",
+                )
+            if what not in allowed and column is not None:
+                raise PlanError(
+                    f"events of the shape '{self.form}' have no {what}= column, but '{column}' was given.",
+                    remedy="Leave it out, or name another shape.",
+                )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the shape reads; they leave the payload."""
+        return tuple(c for c in (self.time, self.end, self.kind, self.new_end) if c is not None)
+
+    @property
+    def insert_only(self) -> bool:
+        """Whether no row can be a retract."""
+        return self.form in ("point", "interval")
+
+    def named(self, column: str) -> str:
+        """What a column of the data is called in the stream."""
+        return dict(self.renamed).get(column, column)
+
+    def _check_names(self, schema: pa.Schema) -> None:
+        for old, new in self.renamed:
+            if old not in schema.names:
+                raise PlanError(f"there is no column '{old}' to rename.", remedy=closest(old, schema.names))
+            if old in self.columns:
+                raise PlanError(
+                    f"'{old}' is read as a time or kind, so it is no payload column to rename.",
+                    remedy="Leave it out of rename=; start() and end() give an event's times.",
+                )
+            if not new:
+                raise PlanError(f"'{old}' would have no name.", remedy="Give a name that is not empty.")
+
+    def check(self, schema: pa.Schema) -> pa.DataType:
+        """Refuses columns that are not there or cannot be times; gives the stream's time."""
+        for column in self.columns:
+            if column not in schema.names:
+                raise PlanError(f"there is no column '{column}'.", remedy=closest(column, schema.names))
+        self._check_names(schema)
+        ends = [column for column in (self.end, self.new_end) if column is not None]
+        times = [self.time, *(c for c in ends if not pa.types.is_null(schema.field(c).type))]
+        for column in times:
+            check_time(column, schema.field(column).type)
+        if self.kind is not None and plain_type(schema.field(self.kind).type) != pa.string():
+            wanted = ", ".join(repr(w) for w in (*STARTS[self.form], *ENDS[self.form]))
+            raise PlanError(
+                f"the kind column '{self.kind}' has the type {schema.field(self.kind).type}.",
+                remedy=f"It must be text with the values {wanted}.",
+            )
+        time = stream_time(schema.field(self.time).type)
+        plain = pa.types.is_integer(time)
+        for column in times:
+            if pa.types.is_integer(schema.field(column).type) != plain:
+                raise PlanError(
+                    f"'{self.time}' and '{column}' count time differently: "
+                    f"{schema.field(self.time).type} and {schema.field(column).type}.",
+                    remedy="Make both integers, or both timestamps.",
+                )
+        return time
+
+    def cut(self, batch: pa.RecordBatch, schema: pa.Schema) -> Shaped:
+        """A batch as rows with lifetimes and the payload of ``schema``; never raises for a row."""
+        names = {new: old for old, new in self.renamed}
+        payload, unkept = as_payload(batch, schema, names)
+        shaped = self._cut(batch, payload)
+        if unkept is None:
+            return shaped
+        flaw = np.where(unkept, np.int8(UNKEPT), 0 if shaped.flaw is None else shaped.flaw).astype(np.int8)
+        return shaped._replace(flaw=flaw, span=None)
+
+    def _cut(self, batch: pa.RecordBatch, payload: pa.RecordBatch) -> Shaped:
+        le = to_ticks(batch.column(self.time), MIN_TIME)
+        if self.form == "point":
+            return _points(le, payload)
+        assert self.end is not None
+        re = to_ticks(batch.column(self.end), INFINITY)
+        if self.form == "interval":
+            flaw = _flaws(len(le), (EMPTY, re <= le), (NO_TIME, le == MIN_TIME))
+            return Shaped(le, re, None, payload, flaw, le)
+        return self._changes(batch, le, re, payload)
+
+    def _changes(self, batch: pa.RecordBatch, le: I64, end: I64, payload: pa.RecordBatch) -> Shaped:
+        """Rows of a shape with a kind: inserts and retracts."""
+        assert self.kind is not None
+        codes = _codes(batch.column(self.kind), self.form)
+        edge = self.form == "edge"
+        re = np.full(len(le), INFINITY, np.int64) if edge else end
+        new = end if edge else le
+        if self.new_end is not None:
+            new = to_ticks(batch.column(self.new_end), INFINITY)
+        re_new, flaw = np.empty(len(le), np.int64), np.empty(len(le), np.int8)
+        bad = find_flaws(codes, frozen(le), frozen(re), frozen(new), re_new, flaw, edge)
+        # An end edge happens at its end, so that is how far it says time has come.
+        advance = np.where(codes == RETRACT, end, le) if edge else le
+        changes = re_new if (codes == RETRACT).any() else None
+        if bad or len(le) == 0:
+            return Shaped(le, re, changes, payload, flaw if bad else None, advance)
+        return Shaped(le, re, changes, payload, None, advance, (int(le.min()), int(advance.max())))
+
+
+_SPELLED = {form: spelled(STARTS[form], ENDS[form]) for form in STARTS}
+
+
+def _codes(column: pa.Array, form: str) -> I8:
+    """Whether each row is an insert, a retract, or neither."""
+    if pa.types.is_dictionary(column.type):
+        known = np.append(_codes(column.dictionary, form), np.int8(UNKNOWN))
+        at: I64 = column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
+        codes: I8 = known[at]
+        return codes
+    if column.type not in (pa.string(), pa.large_string()):
+        column = column.cast(pa.string())
+    offsets, data = raw_parts(column)
+    out = np.empty(len(column), np.int8)
+    kind_codes(offsets, frozen(data), validity(column), *_SPELLED[form], out)
+    return out
+
+
+def _points(le: I64, payload: pa.RecordBatch) -> Shaped:
+    """Points; the first tick stands for none, and the last cannot end."""
+    span = (int(le.min()), int(le.max())) if len(le) else (MIN_TIME, MIN_TIME)
+    if span[0] > MIN_TIME and span[1] < INFINITY:
+        return Shaped(le, le + 1, None, payload, None, le, span)
+    flaw = _flaws(len(le), (NO_TIME, (le == MIN_TIME) | (le == INFINITY)))
+    return Shaped(le, le + 1, None, payload, flaw, le)
+
+
+def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dtype[np.int8]] | None:
+    """Each row's flaw; where a row has several, the last one named."""
+    some = [(code, mask) for code, mask in found if mask.any()]
+    if not some:
+        return None
+    flaw = np.zeros(count, np.int8)
+    for code, mask in some:
+        flaw[mask] = code
+    return flaw
+
+
+def _kept(column: pa.Array, type: pa.DataType) -> tuple[pa.Array, Mask | None]:
+    """A column in the type that the stream keeps, and the rows whose timestamps that cannot hold, if any."""
+    if pa.types.is_dictionary(column.type) and pa.types.is_timestamp(type):
+        column = column.dictionary_decode()
+    if pa.types.is_struct(column.type):
+        return _kept_struct(column, type)
+    if column.type == type or not pa.types.is_timestamp(column.type):
+        return (column if column.type == type else column.cast(type, safe=False)), None
+    convert = cast_kernel(column.type, type)
+    assert convert is not None
+    made = convert(column)
+    if made.null_count == column.null_count:
+        return made, None
+    return made, np.array(made.is_null()) & np.array(column.is_valid())
+
+
+def _kept_struct(column: pa.Array, type: pa.DataType) -> tuple[pa.Array, Mask | None]:
+    """A struct with its fields as the stream keeps them."""
+    if column.type == type:
+        return column, None
+    there = np.array(column.is_valid())
+    parts = [_kept(column.field(i), type.field(i).type) for i in range(type.num_fields)]
+    lost = [mask & there for _, mask in parts if mask is not None]
+    unkept = np.logical_or.reduce(lost) if np.any(lost) else None
+    made = [part for part, _ in parts]
+    return pa.StructArray.from_arrays(made, fields=list(type), mask=pa.array(~there)), unkept
+
+
+def as_payload(
+    batch: pa.RecordBatch, schema: pa.Schema, names: Mapping[str, str]
+) -> tuple[pa.RecordBatch, Mask | None]:
+    """The payload columns of a batch in the types that the stream keeps, and the rows with a value that
+    these types cannot hold, if there are any; ``names`` in the batch.
+    """
+    if len(schema) == 0:
+        return empty_rows(batch.num_rows), None
+    columns: list[pa.Array] = []
+    unkept: Mask | None = None
+    for field in schema:
+        column = batch.column(names.get(field.name, field.name))
+        if column.type == field.type:
+            columns.append(column)
+            continue
+        made, lost = _kept(column, field.type)
+        columns.append(made)
+        if lost is not None:
+            unkept = lost if unkept is None else unkept | lost
+    return pa.RecordBatch.from_arrays(columns, schema=schema), unkept

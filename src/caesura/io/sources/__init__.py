@@ -1,0 +1,1 @@
+"""Where rows come from: files, memory, Python objects; and the step that reads them."""

@@ -1,0 +1,430 @@
+"""Readers of files and folders: Parquet, CSV, JSON lines.
+
+A folder is one lane: its files one behind the other, sorted by name. All files must have the columns of
+the first (or of the schema given), in types that fit; a file that does not is named.
+
+>>> import tempfile
+>>> folder = Path(tempfile.mkdtemp())
+>>> _ = (folder / "a.csv").write_text("t,id\\n1,7\\n"), (folder / "b.csv").write_text("t,id\\n2,8\\n")
+>>> reader = FileReader(folder, CSV)
+>>> [raw.batch.to_pylist() for raw in reader.read({})]
+[[{'t': 1, 'id': 7}], [{'t': 2, 'id': 8}]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+
+from caesura.errors import DataError, PlanError, closest
+from caesura.events.types import plain_type
+from caesura.io.ingress.clock import to_ticks
+from caesura.io.sources.memory import BATCH, in_lane
+from caesura.io.sources.pruning import Pruning, Span
+from caesura.io.sources.row_groups import Groups, Part, unread, wanted_first
+from caesura.plan import Raw
+from caesura.punctuation import INFINITY
+
+CSV_BLOCK = 8 << 20
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files of one kind are opened."""
+
+    name: str
+    endings: tuple[str, ...]
+    schema: Callable[[Path], pa.Schema]
+    """The columns of a file."""
+    batches: Callable[[Path, pa.Schema, int], Iterator[pa.RecordBatch]]
+    """Batches of a file in the schema wanted, about so many rows each."""
+    rows: Callable[[Path], int] | None = None
+    """How many rows a file has, where that is cheap to know."""
+    fits: Callable[[pa.DataType, pa.DataType], bool] = lambda found, wanted: False
+    """Whether values of a found type can be read as the wanted one."""
+
+
+class FileReader:
+    """A file, or the files of a folder."""
+
+    lanes = 1
+    punctuates = False
+
+    def __init__(
+        self,
+        path: str | Path,
+        format: Format,
+        *,
+        schema: pa.Schema | None = None,
+        columns: Sequence[str] | None = None,
+        batch_size: int = BATCH,
+    ) -> None:
+        self.path = Path(path)
+        self.format = format
+        self.batch_size = batch_size
+        files = self.files()
+        if schema is None:
+            if not files:
+                raise DataError(
+                    f"the folder '{self.path}' holds no {self.format.name} file to take a schema from.",
+                    remedy=f"Put a file ending in {' or '.join(format.endings)} there, or give schema=.",
+                )
+            schema = self._first_schema(files[0])
+        self.schema = _pruned(schema, columns, str(self.path))
+        names = ",".join(self.schema.names)
+        self.key = f"{format.name}:{self.path.resolve()}:{names}:{batch_size}"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a single file, to which none is added."""
+        return self.path.is_file()
+
+    def _first_schema(self, file: Path) -> pa.Schema:
+        if self.format.rows is None and file.stat().st_size == 0:
+            raise DataError(
+                f"the file '{file}' is empty, so nothing tells its columns.",
+                remedy="Give schema=, or let it begin with a line that does.",
+            )
+        return self._open(file, self.format.schema)
+
+    def files(self) -> list[Path]:
+        """The files there are now, in reading order."""
+        if not self.path.exists():
+            raise DataError(
+                f"there is no file or folder '{self.path}'.",
+                remedy=f"Give a path that exists; this one is looked up in '{Path.cwd()}'.",
+            )
+        if self.path.is_file():
+            return [self.path]
+        some = [f for f in self.path.iterdir() if f.is_file() and not f.name.startswith((".", "_"))]
+        mine = sorted((f for f in some if f.name.endswith(self.format.endings)), key=lambda f: f.name)
+        if some and not mine:
+            raise DataError(
+                f"the folder '{self.path}' holds no {self.format.name} file, but others such as "
+                f"'{min(f.name for f in some)}'.",
+                remedy=f"Read them with cz.read.csv or cz.read.json if they are such, or rename them: "
+                f"{self.format.name} files end in {' or '.join(self.format.endings)}.",
+            )
+        return mine
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        skip = offsets.get(0, 0)
+        offset = 0
+        for file in self.files():
+            if self.format.rows is not None and skip > offset:
+                rows = self._open(file, self.format.rows)
+                if offset + rows <= skip:
+                    offset += rows
+                    continue
+            for batch in self._batches(file):
+                for raw in in_lane([batch], max(0, skip - offset), self.batch_size):
+                    yield Raw(0, offset + raw.offset, raw.batch)
+                offset += batch.num_rows
+
+    def read_pruned(self, offsets: Mapping[int, int], pruning: Pruning) -> Iterator[Raw]:
+        """As `read`, without the row groups all of whose rows will be ignored by the time they are due.
+
+        What is not read still counts for the lane's time, by its statistics. Row groups with rows that are
+        wanted come first, where that changes nothing else.
+        """
+        if self.format.name != "Parquet":
+            yield from self.read(offsets)
+            return
+        known = dict(offsets)
+        before: Groups | None = None
+        for part in wanted_first(self._parts(known, pruning.time), pruning):
+            if before is not None and before is not part.groups:
+                before.close()
+            before = part.groups
+            yield from self._rows_of(part, unread(known, part.start, part.rows), pruning)
+        if before is not None:
+            before.close()
+
+    def _parts(self, offsets: Mapping[int, int], time: str) -> Iterator[Part]:
+        """What is left to read of the files, in their order."""
+        start = 0
+        for file in self.files():
+            opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
+            left = unread(offsets, start, opened.rows) < opened.rows
+            if left:
+                self._compare(file, self._open(file, self.format.schema))
+            for part in opened.parts(self.batch_size, start, time) if left else ():
+                if unread(offsets, part.start, part.rows) < part.rows:
+                    yield part
+            start += opened.rows
+
+    def _rows_of(self, part: Part, skip: int, pruning: Pruning) -> Iterator[Raw]:
+        """The rows of a part but for the first ones, or how many were left out."""
+        if not pruning.active:
+            yield from self._read_part(part, skip)
+            return
+        for piece, ignored in part.split(pruning.ignores):
+            before = min(piece.rows, max(0, skip - (piece.start - part.start)))
+            if ignored and not before:
+                pruning.saved(piece.rows, piece.groups.weight(piece.run), len(piece.run))
+                nothing = pa.RecordBatch.from_pylist([], self.schema)
+                top = piece.spans[pruning.time].most
+                yield Raw(0, piece.start, nothing, skipped=piece.rows, top=top)
+            elif before < piece.rows:
+                yield from self._read_part(piece, before)
+
+    def _read_part(self, part: Part, skip: int) -> Iterator[Raw]:
+        batches, at = part.groups.batches(part.run, self.batch_size), 0
+        while (batch := self._open(part.groups.path, partial(_following, batches))) is not None:
+            for raw in in_lane([_cast(batch, self.schema)], max(0, skip - at), self.batch_size):
+                yield replace(raw, offset=part.start + at + raw.offset)
+            at += batch.num_rows
+
+    def narrowed(self, columns: Sequence[str]) -> FileReader:
+        """The same files, of which only these columns are read."""
+        return FileReader(
+            self.path, self.format, schema=self.schema, columns=columns, batch_size=self.batch_size
+        )
+
+    def coarser(self, rows: int) -> FileReader:
+        """The same files in larger batches, unless a size was asked for."""
+        if self.batch_size != BATCH:
+            return self
+        other = copy(self)
+        other.batch_size = max(rows, BATCH)
+        return other
+
+    @property
+    def folder(self) -> Path:
+        """Where to look for files: the path itself."""
+        return self.path.resolve()
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return self.format.endings
+
+    def earliest(self, uri: str, time: str) -> int | None:
+        """The first time in a file, by its statistics or else in its first rows; None if it has none."""
+        file = Path(unquote(urlparse(uri).path))
+        if self.format.name == "Parquet":
+            opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
+            spans = [opened.spans(run, time).get(time) for run in opened.runs(self.batch_size)]
+            opened.close()
+            if spans and all(span is not None and span.least is not None for span in spans):
+                return min(int(span.least) for span in spans if span is not None)
+        first = next(self._batches(file), None)
+        if first is None or first.num_rows == 0:
+            return None
+        return int(to_ticks(first.column(time), INFINITY).min())
+
+    def spans(self, uri: str, time: str) -> tuple[dict[str, Span], int, int]:
+        """What the statistics of a whole Parquet file say of its columns; its rows and bytes."""
+        file = Path(unquote(urlparse(uri).path))
+        opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
+        whole = [group for run in opened.runs(self.batch_size) for group in run]
+        return (opened.spans(whole, time) if whole else {}), opened.rows, file.stat().st_size
+
+    def read_file(self, uri: str, pruning: Pruning | None = None) -> Iterator[Raw]:
+        """The rows of one file, offsets counted from its own first row, without those not to be read."""
+        file = Path(unquote(urlparse(uri).path))
+        if pruning is not None and self.format.name == "Parquet":
+            opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
+            self._compare(file, self._open(file, self.format.schema))
+            for part in wanted_first(opened.parts(self.batch_size, 0, pruning.time), pruning):
+                yield from self._rows_of(part, 0, pruning)
+            opened.close()
+            return
+        offset = 0
+        for batch in self._batches(file):
+            yield Raw(0, offset, batch)
+            offset += batch.num_rows
+
+    def _batches(self, file: Path) -> Iterator[pa.RecordBatch]:
+        if self.format.rows is None and file.stat().st_size == 0:
+            return  # a text file without a line has no rows
+        found = self._open(file, self.format.schema)
+        self._compare(file, found)
+        batches = self.format.batches(file, self.schema, self.batch_size)
+
+        def following(_: Path) -> pa.RecordBatch | None:
+            batch = next(batches, None)
+            return None if batch is None else _cast(batch, self.schema)
+
+        while (batch := self._open(file, following)) is not None:
+            yield batch
+
+    def _compare(self, file: Path, found: pa.Schema) -> None:
+        for wanted in self.schema:
+            if wanted.name not in found.names:
+                raise DataError(
+                    f"file '{file}' has no column '{wanted.name}', which the first file has.",
+                    remedy=f"{closest(wanted.name, found.names)} Make all files alike, or name with columns= "
+                    "those that all have.",
+                )
+            got = found.field(wanted.name).type
+            if got != wanted.type and not pa.types.is_null(got) and not self.format.fits(got, wanted.type):
+                raise DataError(
+                    f"file '{file}' has '{wanted.name}' as {got}, but it was {wanted.type} before.",
+                    remedy="Make all files alike, or give schema= with a type that fits all of them.",
+                )
+
+    def _open(self, file: Path, how: Callable[[Path], Any]) -> Any:
+        """Does something with a file; what goes wrong becomes a diagnostic that names it."""
+        try:
+            return how(file)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise DataError(
+                f"'{file}' cannot be read as {self.format.name}: {_plain(error)}.",
+                remedy=_guess(file, self.format.name) or "Mend the file, or take it away.",
+            ) from None
+
+    def describe(self) -> str:
+        return f"{self.format.name} '{self.path}'"
+
+
+def _following(batches: Iterator[pa.RecordBatch], _: Path) -> pa.RecordBatch | None:
+    return next(batches, None)
+
+
+def _plain(error: Exception) -> str:
+    """The first line of a library's message, without what cannot be printed."""
+    line = next(iter(str(error).splitlines()), type(error).__name__)
+    return "".join(c if c.isprintable() else "?" for c in line)[:160].rstrip(". :?")
+
+
+def _guess(file: Path, wanted: str) -> str:
+    """What a file looks like by its first bytes, if that is not what it was read as."""
+    if not file.is_file():
+        return ""
+    with file.open("rb") as opened:
+        start = opened.read(64)
+    name, call = "CSV", "csv"
+    if start[:4] == b"PAR1":
+        name, call = "Parquet", "parquet"
+    elif start.lstrip()[:1] == b"{":
+        name, call = "JSON lines", "json"
+    elif not start or any(byte < 9 or byte > 126 for byte in start):
+        return ""
+    return "" if name == wanted else f"It looks like {name}: read it with cz.read.{call}, or mend it."
+
+
+def _pruned(schema: pa.Schema, columns: Sequence[str] | None, path: str) -> pa.Schema:
+    if columns is None:
+        return schema.remove_metadata()
+    for name in columns:
+        if name not in schema.names:
+            raise PlanError(f"'{path}' has no column '{name}'.", remedy=closest(name, schema.names))
+    return pa.schema([schema.field(name) for name in dict.fromkeys(columns)])
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if batch.schema.equals(schema):
+        return batch
+    columns = [batch.column(f.name).cast(f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a type inferred from text is a narrower guess at the wanted one."""
+    types = pa.types
+    if types.is_string(wanted) or types.is_large_string(wanted):
+        return True
+    if types.is_integer(found):
+        return bool(types.is_integer(wanted) or types.is_floating(wanted) or types.is_decimal(wanted))
+    if types.is_floating(found):
+        return bool(types.is_floating(wanted) or types.is_decimal(wanted))
+    dated = types.is_date(found) or types.is_timestamp(found)
+    return bool(dated and (types.is_date(wanted) or types.is_timestamp(wanted)))
+
+
+def _widens_json(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """As `_widens`, but a JSON number is no string."""
+    textual = pa.types.is_string(found) or pa.types.is_date(found) or pa.types.is_timestamp(found)
+    return _widens(found, wanted) and (textual or not pa.types.is_string(wanted))
+
+
+def _same_values(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether stored types differ only in how they are laid out."""
+    return bool(plain_type(found) == plain_type(wanted))
+
+
+# -- Parquet ----------------------------------------------------------------------------------------
+
+
+def _parquet_schema(file: Path) -> pa.Schema:
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(file)
+
+
+def _parquet_rows(file: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(file).num_rows)
+
+
+def _parquet_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as opened:
+        yield from opened.iter_batches(batch_size=size, columns=schema.names)
+
+
+# -- CSV --------------------------------------------------------------------------------------------
+
+
+def _csv_schema(file: Path) -> pa.Schema:
+    import pyarrow.csv as pc
+
+    if file.suffix == ".csv" and _guess(file, "CSV"):
+        raise ValueError("its first line names no columns")
+    with pc.open_csv(file, **_csv_options()) as opened:
+        return opened.schema
+
+
+def _csv_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.csv as pc
+
+    with pc.open_csv(file, **_csv_options(column_types=schema, include_columns=schema.names)) as opened:
+        yield from opened
+
+
+def _csv_options(**more: Any) -> dict[str, Any]:
+    """Null is an empty field and nothing else: the text NA may be a country."""
+    import pyarrow.csv as pc
+
+    nulls = {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": False}
+    return {
+        "read_options": pc.ReadOptions(block_size=CSV_BLOCK),
+        "convert_options": pc.ConvertOptions(**nulls, **more),
+    }
+
+
+# -- JSON lines -------------------------------------------------------------------------------------
+
+
+def _json_schema(file: Path) -> pa.Schema:
+    import pyarrow.json as pj
+
+    with pj.open_json(file, read_options=pj.ReadOptions(block_size=CSV_BLOCK)) as opened:
+        return opened.schema
+
+
+def _json_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.json as pj
+
+    parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    reading = pj.ReadOptions(block_size=CSV_BLOCK)
+    with pj.open_json(file, read_options=reading, parse_options=parsing) as opened:
+        yield from opened
+
+
+PARQUET = Format(
+    "Parquet", (".parquet", ".pq"), _parquet_schema, _parquet_batches, _parquet_rows, _same_values
+)
+CSV = Format("CSV", (".csv", ".csv.gz"), _csv_schema, _csv_batches, None, _widens)
+JSON = Format(
+    "JSON lines", (".jsonl", ".ndjson", ".json", ".jsonl.gz"), _json_schema, _json_batches, None, _widens_json
+)

@@ -1,0 +1,176 @@
+"""A Parquet file by runs of row groups: what their statistics say, their rows, and which come first."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.io.sources.pruning import Pruning, Span
+
+AHEAD = 1024
+"""So many runs of row groups are looked at for rows that are wanted first."""
+
+
+class Groups:
+    """An open file, of which some columns are wanted."""
+
+    def __init__(self, file: Path, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        self.path, self.schema = file, schema
+        self._meta = pq.read_metadata(file)
+        self._file: Any = None
+
+    @property
+    def rows(self) -> int:
+        return int(self._meta.num_rows)
+
+    def runs(self, size: int) -> Iterator[list[int]]:
+        """Row groups that lie together, about so many rows each time."""
+        run: list[int] = []
+        rows = 0
+        for group in range(self._meta.num_row_groups):
+            run.append(group)
+            rows += self._meta.row_group(group).num_rows
+            if rows >= size:
+                yield run
+                run, rows = [], 0
+        if run:
+            yield run
+
+    def parts(self, size: int, start: int, time: str) -> Iterator[Part]:
+        """Its runs, where its first row stands so far from that of all files."""
+        for run in self.runs(size):
+            rows = self.count(run)
+            yield Part(self, run, start, rows, time)
+            start += rows
+
+    def count(self, run: list[int]) -> int:
+        """How many rows a run has."""
+        return sum(self._meta.row_group(number).num_rows for number in run)
+
+    def weight(self, run: list[int]) -> int:
+        """How many bytes the columns wanted take in a run."""
+        size = 0
+        for group in (self._meta.row_group(number) for number in run):
+            for column in (group.column(place) for place in range(group.num_columns)):
+                if column.path_in_schema.split(".")[0] in self.schema.names:
+                    size += column.total_compressed_size
+        return size
+
+    def spans(self, run: list[int], time: str) -> dict[str, Span]:
+        """What the statistics say of each column over a run; the time column in ticks."""
+        found: dict[str, Span] = {}
+        for place in range(self._meta.num_columns):
+            name = self._meta.schema.column(place).path
+            if name not in self.schema.names:
+                continue
+            some = [self._meta.row_group(g).column(place).statistics for g in run]
+            if any(s is None or not s.has_min_max or s.null_count is None for s in some):
+                continue
+            ends = [min(s.min for s in some), max(s.max for s in some)]
+            if name == time:
+                ends = [ticks(end, self.schema.field(name).type) for end in ends]
+            found[name] = Span(ends[0], ends[1], any(s.null_count for s in some))
+        return found
+
+    def batches(self, run: list[int], size: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a run."""
+        if self._file is None:
+            import pyarrow.parquet as pq
+
+            self._file = pq.ParquetFile(self.path, metadata=self._meta)
+        yield from self._file.iter_batches(batch_size=size, row_groups=run, columns=self.schema.names)
+
+    def close(self) -> None:
+        """Lets go of the file; what is known of it stays."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+@dataclass
+class Part:
+    """A run of row groups, and where its rows stand among those of all files."""
+
+    groups: Groups
+    run: list[int]
+    start: int
+    rows: int
+    time: str
+
+    @cached_property
+    def spans(self) -> Mapping[str, Span]:
+        """What the statistics say of it."""
+        return self.groups.spans(self.run, self.time)
+
+    def split(self, apart: Callable[[Mapping[str, Span]], bool]) -> Iterator[tuple[Part, bool]]:
+        """Its row groups, those to be set apart by their statistics in parts of their own."""
+        start = self.start
+        for split_off, some in groupby(self.run, lambda group: apart(self.groups.spans([group], self.time))):
+            run = list(some)
+            rows = self.groups.count(run)
+            yield Part(self.groups, run, start, rows, self.time), split_off
+            start += rows
+
+
+def wanted_first(parts: Iterator[Part], pruning: Pruning) -> Iterator[Part]:
+    """The parts of some files in their order, but those with wanted rows as early as that changes nothing."""
+    waiting: deque[Part] = deque()
+    while True:
+        wishes = pruning.wanted()
+        while len(waiting) < (AHEAD if wishes else 1):
+            part = next(parts, None)
+            if part is None:
+                break
+            waiting.append(part)
+        if not waiting:
+            return
+        place = pruning.first([part.spans for part in waiting]) if wishes else 0
+        chosen = waiting[place]
+        del waiting[place]
+        pruning.moved += chosen.rows if place else 0
+        yield chosen
+
+
+def unread(offsets: Mapping[int, int], start: int, rows: int) -> int:
+    """How many of some rows, the first ones, were read before.
+
+    >>> unread({0: 5}, 3, 4), unread({0: 5, -9: 10}, 8, 4)
+    (2, 2)
+    """
+    ends = [offsets.get(0, 0), *(end for key, end in offsets.items() if key < 0 and -1 - key <= start)]
+    return min(rows, max(0, max(ends) - start))
+
+
+def read_up_to(offsets: dict[int, int], lane: int, start: int, end: int) -> None:
+    """Notes that rows were read. What is read ahead of others stands under the key -1 - its start.
+
+    >>> offsets = {0: 5}
+    >>> read_up_to(offsets, 0, 8, 10); offsets
+    {0: 5, -9: 10}
+    >>> read_up_to(offsets, 0, 5, 8); offsets
+    {0: 10}
+    """
+    if start > offsets.get(lane, 0):
+        key = next((k for k, stop in offsets.items() if k < 0 and stop == start), -1 - start)
+        offsets[key] = end
+        return
+    offsets[lane] = end
+    while -1 - offsets[lane] in offsets:
+        offsets[lane] = offsets.pop(-1 - offsets[lane])
+
+
+def ticks(value: Any, t: pa.DataType) -> int:
+    """A time as the engine counts it."""
+    if pa.types.is_integer(t):
+        return int(value)
+    micros = pa.timestamp("us", tz=t.tz if pa.types.is_timestamp(t) else None)
+    return int(pa.scalar(value, t).cast(micros).cast(pa.int64()).as_py())

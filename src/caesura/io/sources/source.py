@@ -1,0 +1,300 @@
+"""The step that reads: where rows come from, what shape they have, and what the source promises.
+
+>>> from caesura.io import delay, from_rows
+>>> source = from_rows([{"ts": 1, "id": 7}], time="ts", punctuate=delay(5))
+>>> print(source.describe())
+rows, time 'ts' (point); gives time: 5 behind the latest event of the slowest lane; all at the end of input
+>>> source.schema.names, source.properties.points, source.declares
+(['id'], True, ('time',))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from caesura.errors import CaesuraError, PlanError, closest
+from caesura.events import plain_schema
+from caesura.events.types import plain_type
+from caesura.io.ingress.ingress import Lateness, Rules, SourceIngress
+from caesura.io.ingress.policy import Policy, at_end
+from caesura.io.ingress.shape import Shape
+from caesura.io.sources.pruning import Pruning
+from caesura.plan import OUTPUT_ONLY, OWN, FeedbackRule, Holding, Need, Node, Properties, Raw, SourceNode
+from caesura.punctuation import Pattern
+from caesura.punctuation.scheme import Scheme, check_scheme
+from caesura.punctuation.template import Template
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """Where raw rows come from. A reader keeps no position; offsets say where to begin."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as the outside gives them."""
+
+    @property
+    def lanes(self) -> int:
+        """How many lanes there are, numbered from 0; a lane that gave nothing yet holds the CTI."""
+
+    @property
+    def key(self) -> str:
+        """Equal for readers that read the same, in any process: by name, schema, options and content.
+
+        A reader of something that has none of these (a DataFrame, an iterator) has an ``origin`` beside it:
+        the thing itself. Its source counts by the user's name too, and two origins under one key are refused.
+        """
+
+    @property
+    def punctuates(self) -> bool:
+        """Whether punctuation may lie between the rows."""
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        """Raw rows from these offsets on."""
+
+    def describe(self) -> str:
+        """What is read, for explain."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Source(SourceNode):
+    """A source of the embedded engine."""
+
+    reader: Reader
+    shape: Shape
+    policy: Policy = field(default_factory=at_end)
+    late: Lateness = "reject"
+    limit: int | None = None
+    """How many late rows are kept at most until they are asked for, the latest; all are counted."""
+
+    kind: ClassVar[str] = "read"
+
+    def __post_init__(self) -> None:
+        if self.policy.node is not None and not self.inputs:
+            object.__setattr__(self, "inputs", (self.policy.node,))
+        super().__post_init__()
+
+    def output_schema(self) -> pa.Schema:
+        raw = self.reader.schema
+        time = self.shape.check(raw)
+        object.__setattr__(self, "_time", time)
+        if self.limit is not None and self.limit < 0:
+            raise PlanError(
+                f"late_limit={self.limit} keeps less than nothing.",
+                remedy="Give 0 or more, or None to keep all late rows.",
+            )
+        if self.late not in ("reject", "adjust", "error"):
+            raise PlanError(
+                f"late={self.late!r} is no way to treat late rows.",
+                remedy="Write 'reject' (the default: they go to the late table), 'adjust' (those that live "
+                "on start where the promise ends) or 'error' (the first one stops the query).",
+            )
+        self.policy.lags(time)
+        self.policy.ahead(time)
+        self.policy.stride(time)
+        _ = self.policy.period
+        self._check_column(raw)
+        consumed = {*self.shape.columns, self.policy.column}
+        payload = [f.with_name(self.shape.named(f.name)) for f in raw if f.name not in consumed]
+        made = plain_schema(pa.schema(payload))
+        object.__setattr__(self, "_scheme", self._declared(made))
+        return made
+
+    def _check_column(self, raw: pa.Schema) -> None:
+        column = self.policy.column
+        if column is None:
+            return
+        if column not in raw.names:
+            raise PlanError(
+                f"there is no column '{column}' for punctuation.", remedy=closest(column, raw.names)
+            )
+        if plain_type(raw.field(column).type) != pa.string():
+            raise PlanError(
+                f"the punctuation column '{column}' has the type {raw.field(column).type}.",
+                remedy="It must hold texts such as 'time < 20, id = 4', and null for events.",
+            )
+
+    @property
+    def time(self) -> pa.DataType:
+        return self._time  # type: ignore[attr-defined]
+
+    def derive(self, *inputs: Properties) -> Properties:
+        if self.shape.form != "point":
+            return Properties(insert_only=self.shape.insert_only)
+        return Properties(insert_only=True, points=True, aligned=True, max_duration=1)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        try:
+            return super().fingerprint
+        except CaesuraError as error:  # rows in memory count by content, and these make none
+            raise error.at(self.step, self.place) from None
+
+    def counts(self, name: str) -> bool:
+        """The name of the step counts where nothing else tells what is read."""
+        return (name == "name" and self._origin is not None) or super().counts(name)
+
+    @property
+    def _origin(self) -> object:
+        return getattr(self.reader, "origin", None)
+
+    def refuse_twin(self, other: Node) -> None:
+        if not isinstance(other, Source) or self._origin is other._origin:
+            return
+        places = " and ".join(f"'{place}'" for place in (other.place, self.place) if place)
+        raise PlanError(
+            f"two inputs, read at {places or 'two places'}, have the same columns, options and name, so "
+            "after a restart nothing would tell which state belongs to which.",
+            remedy=f"Name each where it is read: name='{self.step}-1' for one, name='{self.step}-2' for the "
+            "other; a name must stay the same from one start to the next.",
+        ).at(self.step, self.place)
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        """An imported promise counts if it speaks of time alone."""
+        return pattern if set(pattern.attributes) <= {"time"} else None
+
+    def holds(self) -> tuple[Holding, ...]:
+        """Versions that a retract may still name."""
+        if self.shape.insert_only:
+            return ()
+        return (Holding("events that may be retracted", OWN, (Need(OWN, tuple(self.schema.names)),)),)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """What is covered does not enter; what need not be read is not read."""
+        return OUTPUT_ONLY
+
+    @property
+    def declares(self) -> tuple[str, ...]:
+        """The attributes that punctuation comes on while input lasts; '*' where any may."""
+        if self.policy.gives == "any" or self.reader.punctuates:
+            return ("*",)
+        return ("time",) if self.policy.gives == "time" else ()
+
+    @property
+    def promised(self) -> tuple[str, ...]:
+        if self.declares != ("*",):
+            return ()
+        names = self.schema.names
+        if self.scheme is None or self.scheme.kind == "any" or self.reader.punctuates:
+            return tuple(names)
+        return tuple(n for n in names if any(n in form.payload for form in self.scheme))
+
+    @property
+    def scheme(self) -> Scheme | None:
+        """The forms of punctuation that the data is declared to hold, and time if the policy gives it."""
+        return self._scheme  # type: ignore[attr-defined, no-any-return]
+
+    def _declared(self, payload: pa.Schema) -> Scheme | None:
+        if self.policy.scheme is None:
+            return None
+        names = ("time", *payload.names)
+        own = Scheme.parse(self.policy.scheme, names)
+        check_scheme(own, payload, self.step)
+        timely = (
+            self.policy.lag is not None or self.policy.clock_lag is not None or self.policy.node is not None
+        )
+        return Scheme.of(*own, Template.of(names, {"time": "+"})) if timely else own
+
+    def narrowed(self, wanted: set[str]) -> Source:
+        """The same source, read without the columns that nobody wants."""
+        narrow = getattr(self.reader, "narrowed", None)
+        if narrow is None or not self.shape.insert_only:
+            return self  # a retract names its event by all columns
+        own = {*self.shape.columns, *([self.policy.column] if self.policy.column else [])}
+        read = {*wanted, *self.promised}
+        keep = [n for n in self.reader.schema.names if n in own or self.shape.named(n) in read]
+        renamed = tuple(pair for pair in self.shape.renamed if pair[0] in keep)
+        shape = replace(self.shape, renamed=renamed)
+        return replace(self, reader=narrow(keep), shape=shape, policy=self._brief())
+
+    def _brief(self) -> Policy:
+        """The policy, with a scheme that names only the columns it says something of."""
+        if self.policy.scheme is None or self.scheme is None or self.scheme.kind != "some":
+            return self.policy
+        own = Scheme.parse(self.policy.scheme)
+        return replace(self.policy, scheme="{" + ", ".join(form.brief for form in own) + "}")
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the rows are all there from the start, so that every bucket can hold them."""
+        return getattr(self.reader, "in_memory", False) or (
+            not self.declares and getattr(self.reader, "is_file", False)
+        )
+
+    @property
+    def carries_ends(self) -> bool:
+        """Whether every event has its end with it."""
+        return self.shape.form == "interval"
+
+    @property
+    def heartbeat(self) -> int | None:
+        return self.policy.period
+
+    def pruned_by(
+        self,
+        told: Callable[[], list[Pattern]],
+        wanted: Callable[[], list[Pattern]] | None = None,
+        top: Callable[[], int] | None = None,
+    ) -> Pruning | None:
+        """What the reader need not read under feedback, and reads first; None where it reads as it is.
+
+        Only inserted points tell by their own columns that nobody wants them.
+        """
+        if not hasattr(self.reader, "read_pruned") or not self.properties.points:
+            return None
+        names = {self.shape.named(raw): raw for raw in self.reader.schema.names}
+        pruning = Pruning(told, names, self.shape.time)
+        if wanted is None or not self.permutable:
+            return pruning
+        lag, _, _ = self.policy.lags(self.time)
+        return replace(pruning, wanted=wanted, lag=lag, top=top or pruning.top)
+
+    @property
+    def permutable(self) -> bool:
+        """Whether promises follow from the times of the rows alone, or come at the end only."""
+        own = (self.policy.column, self.policy.node, self.policy.clock_lag, self.policy.idle)
+        return self.shape.insert_only and not self.reader.punctuates and own == (None,) * 4
+
+    @property
+    def unguarded(self) -> bool:
+        """Whether one timestamp that is far too late would make all behind it late."""
+        ordered = not getattr(self.reader, "unordered", False) or self.policy.period is not None
+        bounded = ordered and self.policy.ahead(self.time) is not None
+        return self.policy.lag is not None and not bounded and not pa.types.is_integer(self.time)
+
+    def read(self, offsets: Mapping[int, int], pruning: Pruning | None = None) -> Iterator[Raw]:
+        try:
+            if pruning is not None:
+                yield from self.reader.read_pruned(offsets, pruning)  # type: ignore[attr-defined]
+                return
+            yield from self.reader.read(offsets)
+        except CaesuraError as error:
+            raise error.at(self.step, self.place) from None
+
+    def operator(self) -> SourceIngress:
+        """A fresh ingress."""
+        any_promise = self.declares == ("*",)
+        rules = Rules(
+            self.schema,
+            self.time,
+            self.shape,
+            self.policy,
+            self.late,
+            self.reader.lanes,
+            self.limit,
+            any_promise,
+            self.scheme,
+        )
+        return SourceIngress(rules)
+
+    def describe(self) -> str:
+        late = "" if self.late == "reject" else f"; late rows: {self.late}"
+        promised = f"{self.policy}{', and what lies between the rows' if self.reader.punctuates else ''}"
+        return (
+            f"{self.reader.describe()}, time '{self.shape.time}' ({self.shape.form}); gives {promised}{late}"
+        )

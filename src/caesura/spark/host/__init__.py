@@ -1,0 +1,1 @@
+"""A plan as one Structured Streaming query: built, started, watched, spoken to, rescaled."""

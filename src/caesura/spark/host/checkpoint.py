@@ -1,0 +1,171 @@
+"""What a checkpoint belongs to: sources, steps that keep state, buckets; written when it is first used.
+
+State lies under what a step does and what it does it to, not under its name or place. So a plan may
+gain outputs, lose them, and gain steps that keep nothing behind those that do; a step whose state
+would have to begin in the middle of the stream is refused, naming what changed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+from pathlib import Path
+from typing import Any
+
+from caesura.errors import StreamError
+from caesura.events.identity import LOCAL, Secret
+from caesura.io.sources.source import Source
+from caesura.plan import Node
+from caesura.plan.cut import Exchange, Stages
+from caesura.runtime.buckets.fragment import Fragment
+from caesura.runtime.buckets.stage0 import root_of
+from caesura.runtime.query.secret import forgotten
+from caesura.spark.json_files import read_json
+from caesura.spark.worker.worker import SECRET
+
+NAME = "caesura.json"
+Kept = dict[str, Any]
+
+
+def buckets_of(checkpoint: Path, partitions: int, most: int | None) -> int:
+    """How many buckets a query has: as many as its checkpoint says, or enough to spread further later."""
+    kept = kept_plan(checkpoint)
+    if kept is not None:
+        return int(kept["buckets"])
+    return max(partitions, most or 0)
+
+
+def kept_plan(checkpoint: Path) -> Kept | None:
+    """What a checkpoint belongs to, if it is one of ours."""
+    file = checkpoint / NAME
+    if not file.is_file():
+        return None
+    kept: Kept = read_json(file, wants=("buckets",))
+    return kept
+
+
+def keep_secret(checkpoint: Path) -> Secret:
+    """The secret that a checkpoint's state is kept under; a new checkpoint gets a new one."""
+    file = checkpoint / SECRET
+    if file.is_file():
+        return Secret(bytes.fromhex(file.read_text()))
+    if (checkpoint / NAME).is_file():
+        raise forgotten(f"the checkpoint '{checkpoint}'")
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    partial, secret = file.with_suffix(".tmp"), Secret.drawn()
+    partial.touch(mode=0o600)
+    partial.write_text(secret.key.hex())
+    partial.rename(file)
+    return secret
+
+
+def keep_plan(checkpoint: Path, stages: Stages, buckets: int, partitions: int | None = None) -> Stages:
+    """Writes what a new checkpoint belongs to, or holds the plan against it.
+
+    Gives the stages with their sources in the order in which the checkpoint counts them.
+    """
+    spread = buckets if partitions is None else partitions
+    now = {**_described(stages, buckets), "partitions": spread}
+    then = kept_plan(checkpoint)
+    if then is None:
+        write_plan(checkpoint, now)
+        return stages
+    if then["partitions"] != spread:
+        raise StreamError(
+            f"the checkpoint was made with {then['partitions']} buckets; this session has {spread}.",
+            remedy=f"Move it with `caesura rescale CHECKPOINT --buckets {spread}`, or use "
+            f"cz.session(buckets={then['partitions']}).",
+        )
+    _compare(then, now)
+    write_plan(checkpoint, {**now, "sources": then["sources"]})
+    order = {fingerprint: place for place, fingerprint in enumerate(then["sources"])}
+    return dataclasses.replace(
+        stages, sources=tuple(sorted(stages.sources, key=lambda s: order[s.fingerprint]))
+    )
+
+
+def query_id(checkpoint: Path) -> str:
+    """The id that Spark gave the query of a checkpoint; none before its first start."""
+    file = checkpoint / "metadata"
+    return str(read_json(file, SPARKS, wants=("id",))["id"]) if file.is_file() else ""
+
+
+SPARKS = (
+    "Put back the file as it was. Spark wrote it when the checkpoint was new; its 'id' is also in "
+    "'_commits/query' of the output, and in 'loop/owner'. Or start with a new checkpoint."
+)
+
+
+def write_plan(checkpoint: Path, content: Kept) -> None:
+    """Replaces, as a whole, what a checkpoint belongs to."""
+    file = checkpoint / NAME
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".tmp")
+    partial.write_text(json.dumps(content, indent=1))
+    partial.rename(file)
+
+
+def _described(stages: Stages, buckets: int) -> Kept:
+    keeps: dict[str, str] = {}
+    for stage in stages.stages[1:]:
+        for node in stage.nodes:
+            if not node.row_wise:
+                keeps[f"{stage.number}:{node.fingerprint}"] = described(node)
+        for arrival in stage.arrivals:
+            text = f"the input of stage {stage.number} from {described(arrival.producer)}"
+            keeps[f"{stage.number}:{_way(arrival, stages)}"] = text
+    sources = {source.fingerprint: described(source) for source in stages.sources}
+    own = {"buckets": buckets, "stages": len(stages.stages), "sources": sources, "keeps": keeps}
+    return {**own, "steps": _steps(stages, buckets)}
+
+
+def _steps(stages: Stages, buckets: int) -> Kept:
+    """What lies under which fingerprint in the state store, for `caesura state`."""
+    found: Kept = {}
+    for stage in stages.stages[1:]:
+        for cell in Fragment(stages, stage.number, 0, buckets, LOCAL).query.graph.cells:
+            known = {"stage": stage.number, "step": cell.label, "place": cell.node.place}
+            found[cell.node.fingerprint] = {**known, "does": cell.node.describe()}
+    return found
+
+
+def described(node: Node) -> str:
+    """A step with its parameters and columns, and the steps that it stands on."""
+    columns = ", ".join(f"{f.name} {f.type}" for f in node.schema)
+    own = f"{node.step} {node.describe()}".strip()
+    above = ", ".join(child.step for child in node.inputs)
+    return f"{own} ({columns})" + (f" on {above}" if above else "")
+
+
+def _way(arrival: Exchange, stages: Stages) -> str:
+    """What an input's state lies under; a gate without rows can go on from another of its source."""
+    root = root_of(arrival.producer, stages) if arrival.source_stage == 0 else None
+    if isinstance(root, Source) and root.shape.insert_only:
+        return root.fingerprint
+    return arrival.label
+
+
+def _compare(then: Kept, now: Kept) -> None:
+    if set(then["sources"]) != set(now["sources"]):
+        raise _changed(then["sources"], now["sources"])
+    if then["stages"] != now["stages"]:
+        raise StreamError(
+            f"the checkpoint belongs to a plan of {then['stages'] - 1} stages; this one has "
+            f"{now['stages'] - 1}.",
+            remedy="Start with a new checkpoint, or write the new output in a query of its own.",
+        )
+    if set(now["keeps"]) - set(then["keeps"]):
+        raise _changed(then["keeps"], now["keeps"])
+
+
+def _changed(then: dict[str, str], now: dict[str, str]) -> StreamError:
+    """The first step that has no state in the checkpoint, next to the one it seems to have been."""
+    fresh = next((text for key, text in now.items() if key not in then), "nothing")
+    gone = [text for key, text in then.items() if key not in now]
+    likely = difflib.get_close_matches(fresh, gone, n=1, cutoff=0.0)
+    was = f"where it has '{likely[0]}', this plan has '{fresh}'" if likely else f"it has no '{fresh}'"
+    return StreamError(
+        f"the checkpoint belongs to another plan: {was}.",
+        remedy="Start with a new checkpoint, or put the step back as it was.",
+    )

@@ -1,0 +1,177 @@
+"""Any Spark DataFrame as a source: its rows hop into workers as Arrow batches and become packets.
+
+With ``lane`` and ``offset`` columns (a Kafka partition and its offset) lateness is exact: each lane's
+rows are judged in order. Without them the rows of an epoch have no order among them: a row is late by
+earlier epochs only, as with Spark's own watermark; explain says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.io.sources.memory import columns_key
+from caesura.io.sources.read import Events, source_of
+from caesura.io.sources.source import Source
+from caesura.plan import Raw
+from caesura.spark.worker import worker
+from caesura.spark.worker.worker import PACKETS, Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+HOP_ROWS = 2048
+"""How many rows of a DataFrame, or packets of half a MB, go to a worker at a time."""
+CHUNK_ROWS = 1 << 18
+"""How many rows of a DataFrame are worked on at a time."""
+NEVER = str(2**31 - 1)
+FRAME = "frame"
+"""What stands for every frame in a worker, which has none."""
+
+
+class FrameReader:
+    """Reads a DataFrame; only the Spark host can."""
+
+    punctuates = False
+    in_memory = False
+
+    def __init__(self, frame: DataFrame, *, lane: str | None, offset: str | None, lanes: int) -> None:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        self.frame = frame
+        self.lane, self.offset = lane, offset
+        own = {c for c in (lane, offset) if c is not None}
+        whole = to_arrow_schema(frame.schema, timezone="UTC")
+        self.schema = pa.schema([field for field in whole if field.name not in own])
+        self.lanes = lanes
+        self.key = f"frame:{columns_key(whole)}:{lane}:{offset}:{lanes}"
+
+    @property
+    def origin(self) -> object:
+        """Nothing but the user's name tells two frames apart from one start to the next."""
+        return FRAME if self.frame is None else self.frame
+
+    def narrowed(self, columns: Sequence[str]) -> FrameReader:
+        """The same frame, of which only these columns hop."""
+        other = FrameReader(self.frame, lane=self.lane, offset=self.offset, lanes=self.lanes)
+        other.schema = pa.schema([self.schema.field(name) for name in columns])
+        other.key = f"{self.key}:{','.join(columns)}"
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers get everything but the frame itself."""
+        return {**self.__dict__, "frame": None}
+
+    @property
+    def unordered(self) -> bool:
+        """Whether the rows of an epoch have no order among them."""
+        return self.lane is None
+
+    @property
+    def streaming(self) -> bool:
+        return bool(self.frame.isStreaming)
+
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+        raise StreamError(
+            "a Spark DataFrame can be read by the Spark host only.",
+            remedy="Use start(spark, ...), to_spark(spark) or run_batch(spark); preview reads files, tables.",
+        )
+
+    def describe(self) -> str:
+        ordered = "" if self.lane else "; no lane column: a row is late by earlier epochs only"
+        return f"DataFrame({', '.join(self.schema.names)}){ordered}"
+
+    def packets(self, job: Job, source: Source) -> DataFrame:
+        """The frame's rows as packets."""
+        fingerprint, schema = source.fingerprint, self.schema
+        lane, offset = self.lane, self.offset
+        wanted = [*self.schema.names, *(c for c in (lane, offset) if c is not None)]
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            part = context.partitionId() if context is not None else 0
+            with worker.reading(job.source(fingerprint)):
+                for number, plain in enumerate(gathered(batches, CHUNK_ROWS)):
+                    batch = plain.rename_columns(wanted)
+                    for raw, order in _chunks(batch, schema, lane, offset, (part, number)):
+                        yield worker.packets_of(job, fingerprint, raw, order)
+
+        plain = self.frame.select(*map(_quoted, wanted)).toDF(*(f"c{n}" for n in range(len(wanted))))
+        return plain.mapInArrow(read, PACKETS)
+
+
+def _quoted(name: str) -> str:
+    """A column's name as Spark reads it whole; on the way to a worker columns have no names with dots."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+@contextmanager
+def hops(spark: SparkSession, job: Job) -> Iterator[None]:
+    """Settings for queries that are started within: the rows of a DataFrame are counted, not weighed.
+
+    Spark weighs a batch anew for every row that it adds, which takes longer than everything else about it.
+    """
+    if not any(isinstance(getattr(s, "reader", None), FrameReader) for s in job.stages.sources):
+        yield
+        return
+    wanted = {"maxRecordsPerBatch": str(HOP_ROWS), "maxBytesPerBatch": NEVER}
+    names = {f"spark.sql.execution.arrow.{name}": value for name, value in wanted.items()}
+    before = {name: spark.conf.get(name) for name in names}
+    _set(spark, names)
+    try:
+        yield
+    finally:
+        _set(spark, before)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for name, value in settings.items():
+        if value is not None:
+            spark.conf.set(name, value)
+
+
+def gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Small batches as fewer that have at least so many rows, the last one aside."""
+    some: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        some.append(batch)
+        count += batch.num_rows
+        if count >= rows:
+            yield _joined(some)
+            some, count = [], 0
+    if count:
+        yield _joined(some)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _chunks(
+    batch: pa.RecordBatch, schema: pa.Schema, lane: str | None, offset: str | None, place: tuple[int, int]
+) -> Iterator[tuple[Raw, tuple[Any, ...]]]:
+    rows = batch.select(schema.names)
+    if lane is None:
+        yield Raw(0, 0, rows), place
+        return
+    lanes = batch.column(lane).to_numpy()
+    first = batch.column(offset).to_numpy() if offset is not None else None
+    for number in sorted(set(lanes.tolist())):
+        mine = pa.array((lanes == number).nonzero()[0])
+        start = 0 if first is None else int(first[mine[0].as_py()])
+        order = (start,) if first is not None else place
+        yield Raw(int(number), start, rows.take(mine)), order
+
+
+def read_frame(
+    frame: DataFrame, *, lane: str | None, offset: str | None, lanes: int, events: Events
+) -> Source:
+    """A source that reads a DataFrame."""
+    return source_of(lambda: FrameReader(frame, lane=lane, offset=offset, lanes=lanes), events)

@@ -1,0 +1,149 @@
+"""A pipeline on Spark: one streaming query writes all views, and each epoch ends in a claim.
+
+The prefix of an epoch is its entry in Spark's offset log, which Spark writes before the epoch runs. The
+manifest appears when every file of every view is there. An epoch that is run again after a kill has its
+manifest already, or gets the one that the first run would have written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from caesura.consistency import Claim, Level, Prefix
+from caesura.consistency.claimable import refuse_arrival, refuse_budgets
+from caesura.consistency.store import Manifest, Store, Written
+from caesura.errors import PlanError
+from caesura.fixpoint.node import Fixpoint
+from caesura.io.sinks.rows import row_schema
+from caesura.io.sources.files import FileReader
+from caesura.plan import Node, here, walk
+from caesura.plan.cut import cut
+from caesura.plan.prune import prune
+from caesura.runtime.query.pipelines import source_labels
+from caesura.runtime.query.stored_plan import pickled
+from caesura.spark.host.running import SparkQuery, Trigger, start
+from caesura.spark.host.source_log import files_of, offsets_of
+from caesura.spark.sinks.sinks import ParquetSink, make_again, query_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass
+class ClaimedSink(ParquetSink):
+    """Writes views as files, and a manifest per epoch that makes them count."""
+
+    checkpoint: str = ""
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+
+    def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
+        super().open(outputs, buckets)
+        self.store = Store(self.path)
+        self.labels = _in_spark_order(self.nodes)
+        schemas = {name: row_schema(node.schema, node.time) for name, node in outputs.items()}
+        about = {"host": "spark", "sources": list(self.labels)}
+        self.store.open(schemas, about, pickled(self.nodes))
+
+    def write(self, epoch: int, packets: DataFrame) -> None:
+        self._own(query_of(packets))
+        chain = self.store.chain()
+        if any(m.claim.number == epoch for m in chain.manifests):
+            make_again(packets)
+            return
+        self._put(epoch, packets, self._tables)
+        made = json.loads((self.store.path / "_commits" / f"{epoch:06d}.json").read_text())
+        files: dict[str, list[Written]] = {name: [] for name in self._tables}
+        for one in made["files"]:
+            if one["output"] in files:
+                files[one["output"]].append(self._written(one))
+        before = [m for m in chain.manifests if m.claim.number < epoch]
+        last = before[-1] if before else None
+        prefix, read = self._prefix(epoch, last)
+        rows = dict(last.claim.output) if last is not None else {}
+        output = {view: rows.get(view, 0) + sum(w.rows for w in some) for view, some in files.items()}
+        claim = Claim(epoch, Level.PREFIX_CONSISTENT, prefix, output=output)
+        named = {view: tuple(some) for view, some in files.items()}
+        self.store.commit(Manifest(claim, named, (), "" if last is None else last.check, read))
+
+    def _written(self, one: Mapping[str, Any]) -> Written:
+        data = (self.store.path / one["output"] / one["file"]).read_bytes()
+        return Written(one["file"], one["rows"], len(data), hashlib.sha256(data).hexdigest())
+
+    def _prefix(
+        self, epoch: int, last: Manifest | None
+    ) -> tuple[dict[str, Prefix], dict[str, tuple[str, ...]]]:
+        """The offset log's entry of an epoch, and the files that it read."""
+        entries = offsets_of(Path(self.checkpoint), epoch)
+        prefix: dict[str, Prefix] = {}
+        read: dict[str, tuple[str, ...]] = {}
+        for place, label in enumerate(self.labels):
+            said = entries[place] if place < len(entries) else "-"
+            before = {} if last is None else dict(last.claim.prefix[label].offsets)
+            prefix[label] = Prefix(offsets=_offsets(said) or before, log=said)
+            if isinstance(getattr(self.labels[label], "reader", None), FileReader):
+                span = range(before.get(0, 0), prefix[label].offsets.get(0, 0))
+                files = (files_of(Path(self.checkpoint), place, n) for n in span)
+                read[label] = tuple(sorted(file for some in files for file in some))
+        return prefix, read
+
+
+def _offsets(said: str) -> dict[int, int]:
+    """An entry of the offset log as one offset per lane, where it has that form."""
+    if said == "-":
+        return {}
+    entry = json.loads(said)
+    if not isinstance(entry, dict):
+        return {0: int(entry)}
+    if "logOffset" in entry:
+        return {0: int(entry["logOffset"]) + 1}
+    lanes = [lanes for lanes in entry.values() if isinstance(lanes, dict)]
+    if len(lanes) != 1:
+        return {}
+    return {int(lane): int(at) for lane, at in lanes[0].items()}
+
+
+def _in_spark_order(nodes: Mapping[str, Node]) -> dict[str, Node]:
+    """The streaming sources, in the order in which the query reads them, under the names of claims."""
+    labels = {node: label for label, node in source_labels(nodes).items()}
+    whole = list(source_labels(nodes).values())
+    pruned = list(source_labels(prune(nodes)).values())
+    found: dict[str, Node] = {}
+    for source in cut(prune(nodes)).sources:
+        place = next(i for i, one in enumerate(pruned) if one.fingerprint == source.fingerprint)
+        found[labels[whole[place]]] = whole[place]
+    return found
+
+
+def start_pipeline(
+    nodes: Mapping[str, Node],
+    spark: SparkSession,
+    *,
+    path: str | Path,
+    checkpoint: str | Path,
+    trigger: Trigger = "continuous",
+    files_per_epoch: int | None = None,
+    bytes_per_epoch: int | None = None,
+) -> SparkQuery:
+    """Starts all views of a pipeline as one streaming query; claims appear in ``path``."""
+    if any(isinstance(node, Fixpoint) for node in walk(*nodes.values())):
+        raise PlanError(
+            "on Spark an epoch of a plan with a loop is no claim.",
+            remedy="Run the pipeline in this process with claims=cz.synchronised(...).",
+        ).at("pipeline", here())
+    refuse_arrival(walk(*nodes.values()))
+    refuse_budgets(walk(*nodes.values()))
+    sink = ClaimedSink(str(path), checkpoint=str(checkpoint), nodes=dict(nodes))
+    return start(
+        nodes,
+        spark,
+        sink=sink,
+        checkpoint=checkpoint,
+        trigger=trigger,
+        files_per_epoch=files_per_epoch,
+        bytes_per_epoch=bytes_per_epoch,
+    )

@@ -1,0 +1,295 @@
+"""Starting a plan on Spark, as a stream or as one batch, and watching it run."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from caesura.events.identity import Secret
+from caesura.plan import Node
+from caesura.plan.duration import Duration, ticks
+from caesura.punctuation import Intent
+from caesura.runtime.buckets.status import Status
+from caesura.runtime.feedback.consumer import Spoken
+from caesura.runtime.query.result import Output, Result, delivered
+from caesura.spark.errors import asking_spark, explained, ours
+from caesura.spark.host.checkpoint import buckets_of, keep_plan, keep_secret, query_id
+from caesura.spark.host.feedback import Said, Speaking
+from caesura.spark.host.frames import FrameReader, hops
+from caesura.spark.host.host import make_job, packets
+from caesura.spark.host.source_log import check_files
+from caesura.spark.loop_log.log import LoopLog
+from caesura.spark.session import check_session
+from caesura.spark.sinks.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
+from caesura.spark.worker.admission import EVERYTHING, Most
+from caesura.spark.worker.worker import Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Speculate = Literal["arrival", "watermark"]
+Trigger = Literal["continuous", "available"] | str
+
+
+class SparkQuery:
+    """A running query."""
+
+    def __init__(
+        self, query: StreamingQuery, sink: Sink, failures: list[Exception], speaking: Speaking
+    ) -> None:
+        self.query = query
+        self.sink = sink
+        self.speaking = speaking
+        self._failures = failures
+        """What went wrong in an epoch on the driver, as ours."""
+        self._began = time.monotonic()
+        self._before: tuple[int, int, float] | None = None
+        """The epoch, rows and moment at which the rate was last taken."""
+        self._rate = 0.0
+
+    def wait(self, seconds: int | None = None) -> bool:
+        """Waits for the end; True when it has come. A failure in a worker is raised as ours."""
+        try:
+            return bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
+        except Exception as error:
+            raise self._ours(error) from error
+
+    def _ours(self, error: Exception) -> Exception:
+        return self._failures[-1] if self._failures else ours(error)
+
+    def _forever(self) -> bool:
+        self.query.awaitTermination()
+        return True
+
+    def drain(self) -> None:
+        """Waits until everything that is there has been processed."""
+        try:
+            self.query.processAllAvailable()
+        except Exception as error:
+            raise self._ours(error) from error
+
+    def stop(self) -> None:
+        """Stops after the current epoch."""
+        with asking_spark():
+            self.query.stop()
+
+    @property
+    def active(self) -> bool:
+        """Whether it still runs."""
+        with asking_spark():
+            return bool(self.query.isActive)
+
+    def assume(self, what: Said, *, output: str | None = None) -> Spoken:
+        """These rows will be ignored: from the next epoch on, steps need not make them."""
+        return self.speaking.say(Intent.ASSUMED, what, output)
+
+    def desire(self, what: Said, *, output: str | None = None) -> Spoken:
+        """These rows first, where rows wait."""
+        return self.speaking.say(Intent.DESIRED, what, output)
+
+    def demand(self, what: Said = True, *, output: str | None = None) -> None:
+        """What there is of these rows now, marked as partial."""
+        self.speaking.demand(what, output)
+
+    def withdraw(self, spoken: Spoken | int) -> None:
+        """Takes feedback back; what lost rows by it stays suppressed until it is closed."""
+        self.speaking.withdraw(spoken)
+
+    def feedback(self) -> list[str]:
+        """The feedback that stands, and what is still suppressed as of the last epoch."""
+        return self.speaking.standing()
+
+    def progress(self) -> dict[str, Any]:
+        """What Spark says of the last epoch: durations, offsets, its state store."""
+        with asking_spark():
+            last = self.query.lastProgress
+        return {} if last is None else dict(last)
+
+    def status(self) -> Status:
+        """How the query stands: rates, and for each step rows, state, promises; `to_json` for programs."""
+        status, last = self.sink.board.status(), self.progress()
+        if not last:
+            return status
+        rows = sum(source.rows for source in status.sources.values())
+        now = time.monotonic()
+        if self._before is None or last["batchId"] != self._before[0]:
+            before = self._before or (-1, rows, self._began)
+            self._rate = (rows - before[1]) / max(1e-9, now - before[2])
+            self._before = (last["batchId"], rows, now)
+        seconds = last["durationMs"].get("triggerExecution", 0) / 1000
+        return dataclasses.replace(status, epoch=last["batchId"], seconds=seconds, rows_per_second=self._rate)
+
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
+
+    def watch(self, every: float = 0.5) -> None:
+        """Shows the query in the terminal until it ends or is interrupted."""
+        from caesura.console import watch
+
+        watch(self.status, lambda: self.active, every=every)
+        if not self.active:
+            self.wait()
+
+
+def start(
+    outputs: Mapping[str, Node],
+    spark: SparkSession,
+    *,
+    sink: Sink | str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    output: Output = "changes",
+    speculate: Speculate | None = None,
+    trigger: Trigger = "continuous",
+    files_per_epoch: int | None = None,
+    bytes_per_epoch: int | None = None,
+    feedback: bool = False,
+    max_buckets: int | None = None,
+    ahead: Duration | None = None,
+) -> SparkQuery:
+    """Starts a plan as one streaming query; with ``feedback`` its consumer can speak to it.
+
+    A new checkpoint can be spread over up to ``max_buckets`` later, see `rescale`. No folder of files is
+    read further ``ahead`` of the slowest source, in event time.
+    """
+    partitions = check_session(spark)
+    per_epoch = Most(files_per_epoch, bytes_per_epoch)
+    target = as_sink(sink)
+    chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
+    nodes = {name: delivered(node, output) for name, node in outputs.items()}
+    place = whole(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
+    query_id(Path(place))  # one that is cut off would be Spark's own error
+    buckets = buckets_of(Path(place), partitions, max_buckets)
+    most = None if ahead is None else ticks(ahead, next(iter(nodes.values())).time, "bound on reading ahead")
+    job = make_job(
+        nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop", heard=feedback, ahead=most
+    )
+    secret = keep_secret(Path(place))
+    stages = keep_plan(Path(place), job.stages, buckets, partitions)
+    job = dataclasses.replace(job, stages=stages, secret=secret)
+    return launch(job, nodes, spark, target, place, trigger=trigger, most=per_epoch)
+
+
+def launch(
+    job: Job,
+    nodes: Mapping[str, Node],
+    spark: SparkSession,
+    target: Sink,
+    place: str,
+    *,
+    trigger: Trigger = "continuous",
+    most: Most = EVERYTHING,
+) -> SparkQuery:
+    """Starts a plan that is cut already."""
+    job = dataclasses.replace(job, wakes=bool(job.loop) and trigger != "available")
+    frame = packets(spark, job, streaming=True, most=most)
+    target.open(nodes, job.buckets)
+
+    failures: list[Exception] = []
+
+    def epoch(batch: DataFrame, number: int) -> None:
+        try:
+            check_files(Path(place), number)
+            target.write(number, batch)
+            if job.loop:
+                LoopLog(job.loop).note_sent()
+        except Exception as error:
+            failures.append(explained(error, number))
+            raise
+
+    writer = frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place)
+    if trigger == "available":
+        writer = writer.trigger(availableNow=True)
+    elif trigger != "continuous":
+        writer = writer.trigger(processingTime=trigger)
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
+    with hops(spark, job), asking_spark():
+        query = writer.start()
+    return SparkQuery(query, target, failures, Speaking.of(job, nodes))
+
+
+def run_all(
+    outputs: Mapping[str, Node],
+    spark: SparkSession,
+    *,
+    output: Output = "changes",
+    speculate: Speculate | None = None,
+) -> dict[str, Result]:
+    """Runs several outputs of a plan over all there is now, as one epoch that is also the last."""
+    buckets = check_session(spark)
+    chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
+    nodes = {name: delivered(node, output) for name, node in outputs.items()}
+    job = make_job(nodes, buckets, speculate=chosen, closes=True, secret=Secret.drawn())
+    frame = packets(spark, job, streaming=False, most=EVERYTHING)
+    sink = MemorySink()
+    sink.open(nodes, buckets)
+    try:
+        sink.write(0, frame)
+    except Exception as error:
+        raise ours(error) from error
+    late = sink.late()
+    return {name: Result(sink.items(name), node, late, {}) for name, node in outputs.items()}
+
+
+def run_batch(
+    node: Node, spark: SparkSession, *, output: Output = "changes", speculate: Speculate | None = None
+) -> Result:
+    """Runs a plan over all there is now, as one epoch that is also the last."""
+    return run_all({"out": node}, spark, output=output, speculate=speculate)["out"]
+
+
+def to_spark(
+    node: Node,
+    spark: SparkSession,
+    *,
+    output: Output = "changes",
+    speculate: Speculate | None = None,
+    loop_log: str | Path | None = None,
+) -> DataFrame:
+    """A plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns.
+
+    A plan in which something goes backwards needs a ``loop_log``: a folder of this query's own.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from caesura.io.sinks.rows import row_schema
+    from caesura.spark.worker.decode import decoder
+
+    buckets = check_session(spark)
+    chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
+    last = delivered(node, output)
+    streaming = _streaming(node)
+    log = "" if loop_log is None else str(loop_log)
+    secret = None if streaming else Secret.drawn()
+    job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log, secret=secret)
+    frame = packets(spark, job, streaming=streaming, most=EVERYTHING)
+    schema = from_arrow_schema(row_schema(node.schema, node.time))
+    return frame.filter("stage = 0").mapInArrow(decoder(node.schema, node.time), schema)
+
+
+def _streaming(node: Node) -> bool:
+    reader = getattr(node, "reader", None)
+    if isinstance(reader, FrameReader):
+        return reader.streaming
+    return any(_streaming(child) for child in node.inputs)
+
+
+def whole(path: str | Path) -> str:
+    """A path that means the same on the driver, in the JVM and in workers, wherever each was started."""
+    return str(path) if "://" in str(path) else str(Path(path).absolute())
+
+
+def as_sink(sink: Sink | str | Path | None) -> Sink:
+    """A sink by name or path: 'memory', 'console', or a folder for Parquet files."""
+    if sink is None or sink == "memory":
+        return MemorySink()
+    if sink == "console":
+        return ConsoleSink()
+    if isinstance(sink, (str, Path)):
+        return ParquetSink(whole(sink))
+    return sink

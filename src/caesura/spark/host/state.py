@@ -1,0 +1,117 @@
+"""What the steps of a checkpoint hold: Spark's state store, read through its `statestore` data source.
+
+A checkpoint keeps, per bucket, named chunks. Those under a step's fingerprint are its own: tables of
+rows (which are decoded), and notes such as its promises. `caesura.json` says which step it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caesura.errors import StreamError, closest
+from caesura.events.stored import is_run, stored_rows
+from caesura.spark.errors import ours
+from caesura.spark.host.checkpoint import NAME, kept_plan
+from caesura.spark.host.running import whole
+from caesura.spark.worker.bucket_keys import bucket_keys
+from caesura.spark.worker.worker import from_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Held:
+    """One table of one step in one bucket."""
+
+    step: str
+    stage: int
+    place: str
+    bucket: int
+    table: str
+    rows: pa.Table
+    bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        own = {"step": self.step, "stage": self.stage, "place": self.place, "bucket": self.bucket}
+        return {**own, "table": self.table, "count": self.rows.num_rows, "bytes": self.bytes}
+
+
+def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = None) -> list[Held]:
+    """Every table that the steps hold as of the last epoch, or those of one step."""
+    kept = plan_of(Path(checkpoint))
+    stores = sorted(int(p.name) for p in (Path(checkpoint) / "state").glob("*") if p.name.isdigit())
+    place = whole(checkpoint)
+    keys = bucket_keys(kept["buckets"])
+    held: list[Held] = []
+    for store in stores:
+        for bucket, chunks in _buckets(spark, place, store, keys).items():
+            held += tables(kept.get("steps", {}), bucket, chunks)
+    names = {one.step for one in held} | {s["step"] for s in kept.get("steps", {}).values()}
+    if step is not None and step not in names:
+        raise StreamError(f"the checkpoint has no step '{step}'.", remedy=closest(step, names))
+    held = [one for one in held if step is None or one.step == step]
+    return sorted(held, key=lambda one: (one.stage, one.step, one.bucket, one.table))
+
+
+def plan_of(checkpoint: Path) -> dict[str, Any]:
+    """What a checkpoint belongs to; refuses a folder that is none."""
+    kept = kept_plan(checkpoint)
+    if kept is None:
+        raise StreamError(
+            f"'{checkpoint}' is no checkpoint of ours: it has no {NAME}.",
+            remedy="Give the folder that was checkpoint= when the query was started.",
+        )
+    return kept
+
+
+def _buckets(
+    spark: SparkSession, checkpoint: str, store: int, keys: list[int]
+) -> dict[int, dict[str, bytes]]:
+    """The chunks of one stateful stage, by bucket."""
+    source = spark.read.format("statestore").option("operatorId", store).option("stateVarName", "chunks")
+    try:
+        rows = source.load(checkpoint).select("key", "user_map_key", "user_map_value").collect()
+    except Exception as error:
+        raise ours(error) from error
+    found: dict[int, dict[str, bytes]] = {}
+    for key, name, data in rows:
+        found.setdefault(keys.index(int(key[0])), {})[str(name[0])] = from_text(data[0])
+    return found
+
+
+def tables(steps: dict[str, Any], bucket: int, chunks: dict[str, bytes]) -> list[Held]:
+    """The tables among the chunks of one bucket."""
+    runs: dict[tuple[str, str], dict[str, bytes]] = {}
+    for name, data in chunks.items():
+        owner, table, run = _parts(name)
+        if is_run(run):
+            runs.setdefault((owner, table), {})[run] = data
+    return [_held(steps, owner, table, bucket, mine) for (owner, table), mine in runs.items()]
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """Whose chunk it is, of which table, and which part of it."""
+    pieces = name.split("/")
+    owner, rest = ("/".join(pieces[:2]), pieces[2:]) if len(pieces) > 2 else (name, [])
+    return owner, "/".join(rest[:-2]), "/".join(rest[-2:])
+
+
+def _held(steps: dict[str, Any], owner: str, table: str, bucket: int, runs: dict[str, bytes]) -> Held:
+    place, fingerprint = owner.split("/", 1)
+    rows, size = stored_rows(runs), sum(map(len, runs.values()))
+    if place == "query" and fingerprint in steps:
+        own = steps[fingerprint]
+        return Held(own["step"], own["stage"], own["place"], bucket, table, rows, size)
+    where = "gate" if place == "gate" else fingerprint
+    return Held(where, 0, "", bucket, table or fingerprint, rows, size)
+
+
+def total(held: Iterable[Held]) -> int:
+    """How many rows all tables hold."""
+    return sum(one.rows.num_rows for one in held)

@@ -1,0 +1,1 @@
+"""What goes backwards between epochs, as files."""

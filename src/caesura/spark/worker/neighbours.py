@@ -1,0 +1,194 @@
+"""Python workers of one machine do each other's work: a bucket that Spark hands to another worker than before
+is stepped where its live fragment is, instead of being restored from the store.
+
+Spark gives a bucket to whichever of its workers is free, so buckets change hands often, and a large state
+takes seconds to restore. Each worker listens at a socket in a folder that only its siblings under the same
+daemon use, and notes there which fragments it holds, with their stamps. Siblings prove themselves with the
+seal that their query's plan brought along (`sealed`). Where nobody answers, nobody has the stamp, or the
+folder is not this user's own, the state store has everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from caesura.events.rows import Chunks
+from caesura.runtime.packets.packet import Row
+from caesura.spark.worker import sealed
+
+Place = tuple[str, int, int]
+"""A query, a stage, a bucket."""
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What an epoch made of a bucket, wherever it was stepped."""
+
+    rows: list[Row]
+    """The packets that follow."""
+    chunks: Chunks
+    stamp: str
+    ignored: dict[str, Any]
+    """What the bucket stops at its gates."""
+    reached: dict[str, int]
+    """How far the sources that enter here have come."""
+    wanted: dict[str, Any]
+    """What is wanted first of what enters here."""
+    suppressed: list[tuple[str, str]]
+    """By step, what is kept back after a withdrawal."""
+
+    def packed(self) -> bytes:
+        told = [self.stamp, self.ignored, self.reached, self.wanted, self.suppressed]
+        heads, bodies = _apart(self.rows)
+        names = list(self.chunks)
+        return sealed.packed([told, heads, names], [*bodies, *(self.chunks[name] for name in names)])
+
+    @staticmethod
+    def unpacked(data: bytes) -> Worked:
+        ((stamp, ignored, reached, wanted, suppressed), heads, names), bodies = sealed.unpacked(data)
+        chunks = dict(zip(names, bodies[len(heads) :], strict=True))
+        kept = [(step, what) for step, what in suppressed]
+        return Worked(_together(heads, bodies), chunks, stamp, ignored, reached, wanted, kept)
+
+
+Step = Callable[[Place, str, list[Row], bool], Worked | None]
+"""Steps the live fragment of a place if it has the given stamp; None if it has not."""
+_SEALS: dict[str, bytes] = {}
+"""By query, what the siblings that ask for it must know."""
+
+
+def know(query: str, seal: bytes) -> None:
+    """Takes the seal of a query that this worker serves."""
+    _SEALS[query] = seal
+
+
+def ask(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+    """Has a sibling step its fragment of a place, if one has it with this stamp."""
+    folder = _folder()
+    if folder is None:
+        return None
+    try:
+        owner, held = (folder / _note(place)).read_text().split()
+        if held != stamp or int(owner) == os.getpid():
+            return None
+        with socket.socket(socket.AF_UNIX) as sibling:
+            sibling.connect(str(folder / _door(int(owner))))
+            return _asked(sibling, place, stamp, rows, closes)
+    except (OSError, EOFError, ValueError):
+        return None
+
+
+def _asked(sibling: socket.socket, place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+    if not sealed.same_user(sibling):
+        return None
+    seal, challenge = _SEALS[place[0]], sealed.receive(sibling)
+    heads, bodies = _apart(rows)
+    question = sealed.packed([place, stamp, closes, heads], bodies)
+    sealed.send(sibling, place[0].encode())
+    sealed.send(sibling, sealed.sign(seal, challenge, sealed.ASK, question))
+    answer = sealed.checked(seal, challenge, sealed.ANSWER, sealed.receive(sibling))
+    return Worked.unpacked(answer) if answer else None
+
+
+def tell(place: Place, stamp: str, step: Step) -> None:
+    """Lets siblings know that this worker holds a place with a stamp, and listens to them from now on."""
+    if not _listens(os.getpid(), step):
+        return
+    folder = _folder()
+    if folder is None:
+        return
+    note = folder / _note(place)
+    partial = note.with_name(f".{note.name}-{os.getpid()}")
+    partial.write_text(f"{os.getpid()} {stamp}")
+    partial.replace(note)
+
+
+@cache
+def _listens(pid: int, step: Step) -> bool:
+    """Opens this worker's door, once; False where the machine has no such doors."""
+    try:
+        folder = _folder()
+        if folder is None:
+            return False
+        _sweep(folder.parent)
+        (folder / _door(pid)).unlink(missing_ok=True)
+        door = socket.socket(socket.AF_UNIX)
+        door.bind(str(folder / _door(pid)))
+        door.listen(16)
+    except OSError:
+        return False
+    threading.Thread(target=_serve, args=(door, step), daemon=True).start()
+    return True
+
+
+def _sweep(homes: Path) -> None:
+    """Removes what workers of daemons that are gone have left."""
+    for home in homes.glob("*"):
+        if not Path("/proc", home.name).exists() and Path("/proc").exists():
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _serve(door: socket.socket, step: Step) -> None:
+    while True:
+        visitor, _ = door.accept()
+        threading.Thread(target=_answer, args=(visitor, step), daemon=True).start()
+
+
+def _answer(visitor: socket.socket, step: Step) -> None:
+    """Does what a sibling asks. A step that fails is not answered: it fails again where it is told."""
+    with visitor:
+        if not sealed.same_user(visitor):
+            return
+        challenge = sealed.new_challenge()
+        sealed.send(visitor, challenge)
+        seal = _SEALS.get(sealed.receive(visitor).decode(errors="replace"))
+        message = sealed.receive(visitor)
+        body = None if seal is None else sealed.checked(seal, challenge, sealed.ASK, message)
+        if seal is None or body is None:
+            return
+        ((query, stage, bucket), stamp, closes, heads), bodies = sealed.unpacked(body)
+        if _SEALS.get(query) != seal:
+            return
+        worked = step((query, stage, bucket), stamp, _together(heads, bodies), closes)
+        answer = b"" if worked is None else worked.packed()
+        sealed.send(visitor, sealed.sign(seal, challenge, sealed.ANSWER, answer))
+
+
+def _apart(rows: list[Row]) -> tuple[list[Any], list[bytes | None]]:
+    """Packets without their bytes, and the bytes."""
+    return [list(row[:5]) for row in rows], [bytes(row[5]) for row in rows]
+
+
+def _together(heads: list[Any], bodies: list[bytes | None]) -> list[Row]:
+    return [
+        (stage, label, bucket, origin, seq, body or b"")
+        for (stage, label, bucket, origin, seq), body in zip(heads, bodies, strict=False)
+    ]
+
+
+def _folder() -> Path | None:
+    """Where the workers of one daemon meet; None where somebody else might have made it."""
+    home = Path(tempfile.gettempdir()) / f"caesura-{os.getuid()}"
+    folder = home / str(os.getppid())
+    try:
+        return folder if sealed.own_folder(home) and sealed.own_folder(folder) else None
+    except OSError:
+        return None
+
+
+def _door(pid: int) -> str:
+    return f"{pid}.door"
+
+
+def _note(place: Place) -> str:
+    return hashlib.blake2s("/".join(map(str, place)).encode(), digest_size=12).hexdigest()
