@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import caesura as cz
 from caesura.events import History, parse
-from caesura.punctuation import INFINITY, NOT_NULL, NULL, Alignment, Pattern
+from caesura.punctuation import INFINITY, NOT_NULL, NULL, Alignment, Pattern, lt
 from caesura.runtime import Query
 
 SAID = [("a", Pattern.before(20)), ("b", Pattern.before(10)), ("c", Pattern.before(15))]
@@ -71,3 +71,13 @@ def test_windows_over_events_without_end_do_not_depend_on_which_input_ends_first
         query.run()
     history = History.of(query.take("out"), query.outputs["out"].schema)
     assert history.rows() == [(0, 10, (2,)), (10, 20, (1,)), (20, 30, (1,))]
+
+
+def test_what_one_origin_says_beyond_what_all_have_said_is_remembered_once() -> None:
+    alignment = Alignment(["a", "b"])
+    for n in range(50):
+        for origin in "ab":
+            alignment.add(origin, Pattern(id=n))
+        alignment.add("a", Pattern(id=lt(n + 1), x=n))
+    assert alignment.pending == 1
+    assert alignment.held.size == 1

@@ -12,7 +12,7 @@ from typing import Any
 
 from caesura.feedback.guard import drop_overtaken, drop_reasons, from_promise, overtaken, to_promise
 from caesura.plan.feedback import LE
-from caesura.punctuation import Alignment, Pattern, Promises
+from caesura.punctuation import TIME, Alignment, Pattern, Promises, Values
 
 
 def still_ahead(standing: list[Pattern], given: Promises) -> list[Pattern]:
@@ -22,6 +22,10 @@ def still_ahead(standing: list[Pattern], given: Promises) -> list[Pattern]:
     if not given.size:
         return ahead
     return [pattern for pattern in ahead if not overtaken(given, to_promise(pattern))]
+
+
+def _stretches(times: Values) -> int:
+    return max(1, len(times.cuts) // 2)
 
 
 class Heard:
@@ -34,12 +38,17 @@ class Heard:
         self.why: dict[str, Promises] = {}
         """What was said for a reason that rows can be told with, by reason."""
         self._all = Alignment(self.branches)
+        self._at_most = 0
+        """So many firm patterns there are, or fewer: what was heard since they were counted is added."""
         self._stale = False
         """Whether a single consumer has said things that are looked up where they lie."""
 
-    @property
-    def size(self) -> int:
-        return sum(p.size for p in self.firm.values()) + sum(map(len, self.standing.values()))
+    def full(self, most: int) -> bool:
+        """Whether there are so many patterns, each stretch of time of a pattern counted by itself."""
+        standing = sum(map(len, self.standing.values()))
+        if self._at_most + standing >= most:
+            self._at_most = sum(_stretches(p[TIME]) for held in self.firm.values() for p in held.others())
+        return self._at_most + standing >= most
 
     def why_of(self, pattern: Pattern) -> str:
         """The reason why rows are ignored, of whoever gave one for all of them."""
@@ -48,6 +57,7 @@ class Heard:
 
     def add(self, branch: str, pattern: Pattern, standing: bool, why: str = "") -> list[Pattern]:
         """Takes what a consumer assumes; gives what all assume from now on."""
+        self._at_most += 0 if standing else _stretches(pattern[LE])
         if why:
             self.why.setdefault(why, Promises()).add(to_promise(pattern))
         if not standing and len(self.branches) == 1 and not self.standing[branch]:
@@ -106,4 +116,5 @@ class Heard:
             if branch in data["firm"]:
                 self.firm[branch] = Promises.from_json(data["firm"][branch])
                 self.standing[branch] = [Pattern.from_json(p) for p in data["standing"][branch]]
+        self._at_most = sum(_stretches(p[TIME]) for held in self.firm.values() for p in held.others())
         self.rebuilt()

@@ -133,7 +133,7 @@ class Responder:
         if RE in pattern and not self.node.properties.fixed_ends:
             self._count("ends may change")
             return
-        if self.heard.size >= MOST:
+        if self.heard.full(MOST):
             self._count("too many")
             return
         self._reach = None

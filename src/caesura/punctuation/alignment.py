@@ -78,7 +78,7 @@ class Alignment:
         timely = pattern.attributes in ((), (TIME,)) and pattern.time_bound is not None
         if not timely and self.held.covers(pattern):
             return ()
-        if not given.add(pattern):
+        if not given.add(self.held.rest_of(pattern)):
             return ()
         if timely and self._time_only():
             return self._hold_time()

@@ -112,11 +112,7 @@ class Promises:
         return pattern
 
     def _without_known(self, pattern: Pattern) -> Pattern:
-        if not self._tidy:
-            return pattern
-        for kept in self._kept.near(pattern):
-            pattern = _trimmed(pattern, kept) or pattern
-        return pattern
+        return self.rest_of(pattern) if self._tidy else pattern
 
     def advance(self, t: int) -> bool:
         """Take the promise `time < t`, without any pattern algebra when no other promise is there."""
@@ -182,11 +178,21 @@ class Promises:
         return forbidden
 
     def drop_covered(self, by: Promises) -> None:
-        """Forget the patterns, besides the cti, that other promises say as well."""
+        """Forget what other promises say as well: patterns, besides the cti, and parts of them."""
         for kept in list(self._kept):
             if by.covers(kept):
                 self._kept.discard(kept)
                 self._forget()
+            elif (rest := by.rest_of(kept)) != kept:
+                self._kept.discard(kept)
+                self._forget()
+                self._file(rest)
+
+    def rest_of(self, pattern: Pattern) -> Pattern:
+        """A pattern without the values of single attributes for which these promises say as much already."""
+        for kept in self._kept.near(pattern):
+            pattern = _trimmed(pattern, kept) or pattern
+        return pattern
 
     def forget(self, patterns: Iterable[Pattern]) -> None:
         """Forget some of the patterns besides the cti."""
