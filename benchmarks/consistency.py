@@ -27,7 +27,7 @@ from benchmarks.pairs import resampled
 from benchmarks.report import Report
 from caesura import Stream, col
 from caesura.consistency import Mode
-from caesura.consistency.pace import Pace
+from caesura.consistency.token_period import TokenPeriod
 from caesura.events import Page
 from caesura.ops.input import Input
 from caesura.plan import Properties
@@ -214,9 +214,9 @@ def cumulative(every: int, rate: float, rows: int, keys: str) -> tuple[float, fl
     return worst, total / count, spent / (count * every)
 
 
-def tuned(rate: float, keys: str) -> Pace:
+def tuned(rate: float, keys: str) -> TokenPeriod:
     """Where the tuner settles on this query at this rate."""
-    pace, fed = Pace(), Fed(keys)
+    pace, fed = TokenPeriod(), Fed(keys)
     fed.section(2 * WINDOW)
     for _ in range(60):
         events = pace.every

@@ -14,7 +14,7 @@ import pytest
 
 from caesura import col, set_of, when
 from caesura.audit import NotAuditedError
-from caesura.audit.values import Reader
+from caesura.audit.values import RowValues
 from caesura.errors import CaesuraError
 from caesura.events.history import comparable
 from caesura.expr import Expr, evaluate, lit, type_of
@@ -76,7 +76,7 @@ def batch(seed: int) -> pa.RecordBatch:
 @pytest.mark.parametrize("kind", EXPRESSIONS)
 def test_the_audit_agrees_with_the_engine_on_expressions(kind: str) -> None:
     given = batch(len(kind))
-    reader = Reader(SCHEMA, pa.int64())
+    reader = RowValues(SCHEMA, pa.int64())
     for expr in EXPRESSIONS[kind]:
         try:
             type_of(expr, SCHEMA)
@@ -95,14 +95,14 @@ def test_the_audit_agrees_with_the_engine_on_expressions(kind: str) -> None:
 def test_an_expression_that_libraries_read_differently_is_named(expr: Expr) -> None:
     row = {name: some[0] for name, (_, some) in VALUES.items()}
     with pytest.raises(NotAuditedError, match="the audit cannot compute"):
-        Reader(SCHEMA, pa.int64()).of(expr, {**row, "s": "2024-01-01"})
+        RowValues(SCHEMA, pa.int64()).of(expr, {**row, "s": "2024-01-01"})
 
 
 def test_ends_of_lifetimes_are_values_of_the_streams_time() -> None:
     from caesura import end, start
     from caesura.punctuation import INFINITY
 
-    reader = Reader(SCHEMA, pa.timestamp("us"))
+    reader = RowValues(SCHEMA, pa.timestamp("us"))
     assert reader.of(start(), {}, 1_000_000, 5) == datetime(1970, 1, 1, 0, 0, 1)
     assert reader.of(end(), {}, 0, INFINITY) is None
-    assert Reader(SCHEMA, pa.int64()).of(end(), {}, 0, 9) == 9
+    assert RowValues(SCHEMA, pa.int64()).of(end(), {}, 0, 9) == 9

@@ -11,7 +11,7 @@ import pytest
 
 import caesura as cz
 from caesura.consistency import Mode
-from caesura.consistency.pace import MOST, Pace
+from caesura.consistency.token_period import MOST, TokenPeriod
 from caesura.events import Item, Page
 from caesura.runtime.graph.graph import Cell
 from caesura.runtime.query.query import Query
@@ -55,7 +55,7 @@ def swept(event: float, token: float, rate: float) -> tuple[int, float]:
     return best, found[best]
 
 
-def tuned(query: Simulated, pace: Pace, sections: int) -> None:
+def tuned(query: Simulated, pace: TokenPeriod, sections: int) -> None:
     for _ in range(sections):
         work, latency, distance = query.section(pace.every)
         pace.section(pace.every, busy=work, rate=query.rate, backlog=(latency - work) / distance)
@@ -67,7 +67,7 @@ COSTS = [(1e-6, 2e-4), (5e-6, 2e-4), (2e-5, 1e-3)]
 @pytest.mark.parametrize(("event", "token"), COSTS)
 def test_the_tuner_ends_near_the_swept_optimum_after_the_rate_doubles(event: float, token: float) -> None:
     rate = 0.2 / event
-    query, pace = Simulated(event, token, rate), Pace()
+    query, pace = Simulated(event, token, rate), TokenPeriod()
     tuned(query, pace, 60)
     query.rate = 2 * rate
     tuned(query, pace, 60)
@@ -78,7 +78,7 @@ def test_the_tuner_ends_near_the_swept_optimum_after_the_rate_doubles(event: flo
 
 
 def test_a_backlog_makes_it_back_off() -> None:
-    query, pace = Simulated(1e-6, 2e-4, 9.5e5), Pace(every=64)
+    query, pace = Simulated(1e-6, 2e-4, 9.5e5), TokenPeriod(every=64)
     before = pace.every
     tuned(query, pace, 80)
     assert pace.base > 8 * before
@@ -88,16 +88,16 @@ def test_a_backlog_makes_it_back_off() -> None:
 
 
 def test_a_free_running_source_pays_at_most_the_share() -> None:
-    pace = Pace(every=100)
+    pace = TokenPeriod(every=100)
     for _ in range(60):
         pace.section(pace.every, busy=pace.every * 2e-6 + 3e-4, rate=None)
     assert pace.base * 2e-6 * 0.03 * 1.1 >= 3e-4
     assert pace.base <= 1.3 * 3e-4 / (0.03 * 2e-6)
 
 
-def noisy(seed: int, event: float, token: float, sections: int = 200) -> Pace:
+def noisy(seed: int, event: float, token: float, sections: int = 200) -> TokenPeriod:
     """Tuned by work that is off by a fifth, and once in twenty times by up to six times."""
-    rng, pace = random.Random(seed), Pace()
+    rng, pace = random.Random(seed), TokenPeriod()
     for _ in range(sections):
         off = rng.lognormvariate(0.0, 0.2) * (rng.uniform(1.5, 6.0) if rng.random() < 0.05 else 1.0)
         pace.section(pace.every, busy=off * (pace.every * event + token), rate=None)
@@ -115,7 +115,7 @@ def test_noise_makes_tokens_rarer_rather_than_dear(event: float, token: float) -
 
 
 def test_it_starts_with_rare_tokens_and_waits_for_what_it_has_measured() -> None:
-    pace, seen = Pace(), []
+    pace, seen = TokenPeriod(), []
     for _ in range(5):
         seen.append(pace.every)
         pace.section(pace.every, busy=pace.every * 1e-6 + 2e-4, rate=None)
@@ -127,7 +127,7 @@ def test_it_starts_with_rare_tokens_and_waits_for_what_it_has_measured() -> None
 def test_tokens_stand_between_batches_where_inside_they_are_too_dear(
     inside: float, between: float, wanted: int
 ) -> None:
-    pace = Pace(grain=8192)
+    pace = TokenPeriod(grain=8192)
     for _ in range(120):
         events = max(pace.every, 8192)
         tokens = events // pace.every

@@ -9,7 +9,7 @@ import pytest
 
 import caesura as cz
 from caesura.contracts import ContractError, Link, Offering, accordance, bounds, check
-from caesura.contracts import Pace as Rate
+from caesura.contracts import SourceRate as Rate
 from caesura.events import Page
 from caesura.expr import col
 from caesura.ops.impute import Impute

@@ -57,7 +57,7 @@ def run(
     buckets: int,
     batches: int,
     said: dict[int, list[Pattern]],
-    unsaid: dict[int, list[Pattern]] | None = None,
+    pending_feedback: dict[int, list[Pattern]] | None = None,
     *,
     beside: dict[str, Stream] | None = None,
 ) -> Cluster:
@@ -68,7 +68,7 @@ def run(
     for number in range(batches):
         for pattern in said.get(number, ()):
             cluster.say(assumed(pattern, standing=True))
-        for pattern in (unsaid or {}).get(number, ()):
+        for pattern in (pending_feedback or {}).get(number, ()):
             cluster.say(assumed(pattern, standing=True, withdrawn=True))
         cluster.epoch([(s, raws[number]) for s, raws in feeds if number < len(raws)])  # type: ignore[misc]
     cluster.epoch([], closes=True)
@@ -157,9 +157,9 @@ def test_what_is_withdrawn_in_buckets_makes_nothing_up(name: str, buckets: int) 
         plan = {**WITHDRAWN, "chained": chained}[name](Stream(a), Stream(b))
         some = data.draw(st.lists(patterns(plan.schema), min_size=1, max_size=2))
         at = data.draw(st.integers(0, 2))
-        unsaid = {at + data.draw(st.integers(1, 3)): some[: data.draw(st.integers(1, 2))]}
+        pending_feedback = {at + data.draw(st.integers(1, 3)): some[: data.draw(st.integers(1, 2))]}
         whole = History.of(run(plan, 1, 6, {}).items["out"], plan.schema)
-        items = run(plan, buckets, 6, {at: some}, unsaid).items["out"]
+        items = run(plan, buckets, 6, {at: some}, pending_feedback).items["out"]
         assert violations(items) == []
         got = History.of(items, plan.schema)
         assert not got.bag - whole.bag

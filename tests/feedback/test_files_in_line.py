@@ -25,7 +25,7 @@ from depth import examples
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.worker import priority as wishes
 from caesura.spark.worker.admission import Most
-from caesura.spark.worker.priority import Waiting, choose, lined_up, note_wanted, wait, waits, wanted_of
+from caesura.spark.worker.priority import WaitingFile, choose, lined_up, note_wanted, wait, waits, wanted_of
 from caesura.spark.worker.worker import Job, as_batch
 
 EXAMPLES = examples(60)
@@ -37,12 +37,12 @@ def told(lag: int | None, *ids: int) -> Pruning:
     return Pruning(lambda: [], {"id": "id"}, "ts", lambda: [Pattern(id=value(i)) for i in ids], lag)
 
 
-def waiting(epoch: int, name: str, rows: Rows) -> Waiting:
+def waiting(epoch: int, name: str, rows: Rows) -> WaitingFile:
     spans = {}
     for place, column in enumerate(("ts", "id")):
         values = [row[place] for row in rows]
         spans[column] = Span(min(values), max(values))
-    return Waiting(epoch, name, spans, len(rows), 10)
+    return WaitingFile(epoch, name, spans, len(rows), 10)
 
 
 def late(order: list[str], files: dict[str, Rows], lag: int) -> list[tuple[str, int]]:
@@ -67,7 +67,7 @@ def test_the_same_rows_are_late_in_whatever_order_files_are_read(seed: int) -> N
     lag = random.choice([2, 4, 7, 20])
     most = random.choice([Most(), Most(files=1), Most(files=2), Most(bytes=15)])
     files: dict[str, Rows] = {}
-    line: list[Waiting] = []
+    line: list[WaitingFile] = []
     order: list[str] = []
     for number in range(60):
         for place in range(random.randint(0, 3) if number < 5 else 0):
@@ -80,7 +80,7 @@ def test_the_same_rows_are_late_in_whatever_order_files_are_read(seed: int) -> N
     assert late(order, files, lag) == late(sorted(files), files, lag)
 
 
-def names(chosen: tuple[list[Waiting], list[Waiting]]) -> tuple[str, str]:
+def names(chosen: tuple[list[WaitingFile], list[WaitingFile]]) -> tuple[str, str]:
     read, left = chosen
     return "".join(f.path for f in read), "".join(f.path for f in left)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caesura.plan.lifetimes import Grid, Inside, Kept, Lifetimes, Moved, Stepped
+from caesura.plan.lifetimes import Grid, Inside, Lifetimes, Moved, Stepped, Unchanged
 from caesura.punctuation import ANY, Values, between, ge, lt, one_of, value
 
 Spans = list[tuple[int, int]]
@@ -38,7 +38,7 @@ def rounded(le: int, re: int) -> Spans:
 
 
 RULES: dict[str, tuple[Lifetimes, Callable[[int, int], Spans], bool]] = {
-    "kept": (Kept(), lambda le, re: [(le, re)], True),
+    "kept": (Unchanged(), lambda le, re: [(le, re)], True),
     "shift": (Moved(("LE", 5), ("RE", 5)), lambda le, re: [(le + 5, re + 5)], True),
     "set_duration": (Moved(("LE", 0), ("LE", 3)), lambda le, re: [(le, le + 3)], True),
     "extend": (Moved(("LE", 0), ("RE", 4)), lambda le, re: [(le, re + 4)], True),

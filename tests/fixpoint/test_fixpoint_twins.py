@@ -10,7 +10,7 @@ import pytest
 
 from caesura.events.columns import byte_parts
 from caesura.expr.rules_bits import find_each
-from caesura.fixpoint.lay import furthest, lay_best
+from caesura.fixpoint.kernels import furthest, lay_best
 
 
 def drawn(seed: int) -> list[Any]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from caesura.audit.loops import least_solution, open_loops
 from caesura.audit.ordered import answered, matched
 from caesura.audit.progress import Known, bound_of, carried, needed, reached
-from caesura.audit.values import NotAuditedError, Reader
+from caesura.audit.values import NotAuditedError, RowValues
 from caesura.audit.windows import over_windows, totals, tumbling
 from caesura.fixpoint.automaton.node import Match
 from caesura.fixpoint.node import RANK, Fixpoint, Recursive
@@ -83,7 +83,7 @@ class Evaluation:
 def _step(node: Node, inputs: list[Known]) -> Rows:
     first = inputs[0]
     rows, child = first.rows, node.inputs[0]
-    reader = Reader(child.schema, child.time)
+    reader = RowValues(child.schema, child.time)
     sides = [known.rows for known in inputs]
     match node:
         case Where():
@@ -127,9 +127,9 @@ def _step(node: Node, inputs: list[Known]) -> Rows:
             return _imputed(node, rows, reader)
         case Deliver():
             return _delivered(node, first)
-        case Speaks() if not node.lets_go:
+        case Speaks() if not node.arrival_dependent:
             return rows
-    why = ": what it gives depends on when rows arrive" if node.lets_go else ""
+    why = ": what it gives depends on when rows arrive" if node.arrival_dependent else ""
     raise NotAuditedError(
         f"the audit cannot recompute '{node.kind}'{why}.",
         remedy="Audit the views in front of it, or compare this one by hand.",
@@ -149,7 +149,7 @@ def _by_key(sides: Sequence[Rows], on: Sequence[tuple[str, str]], meet: Callable
 
 def _join(node: Join, left: Rows, right: Rows) -> Rows:
     names = node.schema.names
-    pairs = Reader(node.pair_schema, node.inputs[0].time)
+    pairs = RowValues(node.pair_schema, node.inputs[0].time)
     residual = node.residual
 
     def meets(a: Payload, b: Payload) -> bool:
@@ -208,7 +208,7 @@ def _bucketed(node: Bucket, rows: Rows) -> Rows:
     return out
 
 
-def _imputed(node: Impute, rows: Rows, reader: Reader) -> Rows:
+def _imputed(node: Impute, rows: Rows, reader: RowValues) -> Rows:
     """Rows with the missing value looked up, or worked out by the user's function, one by one."""
     archive: dict[Any, Any] = {}
     if isinstance(node.by, Archive):

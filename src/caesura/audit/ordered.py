@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caesura.audit.functions import fitted
 from caesura.audit.progress import Known, Progress, needed
-from caesura.audit.values import NotAuditedError, Reader
+from caesura.audit.values import NotAuditedError, RowValues
 from caesura.expr import attributes, conjuncts
 from caesura.fixpoint.automaton.arcs import Arc
 from caesura.fixpoint.automaton.node import Match
@@ -129,7 +129,7 @@ def matched(node: Match, known: Known) -> Rows:
     """All runs of an automaton over the events that progress has passed."""
     progress = needed(node, known, why="")
     auto = node.automaton
-    reader = Reader(auto.scope(node.inputs[0].schema), node.time)
+    reader = RowValues(auto.scope(node.inputs[0].schema), node.time)
     types = auto.register_types()
     items = word(known.rows, node.order_by, progress.cti)
     out: Rows = []
@@ -151,7 +151,7 @@ def matched(node: Match, known: Known) -> Rows:
     return out
 
 
-def _taken(arc: Arc, reader: Reader, row: dict[str, Any], registers: set[str]) -> bool:
+def _taken(arc: Arc, reader: RowValues, row: dict[str, Any], registers: set[str]) -> bool:
     """Whether an item takes an arc; where it needs a value that is null or NaN, it does not."""
     tests = [part for part in conjuncts(arc.when) if attributes(part) & registers]
     read = {name for expr in (*tests, *arc.changes.values()) for name in attributes(expr)}
@@ -161,7 +161,7 @@ def _taken(arc: Arc, reader: Reader, row: dict[str, Any], registers: set[str]) -
 
 
 def _changed(
-    arc: Arc, reader: Reader, row: dict[str, Any], held: dict[str, Any], types: dict[str, Any]
+    arc: Arc, reader: RowValues, row: dict[str, Any], held: dict[str, Any], types: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         n: fitted(reader.of(arc.changes[n], row), types[n]) if n in arc.changes else v

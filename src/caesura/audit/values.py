@@ -2,7 +2,7 @@
 
 >>> import pyarrow as pa
 >>> from caesura.expr import col
->>> reader = Reader(pa.schema([("a", pa.int64())]), pa.int64())
+>>> reader = RowValues(pa.schema([("a", pa.int64())]), pa.int64())
 >>> reader.of(col("a") / 2 + 1, {"a": 3}, 0, 1), reader.of(col("a") > 1, {"a": None}, 0, 1)
 (2.5, None)
 """
@@ -36,7 +36,7 @@ class NotAuditedError(StreamError):
     """Something that the audit cannot recompute; it is said, never passed over."""
 
 
-class Reader:
+class RowValues:
     """Reads expressions on the rows of a stream with these columns and this type of time."""
 
     def __init__(self, schema: pa.Schema, time: pa.DataType) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.audit.functions import fitted
-from caesura.audit.values import Reader
+from caesura.audit.values import RowValues
 from caesura.expr import Expr
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
 from caesura.ops.windows import Count, Grid, Session, Windows
@@ -65,7 +65,7 @@ def _spread(some: Sequence[Any], ddof: int, *, root: bool) -> float | None:
     return math.sqrt(spread) if root else spread
 
 
-def folded(outputs: Sequence[tuple[str, Any]], reader: Reader, types: pa.Schema) -> Callable[..., Payload]:
+def folded(outputs: Sequence[tuple[str, Any]], reader: RowValues, types: pa.Schema) -> Callable[..., Payload]:
     """From a window's members to its aggregates and the values of the user's, by name."""
 
     def compute(members: Rows, start: int, end: int) -> Payload:
@@ -84,7 +84,7 @@ def folded(outputs: Sequence[tuple[str, Any]], reader: Reader, types: pa.Schema)
     return compute
 
 
-def totals(node: Totals, rows: Rows, reader: Reader) -> Rows:
+def totals(node: Totals, rows: Rows, reader: RowValues) -> Rows:
     """One row per group over all its rows; it lives from the first start to the last end."""
     compute = folded(node.aggregates, reader, node.schema)
     out: Rows = []
@@ -95,14 +95,14 @@ def totals(node: Totals, rows: Rows, reader: Reader) -> Rows:
     return out
 
 
-def tumbling(node: Tumbling, rows: Rows, reader: Reader, limit: Horizon) -> Rows:
+def tumbling(node: Tumbling, rows: Rows, reader: RowValues, limit: Horizon) -> Rows:
     """Built-in aggregates over a grid."""
     compute = folded(node.aggregates, reader, node.schema)
     frame = ("grid", node.size, node.every, node.offset)
     return windowed(rows, node.group, frame, lambda m, s, e: [(s, e, compute(m, s, e))], horizon=limit)
 
 
-def over_windows(node: Windows, rows: Rows, reader: Reader, limit: Horizon) -> Rows:
+def over_windows(node: Windows, rows: Rows, reader: RowValues, limit: Horizon) -> Rows:
     """Aggregates, the user's among them, or one operator of the user's, over any windows."""
     compute: Compute
     if node.apply is None:
@@ -146,7 +146,7 @@ def _read_columns(node: Windows) -> list[Expr]:
     return [*plain, *(expr for use in node.uses for _, expr in mapping(use, node.inputs[0].schema))]
 
 
-def in_order(rows: Rows, reader: Reader, columns: Sequence[Expr]) -> Rows:
+def in_order(rows: Rows, reader: RowValues, columns: Sequence[Expr]) -> Rows:
     """Members in canonical order: by start, end and what is read of them; null is the least."""
 
     def place(row: tuple[int, int, Payload]) -> tuple[Any, ...]:
@@ -160,7 +160,7 @@ def in_order(rows: Rows, reader: Reader, columns: Sequence[Expr]) -> Rows:
 # The user's modules.
 
 
-def _called(use: Use, reader: Reader, members: Rows, start: int, end: int) -> Any:
+def _called(use: Use, reader: RowValues, members: Rows, start: int, end: int) -> Any:
     """A module on one window: a function is called, a class is given its members one by one."""
     module = use.module
     written: Any = module.target
@@ -185,7 +185,7 @@ def _window_for(method: Callable[..., Any], window: Window) -> dict[str, Window]
     return {"window": window} if reads_window(method) else {}
 
 
-def _view(use: Use, reader: Reader, members: Rows) -> Any:
+def _view(use: Use, reader: RowValues, members: Rows) -> Any:
     match use.module.view:
         case "array":
             return _array(use, reader, members)
@@ -196,7 +196,7 @@ def _view(use: Use, reader: Reader, members: Rows) -> Any:
     return _items(use, reader, members)
 
 
-def _items(use: Use, reader: Reader, members: Rows) -> list[Any]:
+def _items(use: Use, reader: RowValues, members: Rows) -> list[Any]:
     module = use.module
     columns = mapping(use, reader.schema)
     types = dict(module.takes or ())
@@ -212,11 +212,11 @@ def _row(row: Any, cells: Mapping[str, Any]) -> Any:
     return dict(cells) if typing.is_typeddict(row) else row(**cells)
 
 
-def _array(use: Use, reader: Reader, members: Rows) -> Any:
+def _array(use: Use, reader: RowValues, members: Rows) -> Any:
     return _batch(use, reader, members).column(0).to_numpy(zero_copy_only=False)
 
 
-def _batch(use: Use, reader: Reader, members: Rows) -> pa.RecordBatch:
+def _batch(use: Use, reader: RowValues, members: Rows) -> pa.RecordBatch:
     names, columns = [], []
     for name, expr in mapping(use, reader.schema):
         names.append(name)

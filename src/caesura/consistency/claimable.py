@@ -12,7 +12,7 @@ from caesura.plan import Node
 def refuse_arrival(nodes: Iterable[Node]) -> None:
     """Refuses steps that let rows go by when they arrive: a claim behind them would be false."""
     for node in nodes:
-        if node.lets_go:
+        if node.arrival_dependent:
             raise StreamError(
                 f"what '{node.kind}' lets go depends on when rows arrive, so no state behind it is that of a "
                 "prefix.",

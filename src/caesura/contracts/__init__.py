@@ -6,7 +6,7 @@
 """
 
 from caesura.contracts.accordance import Accordance, Link, accordance, consistent, reduce_tree
-from caesura.contracts.bounds import Bound, Pace, bounds
+from caesura.contracts.bounds import Bound, SourceRate, bounds
 from caesura.contracts.check import UnboundedWarning, adequate, check, require_safe
 from caesura.contracts.contract import ANY_SCHEME, NONE, Contract, covered, match, mounted
 from caesura.contracts.derive import Derived, derive, realizable
@@ -33,10 +33,10 @@ __all__ = [
     "GeneralForm",
     "Link",
     "Offering",
-    "Pace",
     "Remedy",
     "Rule",
     "Scheme",
+    "SourceRate",
     "Template",
     "UnboundedWarning",
     "Verdict",

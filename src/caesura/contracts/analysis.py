@@ -22,7 +22,7 @@ from caesura.punctuation.scheme import NONE, Scheme, check_scheme
 from caesura.punctuation.template import ContractError, Template
 
 Lifetime = int | Literal["finite"]
-Origin = Literal["declared", "given", "assumed", "ends", "unsaid", "nothing", "imported"]
+Origin = Literal["declared", "given", "assumed", "ends", "pending_feedback", "nothing", "imported"]
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ def lasting_guards(steps: Sequence[Step], step: Step) -> Iterator[tuple[int, Tem
 
 def lacks_nothing(steps: Sequence[Step]) -> bool:
     """Whether every step gives all guarantees."""
-    plain = not any(step.derived.unmet or step.rule.unsaid for step in steps)
+    plain = not any(step.derived.unmet or step.rule.pending_feedback for step in steps)
     return plain and not any(any(lasting_guards(steps, step)) for step in steps)
 
 
@@ -332,7 +332,7 @@ def declared(node: Node) -> tuple[Scheme, Origin]:
     if says is None:
         return timely, "assumed"
     if "*" in says:
-        return NONE, "unsaid"
+        return NONE, "pending_feedback"
     if TIME in says:
         return timely, "declared"
     if getattr(node, "is_table", False):

@@ -8,7 +8,7 @@ that range". A step holds at most the events that started since what frees them 
 >>> from caesura.ops.layers import Layers
 >>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]))
 >>> plan = Layers(inputs=(clicks,), count="distinct")
->>> for bound in bounds(plan, {"clicks": Pace(events=1000, per=5, within=5)}, lifetimes={"clicks": 1}):
+>>> for bound in bounds(plan, {"clicks": SourceRate(events=1000, per=5, within=5)}, lifetimes={"clicks": 1}):
 ...     print(bound)
 r0 input: holds nothing; final 5 ticks behind
 r1 distinct: holds at most 4000 rows; final 6 ticks behind
@@ -32,7 +32,7 @@ Count = Callable[[int], int]
 
 
 @dataclass(frozen=True)
-class Pace:
+class SourceRate:
     """How fast a source gives events, and how soon punctuation covers them."""
 
     events: int
@@ -75,7 +75,7 @@ class _Flow:
 
 def bounds(
     node: Node,
-    paces: Mapping[str, Pace],
+    paces: Mapping[str, SourceRate],
     *,
     skew: int = 0,
     schemes: Mapping[str, Scheme | str] | None = None,
@@ -102,7 +102,7 @@ def bounds(
     return result
 
 
-def _check(steps: tuple[Step, ...], paces: Mapping[str, Pace]) -> None:
+def _check(steps: tuple[Step, ...], paces: Mapping[str, SourceRate]) -> None:
     growth = " ".join(str(finding) for finding in found(steps))
     if growth:
         raise ContractError(
@@ -122,7 +122,7 @@ def _check(steps: tuple[Step, ...], paces: Mapping[str, Pace]) -> None:
         if step.origin and step.source not in paces:
             raise ContractError(
                 f"nothing is known of the rate of '{step.source}'.",
-                remedy=f"Give paces={{'{step.source}': Pace(events=..., per=..., within=...)}}.",
+                remedy=f"Give paces={{'{step.source}': SourceRate(events=..., per=..., within=...)}}.",
             )
         if step.origin and longest(step.properties) is None:
             raise ContractError(
@@ -131,7 +131,7 @@ def _check(steps: tuple[Step, ...], paces: Mapping[str, Pace]) -> None:
             )
 
 
-def _source_flow(step: Step, paces: Mapping[str, Pace]) -> _Flow:
+def _source_flow(step: Step, paces: Mapping[str, SourceRate]) -> _Flow:
     pace = paces[step.source]
     within = dict.fromkeys(step.scheme, pace.within)
     lives = longest(step.properties) or 1

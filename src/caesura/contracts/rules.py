@@ -40,7 +40,7 @@ class Rule:
     share: Share
     """One input's template, as its share of what leaves; None where it does not pass."""
     holds: tuple[Holding, ...]
-    unsaid: bool = False
+    pending_feedback: bool = False
     """Whether the step does not say what it keeps."""
     also: Share | None = None
     """A second template that leaves because of the same one, such as a window number's; None for none."""
@@ -83,7 +83,7 @@ def rule_of(node: Node) -> Rule:
         holds=holds or (),
         also=None if closed is None else lambda port, template: asked(node, closed, port, template),
         stray=lambda port, template: carried(node, port, template, nulls=False),
-        unsaid=holds is None,
+        pending_feedback=holds is None,
         feedback_in=takes(node),
         feedback_out=own_words(node),
         steering=frozenset(port for port in range(len(node.inputs)) if node.steers(port)),

@@ -40,7 +40,7 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Step:
+class EvaluationStep:
     """A planned sub-expression; `constant` is set when it reads no row."""
 
     type: pa.DataType
@@ -98,7 +98,7 @@ def predicate_mask(condition: pa.Array) -> npt.NDArray[np.bool_]:
     return np.unpackbits(bits, count=offset + rows, bitorder="little")[offset:].view(np.bool_)
 
 
-def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Step:
+def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> EvaluationStep:
     """One node and everything below it, typed, converted and folded."""
     match expr:
         case Column(name=name):
@@ -115,15 +115,15 @@ def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Step:
     constants = [s.constant for s in ready if s.constant is not None]
     if len(constants) == len(ready):
         return _folded(constants, plan)
-    return Step(plan.type, _runner([s.run for s in ready], plan.kernel, plan.type))
+    return EvaluationStep(plan.type, _runner([s.run for s in ready], plan.kernel, plan.type))
 
 
-def _folded(constants: list[pa.Scalar], plan: Plan) -> Step:
+def _folded(constants: list[pa.Scalar], plan: Plan) -> EvaluationStep:
     """A value that reads no row; one that does not exist is refused where a row needs it."""
     try:
         return _constant_step(_typed(plan.kernel(*(repeat(c, 1) for c in constants)), plan.type)[0])
     except Fault:
-        return Step(plan.type, _faulty)
+        return EvaluationStep(plan.type, _faulty)
 
 
 def _faulty(frame: Frame) -> pa.Array:
@@ -145,11 +145,11 @@ def _typed(array: pa.Array, type: pa.DataType) -> pa.Array:
     return array if array.type == type else array.cast(type)
 
 
-def _constant_step(scalar: pa.Scalar) -> Step:
-    return Step(scalar.type, lambda _: scalar, scalar)
+def _constant_step(scalar: pa.Scalar) -> EvaluationStep:
+    return EvaluationStep(scalar.type, lambda _: scalar, scalar)
 
 
-def _column_step(name: str, type: pa.DataType) -> Step:
+def _column_step(name: str, type: pa.DataType) -> EvaluationStep:
     def run(frame: Frame) -> pa.Array:
         array = frame.batch.column(name)
         if array.type != type:
@@ -159,10 +159,10 @@ def _column_step(name: str, type: pa.DataType) -> Step:
             )
         return array
 
-    return Step(type, run)
+    return EvaluationStep(type, run)
 
 
-def _boundary_step(expr: Boundary, time: pa.DataType) -> Step:
+def _boundary_step(expr: Boundary, time: pa.DataType) -> EvaluationStep:
     index = 1 if expr.side == "start" else 2
 
     def run(frame: Frame) -> pa.Array:
@@ -175,14 +175,14 @@ def _boundary_step(expr: Boundary, time: pa.DataType) -> Step:
         counted = pa.array(ticks, type=pa.int64())
         return counted if time == TICKS else _as_time(counted, time)
 
-    return Step(time, run)
+    return EvaluationStep(time, run)
 
 
 def _as_time(ticks: pa.Array, time: pa.DataType) -> pa.Array:
     return ticks.view(time) if time.bit_width == 64 else ticks.cast(pa.int32()).cast(time)
 
 
-def _converted(step: Step, target: pa.DataType) -> Step:
+def _converted(step: EvaluationStep, target: pa.DataType) -> EvaluationStep:
     if step.type == target:
         return step
     attempt = cast_kernel(step.type, target)
@@ -191,13 +191,13 @@ def _converted(step: Step, target: pa.DataType) -> Step:
     if step.constant is not None:
         return _constant_step(convert(repeat(step.constant, 1))[0])
     run = step.run
-    return Step(target, lambda frame: convert(run(frame)))
+    return EvaluationStep(target, lambda frame: convert(run(frame)))
 
 
-def _call_step(steps: list[Step], type: pa.DataType, kernel: Kernel) -> Step:
+def _call_step(steps: list[EvaluationStep], type: pa.DataType, kernel: Kernel) -> EvaluationStep:
     def run(frame: Frame) -> pa.Array:
         rows = frame.batch.num_rows
         columns = [s.run(frame) if s.constant is None else repeat(s.constant, rows) for s in steps]
         return kernel(rows, *columns)
 
-    return Step(type, run)
+    return EvaluationStep(type, run)

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from caesura.feedback.responder import Heard
+from caesura.feedback.responder import ConsumerAgreement
 from caesura.plan import FeedbackRule, Node, walk
 from caesura.punctuation import Pattern
 
@@ -53,7 +53,7 @@ def responses(root: Node, patterns: Iterable[Pattern]) -> list[Response]:
     """What each step that hears of some patterns does, consumer first."""
     nodes = list(walk(root))
     ref = {node.fingerprint: f"r{i}" for i, node in enumerate(nodes)}
-    heard = {node.fingerprint: Heard(_consumers(node, nodes, root)) for node in nodes}
+    heard = {node.fingerprint: ConsumerAgreement(_consumers(node, nodes, root)) for node in nodes}
     said: dict[str, list[Pattern]] = {node.fingerprint: [] for node in nodes}
     found: list[Response] = []
     for pattern in patterns:

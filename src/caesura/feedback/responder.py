@@ -16,6 +16,8 @@ import pyarrow as pa
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import Chunks
+from caesura.feedback.agreement import ConsumerAgreement as ConsumerAgreement
+from caesura.feedback.agreement import still_ahead
 from caesura.feedback.guard import (
     Guard,
     before,
@@ -25,8 +27,6 @@ from caesura.feedback.guard import (
     reach_of,
     to_promise,
 )
-from caesura.feedback.heard import Heard as Heard
-from caesura.feedback.heard import still_ahead
 from caesura.feedback.messages import STANDING, WHY, WITHDRAWN, assumed
 from caesura.plan import FeedbackRule, Node, Operator, Up
 from caesura.plan.feedback import RE, Kinds, as_definite, could_go
@@ -55,7 +55,7 @@ class Responder:
         self.rules = node.feedback() or ()
         self.kinds = kinds
         """Per input, then of the output: the kinds of punctuation that come there."""
-        self.heard = Heard(branches)
+        self.heard = ConsumerAgreement(branches)
         self._given = given
         self._unfiled: list[Pattern] = []
         """The last of what was given, until somebody asks for it."""
@@ -312,7 +312,7 @@ class Responder:
                 self._suppress(pattern, groups[0])
         for guard in (*self.inputs, *self.blind, self.output):
             guard.replace([])
-        self.heard = Heard(self.heard.branches)
+        self.heard = ConsumerAgreement(self.heard.branches)
         self.operator.watched.clear()
         self.pending, self.crossed, self.up = [], Promises(), []
         self.said, self.sent = [[] for _ in self.said], [Promises() for _ in self.sent]

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from caesura.errors import CaesuraError, PlanError
 from caesura.fixpoint.admission import refuse_depthless, refuse_steps
-from caesura.fixpoint.hidden import carry_rank
+from caesura.fixpoint.depth_column import carry_rank
 from caesura.fixpoint.node import PROGRESS, Fixpoint, Keep, Progress, Recursive
 from caesura.fixpoint.termination import why_it_ends
 from caesura.ops.layers import Layers

@@ -172,7 +172,7 @@ class Fixpoint(Node):
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """What goes around unchanged is told to the seed; all else is kept back on its way out."""
-        from caesura.fixpoint.told import loop_rules
+        from caesura.fixpoint.feedback import loop_rules
 
         return loop_rules(self)
 

@@ -23,9 +23,9 @@ import numpy as np
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.fixpoint.kept import Kept
 from caesura.fixpoint.node import RANK, Fixpoint
 from caesura.fixpoint.operator import BODY, SEED, FlyingFixpoint
+from caesura.fixpoint.state import LoopState
 from caesura.kernels.hashing import I64
 from caesura.plan.operator import GivenUp
 from caesura.plan.ring import bound
@@ -42,7 +42,7 @@ class SelectedFixpoint(FlyingFixpoint):
     def __init__(self, node: Fixpoint) -> None:
         super().__init__(node)
         assert node.keep is not None
-        self.kept = Kept(node.plain, node.keep)
+        self.kept = LoopState(node.plain, node.keep)
         self._fresh: list[I64] = []
         """Keys that something came for since they were last looked at."""
         self._pending: list[I64] = []

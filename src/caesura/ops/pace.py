@@ -50,7 +50,7 @@ class Pace(Union):
     kind = "pace"
     partitioning = "one"
     speaks = True
-    lets_go = True
+    arrival_dependent = True
 
     def output_schema(self) -> pa.Schema:
         if self.within < 0:

@@ -23,7 +23,7 @@ from caesura.expr import Expr, attributes, compile_expr, is_column, shifted_colu
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, Translation, definite
-from caesura.plan.lifetimes import Kept
+from caesura.plan.lifetimes import Unchanged
 from caesura.punctuation import Image, Pattern, SchemaMapping
 
 
@@ -72,7 +72,7 @@ class Select(Node):
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Columns that come through are told on; computed ones are guarded behind (thesis, 4.2.3)."""
-        return (FeedbackRule((Translation(self.mapping, Kept(), self.inputs[0].properties),)),)
+        return (FeedbackRule((Translation(self.mapping, Unchanged(), self.inputs[0].properties),)),)
 
     def narrowed(self, wanted: set[str]) -> Select:
         """Without columns that nobody reads; but one that may send rows to the late table stays."""

@@ -92,7 +92,7 @@ class Instrument(Speaks):
     kind = "instrument"
 
     @property
-    def lets_go(self) -> bool:  # type: ignore[override]
+    def arrival_dependent(self) -> bool:  # type: ignore[override]
         return bool(self.says())
 
     def output_schema(self) -> pa.Schema:
@@ -137,13 +137,13 @@ class Instrumented(Operator):
             if node.pattern is not None:
                 self.up.append((0, Punctuation(node.pattern, Intent.ASSUMED)))
             elif node.every == 1:
-                self.unsaid.append(page)
+                self.pending_feedback.append(page)
             else:
                 first = node.every - 1 - seen % node.every
-                self.unsaid.append(page.take(np.arange(first, len(page), node.every)))
+                self.pending_feedback.append(page.take(np.arange(first, len(page), node.every)))
         return [page]
 
-    def words(self, page: Page) -> list[Punctuation]:
+    def feedback_for(self, page: Page) -> list[Punctuation]:
         return [Punctuation(p, Intent.ASSUMED) for p in self._patterns(page)]
 
     def _patterns(self, page: Page) -> list[Pattern]:
@@ -208,7 +208,7 @@ class FeedbackFrom(Speaks):
     partitioning = "one"
 
     @property
-    def lets_go(self) -> bool:  # type: ignore[override]
+    def arrival_dependent(self) -> bool:  # type: ignore[override]
         return "assumed" in (self.intent, self.leaving)
 
     @property
@@ -400,13 +400,13 @@ class Deadline(Speaks):
         return (Said(1, Pattern()),)
 
     def operator(self) -> Operator:
-        return Waiting(self)
+        return DeadlineOperator(self)
 
     def describe(self) -> str:
         return shown(self.after, self.time)
 
 
-class Waiting(Operator):
+class DeadlineOperator(Operator):
     """Measures the source's time: how far its punctuation has come since the last result."""
 
     speaks = True

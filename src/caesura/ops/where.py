@@ -119,7 +119,7 @@ class Where(Node):
 
     def pushed(self) -> Node:
         stays = self.keep or self.on_error == "late"
-        return (None if stays else self.inputs[0].behind(self)) or self
+        return (None if stays else self.inputs[0].push_filter(self)) or self
 
     def operator(self) -> Operator:
         return Filter(self)

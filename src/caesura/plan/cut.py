@@ -190,7 +190,7 @@ class _Cutter:
             before += 1
         self.stage[fp], self.places[fp] = before, places
         self.why[fp] = f"{node.step} must see equal {', '.join(wanted[0]) or 'rows of all keys'} together"
-        self.lies[fp] = node.placed(tuple(wanted[0][i] for i in places))
+        self.lies[fp] = node.output_keys(tuple(wanted[0][i] for i in places))
 
     def _hides(self, node: Node, stream: Node) -> bool:
         """Whether a step in front of a gate changes or drops a column by which the gate refuses rows."""

@@ -22,7 +22,7 @@ from typing import Literal
 import pyarrow as pa
 
 from caesura.errors import PatternError
-from caesura.plan.lifetimes import Kept, Lifetimes
+from caesura.plan.lifetimes import Lifetimes, Unchanged
 from caesura.plan.properties import Properties
 from caesura.punctuation import ANY, INFINITY, TIME, Image, Pattern, SchemaMapping, Values, ge, gt, le, lt
 
@@ -45,12 +45,12 @@ class Translation:
     def of(names: Iterable[str], known: Properties, lifetimes: Lifetimes | None = None) -> Translation:
         """Columns that keep their names."""
         mapping = SchemaMapping({name: Image(name) for name in names}, time=None)
-        return Translation(mapping, lifetimes or Kept(), known)
+        return Translation(mapping, lifetimes or Unchanged(), known)
 
     @cached_property
     def same(self) -> frozenset[str]:
         """The attributes that read the same over the input."""
-        starts = {LE} if isinstance(self.lifetimes, Kept) else set()
+        starts = {LE} if isinstance(self.lifetimes, Unchanged) else set()
         if self.lifetimes.back(ANY, ANY, points=self.known.points) != {}:
             return frozenset()
         return frozenset({name for name, image in self.mapping.images if image == Image(name)} | starts)

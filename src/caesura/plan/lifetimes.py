@@ -49,7 +49,7 @@ def spans(values: Values) -> list[tuple[int | None, int | None]] | None:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Unchanged:
     """Lifetimes stay as they are."""
 
     def back(self, starts: Values, ends: Values, *, points: bool) -> Bounds | None:
@@ -149,7 +149,7 @@ class Inside:
 
     def back(self, starts: Values, ends: Values, *, points: bool) -> Bounds | None:
         if points:
-            return Kept().back(starts, ends, points=True)
+            return Unchanged().back(starts, ends, points=True)
         found: Bounds = {}
         for values, lower, upper in ((starts, 0, 1), (ends, -1, 0)):
             if values.is_any:
@@ -263,4 +263,4 @@ class Whole:
         return min(INFINITY, until + self.slack + 1)
 
 
-__all__ = ["ANY", "Grid", "Inside", "Kept", "Lifetimes", "Moved", "Stepped", "Whole", "one_of"]
+__all__ = ["ANY", "Grid", "Inside", "Lifetimes", "Moved", "Stepped", "Unchanged", "Whole", "one_of"]

@@ -47,7 +47,7 @@ class Node:
     """Whether the step looks at one row at a time and keeps nothing."""
     speaks: ClassVar[bool] = False
     """Whether the step may tell those above it, at run time, what it can do without."""
-    lets_go: ClassVar[bool] = False
+    arrival_dependent: ClassVar[bool] = False
     """Whether rows are let go by when they arrive, so that no state behind it is that of a prefix."""
     demands: ClassVar[bool] = False
     """Whether results are asked for before they are final, by when rows arrive."""
@@ -154,7 +154,7 @@ class Node:
         """The input columns whose equal values must meet in one place; empty when any place will do."""
         return ()
 
-    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+    def output_keys(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
         """The output columns that hold these columns of the first input; None where some are not there."""
         return keys if all(key in self.schema.names for key in keys) else None
 
@@ -170,7 +170,7 @@ class Node:
         """The same output by less work, where the step may change places with the one below it."""
         return self
 
-    def behind(self, where: Node) -> Node | None:
+    def push_filter(self, where: Node) -> Node | None:
         """This step over an input that a filter of its output has passed; None where that is not the same."""
         return None
 

@@ -81,7 +81,7 @@ class Operator:
         self.counters = Counters()
         self.up: list[Up] = self._nothing_said()
         """Messages for the operators above; the runtime takes them when a call is done."""
-        self.unsaid: list[Page] = self._nothing_said()
+        self.pending_feedback: list[Page] = self._nothing_said()
         """Pages whose `words` the operator above is told before the next is taken, if they matter then."""
         self.topics: tuple[str, ...] = ()
         """The attributes that `words` name."""
@@ -185,7 +185,7 @@ class Operator:
             items += self.progressed(port)
         return items
 
-    def words(self, page: Page) -> Iterable[Punctuation]:
+    def feedback_for(self, page: Page) -> Iterable[Punctuation]:
         """What the operator above is told because of a page; nothing is made of it before it is asked for."""
         return ()
 

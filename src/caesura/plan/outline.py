@@ -23,7 +23,7 @@ from caesura.plan.node import Node, walk
 
 
 @dataclass(frozen=True)
-class Step:
+class OutlineStep:
     """One step of a plan, in words."""
 
     number: int
@@ -63,10 +63,10 @@ class Step:
 class Plan(str):
     """A plan as text, which a notebook shows as a table."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[OutlineStep, ...]
 
     @staticmethod
-    def of(steps: list[Step]) -> Plan:
+    def of(steps: list[OutlineStep]) -> Plan:
         made = Plan("\n".join(line for step in steps for line in step.lines()))
         made.steps = tuple(steps)
         return made
@@ -75,18 +75,18 @@ class Plan(str):
         return html(list(self.steps))
 
 
-def outline(*roots: Node) -> list[Step]:
+def outline(*roots: Node) -> list[OutlineStep]:
     """The steps behind some others, inputs first."""
     from caesura.plan.explain import Given, carried, told
 
     number: dict[str, int] = {}
     given: dict[str, Given] = {}
-    steps: list[Step] = []
+    steps: list[OutlineStep] = []
     for node in walk(*roots):
         number[node.fingerprint] = len(number)
         given[node.fingerprint] = carried(node, [given[child.fingerprint] for child in node.inputs])
         steps.append(
-            Step(
+            OutlineStep(
                 number=len(steps),
                 kind=node.kind,
                 name=node.name,
@@ -105,7 +105,7 @@ def _columns(schema: pa.Schema) -> tuple[tuple[str, str], ...]:
     return tuple((field.name, str(field.type)) for field in schema)
 
 
-def mermaid(steps: list[Step]) -> str:
+def mermaid(steps: list[OutlineStep]) -> str:
     """The plan as a Mermaid flowchart; edges name the punctuation that they carry."""
     lines = ["flowchart TD"]
     for step in steps:
@@ -124,7 +124,7 @@ def _quoted(text: str) -> str:
     return text
 
 
-def html(steps: list[Step]) -> str:
+def html(steps: list[OutlineStep]) -> str:
     """The plan as an HTML table, one row per step."""
     rows = "".join(_row(step) for step in steps)
     heads = "".join(f"<th>{name}</th>" for name in ("", "step", "from", "columns", "events", "promises"))
@@ -133,7 +133,7 @@ def html(steps: list[Step]) -> str:
     return f'<table class="caesura-plan" style="{style}">{body}</table>'
 
 
-def _row(step: Step) -> str:
+def _row(step: OutlineStep) -> str:
     name = f" <i>{escape(step.name)}</i>" if step.name else ""
     does = f"<br/><small>{escape(step.does)}</small>" if step.does else ""
     place = f"<br/><small>{escape(step.place)}</small>" if step.place else ""

@@ -19,7 +19,7 @@ from caesura.udm.values import Window
 ENTER, LEAVE, GIVE, RESET = 0, 1, 2, 3
 
 
-class Kept:
+class SteppedStates:
     """A state, and how many members are in it."""
 
     __slots__ = ("past", "size", "state")
@@ -44,7 +44,7 @@ class Stepping:
         target = caller.target
         self._init, self._add, self._remove = target.init, target.add, target.remove
         self._told = {step: caller.reads(getattr(target, step)) for step in ("add", "remove", "compute")}
-        self.states: dict[Any, dict[int, Kept]] = {}
+        self.states: dict[Any, dict[int, SteppedStates]] = {}
         """By group, then by window start; a sliding state lies under the group's name alone."""
 
     def change(self, members: Members, weights: I64, groups: Sequence[Any]) -> None:
@@ -58,7 +58,7 @@ class Stepping:
                 kept = self.states.setdefault(groups[place], {})
                 entry = kept.get(start)
                 if entry is None:
-                    entry = kept[start] = Kept(self._init())
+                    entry = kept[start] = SteppedStates(self._init())
                 if entry.past:  # nobody asks for it any more
                     continue
                 told = Window(start, ends[place])
@@ -133,7 +133,7 @@ class Stepping:
 
     def _leave(self, groups: Sequence[Any], number: int, state: Any) -> None:
         if number >= 0:
-            self.states.setdefault(groups[number], {0: Kept(None)})[0].state = state
+            self.states.setdefault(groups[number], {0: SteppedStates(None)})[0].state = state
 
     def drop(self, groups: Sequence[Any]) -> None:
         """Groups without members need no sliding state."""

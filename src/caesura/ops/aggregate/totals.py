@@ -81,7 +81,7 @@ class Totals(Node):
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return {*self.group, *read_by(self.aggregates)}
 
-    def behind(self, where: Node) -> Node | None:
+    def push_filter(self, where: Node) -> Node | None:
         return on_keys(where, self, self.group)
 
     def holds(self) -> tuple[Holding, ...]:

@@ -27,7 +27,7 @@ from caesura.events.page import Page
 from caesura.kernels.grid import LONGEST, tally
 from caesura.kernels.hashing import I64
 from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, definite
-from caesura.plan.lifetimes import Kept
+from caesura.plan.lifetimes import Unchanged
 from caesura.punctuation import INFINITY, MIN_TIME, NOT_NULL, NOTHING, Image, Pattern, SchemaMapping, ge, lt
 
 WID = "wid"
@@ -129,7 +129,7 @@ class Bucket(Node):
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Window numbers read as values of the attribute (thesis, 4.2.6, corrected)."""
         mapping = SchemaMapping({n: Image(n) for n in self.inputs[0].schema.names}, time=None)
-        return (FeedbackRule((Numbered(mapping, Kept(), self.inputs[0].properties, self),)),)
+        return (FeedbackRule((Numbered(mapping, Unchanged(), self.inputs[0].properties, self),)),)
 
     def holds(self) -> tuple[Holding, ...]:
         return ()

@@ -20,7 +20,7 @@ from caesura.ops.ordered import Ordered
 from caesura.punctuation import Pattern
 
 
-class Events:
+class WindowEvents:
     """Rows of (group, lifetime, values) with how often each is there."""
 
     def __init__(

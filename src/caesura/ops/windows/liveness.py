@@ -18,7 +18,7 @@ import numpy as np
 
 from caesura.kernels.hashing import I64
 from caesura.kernels.ticks import later
-from caesura.ops.windows.events import Events
+from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot
 from caesura.ops.windows.layout import nth_before
 from caesura.ops.windows.regions import sessions
@@ -42,7 +42,7 @@ def to_come(frame: Frame, c: I64) -> tuple[I64, I64]:
     return np.where(known, c, start), np.where(known, c, end)
 
 
-def holds(frame: Frame, events: Events, groups: I64, c: I64, *, reads_ends: bool) -> tuple[I64, I64]:
+def holds(frame: Frame, events: WindowEvents, groups: I64, c: I64, *, reads_ends: bool) -> tuple[I64, I64]:
     """Per group, the least start and the least end of the windows that may still change."""
     start, end = to_come(frame, c)
     if isinstance(frame, Grid) and not reads_ends:

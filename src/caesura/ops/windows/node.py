@@ -202,7 +202,7 @@ class Windows(Node):
         mapped = [attributes(e) for use in self.uses for _, e in mapping(use, self.inputs[0].schema)]
         return {*self.group, *read_by(plain)}.union(*mapped)
 
-    def behind(self, where: Node) -> Node | None:
+    def push_filter(self, where: Node) -> Node | None:
         """Whole groups may always go first; rows, where the module says so and windows lie fast."""
         return on_keys(where, self, self.group) or self._commuted(where) or self._bounded(where)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from caesura.events.delta import Deltas
 from caesura.kernels.grid import lattice
 from caesura.kernels.hashing import I64
-from caesura.ops.windows.events import Events
+from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.frames import Grid
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.regions import Regions
@@ -30,7 +30,9 @@ from caesura.udm.stepping import Stepping
 class Paned(Stepwise):
     """States of panes in watermark mode; with speculation windows have states as they are."""
 
-    def __init__(self, node: Windows, frame: Grid, events: Events, work: Aggregation | Application) -> None:
+    def __init__(
+        self, node: Windows, frame: Grid, events: WindowEvents, work: Aggregation | Application
+    ) -> None:
         super().__init__(node, frame, events, work)
         length = math.gcd(frame.size, frame.hop)
         self.panes = lattice(length, length, frame.offset)

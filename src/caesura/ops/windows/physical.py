@@ -21,7 +21,7 @@ from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.layers import covered
-from caesura.ops.windows.events import Events
+from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.frames import Count, Grid, Session, Snapshot
 from caesura.ops.windows.liveness import holds, to_come
 from caesura.ops.windows.node import Windows
@@ -54,7 +54,9 @@ class WindowsOperator(Operator):
         self._keys = [source.schema.get_field_index(name) for name in node.group]
         keys = pa.schema([source.schema.field(i) for i in self._keys])
         self._key_schema = keys
-        self.events = Events(keys, self.work.fields, self.secret, counted=not source.properties.insert_only)
+        self.events = WindowEvents(
+            keys, self.work.fields, self.secret, counted=not source.properties.insert_only
+        )
         self.sent = SentWindows(node.schema, len(self._keys), self.secret)
         self._done, self._reached = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._closed: tuple[int, int] | None = None

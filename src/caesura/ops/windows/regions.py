@@ -16,7 +16,7 @@ from caesura.kernels.grid import Lattice, tally
 from caesura.kernels.hashing import I64
 from caesura.kernels.ticks import later
 from caesura.ops.ordered import Ordered, sorting
-from caesura.ops.windows.events import Events
+from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot, inside
 from caesura.ops.windows.layout import (
     NONE,
@@ -88,7 +88,7 @@ def joined(group: I64, a: I64, b: I64) -> tuple[I64, I64, I64]:
     return out[0][:n], out[1][:n], out[2][:n]
 
 
-def affected(frame: Frame, events: Events, group: I64, a: I64, b: I64) -> Regions:
+def affected(frame: Frame, events: WindowEvents, group: I64, a: I64, b: I64) -> Regions:
     """The starts of the windows that a change on [a, b] touches."""
     live = events.rows.alive
     after = later(b, 1)
@@ -123,7 +123,7 @@ def _steps(
     return t
 
 
-def lay(frame: Frame, events: Events, regions: Regions, reached: I64, *, most: bool = False) -> Laid:
+def lay(frame: Frame, events: WindowEvents, regions: Regions, reached: I64, *, most: bool = False) -> Laid:
     """The windows of some regions and their members; ``reached`` bounds events that never end, per region.
 
     ``most`` says that there is at most one region per group, and that most events may lie in them.
@@ -141,7 +141,7 @@ def lay(frame: Frame, events: Events, regions: Regions, reached: I64, *, most: b
     return _paired(regions, windows, owner, row, low, high)
 
 
-def scanned(events: Events, group: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
+def scanned(events: WindowEvents, group: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
     """(region, row) of the live rows that overlap their group's region; looks at every row."""
     where = np.full(events.groups.count, -1, np.int64)
     where[group] = np.arange(len(group))
@@ -153,7 +153,7 @@ def scanned(events: Events, group: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
 
 
 def _spanned(
-    grid: Lattice, events: Events, group: I64, reached: I64, lo: I64, hi: I64
+    grid: Lattice, events: WindowEvents, group: I64, reached: I64, lo: I64, hi: I64
 ) -> tuple[I64, I64, I64, I64]:
     """(region, row, first window, how many) of every live row with windows in its group's region."""
     rows = events.rows
@@ -167,7 +167,7 @@ def _spanned(
     return owner[:n], row[:n], first[:n], count[:n]
 
 
-def _lay_grid(frame: Grid, events: Events, regions: Regions, reached: I64, most: bool) -> Laid:
+def _lay_grid(frame: Grid, events: WindowEvents, regions: Regions, reached: I64, most: bool) -> Laid:
     grid = frame.grid
     begin, stop = grid.begin(regions.lo), grid.begin(regions.hi)
     if most:
@@ -223,7 +223,7 @@ def _by_sorting(owner: I64, first: I64, count: I64, total: int) -> tuple[I64, I6
     return region[new], number[new], np.cumsum(new) - 1, pick
 
 
-def around(events: Events, regions: Regions) -> tuple[I64, I64, I64]:
+def around(events: WindowEvents, regions: Regions) -> tuple[I64, I64, I64]:
     """The end point that closes each region's last snapshot, and (region, row) of the events that matter."""
     live = events.rows.alive
     last = np.where(regions.hi == INFINITY, INFINITY, regions.hi - 1)
@@ -233,7 +233,7 @@ def around(events: Events, regions: Regions) -> tuple[I64, I64, I64]:
     return end, *events.starts.overlapping(regions.group, regions.lo, end, live)
 
 
-def _lay_snapshot(events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
+def _lay_snapshot(events: WindowEvents, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
     end, owner, row = around(events, regions)
     le, re = events.rows.get("le")[row], events.rows.get("re")[row]
     region, time = np.concatenate([owner, owner]), np.concatenate([le, re])
@@ -245,7 +245,7 @@ def _lay_snapshot(events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64
     return (out[0][:n], out[1][:n], out[2][:n]), owner, row
 
 
-def _lay_count(frame: Count, events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
+def _lay_count(frame: Count, events: WindowEvents, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
     live = events.rows.alive
     index = events.starts if frame.by == "start" else events.ends
     last = np.where(regions.hi == INFINITY, INFINITY, regions.hi - 1)
@@ -264,7 +264,9 @@ def _lay_count(frame: Count, events: Events, regions: Regions) -> tuple[tuple[I6
     return (out[0][:n], out[1][:n], out[2][:n]), owner, row
 
 
-def _lay_session(frame: Session, events: Events, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:
+def _lay_session(
+    frame: Session, events: WindowEvents, regions: Regions
+) -> tuple[tuple[I64, I64, I64], I64, I64]:
     live = events.rows.alive
     whole = np.full(len(regions.group), MIN_TIME), np.full(len(regions.group), INFINITY)
     owner, row = events.starts.between(regions.group, *whole, live)

@@ -19,7 +19,7 @@ from caesura.kernels import kernel
 from caesura.kernels.grid import Lattice, tally
 from caesura.kernels.hashing import I64
 from caesura.ops.ordered import sorting
-from caesura.ops.windows.events import Events
+from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.frames import Grid
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.policy import clip
@@ -109,7 +109,9 @@ def plan_grid(
 class Stepwise:
     """The incremental modules of a node over a grid, and their states."""
 
-    def __init__(self, node: Windows, frame: Grid, events: Events, work: Aggregation | Application) -> None:
+    def __init__(
+        self, node: Windows, frame: Grid, events: WindowEvents, work: Aggregation | Application
+    ) -> None:
         self.node, self.frame, self.events, self.work = node, frame, events, work
         self._uses = [(Stepping(call), first, last) for call, first, last in work.callers]
         self.grid = frame.grid

@@ -27,7 +27,7 @@ from caesura.ops.aggregate.slide import ENTER, GIVE, LEAVE, slide_counts, slide_
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.sums import NONE, Wide, wide_as_float, wide_values, wide_words, wide_zeros
 from caesura.ops.ordered import sorting
-from caesura.ops.windows.events import Events
+from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.regions import Regions, around
 from caesura.punctuation import MIN_TIME
 
@@ -173,7 +173,7 @@ def paint(order: I64, first: I64, last: I64, word: I64, skip: I64, out: I64) -> 
             w = root + 1
 
 
-def sweep(events: Events, regions: Regions, *, steps: bool) -> Swept:
+def sweep(events: WindowEvents, regions: Regions, *, steps: bool) -> Swept:
     """Sweeps over the snapshots of some regions; without ``steps``, to count their members only."""
     end, owner, row = around(events, regions)
     le, re, n = (events.rows.get(f)[row] for f in ("le", "re", "n"))

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from caesura.errors import StreamError
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.extremes import has_words, ranked
-from caesura.ops.windows.events import Events, distinct
+from caesura.ops.windows.events import WindowEvents, distinct
 from caesura.ops.windows.policy import Clip, Stamp, clip
 from caesura.ops.windows.regions import MOST_PIECES, Laid
 from caesura.punctuation import INFINITY
@@ -38,7 +38,7 @@ class Units(NamedTuple):
         return len(self.start)
 
 
-def units(laid: Laid, events: Events, how: Clip, stamp: Stamp, *, timed: bool) -> Units:
+def units(laid: Laid, events: WindowEvents, how: Clip, stamp: Stamp, *, timed: bool) -> Units:
     """The units of some windows, their members clipped."""
     le, re = events.rows.get("le")[laid.row], events.rows.get("re")[laid.row]
     if stamp != "time_bound":
@@ -86,7 +86,7 @@ def _seen(laid: Laid, window: I64, cut: I64, le: I64) -> tuple[I64, I64]:
     return owner[begun], pair[begun]
 
 
-def ordered(todo: Units, events: Events) -> Units:
+def ordered(todo: Units, events: WindowEvents) -> Units:
     """Members in canonical order: by start, end and values."""
     begun = events.rows.get("le")[todo.row]
     if ((todo.owner[1:] > todo.owner[:-1]) | (begun[1:] > begun[:-1])).all():

@@ -42,7 +42,7 @@ from caesura.qre.language.whole_numbers import REMEDY, Void
 class PageColumns:
     """One page as a query reads it; each predicate and value is computed when first asked for."""
 
-    def __init__(self, reader: Reader, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> None:
+    def __init__(self, reader: ColumnReader, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> None:
         self.reader = reader
         self.batch = batch
         self.le, self.re = le, re
@@ -171,7 +171,7 @@ class PageColumns:
         return self._lists[key]
 
 
-class Reader:
+class ColumnReader:
     """Expressions over one kind of items, compiled once."""
 
     def __init__(self, items: Items) -> None:
@@ -232,10 +232,10 @@ class Reader:
             raise undeclared(page.batch.slice(int(bad[0]), 1))
 
 
-def reader_of(query: Query) -> Reader:
+def reader_of(query: Query) -> ColumnReader:
     """What reads the pages of a whole query."""
     assert query.items is not None
-    reader = Reader(query.items)
+    reader = ColumnReader(query.items)
     if isinstance(query, Pipe):
         return reader
     only = query.only if isinstance(query, Partition) else None

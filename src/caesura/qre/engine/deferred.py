@@ -38,7 +38,7 @@ class Page:
 
 
 @dataclass
-class Events:
+class MapEvents:
     """What happens to the groups of a map, in order: see `grouped_kernel`."""
 
     kinds: I64
@@ -51,7 +51,7 @@ class Events:
 class Child(Protocol):
     """A map inside a pattern."""
 
-    def maps(self, page: Page, events: Events, starts: Mask, wants: Mask) -> dict[int, Any]: ...
+    def maps(self, page: Page, events: MapEvents, starts: Mask, wants: Mask) -> dict[int, Any]: ...
 
     def renumber(self, old: I64, new: I64, size: int) -> None: ...
 
@@ -86,7 +86,7 @@ class Inside:
         self._logs.append((log, whole, real, cursor, first))
         return log, whole, real, cursor
 
-    def work_out(self, page: Page, events: Events) -> None:
+    def work_out(self, page: Page, events: MapEvents) -> None:
         """Every logged value, once all items of a page have been read."""
         maps, begins = [], _begins(self.auto, len(self.children))
         for number, child in enumerate(self.children):

@@ -24,7 +24,7 @@ import pyarrow as pa
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.compiler.automaton import Automaton, automaton
 from caesura.qre.compiler.deferral import MapBuilder
-from caesura.qre.engine.deferred import Events, Inside, Page
+from caesura.qre.engine.deferred import Inside, MapEvents, Page
 from caesura.qre.engine.nested_map import GroupedMap
 from caesura.qre.engine.pattern import NOTHING, Array, Stage
 from caesura.qre.kernels.grouped import DROP, FRESH, ITEM, SKIP
@@ -85,18 +85,18 @@ class NestedStage(Stage):
         self.inside.forget(self.ri)
         return out
 
-    def _events(self, seen: Mask | None) -> Events:
+    def _events(self, seen: Mask | None) -> MapEvents:
         """What happens to the keys of a partition, or to the one that the whole stream is."""
         states = np.concatenate([NOTHING, *self._traces])
         rows = np.arange(len(states))
         kinds = np.where(states < 0, SKIP, ITEM)
         if not self.by:
-            return Events(kinds, rows, np.zeros(len(rows), np.int64), states)
+            return MapEvents(kinds, rows, np.zeros(len(rows), np.int64), states)
         slots = np.concatenate([NOTHING, *self._whose])
         kinds[states == 0] = FRESH
         if seen is not None:
             kinds[~seen] = SKIP
-        return _with_drops(Events(kinds, rows, slots, states), self._resting(slots))
+        return _with_drops(MapEvents(kinds, rows, slots, states), self._resting(slots))
 
     def _resting(self, slots: I64) -> I64:
         touched: I64 = np.unique(slots)
@@ -107,7 +107,7 @@ class NestedStage(Stage):
         before = self._open_rows()
         super().close(covered)
         gone = before[self.ri[before, 0] == self.free]
-        nothing = Events(NOTHING, NOTHING, NOTHING, NOTHING)
+        nothing = MapEvents(NOTHING, NOTHING, NOTHING, NOTHING)
         empty = pa.RecordBatch.from_pylist([], self.reader.items.schema)
         self.inside.work_out(Page(empty, NOTHING, NOTHING), _with_drops(nothing, gone))
 
@@ -134,10 +134,10 @@ class NestedStage(Stage):
         return super().held + sum(m.held for m in self.maps)
 
 
-def _with_drops(events: Events, groups: I64) -> Events:
+def _with_drops(events: MapEvents, groups: I64) -> MapEvents:
     """Groups go behind everything else."""
     more = np.zeros(len(groups), np.int64)
-    return Events(
+    return MapEvents(
         np.append(events.kinds, more + DROP),
         np.append(events.items, more),
         np.append(events.groups, groups),

@@ -13,7 +13,7 @@ from caesura.events.columns import ColumnStore
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.compiler.automaton import Automaton, automaton
 from caesura.qre.compiler.deferral import MapBuilder, has_maps
-from caesura.qre.engine.deferred import Events, Inside, Page
+from caesura.qre.engine.deferred import Inside, MapEvents, Page
 from caesura.qre.engine.map import CollectStage
 from caesura.qre.engine.map_columns import Maps
 from caesura.qre.engine.pattern import CHUNK, NO_FLOATS, NO_LOG, Array
@@ -86,7 +86,7 @@ class GroupedMap(CollectStage):
         self.built = builder
         return auto
 
-    def maps(self, page: Page, events: Events, starts: Mask, wants: Mask) -> dict[int, Any]:
+    def maps(self, page: Page, events: MapEvents, starts: Mask, wants: Mask) -> dict[int, Any]:
         """Feeds what happens; gives the maps by the events at which they are wanted."""
         if len(events.kinds) == 0:
             return {}
@@ -106,7 +106,7 @@ class GroupedMap(CollectStage):
         read = (letters, synced, *self.gathered(arrays, 0, page.batch.num_rows))
         found, told = self._fed(events, slots, starts, wants, read)
         if self.inside is not None:
-            self.inside.work_out(page, Events(*(np.ascontiguousarray(c) for c in told.T)))
+            self.inside.work_out(page, MapEvents(*(np.ascontiguousarray(c) for c in told.T)))
             if syncs:
                 self._join()
         made = _as_dicts(found, None if self.inside is None else self.inside.values, self.several)
@@ -134,7 +134,7 @@ class GroupedMap(CollectStage):
         self.much = np.append(self.much, np.zeros(more, np.int64))
         self.base += more
 
-    def _numbers(self, keys: list[pa.Array], synced: Mask, events: Events) -> I64:
+    def _numbers(self, keys: list[pa.Array], synced: Mask, events: MapEvents) -> I64:
         """Per event the number of its key in its group, or the group that it copies."""
         reads = events.kinds <= FRESH
         skip = ~reads
@@ -158,7 +158,7 @@ class GroupedMap(CollectStage):
 
     # Running.
 
-    def _fed(self, events: Events, slots: I64, starts: Mask, wants: Mask, read: Read) -> tuple[Maps, I64]:
+    def _fed(self, events: MapEvents, slots: I64, starts: Mask, wants: Mask, read: Read) -> tuple[Maps, I64]:
         outs: list[tuple[Array, ...]] = []
         told: list[I64] = [NONE_TOLD]
         at, count = 0, len(events.kinds)
@@ -176,7 +176,7 @@ class GroupedMap(CollectStage):
     def _call(
         self,
         at: int,
-        events: Events,
+        events: MapEvents,
         slots: I64,
         starts: Mask,
         wants: Mask,

@@ -18,7 +18,7 @@ from caesura.expr.faults import shown
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.compiler.automaton import Automaton, automaton
 from caesura.qre.compiler.bytecode import tables
-from caesura.qre.compiler.columns import PageColumns, Reader, null_key
+from caesura.qre.compiler.columns import ColumnReader, PageColumns, null_key
 from caesura.qre.compiler.generation import Form, Generated, generated
 from caesura.qre.compiler.packing import Scalars, column_of, joined, packed, scalars_of, unpacked
 from caesura.qre.engine.registers import SHALLOW, Array, Registers
@@ -62,7 +62,7 @@ class Stage(Registers):
         self.once = int(not query.again) if isinstance(query, Partition) else 2
         self._only = None if only is None else self.auto.inputs.truth(only)
         self.tables = tables(self.auto)
-        self.reader = Reader(query.items)
+        self.reader = ColumnReader(query.items)
         letters = self.auto.alphabet
         self.refinement = Refinement([m.truth for m in letters.minterms], len(letters.exprs))
         self.keys = KeySlots()

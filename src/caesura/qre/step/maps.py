@@ -62,7 +62,7 @@ class OverSynchronised(Over):
     def copied(self, port: int) -> bool:
         return port == 1
 
-    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+    def output_keys(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
         return named_by(self.query, keys)
 
     def notes_copied(self) -> bool:

@@ -145,7 +145,7 @@ class OverEachKey(Over):
     def keys(self, port: int) -> tuple[str, ...]:
         return apart_by(self.query) or ()
 
-    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+    def output_keys(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
         return named_by(self.query, keys)
 
     def combined(self) -> Node | None:

@@ -41,7 +41,7 @@ class HeadOfPipe(OverEachKey):
         answers = [f.with_name(ANSWER + f.name) for f in self.answers]
         return pa.schema([*source, pa.field(NUMBER, pa.int64()), *answers])
 
-    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+    def output_keys(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
         return tuple(FROM + key for key in keys)
 
     def operator(self) -> Operator:
@@ -75,7 +75,7 @@ class RestByKey(RestOfPipe):
         assert isinstance(self.query, Partition)
         return tuple(ANSWER + name for name in columns_of(self.query.by) or ())
 
-    def placed(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+    def output_keys(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
         return named_by(self.query, tuple(key.removeprefix(ANSWER) for key in keys))
 
 

@@ -10,7 +10,7 @@ from caesura.consistency.claimable import refuse_arrival, refuse_demands, refuse
 from caesura.errors import CaesuraError, StreamError
 from caesura.events.rows import Chunks
 from caesura.plan import here
-from caesura.runtime.claims.claiming import Claiming, Reader, holds_back
+from caesura.runtime.claims.claiming import Claiming, CountedReader, holds_back
 from caesura.runtime.claims.draining import DrainClaims
 from caesura.runtime.claims.heeding import HeedClaims
 from caesura.runtime.claims.punctuated import SettledClaims
@@ -24,7 +24,7 @@ def claiming_for(
     mode: Mode,
     graph: Graph,
     outputs: Mapping[str, Cell],
-    readers: Mapping[str, Reader],
+    readers: Mapping[str, CountedReader],
     edges: Mapping[str, Edge],
 ) -> Claiming:
     """Watches a query in the way that a mode names."""

@@ -17,10 +17,10 @@ from caesura.runtime.claims.views import View
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.emitter import Emitter
 from caesura.runtime.graph.graph import Cell, Graph
-from caesura.runtime.graph.source_reader import Waiting, next_of
+from caesura.runtime.graph.source_reader import ReadableSource, next_of
 
 
-class Reader(Waiting, Protocol):
+class CountedReader(ReadableSource, Protocol):
     """A source of the query being read."""
 
     node: SourceNode
@@ -47,7 +47,7 @@ class Claiming:
         mode: Mode,
         graph: Graph,
         outputs: Mapping[str, Cell],
-        readers: Mapping[str, Reader],
+        readers: Mapping[str, CountedReader],
         inputs: Mapping[str, tuple[Cell, Edge]],
         followed: Mapping[str, Cell],
     ) -> None:
@@ -110,11 +110,11 @@ class Claiming:
         self.turn(reader, self.emitters[next(label for label, r in live.items() if r is reader)])
         return True
 
-    def turn(self, reader: Reader, emitter: Emitter) -> None:
+    def turn(self, reader: CountedReader, emitter: Emitter) -> None:
         """Reads a batch."""
         self.read(reader, emitter, reader.most)
 
-    def read(self, reader: Reader, emitter: Emitter, most: int | None) -> Raw | None:
+    def read(self, reader: CountedReader, emitter: Emitter, most: int | None) -> Raw | None:
         """Reads at most so many rows, and lets in what they give; None at the end."""
         self.let_in(emitter, reader.beats())
         raw = reader.next(most)
@@ -127,7 +127,7 @@ class Claiming:
         self.let_in(emitter, reader.cell.guarded(reader.ingress.raw, raw))
         return raw
 
-    def note(self, reader: Reader, emitter: Emitter, raw: Raw) -> None:
+    def note(self, reader: CountedReader, emitter: Emitter, raw: Raw) -> None:
         """Counts what was read; an offset that was read before is refused, naming the source."""
         try:
             emitter.read(raw)
@@ -212,7 +212,7 @@ class _Into:
         self.cell.send([item])
 
 
-def insert_only(reader: Reader) -> bool:
+def insert_only(reader: CountedReader) -> bool:
     """Whether every row that a source lets in is one that it read, in the same order."""
     return reader.node.properties.insert_only and not reader.node.inputs
 
@@ -222,7 +222,7 @@ def holds_back(cell: Cell) -> bool:
     return cell.operator.speculate == "watermark" or cell.node.kind == "output final"
 
 
-def punctuated(reader: Reader) -> bool:
+def punctuated(reader: CountedReader) -> bool:
     """Whether punctuation may lie between a source's rows, so that a page is not all of a batch."""
     policy: Any = getattr(reader.node, "policy", None)
     inner: Any = getattr(reader.node, "reader", None)

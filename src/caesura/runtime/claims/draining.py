@@ -9,7 +9,7 @@ from typing import Any
 from caesura.consistency import Draining
 from caesura.consistency.token import token
 from caesura.events import Item, Page
-from caesura.runtime.claims.claiming import Claiming, Reader
+from caesura.runtime.claims.claiming import Claiming, CountedReader
 from caesura.runtime.graph.emitter import Emitter
 
 
@@ -27,7 +27,7 @@ class DrainClaims(Claiming):
     def feed(self, label: str, item: Item) -> None:
         self._queue.extend((self.emitters[label], part, True) for part in _single(item))
 
-    def turn(self, reader: Reader, emitter: Emitter) -> None:
+    def turn(self, reader: CountedReader, emitter: Emitter) -> None:
         self.read(reader, emitter, 1)
 
     def let_in(self, emitter: Emitter, items: list[Item]) -> None:

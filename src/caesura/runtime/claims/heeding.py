@@ -30,7 +30,7 @@ from caesura.ops.join import Join
 from caesura.ops.union import Union
 from caesura.plan import Node, Raw, SourceNode
 from caesura.punctuation import Intent, Promises, Punctuation
-from caesura.runtime.claims.claiming import Claiming, Reader, insert_only, punctuated
+from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only, punctuated
 from caesura.runtime.claims.views import View
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.emitter import Emitter
@@ -104,7 +104,7 @@ class HeedClaims(Claiming):
     def let_in(self, emitter: Emitter, items: list[Item]) -> None:
         self._enter(emitter, items, None, None)
 
-    def read(self, reader: Reader, emitter: Emitter, most: int | None) -> Raw | None:
+    def read(self, reader: CountedReader, emitter: Emitter, most: int | None) -> Raw | None:
         self.let_in(emitter, reader.beats())
         raw = reader.next(most)
         if raw is None:

@@ -21,7 +21,7 @@ from caesura.events import Item, Page
 from caesura.events.rows import Chunks
 from caesura.plan import here, ticks
 from caesura.punctuation import INFINITY, MIN_TIME, Punctuation
-from caesura.runtime.claims.claiming import Claiming, Reader, insert_only, punctuated
+from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only, punctuated
 from caesura.runtime.claims.tuner import Tuner
 from caesura.runtime.claims.views import View
 from caesura.runtime.feedback.consumer import snapshot_of
@@ -83,7 +83,7 @@ class TokenClaims(Claiming):
             return self.tuner.every
         return self.mode.every if isinstance(self.mode, Tokens) else None
 
-    def turn(self, reader: Reader, emitter: Emitter) -> None:
+    def turn(self, reader: CountedReader, emitter: Emitter) -> None:
         self._claimed_before(emitter)
         if self.tuner is not None:
             self.tuner.turn(emitter)
@@ -97,13 +97,13 @@ class TokenClaims(Claiming):
         self._claimed_before(emitter)
         self._place(emitter)
 
-    def _carries(self, reader: Reader) -> bool:
+    def _carries(self, reader: CountedReader) -> bool:
         """Whether a batch enters as one page, in which tokens can stand."""
         if self.mode.saves or isinstance(self.mode, Synchronised) or punctuated(reader):
             return False
         return insert_only(reader) and len(self.roots) == len(self.emitters)
 
-    def _read_whole(self, reader: Reader, emitter: Emitter, room: int) -> None:
+    def _read_whole(self, reader: CountedReader, emitter: Emitter, room: int) -> None:
         """Reads a batch, and puts tokens into its page as row positions."""
         self.let_in(emitter, reader.beats())
         raw = reader.next(None)
@@ -129,7 +129,7 @@ class TokenClaims(Claiming):
             each.since += rows
 
     def _marked(
-        self, reader: Reader, emitter: Emitter, items: list[Item], lane: int, cuts: list[int]
+        self, reader: CountedReader, emitter: Emitter, items: list[Item], lane: int, cuts: list[int]
     ) -> list[Item]:
         """The items of a batch, with tokens inside its page, or in front where no row entered."""
         place = next((i for i, item in enumerate(items) if isinstance(item, Page)), None)

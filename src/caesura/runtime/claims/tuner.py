@@ -1,4 +1,4 @@
-"""Measures what tokens cost while a query runs, so that `Pace` can choose their period.
+"""Measures what tokens cost while a query runs, so that `TokenPeriod` can choose their period.
 
 A query is quiet when nothing is queued. What was worked between two quiet moments belongs to the batches that
 were read in between; no clock is asked for a part of a page. A token between batches waits for the
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from caesura.consistency.pace import MOST, Pace
+from caesura.consistency.token_period import MOST, TokenPeriod
 from caesura.runtime.graph.emitter import Emitter
 
 IDLE = 0.8
@@ -36,7 +36,7 @@ class Tuner:
     """Watches the stretches of a query that puts in tokens."""
 
     def __init__(self, emitters: Callable[[], list[Emitter]], parts: int) -> None:
-        self.pace = Pace()
+        self.pace = TokenPeriod()
         self._emitters = emitters
         self._parts = parts
         """Between how many sources a period is divided."""

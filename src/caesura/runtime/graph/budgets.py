@@ -8,7 +8,7 @@ from caesura.plan import Operator
 from caesura.runtime.graph.graph import Cell
 
 
-class Turns:
+class Budgets:
     """The steps of a query that work to a budget."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:

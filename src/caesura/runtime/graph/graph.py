@@ -14,14 +14,14 @@ from caesura.errors import CaesuraError, StreamError, failure
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.messages import WITHDRAWN, can_wait
-from caesura.feedback.responder import Heard, Responder
+from caesura.feedback.responder import ConsumerAgreement, Responder
 from caesura.plan import FeedbackRule, Node, Operator
 from caesura.plan.explain import Given, carried
 from caesura.plan.feedback import RE, as_definite
 from caesura.plan.operator import OVERTAKEN
 from caesura.punctuation import Intent, Pattern, Promises, Punctuation
 from caesura.runtime.graph.edge import Edge
-from caesura.runtime.graph.relay import Way
+from caesura.runtime.graph.relay import Relay
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class Cell:
     """The names of its taps, as consumers."""
     responder: Responder | None = None
     """Feedback at the step, from the first message on."""
-    agreed: dict[str, Heard] = field(default_factory=dict)
+    agreed: dict[str, ConsumerAgreement] = field(default_factory=dict)
     """By output, what its readers have said, where the step answers in its own way."""
     desired: list[Pattern] = field(default_factory=list)
     wished: bytes = b""
@@ -66,13 +66,13 @@ class Cell:
     called: bool = False
     """Whether a message may wait on an edge that leaves here."""
     spoke: bool = False
-    """Whether a message was put on an edge that leads here, or left unsaid; the query sees to it."""
+    """Whether a message was put on an edge that leads here, or is pending; the query sees to it."""
     watch: Watch | None = None
     _relayed: frozenset[str] | None = None
     """What `_hands_on` said; a cached property would make every other attribute slower to reach."""
-    ways: list[Way] = field(default_factory=list)
+    ways: list[Relay] = field(default_factory=list)
     """The ways of messages that pass here."""
-    _way: Way | None = None
+    _way: Relay | None = None
     """Where the operator's own words are heard."""
     carries: bool = field(init=False)
     """Whether tokens may pass as row positions of a page."""
@@ -90,7 +90,9 @@ class Cell:
     @property
     def has_control(self) -> bool:
         """Whether a message waits to be heard here."""
-        return any(e.up or (e.target is not None and e.target.operator.unsaid) for e in self.outputs)
+        return any(
+            e.up or (e.target is not None and e.target.operator.pending_feedback) for e in self.outputs
+        )
 
     def relays(self, names: tuple[str, ...]) -> bool:
         """Whether a message on these attributes changes nothing here: not acted on, and the same above."""
@@ -125,7 +127,7 @@ class Cell:
 
     def _relay(self, edge: Edge, message: Punctuation) -> None:
         """Hands a message up, at once past all steps that do nothing else with it."""
-        way = Way(edge, message.pattern.attributes)
+        way = Relay(edge, message.pattern.attributes)
         way.taken = 1
         if way.end is not None:
             way.end.say(message)
@@ -177,7 +179,7 @@ class Cell:
         readers = [b for b in self.branches if b.rpartition("#")[0] == output]
         if message.intent is not Intent.ASSUMED or len(readers) < 2:
             return [message]
-        agreed = self.agreed.setdefault(output, Heard(readers))
+        agreed = self.agreed.setdefault(output, ConsumerAgreement(readers))
         return [replace(message, pattern=p) for p in agreed.add(branch, message.pattern, False)]
 
     def _consumers(self) -> list[str]:
@@ -228,38 +230,38 @@ class Cell:
         self.spoke = True
 
     def unheard(self) -> bool:
-        """Whether no step above acts on what was left unsaid; then it is counted, and dropped at once."""
+        """Whether no step above acts on the pending feedback; then it is counted, and dropped at once."""
         way = self._way
         if way is None or way.broken:
-            way = self._way = Way(self.inputs[0], self.operator.topics)
+            way = self._way = Relay(self.inputs[0], self.operator.topics)
         if way.end is not None:
             return False
-        way.taken += len(self.operator.unsaid)
-        self.operator.unsaid.clear()
+        way.taken += len(self.operator.pending_feedback)
+        self.operator.pending_feedback.clear()
         return True
 
-    def utter(self) -> bool:
-        """Tells those above what the operator has left unsaid; gives whether one is to hear it.
+    def send_pending(self) -> bool:
+        """Sends the pending feedback of the operator up; gives whether a step is to hear it.
 
         What punctuation has overtaken goes no further, and steps that only hand it on are passed before
         it is put into words.
         """
         operator, way, heard = self.operator, self._way, False
         cti = operator.promises[0].cti
-        for page in operator.unsaid:
+        for page in operator.pending_feedback:
             starts = page.le
             if starts.item(-1) < cti and starts.item(starts.argmax()) < cti:  # a third of what max() takes
                 told = operator.counters.feedback
                 told[OVERTAKEN] = told.get(OVERTAKEN, 0) + 1
                 continue
             if way is None or way.broken:
-                way = self._way = Way(self.inputs[0], operator.topics)
+                way = self._way = Relay(self.inputs[0], operator.topics)
             way.taken += 1
             if way.end is not None:
-                for message in operator.words(page):
+                for message in operator.feedback_for(page):
                     way.end.say(message)
                 heard = True
-        operator.unsaid.clear()
+        operator.pending_feedback.clear()
         return heard
 
     def work(self, port: int) -> None:
@@ -272,7 +274,7 @@ class Cell:
         else:
             self._heedful(port, edge)
         if self.speaks:
-            if self.operator.unsaid:
+            if self.operator.pending_feedback:
                 self.spoke = True
             if self.operator.up or self.operator.around:
                 self.speak()

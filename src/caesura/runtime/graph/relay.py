@@ -17,7 +17,7 @@ NOT_TOLD = "told nobody"
 """What is counted of messages at a step that neither acts on them nor sends them on."""
 
 
-class Way:
+class Relay:
     """The steps above an edge that only hand messages on these attributes up, and where they are heard."""
 
     def __init__(self, edge: Edge, names: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ from caesura.punctuation import Pattern, Punctuation
 from caesura.runtime.graph.graph import Cell
 
 
-class Reader:
+class SourceReader:
     """A source being read: its iterator, its offsets, its heartbeat."""
 
     def __init__(self, node: SourceNode, cell: Cell) -> None:
@@ -122,10 +122,10 @@ class Reader:
         return self.cell.guarded(self.ingress.beat, now)
 
 
-T = TypeVar("T", bound="Waiting")
+T = TypeVar("T", bound="ReadableSource")
 
 
-class Waiting(Protocol):
+class ReadableSource(Protocol):
     """A source that may be read next."""
 
     last: int
@@ -147,7 +147,7 @@ def next_of(live: Sequence[T]) -> T:
     return chosen
 
 
-def share(readers: Sequence[Reader]) -> None:
+def share(readers: Sequence[SourceReader]) -> None:
     """Lets sources with punctuation in their data read few rows at a time, where others wait for it."""
     for reader in readers if len(readers) > 1 else ():
         if isinstance(reader.node, Source) and reader.node.declares == ("*",):

@@ -46,7 +46,7 @@ from caesura.runtime.feedback.consumer import (
     snapshot_of,
     start_over,
 )
-from caesura.runtime.graph.budgets import Turns
+from caesura.runtime.graph.budgets import Budgets
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.graph import Cell, Graph
 from caesura.runtime.graph.loops import Loop, close, refuse_open
@@ -54,7 +54,7 @@ from caesura.runtime.graph.publication import Publication, Subscribed
 from caesura.runtime.graph.queued import Queues
 from caesura.runtime.graph.rejected import stopped_rows
 from caesura.runtime.graph.schedule import BottomUp, Schedule
-from caesura.runtime.graph.source_reader import Reader, next_of, refused_by, share
+from caesura.runtime.graph.source_reader import SourceReader, next_of, refused_by, share
 from caesura.runtime.query.secret import Keeper, refuse_foreign
 
 Speculate = Literal["arrival", "watermark"]
@@ -93,7 +93,7 @@ class Query:
         self._taps: dict[str, list[Item]] = {name: [] for name in outputs}
         self._inputs: dict[str, Edge] = {}
         self._cells: dict[str, Cell] = {}
-        self._readers: dict[str, Reader] = {}
+        self._readers: dict[str, SourceReader] = {}
         self._offsets = b""
         self._read_by = b""
         """The outputs under which feedback was heard, as they were last saved."""
@@ -123,7 +123,7 @@ class Query:
             self.claiming = claiming_for(claims, self.graph, ends, self._readers, self._inputs)
         self.assumptions = Assumptions(self)
         self._readers_now = json.dumps(sorted((n, node.fingerprint) for n, node in outputs.items())).encode()
-        self.turns = Turns(self.graph.cells)
+        self.turns = Budgets(self.graph.cells)
 
     def _mount(self, node: Node, speculate: Speculate) -> None:
         operator = node.operator()
@@ -140,7 +140,7 @@ class Query:
         for port, source in enumerate(node.inputs):
             self.graph.connect(self._cells[source.fingerprint], cell, port)
         if isinstance(node, SourceNode):
-            self._readers[label] = Reader(node, cell)
+            self._readers[label] = SourceReader(node, cell)
         elif isinstance(node, Input):
             self._inputs[node.label] = self.graph.open(cell, 0)
             if isinstance(node, Subscribed):
@@ -305,8 +305,8 @@ class Query:
         return True
 
     def _spoken(self, cell: Cell) -> None:
-        """Sees that what a step has said, or left unsaid, is heard before the next page, or at once."""
-        if cell.operator.unsaid and cell.unheard():
+        """Sees that the feedback of a step, sent or pending, is heard before the next page, or at once."""
+        if cell.operator.pending_feedback and cell.unheard():
             for above in cell.inputs:
                 if above.up:
                     break
@@ -327,9 +327,9 @@ class Query:
         """Lets messages climb that wait for the next page, if any is left."""
         heard = False
         for cell in self._speaking:
-            if not cell.operator.unsaid:
+            if not cell.operator.pending_feedback:
                 heard = heard or any(above.up for above in cell.inputs)
-            elif cell.utter():
+            elif cell.send_pending():
                 heard = True
         self._speaking.clear()
         if heard:
@@ -344,8 +344,8 @@ class Query:
         """Lets waiting messages climb, nearest to the outputs first."""
         self._speaking.clear()
         for cell in self.graph.cells:
-            if cell.operator.unsaid:
-                cell.utter()
+            if cell.operator.pending_feedback:
+                cell.send_pending()
         if not self._listens:
             for edge in self.graph.edges:
                 edge.up.clear()
@@ -368,7 +368,7 @@ class Query:
             while (edge := self._next()) is not None:
                 assert edge.target is not None
                 edge.target.work(edge.port)
-                if edge.target.operator.unsaid:
+                if edge.target.operator.pending_feedback:
                     self._speaking.append(edge.target)
             for pattern in patterns:
                 cell.send(cell.guarded(cell.operator.demand, pattern))

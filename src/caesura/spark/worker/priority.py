@@ -43,7 +43,7 @@ PATIENCE = 8
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingFile:
     """A file that waits: when Spark named it, and what its statistics say."""
 
     epoch: int
@@ -130,12 +130,12 @@ def waits(fingerprint: str, path: str, epoch: int) -> Packet:
     return Packet(~0, HELD, 0, f"{fingerprint}:{path}", 0, told)
 
 
-def lined_up(source: Source, headers: Sequence[Mapping[str, Any]]) -> list[Waiting]:
+def lined_up(source: Source, headers: Sequence[Mapping[str, Any]]) -> list[WaitingFile]:
     """The files that wait, in the order in which Spark named them."""
     reader, time = source.reader, source.shape.time
     assert isinstance(reader, FileReader)
     named = sorted({(int(h["epoch"]), str(h["path"])) for h in headers})
-    return [Waiting(epoch, path, *_known(reader, path, time)) for epoch, path in named]
+    return [WaitingFile(epoch, path, *_known(reader, path, time)) for epoch, path in named]
 
 
 @lru_cache(maxsize=4096)
@@ -144,8 +144,8 @@ def _known(reader: FileReader, path: str, time: str) -> tuple[Mapping[str, Span]
 
 
 def choose(
-    files: Sequence[Waiting], pruning: Pruning | None, most: Most, now: int
-) -> tuple[list[Waiting], list[Waiting]]:
+    files: Sequence[WaitingFile], pruning: Pruning | None, most: Most, now: int
+) -> tuple[list[WaitingFile], list[WaitingFile]]:
     """Which of the files that wait are read in this epoch, and which wait on.
 
     As many as an epoch takes, wanted ones first. Others wait as long as Spark still names files, for some
@@ -153,7 +153,7 @@ def choose(
     or all if none is.
     """
     left, size = list(files), 0
-    chosen: list[Waiting] = []
+    chosen: list[WaitingFile] = []
     naming = any(file.epoch >= now - 1 for file in files)
     while left and not _full(most, len(chosen), size):
         place = 0

@@ -16,7 +16,7 @@ from caesura.events.delta import deltas, net_page
 from caesura.events.identity import LOCAL, identity
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
-from caesura.fixpoint.lay import furthest, lay_best
+from caesura.fixpoint.kernels import furthest, lay_best
 from caesura.fixpoint.node import RANK, Keep
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, mix_int
@@ -27,7 +27,7 @@ from caesura.punctuation import INFINITY, Pattern
 WORST = np.iinfo(np.int64).max
 
 
-class Kept:
+class LoopState:
     """Three tables of rows and their indexes."""
 
     def __init__(self, schema: pa.Schema, keep: Keep) -> None:

@@ -18,7 +18,7 @@ A token between two batches of a source cuts no page; it passes alone, and is ti
 costs what it is to work on two pages instead of one. Where two in a batch are too dear, the period is whole
 batches.
 
->>> pace = Pace()
+>>> pace = TokenPeriod()
 >>> for k in range(80):
 ...     pace.section(pace.every, busy=pace.every * 1e-6 + 1e-4, rate=None)
 >>> 3333 < pace.base < 3800
@@ -66,7 +66,7 @@ class Seen:
 
 
 @dataclass
-class Pace:
+class TokenPeriod:
     """Tunes the period from what stretches between two quiet moments took."""
 
     every: int = MOST

@@ -1,6 +1,6 @@
 """What the consumers of a step have said: a step leaves out only what all of them assume.
 
->>> heard = Heard(["x", "y"])
+>>> heard = ConsumerAgreement(["x", "y"])
 >>> heard.add("x", Pattern(id=4), True), heard.add("y", Pattern(id=4), True)
 ([], [Pattern(id = 4)])
 """
@@ -28,7 +28,7 @@ def _stretches(times: Values) -> int:
     return max(1, len(times.cuts) // 2)
 
 
-class Heard:
+class ConsumerAgreement:
     """What each consumer of a step has said, and what all of them together assume."""
 
     def __init__(self, branches: Iterable[str]) -> None:
