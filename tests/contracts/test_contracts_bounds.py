@@ -21,7 +21,7 @@ from caesura.ops.input import Input
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
-from caesura.ops.pace import SourceRate
+from caesura.ops.pace import Pace
 from caesura.ops.select import Select
 from caesura.ops.union import Union
 from caesura.ops.where import Where
@@ -53,7 +53,7 @@ PLANS: dict[str, Callable[[Node, Node], Node]] = {
         a, qre.partition(qre.iter1(qre.atom(op=col("x")), qre.sum()), by="id")
     ),
     "union": lambda a, b: Union(inputs=(a, b)),
-    "pace": lambda a, b: SourceRate(inputs=(a, b), within=3),
+    "pace": lambda a, b: Pace(inputs=(a, b), within=3),
     "final windows over longer events": lambda a, b: Deliver(
         inputs=(
             Tumbling(
