@@ -1,16 +1,12 @@
-"""Output as rows, files and calls; and what a sink writes a source reads back."""
+"""Output as rows; and what a sink writes a source reads back."""
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
-from caesura.errors import DataError, PlanError
 from caesura.events import History, parse
-from caesura.io import FileSink, read_csv, read_json, read_parquet, rows_table, sink_to
+from caesura.io import read_parquet, rows_table
 from caesura.punctuation import cti
 
 ITEMS = parse("""
@@ -56,51 +52,9 @@ def test_no_pages_make_an_empty_table():
     assert rows_table([cti(5)], SCHEMA, pa.int64()).schema.names == ["kind", "LE", "RE", "RE_new", "id"]
 
 
-@pytest.mark.parametrize(
-    ("name", "read"), [("o.parquet", read_parquet), ("o.csv", read_csv), ("o.jsonl", read_json)]
-)
-def test_what_a_sink_writes_a_source_reads_back(tmp_path, name, read):
-    with FileSink(tmp_path / name, SCHEMA, pa.int64()) as sink:
-        sink.write(ITEMS[:1])
-        sink.write(ITEMS[1:])
-        assert not (tmp_path / name).exists()
-    source = read(tmp_path / name, time="LE", end="RE", kind="kind", new_end="RE_new")
+def test_rows_that_were_written_are_read_back_as_the_same_stream(tmp_path):
+    pq.write_table(rows_table(ITEMS, SCHEMA, pa.int64()), tmp_path / "o.parquet")
+    source = read_parquet(tmp_path / "o.parquet", time="LE", end="RE", kind="kind", new_end="RE_new")
     ingress = source.operator()
     items = [item for raw in source.read({}) for item in ingress.raw(raw)]
     assert History.of(items, source.schema) == History.of(ITEMS, SCHEMA)
-
-
-def test_a_failure_leaves_no_file(tmp_path):
-    with pytest.raises(ZeroDivisionError), FileSink(tmp_path / "o.jsonl", SCHEMA, pa.int64()) as sink:
-        sink.write(ITEMS)
-        raise ZeroDivisionError
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_json_lines_spell_times_as_iso_texts(tmp_path):
-    with FileSink(tmp_path / "o.jsonl", SCHEMA, pa.timestamp("us")) as sink:
-        sink.write(ITEMS)
-    first = json.loads((tmp_path / "o.jsonl").read_text().splitlines()[0])
-    assert first == {"kind": "+", "LE": "1970-01-01T00:00:00.000010", "RE": None, "RE_new": None, "id": 3}
-
-
-def test_a_function_gets_every_item():
-    got = []
-    sink_to(got.append, SCHEMA, pa.int64()).write(ITEMS)
-    assert got == ITEMS
-
-
-def test_an_output_without_events_is_a_file_with_columns(tmp_path):
-    with FileSink(tmp_path / "o.parquet", SCHEMA, pa.int64()) as sink:
-        sink.write([cti(5)])
-    assert pq.read_table(tmp_path / "o.parquet").num_rows == 0
-
-
-def test_places_and_columns_that_cannot_be_written_are_told(tmp_path):
-    with pytest.raises(PlanError, match=r"no writer for 'o\.txt'"):
-        FileSink(tmp_path / "o.txt", SCHEMA, pa.int64())
-    with pytest.raises(DataError, match="cannot be written"):
-        FileSink(tmp_path / "nowhere" / "o.csv", SCHEMA, pa.int64())
-    nested = pa.schema([("at", pa.struct([("x", pa.int64())]))])
-    with pytest.raises(PlanError, match="CSV cannot hold the column 'at'"):
-        FileSink(tmp_path / "o.csv", nested, pa.int64())

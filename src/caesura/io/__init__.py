@@ -9,7 +9,7 @@
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
 from caesura.io.ingress.shape import Shape, Shaped
-from caesura.io.sinks.rows import CallbackSink, FileSink, Sink, rows_table, sink_to
+from caesura.io.sinks.rows import rows_table
 from caesura.io.sources.drawn import from_items
 from caesura.io.sources.read import (
     Events,
@@ -23,15 +23,12 @@ from caesura.io.sources.read import (
 from caesura.io.sources.source import Reader, Source
 
 __all__ = [
-    "CallbackSink",
     "Events",
-    "FileSink",
     "Policy",
     "Reader",
     "Rules",
     "Shape",
     "Shaped",
-    "Sink",
     "Source",
     "SourceIngress",
     "at_end",
@@ -48,5 +45,4 @@ __all__ = [
     "read_json",
     "read_parquet",
     "rows_table",
-    "sink_to",
 ]
