@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from caesura.cli.keep import listed
+from caesura.cli.late import listed
 from caesura.cli.load import load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

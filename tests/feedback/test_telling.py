@@ -26,7 +26,7 @@ from caesura.spark.worker.worker import SUPPRESSED, Job
 
 def said(folder: Path, *words: str) -> list[str]:
     """What a command shows as standing."""
-    result = CliRunner().invoke(app, ["tell", str(folder), *words, "--json"])
+    result = CliRunner().invoke(app, ["feedback", str(folder), *words, "--json"])
     assert result.exit_code == 0, result.output
     return list(json.loads(result.stdout))
 
@@ -122,12 +122,19 @@ def test_what_was_said_of_an_output_that_is_gone_can_be_withdrawn(tmp_path: Path
 )
 def test_a_word_that_means_nothing_is_answered(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
     started(tmp_path)
-    result = CliRunner().invoke(app, ["tell", str(tmp_path), *words])
+    result = CliRunner().invoke(app, ["feedback", str(tmp_path), *words])
     assert result.exit_code in (1, 2)
     assert told in result.output.replace("\n", " ").replace("\u2502 ", "")
 
 
 def test_where_nobody_listens_the_remedy_says_how(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["tell", str(tmp_path), "list"])
+    result = CliRunner().invoke(app, ["feedback", str(tmp_path), "list"])
     assert result.exit_code == 1
     assert "nobody listens" in result.output and "--feedback" in result.output
+
+
+def test_the_former_name_of_the_command_works_and_warns(tmp_path: Path) -> None:
+    started(tmp_path)
+    result = CliRunner().invoke(app, ["tell", str(tmp_path), "assume", "id = 1"])
+    assert result.stdout == "#1 assumed: id = 1\n"
+    assert "deprecated" in result.stderr and "caesura feedback CHECKPOINT" in result.stderr

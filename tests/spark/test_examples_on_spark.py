@@ -35,7 +35,7 @@ def test_a_run_leaves_rows_late_rows_and_state_that_the_command_line_shows(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("caesura.cli.running._session", lambda: spark)
+    monkeypatch.setattr("caesura.cli.run._session", lambda: spark)
     Path("clicks").mkdir()
     Path("clicks/a.csv").write_text("ts,id\n1,7\n2,8\n24,7\n3,7\n")
     Path("flow.py").write_text(FLOW)

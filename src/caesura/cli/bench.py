@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from caesura.cli.shell import AsJson, app, told
+from caesura.cli.shell import AsJson, app, reports_errors
 from caesura.errors import PlanError, closest
 
 
 @app.command()
-@told
+@reports_errors
 def bench(
     name: Annotated[str, typer.Argument(help="which one, as in core; without one they are listed")] = "",
     as_json: AsJson = False,

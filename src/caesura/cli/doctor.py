@@ -1,4 +1,4 @@
-"""Checks an installation: Java, Python, the libraries Spark needs, versions and settings.
+"""``caesura doctor``: is this installation sound? Java, Python, libraries, versions, settings.
 
 >>> Finding("Java", True, "17.0.15").line()
 'ok    Java: 17.0.15'
@@ -13,6 +13,10 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+
+import typer
+
+from caesura.cli.shell import AsJson, app, say, say_json
 
 
 @dataclass(frozen=True)
@@ -91,3 +95,16 @@ def _workers() -> Finding:
     return Finding(
         "Spark's Python", set_to in (None, sys.executable), set_to or "set by cz.session()", remedy
     )
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Checks Java, Python, libraries and settings, and says what to do."""
+    findings = examine()
+    if as_json:
+        say_json([vars(f) for f in findings])
+    else:
+        for finding in findings:
+            say(finding.line())
+    if not all(f.ok for f in findings):
+        raise typer.Exit(1)

@@ -8,10 +8,42 @@ from typing import Annotated
 
 import typer
 
-from caesura.cli import bench, claims, flows, health, keep, new, running, tell
+from caesura.cli import (
+    audit,
+    bench,
+    check,
+    doctor,
+    explain,
+    feedback,
+    late,
+    new,
+    preview,
+    rescale,
+    run,
+    state,
+    tell,
+    trace,
+)
 from caesura.cli.shell import app, say
 
-__all__ = ["app", "bench", "claims", "flows", "health", "keep", "main", "new", "running", "tell"]
+__all__ = [
+    "app",
+    "audit",
+    "bench",
+    "check",
+    "doctor",
+    "explain",
+    "feedback",
+    "late",
+    "main",
+    "new",
+    "preview",
+    "rescale",
+    "run",
+    "state",
+    "tell",
+    "trace",
+]
 
 
 def _version(asked: bool) -> None:

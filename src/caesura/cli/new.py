@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 
-from caesura.cli.shell import AsJson, app, say, say_json, told
+from caesura.cli.shell import AsJson, app, reports_errors, say, say_json
 from caesura.errors import PlanError
 
 FILES = ("README.md", "pipeline.py", "generate.py", "test_pipeline.py")
 
 
 @app.command()
-@told
+@reports_errors
 def new(name: Annotated[str, typer.Argument(help="the folder to make")], as_json: AsJson = False) -> None:
     """Makes a small project: a pipeline, a generator of its data, a test, and some data to begin with."""
     folder = Path(name)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,13 +27,13 @@ ORDER = (
     "run",
     "trace",
     "feedback",
-    "tell",
     "late",
     "state",
     "rescale",
     "audit",
     "bench",
     "doctor",
+    "tell",
 )
 
 
@@ -54,19 +55,21 @@ app = typer.Typer(
 
 LATE_ROWS = 3
 INTERRUPTED = 130
+ROWS_SHOWN = 20
 
 Target = Annotated[str, typer.Argument(help="a Python file, or file.py:stream")]
+Checkpoint = Annotated[str, typer.Argument(help="the folder that was checkpoint= of the query")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 Strict = Annotated[bool, typer.Option("--strict", help=f"exit code {LATE_ROWS} if rows were refused")]
 
 
-def told(command: Callable[..., Any]) -> Callable[..., Any]:
+def reports_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     """Diagnostics of ours on the standard error, as text or, with ``--json``, as JSON; exit code 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            with _paths_told():
+            with _path_errors():
                 return command(*args, **kwargs)
         except CaesuraError as error:
             typer.echo(json.dumps(error.to_json()) if kwargs.get("as_json") else str(error), err=True)
@@ -78,7 +81,7 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def _paths_told() -> Iterator[None]:
+def _path_errors() -> Iterator[None]:
     """A path that cannot be used is a diagnostic."""
     try:
         yield
@@ -87,6 +90,12 @@ def _paths_told() -> Iterator[None]:
             f"'{error.filename}': {error.strerror or error}.",
             remedy="Give a path that can be read, and written where something is written to it.",
         ) from error
+
+
+def check_folder(path: str) -> None:
+    """Refuses a checkpoint that is not there."""
+    if not Path(path).is_dir():
+        raise StreamError(f"there is no folder '{path}'.", remedy="Give the checkpoint of a query.")
 
 
 def say(text: str) -> None:

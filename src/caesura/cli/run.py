@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from caesura.api import Stream
-from caesura.cli.feedback import speak
+from caesura.cli.feedback import send_feedback
 from caesura.cli.load import load
-from caesura.cli.shell import LATE_ROWS, AsJson, Strict, Target, app, say, say_json, told, working
+from caesura.cli.shell import LATE_ROWS, AsJson, Strict, Target, app, reports_errors, say, say_json, working
 from caesura.io.sinks.rows import rows_table
 from caesura.io.sources.source import Source
 from caesura.plan import walk
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 Output = Literal["changes", "final", "marked"]
 OUTPUTS = ("changes", "final", "marked")
-Said = Annotated[list[str] | None, typer.Option(help="feedback, as in 'segment = 3, LE < 20'")]
+Feedback = Annotated[list[str] | None, typer.Option(help="feedback, as in 'segment = 3, LE < 20'")]
 
 
 @app.command()
-@told
+@reports_errors
 def run(
     target: Target,
     sink: Annotated[str, typer.Option(help="console, or a folder for Parquet files")] = "console",
@@ -37,10 +37,10 @@ def run(
     ] = "available",
     embedded: Annotated[bool, typer.Option("--embedded", help="in this process, without Spark")] = False,
     allow_unbounded: Annotated[bool, typer.Option("--allow-unbounded", help="run an unsafe plan")] = False,
-    assume: Said = None,
-    desire: Said = None,
+    assume: Feedback = None,
+    desire: Feedback = None,
     feedback: Annotated[
-        bool, typer.Option("--feedback", help="others may speak to it, by its checkpoint: see tell")
+        bool, typer.Option("--feedback", help="others may give feedback, by its checkpoint: see feedback")
     ] = False,
     strict: Strict = False,
     as_json: AsJson = False,
@@ -64,7 +64,7 @@ def run(
     else:
         options: dict[str, Any] = {"checkpoint": checkpoint, "output": chosen, "trigger": trigger}
         options |= {"allow_unbounded": allow_unbounded, "feedback": feedback or bool(assume or desire)}
-        late = _streaming(stream, sink, options, lambda q: speak(q, assume, desire), as_json=as_json)
+        late = _streaming(stream, sink, options, lambda q: send_feedback(q, assume, desire), as_json=as_json)
     if late and strict:
         raise typer.Exit(LATE_ROWS)
 
@@ -76,7 +76,7 @@ def _sources(stream: Stream) -> list[Source]:
 def _embedded(stream: Stream, output: Output, assume: list[str] | None, desire: list[str] | None) -> Result:
     """Runs in this process; a terminal sees how many rows have been read."""
     query = query_of(stream.node, output, None, None)
-    speak(query, assume, desire)
+    send_feedback(query, assume, desire)
     cells = [cell for cell in query.graph.cells if isinstance(cell.node, Source)]
     with working("reading") as progress:
         steps = 0
@@ -101,23 +101,23 @@ def _session() -> Any:
 
 
 def _shown(result: Result, *, as_json: bool) -> int:
-    """Prints what came out; gives the number of rows that were refused."""
-    refused = {source: table.num_rows for source, table in result.late.items() if table.num_rows}
+    """Prints what came out; gives the number of rows that were rejected."""
+    rejected = {source: table.num_rows for source, table in result.late.items() if table.num_rows}
     if as_json:
         for row in result.changes().to_pylist():
             say_json(row)
-        say_json({"late": refused})
+        say_json({"late": rejected})
     else:
         say(result.draw())
-        for source, rows in refused.items():
+        for source, rows in rejected.items():
             typer.echo(f"{rows} late at '{source}'; `caesura late` shows them.", err=True)
-    return sum(refused.values())
+    return sum(rejected.values())
 
 
 def _streaming(
     stream: Stream, sink: str, options: dict[str, Any], begin: Callable[[Any], None], *, as_json: bool
 ) -> int:
-    """A query of Structured Streaming until it ends or is interrupted; gives the rows refused."""
+    """A query of Structured Streaming until it ends or is interrupted; gives the rows rejected."""
     with working("starting Spark"):
         spark = _session()
         target: Any = _lines(stream) if as_json and sink == "console" else sink

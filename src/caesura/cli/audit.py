@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from caesura.cli.load import load_pipeline
-from caesura.cli.shell import AsJson, app, say, say_json, told, working
+from caesura.cli.shell import AsJson, app, reports_errors, say, say_json, working
 
 
 @app.command()
-@told
+@reports_errors
 def audit(
     path: Annotated[str, typer.Argument(help="a folder that a pipeline was written to")],
     flow: Annotated[str | None, typer.Option(help="the pipeline, as flow.py:NAME")] = None,

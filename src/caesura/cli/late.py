@@ -1,0 +1,84 @@
+"""``caesura late``: the rows that came too late, or could not be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+
+from caesura.cli.load import load
+from caesura.cli.shell import (
+    LATE_ROWS,
+    ROWS_SHOWN,
+    AsJson,
+    Strict,
+    app,
+    reports_errors,
+    say,
+    say_json,
+    working,
+)
+from caesura.errors import StreamError
+from caesura.runtime.graph.rejected import together
+
+
+@app.command()
+@reports_errors
+def late(
+    path: Annotated[str, typer.Argument(help="a folder that a query wrote to, or a Python file to run")],
+    rows: Annotated[int, typer.Option(help="how many are shown of each source")] = ROWS_SHOWN,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Shows the rows that came too late or could not be read, each with the reason."""
+    if path.partition(":")[0].endswith(".py"):
+        stream = load(path)
+        with working("running"):
+            tables = stream.run().late
+    else:
+        tables = _rejected(Path(path))
+    if as_json:
+        say_json({source: table.to_pylist() for source, table in tables.items()})
+    else:
+        say("\n".join(listed(tables, rows)) or "no row was refused.")
+    if strict and any(table.num_rows for table in tables.values()):
+        raise typer.Exit(LATE_ROWS)
+
+
+def _rejected(folder: Path) -> dict[str, pa.Table]:
+    """The late tables beside the files of a Parquet sink, by source; only of epochs that were committed."""
+    if not (folder / "_late").is_dir():
+        raise StreamError(
+            f"'{folder}' holds no late table.",
+            remedy="Give the folder that was sink= when the query was started, or a Python file.",
+        )
+    found: dict[str, list[pa.Table]] = {}
+    for file in sorted((folder / "_late").glob("*.parquet")):
+        source, _, epoch = file.stem.partition("-epoch-")
+        if (folder / "_commits" / f"{epoch.partition('-')[0]}.json").is_file():
+            found.setdefault(source, []).append(pq.read_table(file))
+    return {name: table for source, some in found.items() for name, table in together(source, some)}
+
+
+def listed(tables: dict[str, pa.Table], limit: int) -> list[str]:
+    """The refused rows of each source as lines, the first of them shown."""
+    lines: list[str] = []
+    for source, table in tables.items():
+        if table.num_rows == 0:
+            continue
+        lines.append(f"{source}: {table.num_rows} refused")
+        lines += [f"  {_line(row)}" for row in table.slice(0, limit).to_pylist()]
+        if table.num_rows > limit:
+            lines.append(f"  and {table.num_rows - limit} more")
+    return lines
+
+
+def _line(row: dict[str, Any]) -> str:
+    """A row that was refused where it is read, or that a step speaks of."""
+    aside = ("reason", "kind", "LE", "RE", *(("lane", "offset", "RE_new") if "RE_new" in row else ()))
+    values = " ".join(f"{name}={value}" for name, value in row.items() if name not in aside)
+    where = f"row {row['offset']} of lane {row['lane']}: " if "RE_new" in row else ""
+    return f"{where}{row['reason']} | {row['LE']} {row['RE']} | {values}"
