@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from caesura.events import History, draw, parse
     from caesura.expr import Expr, col, end, functions, lit, set_of, start, udf, when
     from caesura.io import at_end, delay, every, heartbeat, imported, in_data
-    from caesura.ops.aggregate.functions import (
+    from caesura.ops.aggregate.kinds import (
         avg,
         collect,
         count,
@@ -73,7 +73,7 @@ ROOMS = {
     "caesura.events": "History draw parse",
     "caesura.expr": "Expr col end functions lit set_of start udf when",
     "caesura.io": "at_end delay every heartbeat imported in_data",
-    "caesura.ops.aggregate.functions": "avg collect count count_distinct first last max median min quantile "
+    "caesura.ops.aggregate.kinds": "avg collect count count_distinct first last max median min quantile "
     "stddev sum top_k variance",
     "caesura.ops.impute": "Archive",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",

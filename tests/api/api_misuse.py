@@ -21,7 +21,7 @@ import caesura as cz
 from caesura import Stream, col, qre
 from caesura.api.grouped import Grouped
 from caesura.api.windowed import Windowed
-from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.aggregate.kinds import Aggregate
 from caesura.runtime import Query
 
 ELSEWHERE = {"session", "from_spark"}

@@ -20,8 +20,8 @@ from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Register
-from caesura.ops.aggregate.exact import NONE, SPAN, add_floats, carry_limbs, round_limbs
-from caesura.ops.aggregate.sums import FloatSum
+from caesura.ops.aggregate.accumulators.exact import NONE, SPAN, add_floats, carry_limbs, round_limbs
+from caesura.ops.aggregate.accumulators.sums import FloatSum
 from caesura.ops.join.kernel import GONE, pieces
 
 few = settings(max_examples=35, deadline=None)

@@ -26,7 +26,7 @@ ROOMS = (
     "io",
 )  # fmt: skip
 """The rooms whose kernels the streams below reach; others bring their own tests of twins."""
-ELSEWHERE = ("ops.aggregate.moments",)
+ELSEWHERE = ("ops.aggregate.accumulators.moments",)
 
 
 def kernels() -> dict[str, Kernel[..., Any]]:
@@ -220,5 +220,5 @@ def reached(seen: set[str]) -> set[str]:
         seen = more
 
 
-RARE = {"caesura.ops.aggregate.exact.carry_limbs"}
+RARE = {"caesura.ops.aggregate.accumulators.exact.carry_limbs"}
 """Called after millions of additions; its own test is in test_kernels.py."""

@@ -255,13 +255,13 @@ totals("inserts", replace(FLOATS, insert_only=True, max_rows=9), ("id",), lambda
 """What only comes needs a slot, a sent row and at most a wide sum per group, however many rows there are."""
 totals("all", INTS, ())
 
-LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v")}
+LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v", 2)}
 FEWER = {name: LEADERS[name] for name in ("low", "high")}
 
 
 def leading(kind: Any, aggs: Any, bound: Any = None, **spec: Any) -> None:
     """Extremes of texts or decimals over all time."""
-    named = tuple((n, Aggregate(k, col(c), 2 if k == "top_k" else 0)) for n, (k, c) in aggs.items())
+    named = tuple((n, Aggregate(k, col(c), *option)) for n, (k, c, *option) in aggs.items())
     register(
         LawCase(
             f"totals-of-{kind}s{'-inserts' if spec else ''}",
@@ -315,7 +315,7 @@ BEST = (("top", Aggregate("top_k", col("v"), 2)), ("high", Aggregate("max", col(
 
 def thrifty(name: str, spec: InputSpec, group: tuple[str, ...], *, size: int) -> None:
     """Windows that say which values no longer count: what comes out is the same."""
-    best = {"top": ("top_k", "v"), "high": ("max", "v")}
+    best = {"top": ("top_k", "v", 2), "high": ("max", "v")}
     register(
         LawCase(
             f"thrifty-{name}",

@@ -14,8 +14,8 @@ import caesura as cz
 from caesura.events import Page
 from caesura.events.rows import RowState
 from caesura.ops import ordered as index
-from caesura.ops.aggregate import picks
-from caesura.ops.aggregate.multiset import Multiset
+from caesura.ops.aggregate.accumulators import picks
+from caesura.ops.aggregate.accumulators.multiset import Multiset
 from caesura.ops.input import Input
 from caesura.ops.ordered import Ordered, Run
 from caesura.runtime import Query

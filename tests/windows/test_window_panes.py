@@ -11,7 +11,7 @@ import pytest
 
 import caesura as cz
 from caesura.events import History, Item, Page
-from caesura.ops.aggregate.slide import ENTER, GIVE, LEAVE, slide_extremes
+from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE, slide_extremes
 from caesura.ops.input import Input
 from caesura.plan import Properties
 from caesura.punctuation import MIN_TIME, Pattern, Punctuation, cti

@@ -26,20 +26,18 @@ BASIC = {"n": ("count", None), "total": ("sum", "v"), "low": ("min", "v"), "mean
 PICKS = {
     "a": ("first", "v"),
     "z": ("last", "v"),
-    "top": ("top_k", "v"),
+    "top": ("top_k", "v", 2),
     "d": ("count_distinct", "v"),
-    "q": ("quantile", "v"),
+    "q": ("quantile", "v", 0.75),
     "all": ("collect", "v"),
 }
-SPREAD = {"var": ("variance", "v"), "dev": ("stddev", "v"), "mid": ("median", "v")}
-OPTIONS = {"top_k": 2, "quantile": 0.75, "variance": 1, "stddev": 1, "median": 0.5}
+SPREAD = {"var": ("variance", "v", 1), "dev": ("stddev", "v", 1), "mid": ("median", "v")}
 
 
 def made(aggs: Any) -> Any:
     """The engine's aggregates for the oracle's."""
     return tuple(
-        (n, Aggregate(kind, None if c is None else col(c), OPTIONS.get(kind, 0)))
-        for n, (kind, c) in aggs.items()
+        (n, Aggregate(kind, None if c is None else col(c), *option)) for n, (kind, c, *option) in aggs.items()
     )
 
 
@@ -117,7 +115,7 @@ CASES[-1] = replace(
 hopping("uneven-panes", replace(POINTS, insert_only=True), BASIC, 5, 3, -1)
 hopping("picks", INTS, PICKS, 6, 3)
 hopping("texts", NAMES, PICKS, 4, 4)
-LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v")}
+LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v", 2)}
 for kind in ("text", "decimal"):
     keyed = InputSpec({"id": "key", "v": kind}, key="id")  # type: ignore[dict-item]
     hopping(f"leading {kind}s", keyed, LEADERS, 6, 3)

@@ -3,7 +3,7 @@
 A mapping holds nothing but columns. Among keywords, what is an aggregate is a column whatever it is called,
 and text in the place of an option is the option.
 
->>> from caesura.ops.aggregate.functions import count
+>>> from caesura.ops.aggregate.kinds import count
 >>> columns, options = outputs({"clip": count()}, {"n": count()}, "agg", {"name": count(), "stamp": "x"})
 >>> list(columns), options
 (['clip', 'n', 'name'], {'stamp': 'x'})
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caesura.errors import PlanError
-from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.aggregate.kinds import Aggregate
 from caesura.plan import here
 from caesura.udm import Use
 

@@ -10,7 +10,7 @@ from caesura.api.windowed import Windowed
 from caesura.errors import CaesuraError
 from caesura.misuse import checked_methods, strict
 from caesura.ops.aggregate import Totals
-from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.windows import Count, Grid, Session, Snapshot
 from caesura.plan import Duration, Node, here, ticks
 

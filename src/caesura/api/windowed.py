@@ -9,7 +9,7 @@ from caesura.api.columns import Output, outputs
 from caesura.errors import CaesuraError, PlanError
 from caesura.misuse import checked_methods
 from caesura.ops.aggregate import Tumbling
-from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.windows import Clip, Frame, Grid, Stamp, Windows
 from caesura.plan import Node, here
 from caesura.udm import Module, Use, find

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,43 +26,6 @@ from caesura.udm.mapping import mapping
 Compute = Callable[[Rows, int, int], Rows]
 
 
-def ranked(values: Sequence[Any]) -> list[Any]:
-    """Values that are there, ascending; NaN is the greatest."""
-    return sorted((v for v in values if v is not None), key=lambda v: (v != v, v))
-
-
-def aggregated(what: Aggregate, values: Sequence[Any], starts: Sequence[int]) -> Any:
-    """One aggregate of the values of members that start at these times."""
-    some = ranked(values)
-    match what.kind:
-        case "first" | "last":
-            told = [(t, v != v, v) for t, v in zip(starts, values, strict=True) if v is not None]
-            return (min(told) if what.kind == "first" else max(told))[2] if told else None
-        case "top_k":
-            k = int(what.option)
-            best = [*some[::-1][:k], *[None] * k]
-            return {f"top{i + 1}": best[i] for i in range(k)}
-        case "quantile":
-            return some[max(0, math.ceil(what.option * len(some)) - 1)] if some else None
-        case "median":
-            low, high = (some[(len(some) - 1) // 2], some[len(some) // 2]) if some else (None, None)
-            return None if low is None or high is None else (float(low) + float(high)) / 2
-        case "variance" | "stddev":
-            return _spread(some, int(what.option), root=what.kind == "stddev")
-    return aggregate(what.kind, values)
-
-
-def _spread(some: Sequence[Any], ddof: int, *, root: bool) -> float | None:
-    if len(some) <= ddof:
-        return None
-    if not all(math.isfinite(v) for v in some):
-        return math.nan
-    exact = [Fraction(v) for v in some]
-    mean = sum(exact, Fraction(0)) / len(exact)
-    spread = float(sum(((v - mean) ** 2 for v in exact), Fraction(0)) / (len(exact) - ddof))
-    return math.sqrt(spread) if root else spread
-
-
 def folded(outputs: Sequence[tuple[str, Any]], reader: RowValues, types: pa.Schema) -> Callable[..., Payload]:
     """From a window's members to its aggregates and the values of the user's, by name."""
 
@@ -78,7 +39,8 @@ def folded(outputs: Sequence[tuple[str, Any]], reader: RowValues, types: pa.Sche
                 ).as_py()
                 continue
             values = [True if what.value is None else reader.of(what.value, p, a, b) for a, b, p in members]
-            out[name] = fitted(aggregated(what, values, starts), types.field(name).type)
+            found = aggregate(what.kind, values, what.option, starts)
+            out[name] = fitted(found, types.field(name).type)
         return out
 
     return compute

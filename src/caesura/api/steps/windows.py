@@ -10,7 +10,7 @@ from caesura.api.grouped import Grouped, Windowed
 from caesura.api.planned import Planned, column_name
 from caesura.fixpoint.automaton import Automaton, match
 from caesura.misuse import strict
-from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.aggregate.kinds import Aggregate
 from caesura.plan import Duration
 
 if TYPE_CHECKING:

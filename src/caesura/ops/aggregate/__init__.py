@@ -1,6 +1,6 @@
 """Aggregation: over windows, and over whole groups."""
 
-from caesura.ops.aggregate.functions import (
+from caesura.ops.aggregate.kinds import (
     Aggregate,
     avg,
     collect,

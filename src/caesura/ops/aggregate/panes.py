@@ -25,10 +25,9 @@ from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.ticks import FIRST, bounded, later
-from caesura.ops.aggregate.extremes import Grows
-from caesura.ops.aggregate.running import Counts, Plan, Running, given_column, running
-from caesura.ops.aggregate.shown import Shown
-from caesura.ops.aggregate.slide import (
+from caesura.ops.aggregate.accumulators.exact import F64
+from caesura.ops.aggregate.accumulators.running import Counts, Plan, Running
+from caesura.ops.aggregate.accumulators.slide import (
     ENTER,
     GIVE,
     LEAVE,
@@ -39,16 +38,31 @@ from caesura.ops.aggregate.slide import (
     resized,
     settle_slots,
 )
+from caesura.ops.aggregate.accumulators.sums import Accumulator
+from caesura.ops.aggregate.shown import Shown
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum
 from caesura.ops.aggregate.tumbling import Tumbling, TumblingOperator
 from caesura.plan import GivenUp
 from caesura.punctuation import MIN_TIME, Pattern
 
-MERGES = (Counted, FloatSum, WideSum, Grows)
 CHUNK = 1 << 18
 """So many windows leave in one page; where there is little, room is made for less."""
 FEW = 256
+
+
+class OverPanes:
+    """What ran over panes for one aggregate, at the windows given last."""
+
+    def __init__(self, count: Any, own: Any) -> None:
+        self._own = own
+        self.n: I64 = count.out
+
+    def values(self) -> pa.Array:
+        return self._own.values(self.n)
+
+    def floats(self) -> F64:
+        found: F64 = self._own.floats()
+        return found
 
 
 class Panes:
@@ -72,8 +86,12 @@ class Panes:
         self._last: I64 = np.zeros((0, 2), np.int64)
         """The pane that each group used last, and its slot."""
         self._rows = Counts("rows")
-        self._running: dict[Accumulator, Running] = {part: running(part) for part in self.slots.parts}
+        self._running: dict[Accumulator, Running] = self._started()
         self._closed = MIN_TIME
+
+    def _started(self) -> dict[Accumulator, Running]:
+        """Running values that no pane has entered yet."""
+        return {part: state.running(part) for part, state in self.slots.states_of.items() if state.running}
 
     # Points come.
 
@@ -160,11 +178,9 @@ class Panes:
     def columns(self) -> list[pa.Array]:
         """The aggregates over the windows given last."""
         out = []
-        for (_, aggregate), parts, t in zip(
-            self.slots.aggregates, self.slots.plans, self.slots.result_types, strict=True
-        ):
-            values = {name: self._running[part] for name, part in parts.items()}
-            out.append(given_column(aggregate, self._rows, values, t))
+        for (_, aggregate), parts in zip(self.slots.aggregates, self.slots.plans, strict=True):
+            running = [self._running[part] for part in parts] or [self._rows]
+            out.append(aggregate.rule.finish(aggregate, OverPanes(running[0], running[-1])))
         return out
 
     def _let_go(self, plan: Plan) -> None:
@@ -255,7 +271,7 @@ class Panes:
         self._ends[:, 1] = -1
         link_panes(order[~inside], rows.get("group"), rows.get("w"), *chains)
         self._rows = Counts("rows")
-        self._running = {part: running(part) for part in self.slots.parts}
+        self._running = self._started()
         steps = np.full(len(entered), ENTER, np.int64)
         self._follow(Plan(steps, rows.get("group")[entered], entered, 0))
         self._closed = MIN_TIME
@@ -281,7 +297,7 @@ class PaneOperator(TumblingOperator):
     @staticmethod
     def fits(operator: TumblingOperator) -> bool:
         """Whether every accumulator merges."""
-        return all(isinstance(part, MERGES) for part in operator.slots.parts)
+        return all(state.running is not None for state in operator.slots.states_of.values())
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if self.speculate == "arrival":

@@ -6,8 +6,9 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.kernels.grid import LONGEST
-from caesura.ops.aggregate.functions import Aggregate, result_type
+from caesura.ops.aggregate.kinds import Aggregate, result_type
 from caesura.plan import Node
+from caesura.punctuation import Pattern
 
 
 def check_grid(size: int, hop: int) -> None:
@@ -38,3 +39,8 @@ def aggregate_schema(
     schema = node.inputs[0].schema
     fields += [pa.field(name, result_type(a, schema, node.time)) for name, a in aggregates]
     return pa.schema(fields)
+
+
+def of_groups(pattern: Pattern, group: tuple[str, ...]) -> bool:
+    """Whether a pattern speaks of whole groups, and of time."""
+    return pattern.time_bound is not None and set(pattern.without_time().attributes) <= set(group)

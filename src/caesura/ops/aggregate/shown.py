@@ -16,13 +16,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.delta import net_page
 from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
+from caesura.ops.sent import replaced
 from caesura.punctuation import Pattern
 
 
@@ -47,16 +47,10 @@ class Shown:
         table = KeyTable()
         table.encode(*self._ids(page.payload, page.le))
         old = live[table.find(*self._ids(self.rows.payload.take(live), self.rows.get("le")[live])) >= 0]
-        if len(old) == 0:
-            return page
-        before = self.rows.payload.take(old)
-        weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(page), np.int64)])
-        le, re = (self.rows.get(name)[old] for name in ("le", "re"))
-        self.rows.kill(old)
+        change = replaced(self.rows, old, page)
         if self.rows.wasteful:
             self.rows.compact()
-        both = pa.concat_batches([before, page.payload])
-        return net_page(both, np.concatenate([le, page.le]), np.concatenate([re, page.re]), weight)
+        return change
 
     def take_back(self, pattern: Pattern) -> list[Item]:
         """The retracts of what was shown and matches; nothing is kept of it."""

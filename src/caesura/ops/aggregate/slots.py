@@ -11,37 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import from_words
 from caesura.events.rows import RowState
 from caesura.expr import Expr, compile_expr, type_of
 from caesura.kernels.hashing import I64, U64
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate import picks
-from caesura.ops.aggregate.extremes import Bag, Grows, has_words
-from caesura.ops.aggregate.functions import Aggregate, result_type
-from caesura.ops.aggregate.leading import Leading
-from caesura.ops.aggregate.moments import Moments
-from caesura.ops.aggregate.multiset import Multiset
-from caesura.ops.aggregate.sums import Accumulator, Counted, FloatSum, WideSum
-
-PART_OF = {
-    "sum": "sum",
-    "whole_sum": "whole_sum",
-    "avg": "sum",
-    "min": "min",
-    "max": "max",
-    "variance": "moments",
-    "stddev": "moments",
-    "first": "timed",
-    "last": "timed",
-    "top_k": "bag",
-    "count_distinct": "bag",
-    "quantile": "bag",
-    "median": "bag",
-    "collect": "bag",
-}
-"""What an aggregate keeps besides how many values there are; those with the same part share it."""
+from caesura.ops.aggregate.accumulators.sums import Accumulator
+from caesura.ops.aggregate.kinds.record import COUNT, Aggregate, InSlots, State, result_type
 
 
 class Slots:
@@ -65,6 +41,8 @@ class Slots:
         self._values: dict[object, int] = {}
         self._types: list[pa.DataType] = []
         self.makers: list[Any] = []
+        self.states_of: dict[Accumulator, State] = {}
+        """The state that each accumulator keeps."""
         self.plans = [self._plan(aggregate) for _, aggregate in aggregates]
         own = {"h1": np.uint64, "h2": np.uint64, "rows": np.int64, **fields}
         for _, part in self._parts.values():
@@ -73,52 +51,32 @@ class Slots:
         self.rows = RowState(own, self.keys)
         self._table = KeyTable()
 
-    def _plan(self, aggregate: Aggregate) -> dict[str, Accumulator]:
+    def _plan(self, aggregate: Aggregate) -> tuple[Accumulator, ...]:
         if aggregate.value is None:
-            return {}
-        parts = {"n": self._part("n", aggregate.value)}
-        if aggregate.kind in PART_OF:
-            parts["own"] = self._part(self._own(aggregate), aggregate.value)
-        return parts
+            return ()
+        count = self._part(COUNT, aggregate.value)
+        state = self.state_of(aggregate)
+        return (count,) if state is None else (count, self._part(state, aggregate.value))
 
-    def _own(self, aggregate: Aggregate) -> str:
-        """What an aggregate keeps; extremes of texts and decimals that may go are picked out of all."""
+    def state_of(self, aggregate: Aggregate) -> State | None:
+        """What an aggregate with a value keeps besides a count."""
         assert aggregate.value is not None
-        kind = PART_OF[aggregate.kind]
-        wordy = has_words(type_of(aggregate.value, self.schema, time=self.time))
-        return kind if kind not in ("min", "max") or wordy or self._insert_only else "bag"
+        t = type_of(aggregate.value, self.schema, time=self.time)
+        choose = aggregate.rule.state
+        return None if choose is None else choose(t, self._insert_only)
 
-    def _part(self, kind: str, value: Expr) -> Accumulator:
-        timed = kind == "timed"
-        place = self._values.setdefault((timed, value.key), len(self._values))
+    def _part(self, state: State, value: Expr) -> Accumulator:
+        t = type_of(value, self.schema, time=self.time)
+        place = self._values.setdefault((state.timed, value.key), len(self._values))
         if place == len(self.makers):
             make = compile_expr(value, self.schema, time=self.time)
-            t = type_of(value, self.schema, time=self.time)
-            self.makers.append(_timed(make) if timed else make)
-            self._types.append(pa.struct([("le", pa.int64()), ("v", t)]) if timed else t)
-        if (kind, value.key) not in self._parts:
-            name = f"{kind}{place}"
-            self._parts[kind, value.key] = place, self._accumulator(kind, name, value)
-        return self._parts[kind, value.key][1]
-
-    def _accumulator(self, kind: str, name: str, value: Expr) -> Accumulator:
-        t = type_of(value, self.schema, time=self.time)
-        match kind:
-            case "n":
-                return Counted(name)
-            case "moments":
-                return Moments(name)
-            case "bag" | "timed":
-                return Multiset(name, t, timed=kind == "timed")
-            case "sum":
-                if pa.types.is_floating(t):
-                    return FloatSum(name)
-                return WideSum(name, result_type(Aggregate("sum", value), self.schema, self.time))
-            case "whole_sum":
-                return WideSum(name, pa.int64())
-        if not has_words(t):
-            return Leading(name, kind, t)
-        return Grows(name, kind, t) if self._insert_only else Bag(name, kind, t)
+            self.makers.append(_timed(make) if state.timed else make)
+            self._types.append(pa.struct([("le", pa.int64()), ("v", t)]) if state.timed else t)
+        if (state.name, value.key) not in self._parts:
+            part = state.make(f"{state.name}{place}", t)
+            self._parts[state.name, value.key] = place, part
+            self.states_of[part] = state
+        return self._parts[state.name, value.key][1]
 
     @property
     def parts(self) -> list[Accumulator]:
@@ -128,11 +86,7 @@ class Slots:
     def place(self, aggregate: Aggregate) -> int:
         """Which of the value columns an aggregate with a value reads."""
         assert aggregate.value is not None
-        return self._parts["n", aggregate.value.key][0]
-
-    def type_of(self, aggregate: Aggregate) -> pa.DataType:
-        """The type of the values that an aggregate reads."""
-        return self._types[self.place(aggregate)]
+        return self._parts[COUNT.name, aggregate.value.key][0]
 
     @property
     def result_types(self) -> list[pa.DataType]:
@@ -169,29 +123,10 @@ class Slots:
 
     def results(self, at: I64) -> list[pa.Array]:
         """The value of every aggregate in these slots."""
-        out = []
-        for (_, aggregate), plan in zip(self.aggregates, self.plans, strict=True):
-            out.append(self._result(aggregate, plan, at))
-        return out
-
-    def _result(self, aggregate: Aggregate, plan: dict[str, Accumulator], at: I64) -> pa.Array:
-        if not plan:
-            return pa.array(self.rows.get("rows")[at])
-        if aggregate.kind == "count":
-            return plan["n"].value(self.rows, at)
-        own = plan["own"]
-        if isinstance(own, Multiset):
-            return _picked(aggregate, own, self.rows, at)
-        if aggregate.kind in ("min", "max"):
-            return own.value(self.rows, at)
-        n = plan["n"].value(self.rows, at).to_numpy()
-        if isinstance(own, Moments):
-            return _spread(aggregate, own.variance(self.rows, at, n, int(aggregate.option)), n)
-        if aggregate.kind in ("sum", "whole_sum"):
-            return _null_where_empty(own.value(self.rows, at), n)
-        assert isinstance(own, (FloatSum, WideSum))
-        mean = own.as_float(self.rows, at) / np.maximum(n, 1)
-        return from_words(mean, n > 0, pa.float64())
+        return [
+            aggregate.rule.finish(aggregate, InSlots(parts, self.rows, at))
+            for (_, aggregate), parts in zip(self.aggregates, self.plans, strict=True)
+        ]
 
     def drop(self, at: I64) -> None:
         """Lets slots go, with what they alone use."""
@@ -237,39 +172,3 @@ def _timed(make: Any) -> Any:
         return pa.StructArray.from_arrays([pa.array(le), make(payload, le, re)], ["le", "v"])
 
     return made
-
-
-def _picked(aggregate: Aggregate, held: Multiset, rows: RowState, at: I64) -> pa.Array:
-    if aggregate.kind == "count_distinct":
-        return held.value(rows, at)
-    count = len(at)
-    match aggregate.kind:
-        case "min":
-            return picks.first(held.edge(at, 1, last=False), count)
-        case "max":
-            return picks.last(held.edge(at, 1, last=True), count)
-        case "first":
-            return picks.first(held.edge(at, 1, last=False), count)
-        case "last":
-            return picks.last(held.edge(at, 1, last=True), count)
-        case "top_k":
-            k = int(aggregate.option)
-            return picks.top(held.edge(at, k, last=True), count, k)
-    some = held.gather(at)
-    match aggregate.kind:
-        case "quantile":
-            return picks.quantile(some, count, aggregate.option)
-        case "median":
-            return picks.interpolated(some, count, aggregate.option)
-    return picks.collected(some, count)
-
-
-def _spread(aggregate: Aggregate, variance: Any, n: I64) -> pa.Array:
-    out = np.sqrt(variance) if aggregate.kind == "stddev" else variance
-    return from_words(out, n > aggregate.option, pa.float64())
-
-
-def _null_where_empty(values: pa.Array, n: I64) -> pa.Array:
-    if (n > 0).all():
-        return values
-    return pa.compute.if_else(pa.array(n > 0), values, pa.scalar(None, values.type))

@@ -25,7 +25,7 @@ from caesura.events.item import Item
 from caesura.expr import is_column
 from caesura.feedback.messages import assumed
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.aggregate.tumbling import Tumbling, TumblingOperator
 from caesura.plan import Said
 from caesura.plan.samples import sample
@@ -45,7 +45,7 @@ def check_thrifty(node: Tumbling) -> None:
         )
     for name, a in node.aggregates:
         column = is_column(a.value) if a.value is not None else None
-        if a.kind not in ("top_k", "max"):
+        if a.rule.threshold is None:
             raise PlanError(f"'{name}' is {a}, for which every row counts.", remedy=REMEDY)
         if column is None or column in node.group:
             raise PlanError(
@@ -128,4 +128,5 @@ class ThriftyTumbling(TumblingOperator):
 
 def _least(a: Aggregate, results: pa.Array) -> list[Any]:
     """Per result the least value that it keeps; None where there are fewer than it may keep."""
-    return (results.field(int(a.option) - 1) if a.kind == "top_k" else results).to_pylist()  # type: ignore[no-any-return]
+    assert a.rule.threshold is not None
+    return a.rule.threshold(a, results).to_pylist()  # type: ignore[no-any-return]

@@ -23,12 +23,11 @@ from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.extremes import Bag, Grows
-from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
-from caesura.ops.aggregate.sent import Sent
-from caesura.ops.aggregate.shape import aggregate_schema
+from caesura.ops.aggregate.accumulators.extremes import Bag, Grows
+from caesura.ops.aggregate.kinds import Aggregate, directions, read_by
+from caesura.ops.aggregate.sent_by_slot import SentBySlot
+from caesura.ops.aggregate.shape import aggregate_schema, of_groups
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.aggregate.tumbling import of_groups
 from caesura.ops.where import on_keys
 from caesura.plan import (
     FeedbackRule,
@@ -93,7 +92,7 @@ class Totals(Node):
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Groups are given up whole, by their columns; their hulls are guarded behind."""
         told = Translation.of(self.group, self.inputs[0].properties, Whole())
-        bounds = one_way(self.aggregates) if self.inputs[0].properties.insert_only else ()
+        bounds = directions(self.aggregates) if self.inputs[0].properties.insert_only else ()
         return (FeedbackRule((told,), "groups", purges=True, bounds=bounds, group=self.group),)
 
     def operator(self) -> Operator:
@@ -122,7 +121,7 @@ class TotalsOperator(Operator):
             insert_only=source.properties.insert_only,
             fields={"sent": np.int64, **self.starts.fields(), **self.ends.fields()},
         )
-        self.sent = Sent(self.slots.rows, node.schema)
+        self.sent = SentBySlot(self.slots.rows, node.schema)
         self._keys = [source.schema.get_field_index(name) for name in node.group]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:

@@ -31,9 +31,9 @@ from caesura.kernels.grid import Lattice, lattice, tally, whole_windows
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.kernels.sums import mark
-from caesura.ops.aggregate.functions import Aggregate, one_way, read_by
-from caesura.ops.aggregate.sent import Sent
-from caesura.ops.aggregate.shape import aggregate_schema, check_grid
+from caesura.ops.aggregate.kinds import Aggregate, directions, read_by
+from caesura.ops.aggregate.sent_by_slot import SentBySlot
+from caesura.ops.aggregate.shape import aggregate_schema, check_grid, of_groups
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.endless import Endless
 from caesura.ops.where import on_keys
@@ -136,7 +136,7 @@ class Tumbling(Node):
         grid = Grid(self.size, self.every, self.offset)
         known = self.inputs[0].properties
         told = Translation.of(self.group, known, grid)
-        bounds = one_way(self.aggregates) if known.insert_only else ()
+        bounds = directions(self.aggregates) if known.insert_only else ()
         return (FeedbackRule((told,), "groups", purges=True, bounds=bounds, group=self.group),)
 
     @property
@@ -168,11 +168,6 @@ class Tumbling(Node):
         return f"{by}{shown(self.size, self.time)}{hop}; {what}{speaks}"
 
 
-def of_groups(pattern: Pattern, group: tuple[str, ...]) -> bool:
-    """Whether a pattern speaks of whole groups, and of time."""
-    return pattern.time_bound is not None and set(pattern.without_time().attributes) <= set(group)
-
-
 class TumblingOperator(Operator):
     """Slots by (group, window); corrections leave per page, final rows per punctuation."""
 
@@ -192,7 +187,7 @@ class TumblingOperator(Operator):
             insert_only=source.properties.insert_only,
             fields=dict.fromkeys(("w", "sent", "done", *self.extra), np.int64),
         )
-        self.sent = Sent(self.slots.rows, node.schema)
+        self.sent = SentBySlot(self.slots.rows, node.schema)
         self.endless = Endless(self.slots.keys, self.slots.value_types)
         self.grid = node.grid
         self._keys = [source.schema.get_field_index(name) for name in node.group]

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Column, attributes, col, has_call, pattern_of, reads_time, substitute
-from caesura.ops.aggregate.functions import Aggregate, read_by, result_type
-from caesura.ops.aggregate.tumbling import of_groups
+from caesura.ops.aggregate.kinds import Aggregate, read_by, result_type
+from caesura.ops.aggregate.shape import of_groups
 from caesura.ops.timed import refuse_moving_ends
 from caesura.ops.where import Where, below, on_keys
 from caesura.ops.windows.frames import Count, Frame, Grid, Session
@@ -123,7 +123,7 @@ class Windows(Node):
         return "any" if self.scattered else "key"
 
     def combined(self) -> Node | None:
-        from caesura.ops.aggregate.combine import combined
+        from caesura.ops.windows.combine import combined
 
         return combined(self)
 

@@ -28,7 +28,7 @@ from caesura.ops.windows.node import Windows
 from caesura.ops.windows.paned import Paned
 from caesura.ops.windows.policy import stamp
 from caesura.ops.windows.regions import Regions, affected, changed, joined, lay
-from caesura.ops.windows.sent import SentWindows
+from caesura.ops.windows.sent_by_start import SentByStart
 from caesura.ops.windows.stepwise import Stepwise, Touched
 from caesura.ops.windows.sweep import Sweep, sweep
 from caesura.ops.windows.units import Units, ordered, units
@@ -57,7 +57,7 @@ class WindowsOperator(Operator):
         self.events = WindowEvents(
             keys, self.work.fields, self.secret, counted=not source.properties.insert_only
         )
-        self.sent = SentWindows(node.schema, len(self._keys), self.secret)
+        self.sent = SentByStart(node.schema, len(self._keys), self.secret)
         self._done, self._reached = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._closed: tuple[int, int] | None = None
         """Which windows had ended, and had begun for events without end, where all groups are as far."""

@@ -12,26 +12,34 @@ painted: events in the order of their values, each over the snapshots that none 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import from_words, validity, words
+from caesura.events.columns import validity, words
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask
-from caesura.ops.aggregate.exact import F64, FULL, add_floats, round_digits
-from caesura.ops.aggregate.extremes import has_words, ranked, unranked
-from caesura.ops.aggregate.functions import Aggregate, result_type
-from caesura.ops.aggregate.slide import ENTER, GIVE, LEAVE, slide_counts, slide_wide
+from caesura.ops.aggregate.accumulators.exact import F64, FULL, add_floats, round_digits
+from caesura.ops.aggregate.accumulators.extremes import ranked, unranked
+from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE, slide_counts, slide_wide
+from caesura.ops.aggregate.accumulators.sums import (
+    NONE,
+    Wide,
+    wide_as_float,
+    wide_values,
+    wide_words,
+    wide_zeros,
+)
+from caesura.ops.aggregate.kinds.extremes import GREATEST, LEAST
+from caesura.ops.aggregate.kinds.record import Aggregate, State
+from caesura.ops.aggregate.kinds.sums import FLOAT_SUM, WIDE_SUM, sum_type
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.aggregate.sums import NONE, Wide, wide_as_float, wide_values, wide_words, wide_zeros
 from caesura.ops.ordered import sorting
 from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.regions import Regions, around
 from caesura.punctuation import MIN_TIME
-
-SWEPT = ("count", "sum", "avg", "min", "max")
 
 
 class Swept(NamedTuple):
@@ -203,6 +211,59 @@ def sweep(events: WindowEvents, regions: Regions, *, steps: bool) -> Swept:
     return Swept(*windows, kind[:count], who[:count], which[:count], row, first, last)
 
 
+class Along:
+    """What one aggregate accumulates along a sweep, one value per snapshot."""
+
+    def __init__(self, swept: Swept, state: State | None, own: pa.Array | None, n: I64) -> None:
+        self._swept, self._state, self._own, self._n = swept, state, own, n
+        self._valid = validity(own) if own is not None else np.zeros(0, np.bool_)
+
+    @cached_property
+    def n(self) -> I64:
+        swept = self._swept
+        if len(self._valid) == 0:
+            return swept.many
+        some = np.empty(len(swept.start), np.int64)
+        running = np.zeros(int(swept.who.max(initial=0)) + 1, np.int64)
+        slide_counts(swept.kind, swept.who, swept.member, np.where(self._valid, self._n, 0), running, some)
+        return some
+
+    def values(self) -> pa.Array:
+        own = self._own
+        assert own is not None
+        if self._state is FLOAT_SUM:
+            return pa.array(self.floats())
+        if self._state is WIDE_SUM:
+            return wide_values(self._wide(own), sum_type(own.type))
+        return _painted(self._swept, own, self._valid, self.n, least=self._state is LEAST)
+
+    def floats(self) -> F64:
+        own = self._own
+        assert own is not None
+        if self._state is WIDE_SUM:
+            return wide_as_float(self._wide(own), sum_type(own.type))
+        swept, out = self._swept, np.empty(len(self._swept.start))
+        values = words(own).astype(np.float64)
+        sweep_floats(swept.kind, swept.who, swept.member, values, self._n, self._valid, out)
+        return out
+
+    def _wide(self, own: pa.Array) -> Wide:
+        """128-bit sums; copies of a member count one by one."""
+        swept, t = self._swept, sum_type(own.type)
+        low, high = wide_words(own)
+        if len(self._valid):
+            low, high = np.where(self._valid, low, 0).astype(np.uint64), np.where(self._valid, high, 0)
+        times = np.where(swept.kind == GIVE, 1, self._n[swept.member])
+        kind, who, member = (np.repeat(f, times) for f in (swept.kind, swept.who, swept.member))
+        running, out = wide_zeros(int(swept.who.max(initial=0)) + 1, t), wide_zeros(len(swept.start), t)
+        slide_wide(kind, who, member, low, high, NONE, *running, *out)
+        return out
+
+
+SWEPT = (None, FLOAT_SUM, WIDE_SUM, LEAST, GREATEST)
+"""The states that follow a sweep; an aggregate that keeps another one is computed from lists of members."""
+
+
 class Sweep:
     """The columns of aggregates over snapshots, from one sweep."""
 
@@ -214,68 +275,24 @@ class Sweep:
     def fits(aggregates: Sequence[Any], slots: Slots) -> bool:
         """Whether every aggregate can follow a sweep."""
         return bool(aggregates) and all(
-            isinstance(a, Aggregate)
-            and a.kind in SWEPT
-            and (a.kind not in ("min", "max") or has_words(slots.type_of(a)))
-            for a in aggregates
+            isinstance(a, Aggregate) and (a.value is None or slots.state_of(a) in SWEPT) for a in aggregates
         )
 
     def columns(self, swept: Swept, values: Sequence[pa.Array], n: I64) -> list[pa.Array]:
         """One column per aggregate, one value per snapshot."""
-        return [self._column(a, swept, values, n) for _, a in self.slots.aggregates]
-
-    def _column(self, a: Aggregate, swept: Swept, values: Sequence[pa.Array], n: I64) -> pa.Array:
-        if a.value is None:
-            return pa.array(swept.many)
-        own = values[self.slots.place(a)]
-        valid = validity(own)
-        some = swept.many
-        if len(valid):
-            some = np.empty(len(swept.start), np.int64)
-            running = np.zeros(int(swept.who.max(initial=0)) + 1, np.int64)
-            slide_counts(swept.kind, swept.who, swept.member, np.where(valid, n, 0), running, some)
-        if a.kind == "count":
-            return pa.array(some)
-        if a.kind in ("min", "max"):
-            return _painted(a, swept, own, valid, some)
-        t = result_type(Aggregate("sum", a.value), self.slots.schema, self.slots.time)
-        if pa.types.is_floating(t):
-            return _mean(a, _floats(swept, own, valid, n), some)
-        sums = _wide(swept, own, valid, n, t)
-        if a.kind == "avg":
-            return _mean(a, wide_as_float(sums, t), some)
-        total = wide_values(sums, t)
-        return (
-            total if (some > 0).all() else pa.compute.if_else(pa.array(some > 0), total, pa.scalar(None, t))
-        )
+        out = []
+        for _, a in self.slots.aggregates:
+            plain = a.value is None
+            own = None if plain else values[self.slots.place(a)]
+            state = None if plain else self.slots.state_of(a)
+            out.append(a.rule.finish(a, Along(swept, state, own, n)))
+        return out
 
 
-def _mean(a: Aggregate, total: F64, some: I64) -> pa.Array:
-    return from_words(total / np.maximum(some, 1) if a.kind == "avg" else total, some > 0, pa.float64())
-
-
-def _floats(swept: Swept, own: pa.Array, valid: Mask, n: I64) -> F64:
-    out = np.empty(len(swept.start))
-    sweep_floats(swept.kind, swept.who, swept.member, words(own).astype(np.float64), n, valid, out)
-    return out
-
-
-def _wide(swept: Swept, own: pa.Array, valid: Mask, n: I64, t: pa.DataType) -> Wide:
-    """128-bit sums; copies of a member count one by one."""
-    low, high = wide_words(own)
-    if len(valid):
-        low, high = np.where(valid, low, 0).astype(np.uint64), np.where(valid, high, 0)
-    times = np.where(swept.kind == GIVE, 1, n[swept.member])
-    kind, who, member = (np.repeat(f, times) for f in (swept.kind, swept.who, swept.member))
-    running, out = wide_zeros(int(swept.who.max(initial=0)) + 1, t), wide_zeros(len(swept.start), t)
-    slide_wide(kind, who, member, low, high, NONE, *running, *out)
-    return out
-
-
-def _painted(a: Aggregate, swept: Swept, own: pa.Array, valid: Mask, some: I64) -> pa.Array:
+def _painted(swept: Swept, own: pa.Array, valid: Mask, n: I64, *, least: bool) -> pa.Array:
     word = ranked(own)
-    order = np.argsort(word if a.kind == "min" else ~word, kind="stable")
+    order = np.argsort(word if least else ~word, kind="stable")
     order = order[valid[order]] if len(valid) else order
     out = np.zeros(len(swept.start), np.int64)
     paint(order, swept.first, swept.last, word, np.arange(len(out) + 1), out)
-    return unranked(out, some > 0, own.type)
+    return unranked(out, n > 0, own.type)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from caesura.errors import StreamError
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.extremes import has_words, ranked
+from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
 from caesura.ops.windows.events import WindowEvents, distinct
 from caesura.ops.windows.policy import Clip, Stamp, clip
 from caesura.ops.windows.regions import MOST_PIECES, Laid

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from caesura.expr import Expr, compile_expr, type_of
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.functions import Aggregate
+from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.windows.units import Units
 from caesura.udm import Use

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from caesura.testing.oracles.rows import Payload, Rows, canonical, key
 
-Aggregates: TypeAlias = Mapping[str, tuple[str, str | None]]
-"""Output name to kind (as the engine calls it) and column; None counts rows."""
+Aggregates: TypeAlias = Mapping[str, tuple[Any, ...]]
+"""Output name to kind (as the engine calls it), column (None counts rows), and the option if it has one."""
 
 
 def total(values: Sequence[Any]) -> Any:
@@ -35,67 +34,115 @@ def total(values: Sequence[Any]) -> Any:
         return math.copysign(math.inf, exact)
 
 
-def aggregate(kind: str, values: Sequence[Any]) -> Any:
-    """One aggregate of a column's values; nulls do not count, NaN is the greatest."""
+Oracle: TypeAlias = Callable[[list[Any], float], Any]
+"""From the values that are there, ascending (NaN is the greatest), and the aggregate's option."""
+ORACLES: dict[str, Oracle] = {}
+
+
+def oracle(kind: str) -> Callable[[Oracle], Oracle]:
+    """Names the oracle of a kind of aggregate."""
+
+    def named(function: Oracle) -> Oracle:
+        ORACLES[kind] = function
+        return function
+
+    return named
+
+
+def aggregate(kind: str, values: Sequence[Any], option: float = 0, starts: Sequence[int] = ()) -> Any:
+    """One aggregate of values, of rows that start at these times; nulls do not count."""
     some = [v for v in values if v is not None]
-    ranked = sorted(some, key=lambda v: (v != v, v))
-    match kind:
-        case "count":
-            return len(some)
-        case "sum":
-            return total(some)
-        case "min":
-            return ranked[0] if ranked else None
-        case "max":
-            return ranked[-1] if ranked else None
-        case "avg":
-            return float(total(some)) / len(some) if some else None
-        case "count_distinct":
-            return len({canonical(v) for v in some})
-        case "collect":
-            return "[" + ", ".join(map(_text, ranked)) + "]"
-        case "top_k":
-            best = ranked[::-1][:2] + [None] * 2
-            return {"top1": best[0], "top2": best[1]}
-        case "quantile":
-            return ranked[max(0, math.ceil(0.75 * len(some)) - 1)] if some else None
-    return _spread(kind, ranked)
+    if kind in TIMED:
+        by_start = [(t, v != v, v) for t, v in zip(starts, values, strict=True) if v is not None]
+        return TIMED[kind](by_start)[2] if by_start else None
+    return ORACLES[kind](sorted(some, key=lambda v: (v != v, v)), option)
+
+
+TIMED: dict[str, Callable[..., Any]] = {"first": min, "last": max}
+"""By start and then by value."""
+
+
+@oracle("count")
+def _count(some: list[Any], _: float) -> int:
+    return len(some)
+
+
+@oracle("sum")
+def _sum(some: list[Any], _: float) -> Any:
+    return total(some)
+
+
+@oracle("min")
+def _min(some: list[Any], _: float) -> Any:
+    return some[0] if some else None
+
+
+@oracle("max")
+def _max(some: list[Any], _: float) -> Any:
+    return some[-1] if some else None
+
+
+@oracle("avg")
+def _avg(some: list[Any], _: float) -> float | None:
+    return float(total(some)) / len(some) if some else None
+
+
+@oracle("count_distinct")
+def _count_distinct(some: list[Any], _: float) -> int:
+    return len({canonical(v) for v in some})
+
+
+@oracle("collect")
+def _collect(some: list[Any], _: float) -> str:
+    return "[" + ", ".join(map(_text, some)) + "]"
 
 
 def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
 
 
-def _spread(kind: str, some: Sequence[Any]) -> Any:
-    if kind == "median":
-        low, high = (some[(len(some) - 1) // 2], some[len(some) // 2]) if some else (None, None)
-        return None if low is None or high is None else (float(low) + float(high)) / 2
-    if kind in ("variance", "stddev"):
-        if len(some) < 2:
-            return None
-        if not all(map(math.isfinite, some)):
-            return math.nan
-        exact = statistics.variance([Fraction(v) for v in some])
-        return float(exact) if kind == "variance" else math.sqrt(float(exact))
-    raise ValueError(f"no oracle for the aggregate '{kind}'")
+@oracle("top_k")
+def _top_k(some: list[Any], k: float) -> dict[str, Any]:
+    best = [*some[::-1], *[None] * int(k)]
+    return {f"top{i + 1}": best[i] for i in range(int(k))}
 
 
-def timed(kind: str, column: str, rows: Rows) -> Any:
-    """The first or last value, by start and then by value."""
-    some = [(le, p[column] != p[column], p[column]) for le, _, p in rows if p[column] is not None]
-    return (min(some) if kind == "first" else max(some))[2] if some else None
+@oracle("quantile")
+def _quantile(some: list[Any], q: float) -> Any:
+    return some[max(0, math.ceil(q * len(some)) - 1)] if some else None
+
+
+@oracle("median")
+def _median(some: list[Any], _: float) -> float | None:
+    low, high = (some[(len(some) - 1) // 2], some[len(some) // 2]) if some else (None, None)
+    return None if low is None or high is None else (float(low) + float(high)) / 2
+
+
+@oracle("variance")
+def _variance(some: list[Any], ddof: float) -> float | None:
+    if len(some) <= ddof:
+        return None
+    if not all(map(math.isfinite, some)):
+        return math.nan
+    exact = [Fraction(v) for v in some]
+    mean = sum(exact, Fraction(0)) / len(exact)
+    return float(sum(((v - mean) ** 2 for v in exact), Fraction(0)) / (len(exact) - int(ddof)))
+
+
+@oracle("stddev")
+def _stddev(some: list[Any], ddof: float) -> float | None:
+    spread = _variance(some, ddof)
+    return None if spread is None else math.sqrt(spread)
 
 
 def aggregated(keys: Sequence[str], aggs: Aggregates, rows: Rows) -> Payload:
     """The output payload of one group: its keys, then its aggregates."""
     members = [row[2] for row in rows]
     out: Payload = {name: members[0][name] for name in keys}
-    for name, (kind, column) in aggs.items():
-        if kind in ("first", "last") and column is not None:
-            out[name] = timed(kind, column, rows)
-            continue
+    starts = [le for le, _, _ in rows]
+    for name, (kind, column, *option) in aggs.items():
         values = [True for _ in members] if column is None else [p[column] for p in members]
-        out[name] = aggregate(kind, values)
+        out[name] = aggregate(kind, values, option[0] if option else 0, starts)
     return out
 
 

@@ -22,8 +22,8 @@ from caesura.events.columns import raw_parts
 from caesura.events.types import is_bytes
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8
-from caesura.ops.aggregate.extremes import has_words, ranked
-from caesura.ops.aggregate.sums import wide_words
+from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
+from caesura.ops.aggregate.accumulators.sums import wide_words
 
 EXACT = 2**52
 """High halves up to which the low half still shows in a double."""

@@ -6,18 +6,18 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import Grown
-from caesura.events.delta import net_page
 from caesura.events.identity import LOCAL, Secret, identity
 from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.ops.ordered import Ordered
+from caesura.ops.sent import replaced
 from caesura.ops.windows.regions import Regions
 from caesura.punctuation import MIN_TIME
 
 
-class SentWindows:
+class SentByStart:
     """Sent rows, found by group and window start."""
 
     def __init__(self, schema: pa.Schema, width: int, secret: Secret) -> None:
@@ -32,17 +32,7 @@ class SentWindows:
     ) -> Page:
         """Sends these rows for the windows of some regions instead of what was sent before."""
         _, old = self.starts.between(regions.group, regions.lo, regions.hi - 1, self.rows.alive)
-        if len(old) == 0:
-            page = Page(le, re, payload)
-        else:
-            weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(le), np.int64)])
-            page = net_page(
-                pa.concat_batches([self.rows.payload.take(old), payload]),
-                np.concatenate([self.rows.get("le")[old], le]),
-                np.concatenate([self.rows.get("re")[old], re]),
-                weight,
-            )
-            self.rows.kill(old)
+        page = replaced(self.rows, old, Page(le, re, payload))
         first = self.rows.append({"window": window, "le": le, "re": re}, payload)
         self.group.extend(group)
         self.starts.add(group, window, np.arange(first, first + len(le)))

@@ -21,7 +21,7 @@ from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.sums import Fields, Stateless, follow_slots, present
+from caesura.ops.aggregate.accumulators.sums import Fields, Stateless, follow_slots, present
 
 SIGN = np.uint64(1) << np.uint64(63)
 

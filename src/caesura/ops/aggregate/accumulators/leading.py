@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.sums import Fields, follow_slots, present
+from caesura.ops.aggregate.accumulators.sums import Fields, follow_slots, present
 
 FEW = 64
 

@@ -6,7 +6,7 @@ it is not saved: after a restore the panes that had entered enter again.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,9 @@ import pyarrow as pa
 from caesura.events.columns import from_words
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.exact import FULL
-from caesura.ops.aggregate.extremes import Grows, unranked
-from caesura.ops.aggregate.functions import Aggregate
-from caesura.ops.aggregate.slide import (
+from caesura.ops.aggregate.accumulators.exact import F64, FULL
+from caesura.ops.aggregate.accumulators.extremes import Grows, unranked
+from caesura.ops.aggregate.accumulators.slide import (
     RUNNING,
     renumbered,
     resized,
@@ -27,9 +26,7 @@ from caesura.ops.aggregate.slide import (
     slide_odd,
     slide_wide,
 )
-from caesura.ops.aggregate.sums import (
-    Accumulator,
-    Counted,
+from caesura.ops.aggregate.accumulators.sums import (
     FloatSum,
     Wide,
     WideSum,
@@ -63,6 +60,9 @@ class Running(Protocol):
     def repane(self, keep: I64, new: I64) -> None:
         """Follows a compaction of the panes."""
 
+    def values(self, n: I64) -> pa.Array:
+        """One value per window given, of which ``n`` says whether it has any."""
+
 
 class Counts:
     """How many rows, or how many values that are not null."""
@@ -75,6 +75,9 @@ class Counts:
         self._now = resized(self._now, groups, 0)
         self.out = np.empty(plan.given, np.int64)
         slide_counts(*plan[:3], panes.get(self.field), self._now, self.out)
+
+    def values(self, n: I64) -> pa.Array:
+        return pa.array(self.out)
 
     def regroup(self, keep: I64) -> None:
         self._now = self._now[keep]
@@ -96,6 +99,12 @@ class Wides:
         self._now = Wide(resized(low, groups, 0), resized(high, groups, 0), wraps)
         self.out = wide_zeros(plan.given, self.part.result)
         slide_wide(*plan[:3], *self.part.halves(panes), *self._now, *self.out)
+
+    def values(self, n: I64) -> pa.Array:
+        return wide_values(self.out, self.part.result)
+
+    def floats(self) -> F64:
+        return wide_as_float(self.out, self.part.result)
 
     def regroup(self, keep: I64) -> None:
         low, high, wraps = self._now
@@ -125,6 +134,12 @@ class Floats:
         if self.part.has_odd:
             self._odd = resized(self._odd, groups, 0)
             slide_odd(*plan[:3], panes.get(f"{self.part.name}_odd"), self._odd, self.out)
+
+    def values(self, n: I64) -> pa.Array:
+        return from_words(self.out, n > 0, pa.float64())
+
+    def floats(self) -> F64:
+        return self.out
 
     def _widen(self) -> None:
         """Room for every double there is."""
@@ -163,50 +178,12 @@ class Extremes:
             self._front, self._back, self._last, self._flip, self.out,
         )  # fmt: skip
 
+    def values(self, n: I64) -> pa.Array:
+        return unranked(self.out, n > 0, self.part.type)
+
     def regroup(self, keep: I64) -> None:
         self._back, self._last, self._flip = self._back[keep], self._last[keep], self._flip[keep]
 
     def repane(self, keep: I64, new: I64) -> None:
         self._front = resized(self._front, len(new), 0)[keep]
         self._last = renumbered(self._last, new)
-
-
-def running(part: Accumulator) -> Running:
-    """What runs for an accumulator of panes."""
-    match part:
-        case Counted():
-            return Counts(part.name)
-        case WideSum():
-            return Wides(part)
-        case FloatSum():
-            return Floats(part)
-        case Grows():
-            return Extremes(part)
-    raise AssertionError(part)
-
-
-def given_column(aggregate: Aggregate, rows: Counts, parts: dict[str, Running], t: pa.DataType) -> pa.Array:
-    """The column of one aggregate over the windows that a plan gave."""
-    if not parts:
-        return pa.array(rows.out)
-    count: Any = parts["n"]
-    n, own = count.out, parts.get("own")
-    some = n > 0
-    match own:
-        case None:
-            return pa.array(n)
-        case Extremes():
-            return unranked(own.out, some, t)
-        case Floats():
-            value = own.out if aggregate.kind == "sum" else own.out / np.maximum(n, 1)
-            return from_words(value, some, pa.float64())
-        case Wides():
-            if aggregate.kind == "sum":
-                return _known(wide_values(own.out, own.part.result), some)
-            mean = wide_as_float(own.out, own.part.result) / np.maximum(n, 1)
-            return from_words(mean, some, pa.float64())
-    raise AssertionError(aggregate.kind)
-
-
-def _known(values: pa.Array, some: Any) -> pa.Array:
-    return values if some.all() else pa.compute.if_else(pa.array(some), values, pa.scalar(None, values.type))

@@ -1,6 +1,6 @@
 """Results that are picked out of a multiset: first, last, top-k, quantiles, collect.
 
->>> from caesura.ops.aggregate.multiset import Gathered
+>>> from caesura.ops.aggregate.accumulators.multiset import Gathered
 >>> two = Gathered(np.array([0, 0, 1]), np.array([3, 1, 1]), pa.array([10, 20, 7]))
 >>> quantile(two, 2, 0.5).to_pylist(), last(two, 2).to_pylist()
 ([10, 7], [20, 7])
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from caesura.events.types import is_bytes
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.multiset import Gathered
+from caesura.ops.aggregate.accumulators.multiset import Gathered
 
 ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
 

@@ -17,7 +17,7 @@ from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.exact import F64, FULL, SPAN, add_floats, carry_limbs, round_limbs
+from caesura.ops.aggregate.accumulators.exact import F64, FULL, SPAN, add_floats, carry_limbs, round_limbs
 
 Fields = dict[str, Any]
 CARRY_AFTER = 1 << 30

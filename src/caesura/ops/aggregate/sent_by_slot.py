@@ -1,20 +1,17 @@
-"""What an aggregation has sent for each slot, so that a correction takes back exactly that.
-
-Law: a retract names the value that was sent, never one computed again.
-"""
+"""What an aggregation has sent for each slot, so that a correction takes back exactly that."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.delta import net_page
 from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, Mask
+from caesura.ops.sent import replaced
 
 
-class Sent:
+class SentBySlot:
     """The last row sent per slot; ``slots`` must have a field ``sent``, -1 where there is none."""
 
     def __init__(self, slots: RowState, schema: pa.Schema) -> None:
@@ -27,18 +24,7 @@ class Sent:
         old = before[before >= 0]
         new = np.flatnonzero(present)
         fresh = payload if len(new) == len(at) else payload.take(pa.array(new))
-        if len(old) == 0:
-            page = Page(le[new], re[new], fresh)
-        else:
-            taken = self.rows.payload.take(old)
-            weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(new), np.int64)])
-            page = net_page(
-                pa.concat_batches([taken, fresh]),
-                np.concatenate([self.rows.get("le")[old], le[new]]),
-                np.concatenate([self.rows.get("re")[old], re[new]]),
-                weight,
-            )
-            self.rows.kill(old)
+        page = replaced(self.rows, old, Page(le[new], re[new], fresh))
         first = self.rows.append({"le": le[new], "re": re[new], "slot": at[new]}, fresh)
         sent = self.slots.get("sent")
         sent[at] = -1

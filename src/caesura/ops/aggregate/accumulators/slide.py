@@ -19,8 +19,8 @@ import numpy as np
 
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64
-from caesura.ops.aggregate.exact import F64, FULL, I32, SPAN, round_digits
-from caesura.ops.aggregate.sums import wrap_of
+from caesura.ops.aggregate.accumulators.exact import F64, FULL, I32, SPAN, round_digits
+from caesura.ops.aggregate.accumulators.sums import wrap_of
 from caesura.punctuation.time import INFINITY, MIN_TIME
 
 ENTER = 0

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.exact import F64
-from caesura.ops.aggregate.sums import Fields, FloatSum, present
+from caesura.ops.aggregate.accumulators.exact import F64
+from caesura.ops.aggregate.accumulators.sums import Fields, FloatSum, present
 
 SPLIT = 134217729.0
 

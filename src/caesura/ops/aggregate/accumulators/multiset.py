@@ -19,9 +19,9 @@ from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.extremes import has_words, ranked
-from caesura.ops.aggregate.sortwords import SortWords
-from caesura.ops.aggregate.sums import Fields, follow_slots
+from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
+from caesura.ops.aggregate.accumulators.sortwords import SortWords
+from caesura.ops.aggregate.accumulators.sums import Fields, follow_slots
 from caesura.ops.ordered import Ordered
 
 SPARE = 4096

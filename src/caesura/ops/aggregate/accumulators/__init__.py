@@ -1,0 +1,1 @@
+"""What aggregates keep per slot, and how it runs over panes."""

@@ -1,0 +1,38 @@
+"""The aggregates that users write; each is a record (see `record`)."""
+
+from caesura.ops.aggregate.kinds.counts import count
+from caesura.ops.aggregate.kinds.extremes import max, min
+from caesura.ops.aggregate.kinds.picked import collect, count_distinct, first, last, median, quantile, top_k
+from caesura.ops.aggregate.kinds.record import (
+    KINDS,
+    Aggregate,
+    AggregateKind,
+    directions,
+    read_by,
+    result_type,
+)
+from caesura.ops.aggregate.kinds.spread import stddev, variance
+from caesura.ops.aggregate.kinds.sums import avg, sum
+
+__all__ = [
+    "KINDS",
+    "Aggregate",
+    "AggregateKind",
+    "avg",
+    "collect",
+    "count",
+    "count_distinct",
+    "directions",
+    "first",
+    "last",
+    "max",
+    "median",
+    "min",
+    "quantile",
+    "read_by",
+    "result_type",
+    "stddev",
+    "sum",
+    "top_k",
+    "variance",
+]

@@ -1,0 +1,77 @@
+"""`min` and `max`: one value per slot where values only come, a bag of them where they also go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from caesura.expr import Expr, col
+from caesura.ops.aggregate.accumulators import picks
+from caesura.ops.aggregate.accumulators.extremes import Bag, Grows, has_words
+from caesura.ops.aggregate.accumulators.leading import Leading
+from caesura.ops.aggregate.accumulators.multiset import Multiset
+from caesura.ops.aggregate.accumulators.running import Extremes
+from caesura.ops.aggregate.kinds.picked import BAG
+from caesura.ops.aggregate.kinds.record import (
+    Aggregate,
+    AggregateKind,
+    InSlots,
+    Reading,
+    Share,
+    State,
+    define,
+    made,
+    with_order,
+)
+
+
+def min(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The least value; NaN counts as greater than every number."""
+    return made("min", value, where)
+
+
+def max(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The greatest value; NaN counts as greater than every number."""
+    return made("max", value, where)
+
+
+LEAST = State("min", lambda name, t: Grows(name, "min", t), running=Extremes)
+GREATEST = State("max", lambda name, t: Grows(name, "max", t), running=Extremes)
+"""Of values that a word holds and that only come."""
+
+
+def _state(kind: str, growing: State) -> Callable[[pa.DataType, bool], State]:
+    leading = State(kind, lambda name, t: Leading(name, kind, t))
+    bag = State(kind, lambda name, t: Bag(name, kind, t))
+
+    def state(t: pa.DataType, insert_only: bool) -> State:
+        if has_words(t):
+            return growing if insert_only else bag
+        return leading if insert_only else BAG
+
+    return state
+
+
+def _least(_: Aggregate, reading: Reading) -> pa.Array:
+    if isinstance(reading, InSlots) and isinstance(reading.part, Multiset):
+        return picks.first(reading.part.edge(reading.at, 1, last=False), len(reading.at))
+    return reading.values()
+
+
+def _greatest(_: Aggregate, reading: Reading) -> pa.Array:
+    if isinstance(reading, InSlots) and isinstance(reading.part, Multiset):
+        return picks.last(reading.part.edge(reading.at, 1, last=True), len(reading.at))
+    return reading.values()
+
+
+def _share(name: str, one: Aggregate, t: pa.DataType) -> Share:
+    return Share(((name, one),), ((name, Aggregate(one.kind, col(name))),), col(name))
+
+
+define(AggregateKind("min", with_order, _least, _state("min", LEAST), _share, "down"))
+define(
+    AggregateKind(
+        "max", with_order, _greatest, _state("max", GREATEST), _share, "up", threshold=lambda _, best: best
+    )
+)

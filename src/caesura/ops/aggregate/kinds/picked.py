@@ -1,0 +1,133 @@
+"""Aggregates that look at all the values of a slot: first, last, top-k, quantiles, distinct, collect.
+
+They share one multiset of the values of an expression; `first` and `last` keep one with starts.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.expr import Expr
+from caesura.ops.aggregate.accumulators import picks
+from caesura.ops.aggregate.accumulators.multiset import Multiset
+from caesura.ops.aggregate.kinds.record import (
+    Aggregate,
+    AggregateKind,
+    InSlots,
+    State,
+    always,
+    as_double,
+    define,
+    made,
+    refused,
+    with_order,
+)
+from caesura.plan import here
+
+TOP_LIMIT = 64
+
+BAG = State("bag", lambda name, t: Multiset(name, t, timed=False))
+TIMED_BAG = State("timed", lambda name, t: Multiset(name, t, timed=True), timed=True)
+
+
+def first(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The value of the event that starts first; of several, the least."""
+    return made("first", value, where)
+
+
+def last(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The value of the event that starts last; of several, the greatest."""
+    return made("last", value, where)
+
+
+def top_k(value: str | Expr, k: int, *, where: Expr | None = None) -> Aggregate:
+    """The k greatest values, copies included, as a struct with the fields top1 to topk."""
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= TOP_LIMIT:
+        raise PlanError(
+            f"top_k of {k!r} values says nothing.", remedy=f"Give a whole k from 1 to {TOP_LIMIT}."
+        )
+    return made("top_k", value, where, k)
+
+
+def count_distinct(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """How many different values there are; null is none."""
+    return made("count_distinct", value, where)
+
+
+def quantile(value: str | Expr, q: float, *, where: Expr | None = None) -> Aggregate:
+    """The least value that at least the share q of the values does not exceed; exact."""
+    if not 0 <= q <= 1:
+        error = PlanError(f"no quantile lies at {q}.", remedy="Give a share from 0 to 1, like 0.95.")
+        raise error.at("quantile", here())
+    return made("quantile", value, where, q)
+
+
+def median(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The value in the middle, or the mean of the two there, as a double; exact."""
+    return made("median", value, where, 0.5)
+
+
+def collect(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """All values in canonical order, as the text of a JSON list (a stream carries no lists)."""
+    return made("collect", value, where)
+
+
+# Types.
+
+
+def _counted(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
+    with_order(aggregate, t)
+    return pa.int64()
+
+
+def _collected(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
+    with_order(aggregate, t)
+    if pa.types.is_binary(t):
+        raise refused(aggregate, t, "a type that has a text")
+    return pa.string()
+
+
+def _top_fields(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
+    return picks.top_fields(int(aggregate.option), with_order(aggregate, t))
+
+
+# Results.
+
+
+def _first(_: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.first(reading.part.edge(reading.at, 1, last=False), len(reading.at))
+
+
+def _last(_: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.last(reading.part.edge(reading.at, 1, last=True), len(reading.at))
+
+
+def _top(aggregate: Aggregate, reading: InSlots) -> pa.Array:
+    k = int(aggregate.option)
+    return picks.top(reading.part.edge(reading.at, k, last=True), len(reading.at), k)
+
+
+def _kth(aggregate: Aggregate, results: pa.Array) -> pa.Array:
+    return results.field(int(aggregate.option) - 1)
+
+
+def _quantile(aggregate: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.quantile(reading.part.gather(reading.at), len(reading.at), aggregate.option)
+
+
+def _median(aggregate: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.interpolated(reading.part.gather(reading.at), len(reading.at), 0.5)
+
+
+def _texts(_: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.collected(reading.part.gather(reading.at), len(reading.at))
+
+
+define(AggregateKind("first", with_order, _first, always(TIMED_BAG)))
+define(AggregateKind("last", with_order, _last, always(TIMED_BAG)))
+define(AggregateKind("top_k", _top_fields, _top, always(BAG), threshold=_kth, shows_option=True))
+define(AggregateKind("count_distinct", _counted, lambda _, held: held.values(), always(BAG), direction="up"))
+define(AggregateKind("quantile", with_order, _quantile, always(BAG), shows_option=True))
+define(AggregateKind("median", as_double, _median, always(BAG)))
+define(AggregateKind("collect", _collected, _texts, always(BAG)))

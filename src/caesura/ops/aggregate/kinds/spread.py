@@ -1,0 +1,63 @@
+"""`variance` and `stddev`, from exact sums of values and of their squares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events.columns import from_words
+from caesura.expr import Expr
+from caesura.ops.aggregate.accumulators.exact import F64
+from caesura.ops.aggregate.accumulators.moments import Moments
+from caesura.ops.aggregate.kinds.record import (
+    Aggregate,
+    AggregateKind,
+    InSlots,
+    State,
+    always,
+    as_double,
+    define,
+    made,
+)
+from caesura.plan import here
+
+
+def variance(value: str | Expr, *, ddof: int = 1, where: Expr | None = None) -> Aggregate:
+    """The variance, of a sample by default (ddof=0: of a population); null for too few values."""
+    return made("variance", value, where, _freedom(ddof))
+
+
+def stddev(value: str | Expr, *, ddof: int = 1, where: Expr | None = None) -> Aggregate:
+    """The square root of the variance."""
+    return made("stddev", value, where, _freedom(ddof))
+
+
+def _freedom(ddof: int) -> int:
+    if isinstance(ddof, bool) or not isinstance(ddof, int) or not 0 <= ddof < 2**31:
+        raise PlanError(
+            f"ddof={ddof!r} is no number of values to leave out of count.",
+            remedy="Give ddof=1 for a sample, ddof=0 for a population.",
+            place=here(),
+        )
+    return ddof
+
+
+MOMENTS = State("moments", lambda name, t: Moments(name))
+
+
+def _spread(aggregate: Aggregate, reading: InSlots) -> F64:
+    found: F64 = reading.part.variance(reading.slots, reading.at, reading.n, int(aggregate.option))
+    return found
+
+
+def _variance(aggregate: Aggregate, reading: InSlots) -> pa.Array:
+    return from_words(_spread(aggregate, reading), reading.n > aggregate.option, pa.float64())
+
+
+def _stddev(aggregate: Aggregate, reading: InSlots) -> pa.Array:
+    return from_words(np.sqrt(_spread(aggregate, reading)), reading.n > aggregate.option, pa.float64())
+
+
+define(AggregateKind("variance", as_double, _variance, always(MOMENTS)))
+define(AggregateKind("stddev", as_double, _stddev, always(MOMENTS)))

@@ -1,0 +1,98 @@
+"""`sum` and `avg`: exact sums, kept in 128 bits or in limbs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.events.columns import from_words
+from caesura.expr import Expr, col
+from caesura.ops.aggregate.accumulators.running import Floats, Wides
+from caesura.ops.aggregate.accumulators.sums import FloatSum, WideSum
+from caesura.ops.aggregate.kinds.counts import count
+from caesura.ops.aggregate.kinds.record import (
+    Aggregate,
+    AggregateKind,
+    Reading,
+    Share,
+    State,
+    always,
+    as_double,
+    define,
+    made,
+    refused,
+    whole,
+)
+
+
+def sum(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The sum of the values that are not null; null when there is none. Float sums are exact."""
+    return made("sum", value, where)
+
+
+def avg(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The mean of the values that are not null, as a double."""
+    return made("avg", value, where)
+
+
+def sum_type(t: pa.DataType) -> pa.DataType | None:
+    """The type of a sum; None where there is none."""
+    if pa.types.is_integer(t):
+        return pa.int64()
+    if pa.types.is_floating(t):
+        return pa.float64()
+    return pa.decimal128(38, t.scale) if pa.types.is_decimal(t) else None
+
+
+def _summed(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
+    found = sum_type(t)
+    if found is None:
+        raise refused(aggregate, t, "a number")
+    return found
+
+
+FLOAT_SUM = State("sum", lambda name, t: FloatSum(name), running=Floats)
+WIDE_SUM = State("sum", lambda name, t: WideSum(name, sum_type(t)), running=Wides)
+WHOLE_SUM = State("whole_sum", lambda name, t: WideSum(name, pa.int64()), running=Wides)
+
+
+def _state(t: pa.DataType, insert_only: bool) -> State:
+    return FLOAT_SUM if pa.types.is_floating(t) else WIDE_SUM
+
+
+def _total(_: Aggregate, reading: Reading) -> pa.Array:
+    total, some = reading.values(), reading.n > 0
+    return total if some.all() else pc.if_else(pa.array(some), total, pa.scalar(None, total.type))
+
+
+def _mean(_: Aggregate, reading: Reading) -> pa.Array:
+    n = reading.n
+    return from_words(reading.floats() / np.maximum(n, 1), n > 0, pa.float64())
+
+
+def _wide(value: Expr | None) -> Aggregate:
+    """A share of a sum may be beyond 64 bits where the sum is not, so it is a decimal."""
+    assert value is not None
+    return sum(value.cast(pa.decimal128(20, 0)))
+
+
+def _share_sum(name: str, one: Aggregate, t: pa.DataType) -> Share | None:
+    if not pa.types.is_integer(t):
+        return None
+    return Share(((name, _wide(one.value)),), ((name, Aggregate("whole_sum", col(name))),), col(name))
+
+
+def _share_mean(name: str, one: Aggregate, t: pa.DataType) -> Share | None:
+    if not pa.types.is_integer(t):
+        return None
+    total, number = f"{name} sum", f"{name} count"
+    parts = ((total, _wide(one.value)), (number, count(one.value)))
+    combined = ((total, sum(total)), (number, sum(number)))
+    return Share(parts, combined, col(total).cast(pa.float64()) / col(number))
+
+
+define(AggregateKind("sum", _summed, _total, _state, _share_sum))
+define(AggregateKind("avg", as_double, _mean, _state, _share_mean))
+define(AggregateKind("whole_sum", whole, _total, always(WHOLE_SUM)))
+"""Adds up the shares that buckets have of a sum of whole numbers; users do not write it."""

@@ -1,0 +1,40 @@
+"""Every kind of aggregate has all that it needs, so that a new one cannot forget a part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import caesura as cz
+from caesura.errors import PlanError
+from caesura.ops.aggregate.kinds import KINDS, Aggregate, result_type
+from caesura.testing.oracles.aggregates import ORACLES, TIMED
+
+WRITTEN = sorted(set(KINDS) - {"whole_sum"})
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_users_can_write_every_kind_but_one_and_each_has_an_oracle() -> None:
+    assert set(ORACLES) | set(TIMED) == set(WRITTEN)
+    assert set(WRITTEN) <= set(cz.__all__)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_kind_is_documented(name: str) -> None:
+    assert f"`{name}`" in (DOCS / "windows.md").read_text()
+    listed = (DOCS / "reference/expressions.md").read_text().partition(".. automodule:: caesura.ops")[2]
+    assert name in listed.partition("\n```")[0].replace(",", " ").split()
+    assert getattr(cz, name).__doc__
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_kind_refuses_what_it_cannot_take_or_names_a_type_for_it(name: str) -> None:
+    pair = pa.schema([("v", pa.struct([("a", pa.int64())]))])
+    one = Aggregate(name, cz.col("v"), 1)
+    if name == "count":
+        assert result_type(one, pair, pa.int64()) == pa.int64()
+        return
+    with pytest.raises(PlanError, match="wanted a"):
+        result_type(one, pair, pa.int64())
