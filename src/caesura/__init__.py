@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         top_k,
         variance,
     )
-    from caesura.ops.impute import Archive
+    from caesura.ops.archive import Archive
     from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
     from caesura.udm import Event, Window, uda, udo
     from caesura.udm import find as udm
@@ -75,7 +75,7 @@ ROOMS = {
     "caesura.io": "at_end delay every heartbeat imported in_data",
     "caesura.ops.aggregate.kinds": "avg collect count count_distinct first last max median min quantile "
     "stddev sum top_k variance",
-    "caesura.ops.impute": "Archive",
+    "caesura.ops.archive": "Archive",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
     "caesura.udm": "Event Window uda udo",
 }

@@ -15,8 +15,8 @@ from caesura.errors import CaesuraError
 from caesura.events import History, Page
 from caesura.io.ingress.shape import Shape
 from caesura.io.sources.source import Source
+from caesura.ops.archive import Archive
 from caesura.ops.deliver import Deliver
-from caesura.ops.impute import Archive
 from caesura.plan import Raw
 from caesura.runtime import Query, Shuffled
 from caesura.testing.claims import states

@@ -20,9 +20,9 @@ from caesura.io import Source
 from caesura.ops.deliver import Deliver
 from caesura.ops.impute import Impute
 from caesura.ops.input import Input
+from caesura.ops.instrument import Instrument
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
-from caesura.ops.speak import Instrument
 from caesura.ops.windows.bucket import Bucket
 from caesura.plan import Node, Properties
 from caesura.testing import assert_history, run

@@ -12,11 +12,12 @@ from caesura.contracts import ContractError, Link, Offering, accordance, bounds,
 from caesura.contracts import SourceRate as Rate
 from caesura.events import Page
 from caesura.expr import col
+from caesura.ops.feedback_from import FeedbackFrom
 from caesura.ops.impute import Impute
 from caesura.ops.input import Input
+from caesura.ops.instrument import Instrument
 from caesura.ops.join import Join
 from caesura.ops.pace import Pace
-from caesura.ops.speak import FeedbackFrom, Instrument
 from caesura.ops.where import Where
 from caesura.plan import FeedbackRule, Node, Properties
 from caesura.punctuation import cti, value

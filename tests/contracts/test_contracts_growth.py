@@ -21,15 +21,17 @@ from caesura.ops import speak
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
+from caesura.ops.deadline import Deadline
 from caesura.ops.deliver import Deliver
+from caesura.ops.feedback_from import FeedbackFrom
 from caesura.ops.impute import Impute
 from caesura.ops.input import Input
+from caesura.ops.instrument import Instrument
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
 from caesura.ops.pace import Pace
 from caesura.ops.select import Select
-from caesura.ops.speak import Deadline, FeedbackFrom, Instrument
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Node, Properties

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from caesura.contracts import Scheme, Verdict, Watch, check
 from caesura.events import Page
+from caesura.ops.instrument import Instrument
 from caesura.ops.pace import Pace
-from caesura.ops.speak import Instrument
 from caesura.punctuation import Punctuation
 from caesura.testing.case import LABELS, LawCase
 from caesura.testing.spec import InputSpec

@@ -18,7 +18,7 @@ from killed_pipeline import bank, views
 import caesura as cz
 from caesura.audit import audit
 from caesura.errors import CaesuraError
-from caesura.ops.impute import Archive
+from caesura.ops.archive import Archive
 from caesura.runtime.query.pipelines import run_views
 
 

@@ -15,15 +15,16 @@ from caesura.audit.windows import over_windows, totals, tumbling
 from caesura.fixpoint.automaton.node import Match
 from caesura.fixpoint.node import RANK, Fixpoint, Recursive
 from caesura.ops.aggregate import Totals, Tumbling
+from caesura.ops.archive import Archive
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
 from caesura.ops.deliver import Deliver
-from caesura.ops.impute import Archive, Impute
+from caesura.ops.impute import Impute
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
+from caesura.ops.pass_through import PassThrough
 from caesura.ops.select import Select
-from caesura.ops.speak import Speaks
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.ops.windows import Bucket, Quantise, Windows
@@ -127,7 +128,7 @@ def _step(node: Node, inputs: list[Known]) -> Rows:
             return _imputed(node, rows, reader)
         case Deliver():
             return _delivered(node, first)
-        case Speaks() if not node.arrival_dependent:
+        case PassThrough() if not node.arrival_dependent:
             return rows
     why = ": what it gives depends on when rows arrive" if node.arrival_dependent else ""
     raise NotAuditedError(

@@ -29,6 +29,8 @@ KEPT = MIN_TIME
 """The new end of a row that is no retract."""
 LONGEST = 2**60
 """Sizes and hops up to which sums of them stay within 64 bits."""
+PIECES_LIMIT = 50_000_000
+"""How many pieces, or windows with members, the rows of one page may make."""
 
 
 class Lattice:
@@ -121,6 +123,16 @@ def tally(first: I64, after: I64) -> tuple[I64, int]:
     apart = after.view(np.uint64) - first.view(np.uint64)
     count = np.where(after > first, np.minimum(apart, np.uint64(INFINITY)), np.uint64(0)).view(np.int64)
     return count, int(count.sum(dtype=np.float64))
+
+
+def spread(first: I64, count: I64) -> tuple[I64, I64]:
+    """(row, number) of so many numbers from the first on, row by row.
+
+    >>> [part.tolist() for part in spread(np.array([3, 9, 5]), np.array([2, 0, 3]))]
+    [[0, 0, 2, 2, 2], [3, 4, 5, 6, 7]]
+    """
+    rows = np.repeat(np.arange(len(first)), count)
+    return rows, first[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
 
 
 @lru_cache

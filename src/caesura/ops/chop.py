@@ -22,14 +22,12 @@ from caesura.events.delta import net_page
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.grid import LONGEST, lattice, tally
+from caesura.kernels.grid import LONGEST, PIECES_LIMIT, lattice, spread, tally
 from caesura.kernels.hashing import I64
 from caesura.ops.endless import Endless
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Inside
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
-
-MOST_PIECES = 50_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,13 +110,12 @@ class Chopper(Operator):
         self, payload: pa.RecordBatch, le: I64, re: I64, first: I64, last: I64, weight: int
     ) -> tuple[Any, ...]:
         count, total = tally(first, last + 1)
-        if total > MOST_PIECES:
+        if total > PIECES_LIMIT:
             raise StreamError(
                 f"events of one page fall into {total:,} pieces of {self._period} ticks.",
                 remedy="Take a longer period, or bound the lifetimes first with set_duration.",
             )
-        rows = np.repeat(np.arange(len(le)), count)
-        number = first[rows] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+        rows, number = spread(first, count)
         starts = np.maximum(le[rows], self._grid.start(number))
         ends = np.minimum(re[rows], self._grid.end(number))
         return take_rows(payload, rows), starts, ends, np.full(total, weight, np.int64)

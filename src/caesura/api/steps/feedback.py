@@ -13,9 +13,12 @@ from caesura.api.planned import Planned
 from caesura.errors import PlanError
 from caesura.expr import Expr, col
 from caesura.misuse import strict
-from caesura.ops.impute import Archive, Fill, Impute, Per, Slow
+from caesura.ops.archive import Archive, Fill, Slow
+from caesura.ops.deadline import Deadline
+from caesura.ops.feedback_from import FeedbackFrom, Wish
+from caesura.ops.impute import Impute, Per
+from caesura.ops.instrument import Instrument
 from caesura.ops.pace import Pace
-from caesura.ops.speak import Deadline, FeedbackFrom, Instrument, Wish
 from caesura.plan import Duration, here, ticks, walk
 from caesura.plan.feedback import Switches
 from caesura.punctuation import Pattern

@@ -41,7 +41,8 @@ from caesura.ops.aggregate.accumulators.slide import (
 from caesura.ops.aggregate.accumulators.sums import Accumulator
 from caesura.ops.aggregate.shown import Shown
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.aggregate.tumbling import Tumbling, TumblingOperator
+from caesura.ops.aggregate.tumbling import Tumbling
+from caesura.ops.aggregate.tumbling_operator import TumblingOperator
 from caesura.plan import GivenUp
 from caesura.punctuation import MIN_TIME, Pattern
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from caesura.errors import PlanError
-from caesura.kernels.grid import LONGEST
+from caesura.errors import PlanError, StreamError
+from caesura.kernels.grid import LONGEST, PIECES_LIMIT
 from caesura.ops.aggregate.kinds import Aggregate, result_type
 from caesura.plan import Node
 from caesura.punctuation import Pattern
@@ -26,6 +26,15 @@ def check_grid(size: int, hop: int) -> None:
         raise PlanError(
             f"windows of {size} ticks every {hop} are longer than windows can be, which is {LONGEST} ticks.",
             remedy="Take totals() for one result over all time, or a shorter window.",
+        )
+
+
+def check_pieces(total: int, size: int) -> None:
+    """Refuses a page whose events are in too many windows."""
+    if total > PIECES_LIMIT:
+        raise StreamError(
+            f"events of one page overlap {total:,} windows of {size} ticks.",
+            remedy="Take larger windows, or bound the lifetimes first with set_duration.",
         )
 
 

@@ -26,7 +26,8 @@ from caesura.expr import is_column
 from caesura.feedback.messages import assumed
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.kinds import Aggregate
-from caesura.ops.aggregate.tumbling import Tumbling, TumblingOperator
+from caesura.ops.aggregate.tumbling import Tumbling
+from caesura.ops.aggregate.tumbling_operator import TumblingOperator
 from caesura.plan import Said
 from caesura.plan.samples import sample
 from caesura.punctuation import Pattern, Values, le, value

@@ -15,31 +15,16 @@ bounds them. A late event or a retract corrects the windows that it overlaps, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from caesura.errors import StreamError
-from caesura.events.identity import identity, plain_zeros
-from caesura.events.item import Item
-from caesura.events.page import Page, take_rows
-from caesura.events.rows import RowState
-from caesura.kernels.grid import Lattice, lattice, tally, whole_windows
-from caesura.kernels.hashing import I64, mix_int
-from caesura.kernels.memo import Memo, whole_numbers
-from caesura.kernels.sums import mark
+from caesura.kernels.grid import Lattice, lattice
 from caesura.ops.aggregate.kinds import Aggregate, directions, read_by
-from caesura.ops.aggregate.sent_by_slot import SentBySlot
 from caesura.ops.aggregate.shape import aggregate_schema, check_grid, of_groups
-from caesura.ops.aggregate.slots import Slots
-from caesura.ops.endless import Endless
 from caesura.ops.where import on_keys
 from caesura.plan import (
     FeedbackRule,
-    GivenUp,
     Holding,
     Need,
     Node,
@@ -47,14 +32,10 @@ from caesura.plan import (
     Properties,
     Said,
     Translation,
-    definite,
     shown,
 )
 from caesura.plan.lifetimes import Grid
-from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt, value
-
-NONE: I64 = np.zeros(0, np.int64)
-MOST_PIECES = 50_000_000
+from caesura.punctuation import INFINITY, Pattern, lt
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,6 +133,7 @@ class Tumbling(Node):
         """Panes where windows overlap and only points come, and none goes."""
         from caesura.ops.aggregate.panes import PaneOperator
         from caesura.ops.aggregate.thrifty import ThriftyTumbling
+        from caesura.ops.aggregate.tumbling_operator import TumblingOperator
 
         known = self.inputs[0].properties
         if self.thrifty:
@@ -166,302 +148,3 @@ class Tumbling(Node):
         hop = "" if self.every == self.size else f" every {shown(self.every, self.time)}"
         speaks = "; thrifty" if self.thrifty else ""
         return f"{by}{shown(self.size, self.time)}{hop}; {what}{speaks}"
-
-
-class TumblingOperator(Operator):
-    """Slots by (group, window); corrections leave per page, final rows per punctuation."""
-
-    extra: tuple[str, ...] = ()
-    """More numbers per slot, zero at first."""
-
-    def __init__(self, node: Tumbling) -> None:
-        super().__init__()
-        self.node = node
-        self.schema = node.schema
-        source = node.inputs[0]
-        self.slots = Slots(
-            node.aggregates,
-            source.schema,
-            node.group,
-            time=node.time,
-            insert_only=source.properties.insert_only,
-            fields=dict.fromkeys(("w", "sent", "done", *self.extra), np.int64),
-        )
-        self.sent = SentBySlot(self.slots.rows, node.schema)
-        self.endless = Endless(self.slots.keys, self.slots.value_types)
-        self.grid = node.grid
-        self._keys = [source.schema.get_field_index(name) for name in node.group]
-        self._memo = Memo()
-        self._closed = MIN_TIME
-        """Where the earliest window starts that was open when some were closed last."""
-
-    def page(self, port: int, page: Page) -> Iterable[Item]:
-        keys = plain_zeros(page.payload.select(self._keys))
-        values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
-        if self.node.size == self.node.every:
-            window, weight = np.empty(len(page), np.int64), np.empty(len(page), np.int64)
-            news = NONE if page.re_new is None else page.re_new
-            if whole_windows(page.le, page.re, news, self.grid.offset, self.grid.hop, window, weight):
-                return self._came(self._add(keys, values, window, None, weight))
-        bound = self._bound(keys)
-        first, last, weight = self._changed(page, bound)
-        self._keep_endless(page, keys, values, bound)
-        return self._came(self._add(keys, values, first, last, weight))
-
-    def _came(self, touched: I64) -> list[Item]:
-        if self.watched and len(touched):
-            self._look_out(*self._span(touched), self._payload(touched))
-        return self._correct(touched)
-
-    def _look_out(self, le: I64, re: I64, payload: pa.RecordBatch) -> None:
-        """Notes the windows whose values have crossed a bound for good."""
-        columns = dict(zip(payload.schema.names, payload.columns, strict=True))
-        columns |= {"LE": le, "RE": re}
-        for pattern in self.watched:
-            for row in np.flatnonzero(pattern.matches(columns)).tolist():
-                key = {name: value(columns[name][row].as_py()) for name in self.node.group}
-                self.crossed.append(Pattern(**key, LE=value(int(le[row]))))
-
-    def _bound(self, keys: pa.RecordBatch) -> int | I64:
-        """The time before which nothing changes, for all rows or for each."""
-        return self.promises[0].effective_cti(columns=dict(zip(self.node.group, keys.columns, strict=True)))
-
-    def _last(self, ends: I64, bound: int | I64) -> I64:
-        """The last window of a lifetime with this end; without end, the last that the CTI has reached."""
-        endless = ends == INFINITY
-        if not endless.any():
-            return self.grid.begin(ends) - 1
-        return self.grid.begin(np.where(endless, bound, ends)) - 1
-
-    def _changed(self, page: Page, bound: int | I64) -> tuple[I64, I64, I64]:
-        """Per row the windows it enters (weight 1) or leaves (-1); closed windows are left out."""
-        none = self.grid.first(page.le) - 1
-        had = none
-        has = np.maximum(self._last(page.re, bound), none)
-        if page.re_new is not None and page.retracts is not None:
-            new = np.maximum(self._last(np.where(page.retracts, page.re_new, page.re), bound), none)
-            had = np.where(page.retracts, has, none)
-            has = np.where(page.retracts & (page.re_new <= page.le), none, new)
-        low = np.minimum(had, has) + 1
-        if not (isinstance(bound, int) and bound == MIN_TIME):
-            low = np.maximum(low, self.grid.first(bound))
-        return low, np.maximum(had, has), np.sign(has - had)
-
-    def _add(
-        self, keys: pa.RecordBatch, values: list[pa.Array], first: I64, last: I64 | None, weight: I64
-    ) -> I64:
-        """Adds each row to its windows, or to its only one; gives the slots touched, once each."""
-        rows, window = NONE, first
-        if last is not None:
-            rows, window = self._spread(first, last)
-            weight = weight[rows]
-            if len(rows) != len(first) or not (rows[1:] > rows[:-1]).all():
-                values = [v.take(pa.array(rows)) for v in values]
-        plain = whole_numbers(keys.columns, len(first)) if last is None else None
-        if plain is not None:
-            at = self._recalled(plain, keys, window)
-        else:
-            at = self._found(keys, len(first), rows if last is not None else np.arange(len(first)), window)
-        self.slots.add(at, weight, values)
-        marked = np.zeros(self.slots.rows.size, np.bool_)
-        mark(at, marked)
-        touched = np.flatnonzero(marked)
-        self.slots.settle(touched)
-        return touched
-
-    def _recalled(self, plain: I64, keys: pa.RecordBatch, window: I64) -> I64:
-        """The slots of windows, most of them as they were found before."""
-        at, missed = self._memo.recall(plain, window)
-        if len(missed):
-            some = take_rows(keys, missed)
-            found = self._found(some, len(missed), np.arange(len(missed)), window[missed])
-            self._memo.learn(plain, window, at, missed, found)
-        return at
-
-    def _found(self, keys: pa.RecordBatch, count: int, rows: I64, window: I64) -> I64:
-        """The slots of some rows' windows; new ones are opened."""
-        ids = identity(keys.columns, count, self.secret)
-        h1, h2 = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
-        mix_int(ids[0], ids[1], rows, window, h1, h2)
-        at, fresh = self.slots.find(h1, h2)
-        if len(fresh):
-            none = np.full(len(fresh), MIN_TIME, np.int64)
-            fields = {"w": window[fresh], "sent": np.full(len(fresh), -1, np.int64), "done": none}
-            fields |= {name: np.zeros(len(fresh), np.int64) for name in self.extra}
-            self.slots.open(h1[fresh], h2[fresh], take_rows(keys, rows[fresh]), fields)
-        return at
-
-    def _spread(self, first: I64, last: I64) -> tuple[I64, I64]:
-        """(row, window) of each window of each row."""
-        count, total = tally(first, last + 1)
-        if total > MOST_PIECES:
-            raise StreamError(
-                f"events of one page overlap {total:,} windows of {self.node.size} ticks.",
-                remedy="Take larger windows, or bound the lifetimes first with set_duration.",
-            )
-        rows = np.repeat(np.arange(len(first)), count)
-        return rows, first[rows] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-
-    def _keep_endless(
-        self, page: Page, keys: pa.RecordBatch, values: list[pa.Array], bound: int | I64
-    ) -> None:
-        was = page.re == INFINITY
-        now = was
-        if page.re_new is not None and page.retracts is not None:
-            now = np.where(page.retracts, page.re_new == INFINITY, was)
-            was = was & page.retracts
-        else:
-            was = np.zeros(len(page), np.bool_)
-        change = now.astype(np.int64) - was.astype(np.int64)
-        if change.any():
-            reached = np.broadcast_to(self.grid.begin(bound) - 1, len(page))
-            self.endless.change(keys, values, page.le, change, reached)
-
-    def _correct(self, touched: I64) -> list[Item]:
-        """The change in what these slots say, if speculation is wanted."""
-        if self.speculate == "watermark" and len(touched) and self.sent.rows.live:
-            return self._corrected(touched[self.slots.rows.get("sent")[touched] >= 0])
-        if self.speculate == "watermark" or len(touched) == 0:
-            return []
-        payload = self._payload(touched)
-        present = self.slots.rows.get("rows")[touched] > 0
-        return [self.sent.change(touched, *self._span(touched), payload, present)]
-
-    def _span(self, at: I64) -> tuple[I64, I64]:
-        """Where the windows of these slots start and end."""
-        start = self.grid.start(self.slots.rows.get("w")[at])
-        return start, self.grid.close(start)
-
-    def _payload(self, at: I64) -> pa.RecordBatch:
-        keys = self.slots.rows.payload.take(at).columns if self._keys else []
-        return pa.RecordBatch.from_arrays([*keys, *self.slots.results(at)], schema=self.schema)
-
-    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
-        self.counters.sweeps += 1
-        items = self._correct(self._advance_endless())
-        known = self.promises[0]
-        closed = known.cti if known.cti == INFINITY else self.node.earliest(known.cti)
-        if known.size or closed != self._closed:  # else no window has ended since
-            items += self._close()
-            self._closed = closed
-        out = self.node.carry(port, pattern)
-        bound = pattern.time_bound
-        if bound is not None and bound != INFINITY:
-            number = self.grid.first(bound)
-            start, end = self.grid.start(number), self.grid.end(number)
-            self.counters.held_by = f"the window [{start}, {end}) is open"
-        return [*items, *definite(out)]
-
-    def _advance_endless(self) -> I64:
-        """Lets events without end enter the windows that progress has reached."""
-        rows = self.endless.rows
-        if rows.live == 0:
-            return np.zeros(0, np.int64)
-        live = np.flatnonzero(rows.alive)
-        batch = rows.payload.take(live)
-        keys = batch.select(list(range(len(self._keys))))
-        bound = np.broadcast_to(np.asarray(self._bound(keys)), len(live))
-        going = bound < INFINITY
-        begun = self.grid.first(rows.get("le")[live])
-        reached = np.where(going, self.grid.begin(bound), begun) - 1
-        first = np.maximum(begun, rows.get("reached")[live] + 1)
-        values = [batch.column(len(self._keys) + i) for i in range(len(self.slots.makers))]
-        touched = self._add(keys, values, first, reached, rows.get("n")[live])
-        rows.get("reached")[live] = np.maximum(rows.get("reached")[live], reached)
-        rows.touch(live)
-        self.endless.drop(live[~going])
-        return touched
-
-    def _close(self) -> list[Item]:
-        """Lets go of the windows that can no longer change; in watermark mode they are sent now."""
-        rows = self.slots.rows
-        live = np.flatnonzero(rows.alive)
-        bound = self.promises[0].cti
-        if self.promises[0].size and self._keys and len(live):
-            shut = self._span(live)[1] <= self._bound(rows.payload.take(live))
-        else:
-            shut = self._span(live)[1] <= bound
-        closed = live[shut]
-        items: list[Item] = []
-        if self.speculate == "watermark":
-            said = rows.get("sent")[closed] >= 0
-            full = closed[(rows.get("rows")[closed] > 0) & ~said]
-            items = [Page(*self._span(full), self._payload(full))] if len(full) else []
-            items += self._corrected(closed[said])
-        self.sent.forget(closed)
-        self.slots.drop(closed)
-        self._tidy()
-        return items
-
-    def _tidy(self) -> None:
-        keep = self.slots.tidy()
-        self.sent.renumber(keep)
-        if keep is not None:
-            self._memo.renumber(keep)
-
-    def give_up(self, pattern: Pattern) -> GivenUp | None:
-        """Lets windows go; those that are open can always be taken back, since output waits for them."""
-        rows = self.slots.rows
-        live = np.flatnonzero(rows.alive)
-        columns = self._named(rows.payload.take(live).columns if self._keys else [])
-        le, re = self._span(live)
-        some = pattern.matches({**columns, "LE": le, "RE": re})
-        gone, until = live[some], int(re[some].max(initial=MIN_TIME))
-        items: list[Item] = []
-        if (self.slots.rows.get("sent")[gone] >= 0).any():
-            none = np.zeros(len(gone), np.bool_)
-            items = [self.sent.change(gone, *self._span(gone), self._payload(gone), none)]
-        self.slots.drop(gone)
-        self._tidy()
-        return GivenUp(items, until, len(gone) + self._drop_endless(pattern))
-
-    def demand(self, pattern: Pattern) -> Iterable[Item]:
-        """What open windows say so far; with speculation it was said already."""
-        rows = self.slots.rows
-        live = np.flatnonzero(rows.alive & (rows.get("rows") > 0))
-        if self.speculate == "arrival" or len(live) == 0:
-            return []
-        (le, re), payload = self._span(live), self._payload(live)
-        columns = dict(zip(payload.schema.names, payload.columns, strict=True))
-        some = pattern.matches({**columns, "LE": le, "RE": re})
-        present = np.ones(int(some.sum()), np.bool_)
-        payload = payload.take(pa.array(np.flatnonzero(some)))
-        page = self.sent.change(live[some], le[some], re[some], payload, present)
-        return [replace(page, partial=True)] if len(page) else []
-
-    def _named(self, columns: list[pa.Array]) -> dict[str, Any]:
-        return dict(zip(self.node.group, columns, strict=True))
-
-    def _drop_endless(self, pattern: Pattern) -> int:
-        """Events without end go with their group, if all of its windows do."""
-        rows = self.endless.rows
-        if rows.live == 0 or "LE" in pattern or "RE" in pattern:
-            return 0
-        live = np.flatnonzero(rows.alive)
-        columns = self._named(rows.payload.take(live).columns[: len(self._keys)])
-        gone = live[pattern.matches({**columns, "LE": rows.get("le")[live]})]
-        self.endless.drop(gone)
-        return len(gone)
-
-    def _corrected(self, at: I64) -> list[Item]:
-        """The change from what was said of windows on demand to what they say in the end."""
-        if len(at) == 0:
-            return []
-        present = self.slots.rows.get("rows")[at] > 0
-        page = self.sent.change(at, *self._span(at), self._payload(at), present)
-        return [page] if len(page) else []
-
-    def states(self) -> dict[str, RowState]:
-        return {**self.slots.states(), "sent": self.sent.rows, "endless": self.endless.rows}
-
-    def rebuild(self) -> None:
-        self._memo.clear()
-        self._closed = MIN_TIME
-        keep = None
-        if self.slots.rows.live < self.slots.rows.size:
-            alive = np.flatnonzero(self.slots.rows.alive)
-            keep = alive
-        self.slots.rebuild()
-        self.sent.renumber(keep)
-        self.sent.rebuild()
-        self.endless.rebuild()

@@ -24,14 +24,13 @@ from caesura.errors import PlanError, StreamError
 from caesura.events.columns import words
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.kernels.grid import LONGEST, tally
+from caesura.kernels.grid import LONGEST, PIECES_LIMIT, spread, tally
 from caesura.kernels.hashing import I64
 from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, definite
 from caesura.plan.lifetimes import Unchanged
 from caesura.punctuation import INFINITY, MIN_TIME, NOT_NULL, NOTHING, Image, Pattern, SchemaMapping, ge, lt
 
 WID = "wid"
-MOST_PIECES = 50_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -170,10 +169,9 @@ class Bucketing(Operator):
         values = values if values.dtype == np.uint64 else values.astype(np.int64)
         first, last = self._numbers(np.where(there, values, values.dtype.type(0)))
         count, total = tally(first, np.where(there, last + 1, first))
-        if total > MOST_PIECES:
+        if total > PIECES_LIMIT:
             raise StreamError(f"rows of one page fall into {total:,} buckets.", remedy="Take a longer slide.")
-        rows = np.repeat(np.arange(len(page)), count)
-        wid: I64 = first[rows] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+        rows, wid = spread(first, count)
         copies = page.take(rows)
         columns = [*copies.payload.columns, pa.array(wid)]
         return [copies.with_payload(pa.RecordBatch.from_arrays(columns, schema=node.schema))]

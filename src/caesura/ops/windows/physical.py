@@ -8,31 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from caesura.errors import StreamError
 from caesura.events.delta import Deltas, deltas
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
-from caesura.events.page import Page, take_rows
+from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.layers import covered
 from caesura.ops.windows.events import WindowEvents
-from caesura.ops.windows.frames import Count, Grid, Session, Snapshot
+from caesura.ops.windows.frames import Count, Grid, Session
 from caesura.ops.windows.liveness import holds, to_come
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.paned import Paned
-from caesura.ops.windows.policy import stamp
-from caesura.ops.windows.regions import Regions, affected, changed, joined, lay
+from caesura.ops.windows.regions import Regions, affected, changed, joined
+from caesura.ops.windows.results import WindowRows
 from caesura.ops.windows.sent_by_start import SentByStart
 from caesura.ops.windows.stepwise import Stepwise, Touched
-from caesura.ops.windows.sweep import Sweep, sweep
-from caesura.ops.windows.units import Units, ordered, units
-from caesura.ops.windows.work import Aggregation, Application, Given, Rows
+from caesura.ops.windows.work import Aggregation, Application
 from caesura.plan import Counters, GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
@@ -63,11 +60,7 @@ class WindowsOperator(Operator):
         """Which windows had ended, and had begun for events without end, where all groups are as far."""
         self._endless = False
         """Whether an event without end has come."""
-        self._sweep: Sweep | None = None
-        if isinstance(self.frame, Snapshot) and isinstance(self.work, Aggregation):
-            slots = self.work.slots
-            if Sweep.fits([o for _, o in node.outputs], slots) and node.stamp != "time_bound":
-                self._sweep = Sweep(slots)
+        self._results = WindowRows(node, self.events, self.work, self.counters)
         self._steps: Stepwise | None = None
         if isinstance(self.frame, Grid) and node.stepwise:
             form = Paned if node.merges else Stepwise
@@ -132,28 +125,12 @@ class WindowsOperator(Operator):
         if len(touched.start) == 0:
             return []
         kept, made = steps.given(touched)
-        at, le, re, payload = self._stamped(made, touched.start[kept], keys, touched.row[kept])
+        at, le, re, payload = self._results.stamped(made, touched.start[kept], keys, touched.row[kept])
         at = kept[at]
         regions = Regions(touched.group, touched.start, touched.start + 1)
         page = self.sent.replace(regions, touched.group[at], touched.start[at], le, re, payload)
         self.counters.extra.update(self.work.counts())
         return [page] if len(page) else []
-
-    def _stamped(
-        self, made: Rows, start: I64, keys: pa.RecordBatch, row: I64
-    ) -> tuple[I64, I64, I64, pa.RecordBatch]:
-        """(window, LE, RE, payload) of rows over a grid; ``row`` is where the keys of each window lie."""
-        assert isinstance(self.frame, Grid)
-        mine = start[made.unit]
-        end = self.frame.grid.close(mine)
-        le, re, there = stamp(self.node.stamp, made.le, made.re, mine, end, mine, end)
-        self._refuse_past(le, mine)
-        columns = [*take_rows(keys, row[made.unit]).columns, *made.columns]
-        payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
-        if there.all():
-            return made.unit, le, re, payload
-        kept = np.flatnonzero(there)
-        return made.unit[kept], le[kept], re[kept], payload.take(pa.array(kept))
 
     def _closed_steps(self, steps: Stepwise, regions: Regions) -> list[Item]:
         """Sends the windows that have become fixed, from the states that modules keep."""
@@ -169,7 +146,7 @@ class WindowsOperator(Operator):
         self.counters.extra.update(self.work.counts())
         if len(start) == 0:
             return []
-        _, le, re, payload = self._stamped(made, start, keys, np.searchsorted(groups, group))
+        _, le, re, payload = self._results.stamped(made, start, keys, np.searchsorted(groups, group))
         return [Page(le, re, payload)] if len(le) else []
 
     def _know(self, group: I64, keys: pa.RecordBatch) -> None:
@@ -196,82 +173,15 @@ class WindowsOperator(Operator):
         regions = Regions(*joined(group[there], lo[there], regions.hi[there]))
         if len(regions.group) == 0:
             return []
-        laid, le, re, payload = self._rows(regions)
+        laid, le, re, payload = self._computed(regions)
         page = self.sent.replace(regions, regions.group[laid[0]], laid[1], le, re, payload)
         self.counters.extra.update(self.work.counts())
         return [page] if len(page) else []
 
-    def _rows(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
+    def _computed(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
         """The rows of the windows in some regions: (region, window start), lifetimes, payload."""
-        if self._sweep is not None:
-            return self._swept(self._sweep, regions)
         final = self.speculate == "watermark"
-        laid = lay(self.frame, self.events, regions, self._reached[regions.group], most=final)
-        if self.work.incremental and len(laid.start) == 0:
-            self._retain(regions, [])
-        self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(laid.start)
-        if len(laid.start) == 0:
-            none = np.zeros(0, np.int64)
-            empty = pa.RecordBatch.from_pylist([], self.node.schema)
-            return (none, none), none, none, empty
-        todo = units(laid, self.events, self.node.clip, self.node.stamp, timed=self.node.timed)
-        todo = ordered(todo, self.events) if self.work.ordered else todo
-        made = self.work.rows(todo, self._given(todo, regions))
-        window = made.unit
-        where = (todo.start[window], todo.end[window], todo.low[window], todo.high[window])
-        le, re, there = stamp(self.node.stamp, made.le, made.re, *where)
-        self._refuse_past(le, todo.start[window])
-        members = todo.row[np.searchsorted(todo.owner, window)]
-        columns = [*self.events.keys_of(members), *made.columns]
-        payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
-        if not there.all():
-            kept = np.flatnonzero(there)
-            window, le, re, payload = window[kept], le[kept], re[kept], payload.take(pa.array(kept))
-        return (todo.region[window], todo.start[window]), le, re, payload
-
-    def _swept(self, over: Sweep, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
-        """Snapshots of what comes and goes need no list of members."""
-        swept = sweep(self.events, regions, steps=over.steps)
-        start, end = swept.start, swept.end
-        self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(start)
-        values, n = self.events.values_of(swept.row), self.events.rows.get("n")[swept.row]
-        columns = [*self.events.keys_of(swept.example), *over.columns(swept, values, n)]
-        payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
-        le, re, there = stamp(self.node.stamp, start, end, start, end, start, end)
-        if there.all():
-            return (swept.region, start), le, re, payload
-        kept = np.flatnonzero(there)
-        return (swept.region[kept], start[kept]), le[kept], re[kept], payload.take(pa.array(kept))
-
-    def _given(self, todo: Units, regions: Regions) -> Given:
-        keys: list[Any] = []
-        if self.work.incremental:
-            rows = todo.row[np.searchsorted(todo.owner, np.arange(len(todo)))]
-            h1, h2 = (self.events.rows.get(f)[rows].tolist() for f in ("h1", "h2"))
-            names = zip(zip(h1, h2, strict=True), todo.start.tolist(), todo.low.tolist(), strict=True)
-            keys = [(group, (start, low)) for group, start, low in names]
-            self._retain(regions, keys)
-        return Given(self.events.rows.get("n")[todo.row], self.events.values_of(todo.row), keys, todo.row)
-
-    def _retain(self, regions: Regions, keys: list[Any]) -> None:
-        """Lets go of the states of windows that are no longer there."""
-        there: dict[Any, set[Any]] = {}
-        for group, own in keys:
-            there.setdefault(group, set()).add(own)
-        k1, k2 = self.events.groups.k1, self.events.groups.k2
-        for g, lo, hi in zip(*(f.tolist() for f in regions), strict=True):
-            name = int(k1[g]), int(k2[g])
-            self.work.retain(name, lo, hi, there.get(name, set()))
-
-    def _refuse_past(self, le: I64, start: I64) -> None:
-        early = np.flatnonzero(le < start)
-        if len(early) == 0:
-            return
-        name = self.node.apply.module.name if self.node.apply is not None else self.node.kind
-        raise StreamError(
-            f"udo '{name}' stamped a row at {le[early[0]]}, before its window from {start[early[0]]} on.",
-            remedy="Stamp rows within their window or later, or take stamp='clipped'.",
-        )
+        return self._results.of(regions, self._reached[regions.group], final=final)
 
     # Punctuation.
 
@@ -337,7 +247,7 @@ class WindowsOperator(Operator):
             return []
         if self._steps is not None:
             return self._closed_steps(self._steps, regions)
-        laid, le, re, payload = self._rows(regions)
+        laid, le, re, payload = self._computed(regions)
         self.counters.extra.update(self.work.counts())
         if self.sent.rows.live == 0:
             return [Page(le, re, payload)] if len(le) else []
@@ -387,18 +297,11 @@ class WindowsOperator(Operator):
         if self._steps is not None:
             self._steps.forget(groups, start, over=c == INFINITY, slides=self._slides)
         elif self.work.incremental:
-            self._forget(groups, start)
+            self._results.forget(groups, start)
         rows.kill(live[gone])
         self.sent.settle(groups, start)
         if rows.wasteful or self.sent.rows.wasteful:
             self._tidy()
-
-    def _forget(self, groups: I64, start: I64) -> None:
-        """Lets go of the states of windows that are done."""
-        k1, k2 = self.events.groups.k1, self.events.groups.k2
-        self.work.forget(
-            [((int(k1[g]), int(k2[g])), s) for g, s in zip(groups.tolist(), start.tolist(), strict=True)]
-        )
 
     # Feedback.
 
@@ -430,7 +333,7 @@ class WindowsOperator(Operator):
         if self._steps is not None:
             self._steps.renew(groups, self._done, self._reached, slides=self._slides)
         elif self.work.incremental:
-            self._forget(groups, np.full(len(groups), INFINITY))
+            self._results.forget(groups, np.full(len(groups), INFINITY))
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
         """What open windows say so far; with speculation it was said already."""
@@ -451,7 +354,7 @@ class WindowsOperator(Operator):
         if len(groups) == 0:
             return []
         regions = Regions(groups, self._done[groups], np.full(len(groups), INFINITY))
-        laid, le, re, payload = self._rows(regions)
+        laid, le, re, payload = self._computed(regions)
         group, window = regions.group[laid[0]], laid[1]
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
         asked = None if pattern is None else pattern.matches({**columns, "LE": le, "RE": re})
@@ -461,7 +364,7 @@ class WindowsOperator(Operator):
         page = self.sent.replace(regions, *rows, payload.take(pa.array(kept)))
         if self.work.incremental:  # of groups that show nothing, nobody would look at the states again
             silent = ~np.isin(groups, self.sent.groups)
-            self._retain(Regions(*(field[silent] for field in regions)), [])
+            self._results.retain(Regions(*(field[silent] for field in regions)), [])
         return [replace(page, partial=True)] if len(page) else []
 
     # State.

@@ -12,9 +12,10 @@ import numpy as np
 
 from caesura.errors import StreamError
 from caesura.events.page import Page
-from caesura.kernels.grid import Lattice, tally
+from caesura.kernels.grid import PIECES_LIMIT, Lattice, spread, tally
 from caesura.kernels.hashing import I64
 from caesura.kernels.ticks import later
+from caesura.ops.aggregate.shape import check_pieces
 from caesura.ops.ordered import Ordered, sorting
 from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot, inside
@@ -31,8 +32,6 @@ from caesura.ops.windows.layout import (
     tally_grid,
 )
 from caesura.punctuation import INFINITY, MIN_TIME
-
-MOST_PIECES = 50_000_000
 
 
 class Regions(NamedTuple):
@@ -181,11 +180,7 @@ def _lay_grid(frame: Grid, events: WindowEvents, regions: Regions, reached: I64,
         final = np.minimum(grid.begin(re), stop[owner])
         count, _ = tally(first, final)
     total = int(count.sum(dtype=np.float64))
-    if total > MOST_PIECES:
-        raise StreamError(
-            f"events of one page overlap {total:,} windows of {frame.size} ticks.",
-            remedy="Take larger windows, or bound the lifetimes first with set_duration.",
-        )
+    check_pieces(total, frame.size)
     region, number, window, pick = _by_window(owner, first, count, len(begin), total)
     start = grid.start(number)
     return Laid(region, start, grid.close(start), window, row[pick])
@@ -213,8 +208,7 @@ def _by_window(owner: I64, first: I64, count: I64, regions: int, total: int) -> 
 
 def _by_sorting(owner: I64, first: I64, count: I64, total: int) -> tuple[I64, I64, I64, I64]:
     """The same, for windows few and far between."""
-    pick = np.repeat(np.arange(len(owner)), count)
-    number = first[pick] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+    pick, number = spread(first, count)
     order = np.lexsort((number, owner[pick]))
     pick, number = pick[order], number[order]
     region = owner[pick]
@@ -289,7 +283,7 @@ def _paired(
     region, start, end = windows
     begins = np.searchsorted(region, np.arange(len(regions.group) + 1))
     total = pair_members(begins, start, end, owner, low, high, NONE, NONE, 0)
-    if total > MOST_PIECES:
+    if total > PIECES_LIMIT:
         raise StreamError(
             f"the windows that one page touches hold {total:,} members in all.",
             remedy="Group by a column, take smaller windows, or bound the lifetimes with set_duration.",

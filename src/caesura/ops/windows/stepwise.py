@@ -16,14 +16,15 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events.delta import Deltas
 from caesura.kernels import kernel
-from caesura.kernels.grid import Lattice, tally
+from caesura.kernels.grid import PIECES_LIMIT, Lattice, spread, tally
 from caesura.kernels.hashing import I64
+from caesura.ops.aggregate.shape import check_pieces
 from caesura.ops.ordered import sorting
 from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.frames import Grid
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.policy import clip
-from caesura.ops.windows.regions import MOST_PIECES, Regions, lay, scanned
+from caesura.ops.windows.regions import Regions, lay, scanned
 from caesura.ops.windows.units import units
 from caesura.ops.windows.work import Aggregation, Application, Rows
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -148,13 +149,8 @@ class Stepwise:
         """(change, number) of every window, from the least on, that a change is about."""
         first = np.maximum(self.grid.first(le), least)
         count, total = tally(first, self.grid.begin(ends))
-        if total > MOST_PIECES:
-            raise StreamError(
-                f"events of one page overlap {total:,} windows of {self.frame.size} ticks.",
-                remedy="Take larger windows, or bound the lifetimes first with set_duration.",
-            )
-        pick = np.repeat(np.arange(len(le)), count)
-        return pick, first[pick] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+        check_pieces(total, self.frame.size)
+        return spread(first, count)
 
     def _seen(self, le: I64, re: I64, start: I64) -> tuple[I64, I64]:
         """Lifetimes as the modules see them; those that look at payloads only see none."""
@@ -338,7 +334,7 @@ def _planned(
     spans, _ = tally(np.maximum(first, lo[owner]), np.minimum(after, hi[owner]))
     most = np.bincount(owner, weights=spans, minlength=len(lo))
     room = int(np.minimum(most, tally(lo, hi)[0]).sum())
-    if room > MOST_PIECES:
+    if room > PIECES_LIMIT:
         raise StreamError(
             f"{room:,} windows close at once.", remedy="Take a longer hop, or more punctuation."
         )

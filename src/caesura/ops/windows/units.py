@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import StreamError
+from caesura.kernels.grid import PIECES_LIMIT, spread
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
 from caesura.ops.windows.events import WindowEvents, distinct
 from caesura.ops.windows.policy import Clip, Stamp, clip
-from caesura.ops.windows.regions import MOST_PIECES, Laid
+from caesura.ops.windows.regions import Laid
 from caesura.punctuation import INFINITY
 
 
@@ -75,13 +76,12 @@ def _seen(laid: Laid, window: I64, cut: I64, le: I64) -> tuple[I64, I64]:
     first = np.searchsorted(laid.owner, window)
     count = np.searchsorted(laid.owner, window + 1) - first
     total = int(count.sum())
-    if total > MOST_PIECES:
+    if total > PIECES_LIMIT:
         raise StreamError(
             f"time-bound results over the windows of one page look at {total:,} members in all.",
             remedy="Take smaller windows, or stamp='aligned'.",
         )
-    owner = np.repeat(np.arange(len(window)), count)
-    pair = first[owner] + np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+    owner, pair = spread(first, count)
     begun = le[pair] <= cut[owner]
     return owner[begun], pair[begun]
 

@@ -1,0 +1,105 @@
+"""`deadline(d)`: demands what there is when nothing came for so much of the stream's time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.feedback.messages import assumed
+from caesura.ops.pass_through import PassThrough
+from caesura.plan import (
+    FeedbackRule,
+    Operator,
+    Said,
+    Translation,
+    definite,
+    shown,
+)
+from caesura.punctuation import (
+    INFINITY,
+    MIN_TIME,
+    Intent,
+    Pattern,
+    Punctuation,
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Deadline(PassThrough):
+    """Demands a result when none has come for so long; the second input is the source that tells the time."""
+
+    after: int
+
+    kind = "deadline"
+    demands = True
+
+    def output_schema(self) -> pa.Schema:
+        if self.after <= 0:
+            raise PlanError(
+                f"a deadline of {self.after} has always passed.",
+                remedy="Give a positive time, like 30 ticks.",
+            )
+        return super().output_schema()
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        return pattern if port == 0 else None
+
+    def steers(self, port: int) -> bool:
+        return port == 1
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        return (FeedbackRule((Translation.of(self.schema.names, self.inputs[0].properties), None)),)
+
+    def says(self) -> tuple[Said, ...]:
+        """Of the source only the time is read."""
+        return (Said(1, Pattern()),)
+
+    def operator(self) -> Operator:
+        return DeadlineOperator(self)
+
+    def describe(self) -> str:
+        return shown(self.after, self.time)
+
+
+class DeadlineOperator(Operator):
+    """Measures the source's time: how far its punctuation has come since the last result."""
+
+    speaks = True
+
+    def __init__(self, node: Deadline) -> None:
+        super().__init__(2)
+        self.node = node
+        self._since = MIN_TIME
+        self.up += [(said.port, assumed(said.pattern)) for said in node.says()]
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if port == 1:
+            return []
+        if len(page):
+            self._since = max(self._since, self.promises[1].cti)
+        return [page]
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        if port == 0:
+            return definite(pattern)
+        now = self.promises[1].cti
+        if now < INFINITY:
+            if self._since == MIN_TIME:
+                self._since = now
+            elif now - self._since >= self.node.after:
+                self._since = now
+                self.up.append((0, Punctuation(Pattern(), Intent.DEMANDED)))
+        return []
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "since": self._since}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._since = meta["since"]
