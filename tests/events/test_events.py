@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -88,6 +90,15 @@ def test_pages_are_cut_and_joined_without_losing_anything() -> None:
     bare = Page.of(pa.record_batch({"id": [1, 2]}), le=[1, 2], re=[3, INFINITY])
     assert bare.re_new is None
     assert bare.retracts is None
+
+
+@pytest.mark.parametrize("kind", ["settled", "partial"])
+def test_parts_of_a_page_are_of_its_kind(kind: str) -> None:
+    (page,) = parse(" LE RE | id |\n 1 9 | 7 | +\n 2 9 | 8 | +")
+    whole = replace(page, **{kind: True})
+    parts = [whole.slice(1, 1), whole.take(np.array([1])), whole.filter(np.array([False, True]))]
+    parts += [whole.with_payload(whole.payload), concat([whole.slice(0, 1), whole.slice(1, 1)], IDS)]
+    assert all(getattr(part, kind) for part in parts)
 
 
 @pytest.mark.parametrize("name", ["time", "LE", "RE", "RE_new"])

@@ -11,7 +11,7 @@ to LE takes the event away. A page of inserts only carries no ``re_new`` at all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -133,7 +133,7 @@ class Page:
             ends = None
         tags = None if self.tags is None else self.tags.take(rows)
         payload = take_rows(self.payload, rows)
-        return Page(self.le[rows], self.re[rows], payload, ends, tags=tags, partial=self.partial)
+        return self._part(self.le[rows], self.re[rows], payload, ends, tags)
 
     def filter(self, mask: Mask) -> Page:
         """The rows where mask is true; the page itself when all are."""
@@ -150,20 +150,28 @@ class Page:
         tags = None if self.tags is None else self.tags.take(rows)
         payload = take_rows(self.payload, rows)
         new = ends[:picked] if retracts else None
-        return Page(le[:picked], re[:picked], payload, new, tags=tags, partial=self.partial)
+        return self._part(le[:picked], re[:picked], payload, new, tags)
 
     def slice(self, start: int, length: int) -> Page:
         """Some of its rows, as they lie."""
         end = start + length
         ends = None if self.re_new is None else self.re_new[start:end]
-        part = Page.of(
-            self.payload.slice(start, length), le=self.le[start:end], re=self.re[start:end], re_new=ends
+        if ends is not None and not (ends != KEPT).any():
+            ends = None
+        tags = None if self.tags is None else self.tags.slice(start, length)
+        return self._part(
+            self.le[start:end], self.re[start:end], self.payload.slice(start, length), ends, tags
         )
-        return part if self.tags is None else replace(part, tags=self.tags.slice(start, length))
+
+    def _part(
+        self, le: I64, re: I64, payload: pa.RecordBatch, re_new: I64 | None, tags: Tags | None
+    ) -> Page:
+        """A page of rows of this one, of the same kind."""
+        return Page(le, re, payload, re_new, self.settled, tags, self.partial)
 
     def with_payload(self, payload: pa.RecordBatch) -> Page:
         """The same events with other columns."""
-        return Page(self.le, self.re, payload, self.re_new, tags=self.tags, partial=self.partial)
+        return self._part(self.le, self.re, payload, self.re_new, self.tags)
 
     def rows(self) -> list[tuple[int, int, int | None, tuple[object, ...]]]:
         """(LE, RE, RE_new or None, payload) of each row; for tests and drawings."""
@@ -206,7 +214,7 @@ def empty_page(schema: pa.Schema) -> Page:
 
 
 def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
-    """One page with the rows of all."""
+    """One page with the rows of all, which are of one kind."""
     some = [page for page in pages if len(page)]
     if len(some) == 1:
         return some[0]
@@ -224,4 +232,4 @@ def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
     tags = some[0].tags
     if tags is not None:
         tags = tags.join([p.tags for p in some[1:]], [len(p) for p in some])
-    return Page(le, re, payload, ends, tags=tags)
+    return Page(le, re, payload, ends, some[0].settled, tags, any(p.partial for p in some))

@@ -16,7 +16,6 @@ were given up whole, and stops everything that matches. Patterns that definite p
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -228,8 +227,7 @@ class Guard:
             self.until = max(self.until, int(page.re_new[mask].max()))
         if self.why and (self.noted is None or not self.noted.full):
             self._note(page.filter(mask))
-        left = page.filter(~mask)
-        return replace(left, settled=True) if page.settled else left
+        return page.filter(~mask)
 
     def _note(self, stopped: Page) -> None:
         """Keeps the rows that were stopped for a reason that is known."""
