@@ -66,7 +66,7 @@ def play(
 ) -> tuple[float, Query, int]:
     """CPU seconds of one run, the query, and how many rows came out; feedback comes after a share of it."""
     query = plan.query(speculate="watermark")
-    lists = [(label, items) for label, items in feed.items() if label in query._inputs]
+    lists = [(label, items) for label, items in feed.items() if label in query.inputs]
     longest = max(len(items) for _, items in lists)
     rows = 0
     began = time.process_time()
@@ -103,7 +103,7 @@ class PrimeCell(graph.Cell):
             if isinstance(item.tags, Marks):
                 return self.carry(port, item, item.tags)
             return self.guarded(self.operator.page, port, item)
-        counters.told_in = item
+        counters.punctuation_in = item
         return self.guarded(self.operator.punctuation, port, item)
 
     def send(self, items: Any) -> None:
@@ -116,7 +116,7 @@ class PrimeCell(graph.Cell):
                 counters.rows_out += len(item)
             else:
                 marked = False
-                counters.told_out = item
+                counters.punctuation_out = item
             for edge in self.outputs:
                 edge.push(item)
             for tap in self.taps:
@@ -144,7 +144,7 @@ def laps_of(plan: Stream, *, aware: bool = True) -> Laps:
         graph.Cell = kept  # type: ignore[misc]
     if not aware:
         query._step = MethodType(prime_step, query)  # type: ignore[method-assign]
-    if "location" in query._inputs:
+    if "location" in query.inputs:
         for item in located_items():
             query.feed("location", item)
     taken, lap = 0, LAP * len(query.graph.cells)

@@ -13,7 +13,7 @@ import caesura as cz
 from caesura.consistency import Mode
 from caesura.consistency.token_period import MOST, TokenPeriod
 from caesura.events import Item, Page
-from caesura.runtime.graph.graph import Cell
+from caesura.runtime.graph.cell import Cell
 from caesura.runtime.query.query import Query
 
 

@@ -17,7 +17,7 @@ from caesura.contracts import Scheme, Template, Verdict, check
 from caesura.events import Item, Page
 from caesura.expr import col, lit
 from caesura.feedback import responder
-from caesura.ops import speak
+from caesura.ops import feedback_from
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
@@ -333,8 +333,8 @@ BYTES = 100
 @pytest.fixture
 def little_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands until it is taken back is bounded by a number: let it be reached."""
-    monkeypatch.setattr(responder, "MOST", 8)
-    monkeypatch.setattr(speak, "MOST", 8)
+    monkeypatch.setattr(responder, "MAX_PATTERNS", 8)
+    monkeypatch.setattr(feedback_from, "MAX_PATTERNS", 8)
 
 
 @pytest.mark.usefixtures("little_stands")

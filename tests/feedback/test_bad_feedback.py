@@ -5,7 +5,7 @@ from __future__ import annotations
 from feedback_streams import ANY, counted, feed, rows, stream
 
 from caesura import Pattern, col
-from caesura.feedback.responder import MOST
+from caesura.feedback.responder import MAX_PATTERNS
 from caesura.punctuation import ge, lt
 from caesura.runtime import Query
 
@@ -43,8 +43,8 @@ def test_ends_that_may_still_change_are_not_spoken_of() -> None:
 def test_a_flood_of_feedback_is_not_taken_beyond_a_bound() -> None:
     plan = stream(id="int", v="int").where(col("id") > 0)
     query = plan.query()
-    for n in range(MOST + 5):
-        query.cell("out").listen().heard.standing["output:out#0"].append(Pattern(id=n, v=n))
+    for n in range(MAX_PATTERNS + 5):
+        query.cell("out").feedback.listen().agreement.standing["output:out#0"].append(Pattern(id=n, v=n))
     query.assume(Pattern(id=ge(0)))
     assert counted(query)["where"] == {"too many": 1, "guard state": 0, "suppressed": 0}
     feed(query, " LE RE | id v |\n 1 2 | 1 5 | +\n-- definite: * --")

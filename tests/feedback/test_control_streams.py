@@ -91,9 +91,9 @@ def test_control_rows_that_time_has_passed_leave_nothing_behind() -> None:
 def held(query: Query) -> int:
     """Patterns that some step listens to."""
     found = [cell.responder for cell in query.graph.cells if cell.responder is not None]
-    firm = sum(p.size for responder in found for p in responder.heard.firm.values())
-    standing = sum(len(some) for responder in found for some in responder.heard.standing.values())
-    return firm + standing + sum(len(responder.said[0]) for responder in found)
+    firm = sum(p.size for responder in found for p in responder.agreement.firm.values())
+    standing = sum(len(some) for responder in found for some in responder.agreement.standing.values())
+    return firm + standing + sum(len(responder.sent.standing[0]) for responder in found)
 
 
 @pytest.mark.parametrize("step", ["feedback_from", "deadline"])

@@ -201,7 +201,7 @@ def test_pace_measures_from_the_furthest_start_of_all_buckets() -> None:
     marks = [c.operator.mark for f in cluster.fragments[-1] for c in f.query.graph.cells if c.label == "pace"]
     assert max(marks) == 100
     for answer in behind(cluster):
-        assert [str(p) for p in answer.output.patterns] == ["LE < 95, RE < 96"]
+        assert [str(p) for p in answer.guards.output.patterns] == ["LE < 95, RE < 96"]
 
 
 PACED = {

@@ -16,7 +16,7 @@ def test_the_other_side_of_an_empty_closed_window_is_not_made() -> None:
     plan = sensors.join(probes, "seg", thrifty=True)
     query = plan.query()
     feed(query, " LE RE | seg |\n 1 2 | 1 | +\n-- 10 --\n-- 30 --", "b")
-    assert [str(m.pattern) for m in query.heard("a")] == ["LE in [10..29]"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["LE in [10..29]"]
     feed(query, " LE RE | seg |\n 2 3 | 1 | +\n 12 13 | 1 | +\n 31 32 | 1 | +\n-- definite: * --")
     feed(query, " LE RE | seg |\n 33 34 | 1 | +\n-- definite: * --", "b")
     assert rows(query, plan) == [(0, 10, 1, 1, 1), (30, 40, 1, 1, 1)]
@@ -26,13 +26,13 @@ def test_the_other_side_of_an_empty_closed_window_is_not_made() -> None:
 def test_a_side_whose_ends_may_change_is_told_nothing() -> None:
     query = stream(known=ANY, seg="int").join(stream("b", seg="int"), "seg", thrifty=True).query()
     feed(query, " LE RE | seg |\n-- 30 --", "b")
-    assert query.heard("a") == []
+    assert query.upstream_feedback("a") == []
 
 
 def test_an_impatient_join_asks_for_the_keys_that_wait() -> None:
     query = stream(seg="int").join(stream("b", seg="int"), "seg", impatient=True).query()
     feed(query, " LE RE | seg |\n 1 2 | 3 | +\n 1 2 | 5 | +", "b")
-    assert [str(m) for m in query.heard("a")] == ["desired: seg in {3, 5}"]
+    assert [str(m) for m in query.upstream_feedback("a")] == ["desired: seg in {3, 5}"]
 
 
 def test_an_impatient_join_forgets_old_wishes() -> None:
@@ -42,7 +42,8 @@ def test_an_impatient_join_forgets_old_wishes() -> None:
         for label in "ab":
             feed(query, f" LE RE | seg |\n {tick} {tick + 2} | {tick} | +\n-- {tick} --", label)
         wishes = sum(
-            len(cell.desired) + sum(len(e.desired) for e in cell.inputs) for cell in query.graph.cells
+            len(cell.feedback.desired) + sum(len(e.desired) for e in cell.inputs)
+            for cell in query.graph.cells
         )
         most = max(most, wishes)
     assert len(rows(query, plan)) == 3 * MOST

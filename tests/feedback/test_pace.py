@@ -37,10 +37,13 @@ def test_rows_too_far_behind_are_left_out_counted_and_kept_for_who_asks() -> Non
 def test_both_inputs_are_told_what_is_too_late() -> None:
     query = stream(id="int").pace(stream("b", id="int"), within=5).query()
     feed(query, " LE RE | id |\n 10 11 | 1 | +")
-    assert [[str(m.pattern) for m in query.heard(label)] for label in "ab"] == [["LE < 5"], ["LE < 5"]]
+    assert [[str(m.pattern) for m in query.upstream_feedback(label)] for label in "ab"] == [
+        ["LE < 5"],
+        ["LE < 5"],
+    ]
     query = stream(id="int").pace(within=5, tells="nobody").query()
     feed(query, " LE RE | id |\n 10 11 | 1 | +")
-    assert query.heard("a") == []
+    assert query.upstream_feedback("a") == []
 
 
 def test_on_inserts_a_slow_input_does_not_hold_the_output_back() -> None:

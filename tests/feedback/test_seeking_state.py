@@ -98,7 +98,7 @@ def little_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is bounded by a number: let it be reached."""
     monkeypatch.setattr(thrifty, "MOST", 2)
     monkeypatch.setattr(thrifty, "MANY_STRETCHES", 4)
-    monkeypatch.setattr(responder, "MOST", 4)
+    monkeypatch.setattr(responder, "MAX_PATTERNS", 4)
 
 
 @pytest.mark.parametrize(("buckets", "gives"), WAYS if LONG else FEW_WAYS)

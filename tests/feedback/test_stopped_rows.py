@@ -51,7 +51,7 @@ def test_a_row_that_its_consumer_ignores_is_only_counted() -> None:
 def test_of_very_many_stopped_rows_the_first_are_kept_and_all_are_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("caesura.feedback.guard.KEEP", 2)
+    monkeypatch.setattr("caesura.feedback.guard.MAX_NOTED_ROWS", 2)
     query = stream(id="int").pace(within=5).query()
     feed(query, " LE RE | id |\n 10 11 | 1 | +")
     feed(query, MANY)

@@ -36,7 +36,7 @@ def test_a_window_says_which_values_no_longer_count() -> None:
         query,
         " LE RE | id v |\n 0 1 | 1 60 | +\n 0 1 | 1 70 | +\n 1 2 | 1 50 | +\n 2 3 | 1 65 | +\n 2 3 | 2 9 | +",
     )
-    assert [str(m.pattern) for m in query.heard("a")] == ["LE in [0..9], id = 1, v < 66"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["LE in [0..9], id = 1, v < 66"]
     more = " LE RE | id v |\n 4 5 | 1 65 | +\n 4 5 | 1 66 | +\n 12 13 | 1 3 | +\n 4 5 | 2 3 | +"
     feed(query, more + "\n-- definite: * --")
     assert rows(query, plan) == [
@@ -75,7 +75,7 @@ def test_a_column_with_several_aggregates_goes_by_the_least_threshold() -> None:
     )
     query = plan.query()
     feed(query, " LE RE | id v w |" + "".join(f"\n 0 1 | 1 {v} {-v} | +" for v in range(6)))
-    assert [str(m.pattern) for m in query.heard("a")] == ["LE in [0..9], id = 1, v < 4, w < 1"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["LE in [0..9], id = 1, v < 4, w < 1"]
 
 
 def test_rows_of_several_windows_are_not_spoken_of() -> None:
@@ -84,20 +84,20 @@ def test_rows_of_several_windows_are_not_spoken_of() -> None:
     )
     query = plan.query()
     feed(query, " LE RE | id v |\n 0 3 | 1 6 | +\n 0 3 | 1 7 | +\n 1 30 | 1 5 | +\n 2 3 | 1 8 | +")
-    assert [str(m.pattern) for m in query.heard("a")] == ["LE >= 0, RE < 11, id = 1, v < 8"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["LE >= 0, RE < 11, id = 1, v < 8"]
 
 
 @pytest.mark.parametrize("values", ["null", "nan"])
 def test_a_window_without_k_numbers_says_nothing(values: str) -> None:
     query = windows(stream(id="int", v="float")).query()
     feed(query, " LE RE | id v |" + f"\n 0 1 | 1 {values} | +" * 5)
-    assert query.heard("a") == []
+    assert query.upstream_feedback("a") == []
 
 
 def test_a_window_whose_rows_may_be_taken_back_says_nothing() -> None:
     query = windows(stream(known=ANY, id="int", v="int")).query()
     feed(query, " LE RE | id v |" + "\n 0 1 | 1 5 | +" * 9)
-    assert query.heard("a") == []
+    assert query.upstream_feedback("a") == []
 
 
 def test_aggregates_for_which_every_row_counts_forbid_it() -> None:
@@ -126,7 +126,9 @@ def test_law_6_holds_with_thresholds(some: list[Any], k: int, all_at_once: bool,
     if said is not None:
         query.assume(said)
     if data.draw(st.booleans()):  # the source itself leaves nothing out, the step does
-        next(c for c in query.graph.cells if c.label == "input").listen().switches = Switches(exploit=False)
+        next(c for c in query.graph.cells if c.label == "input").feedback.listen().switches = Switches(
+            exploit=False
+        )
     got = History.of(fed(query, some, all_at_once), plans[1].schema)
     assert not got.bag - wanted.bag
     missing = [r for r in wanted.rows() if r not in got.rows()] if said is not None else []
@@ -189,6 +191,6 @@ def test_overlapping_windows_over_points_give_up_what_all_their_windows_have_cro
     feed(query, " LE RE | id |\n 4 5 | 1 | +\n 4 5 | 1 | +\n 5 6 | 1 | +\n 4 5 | 2 | +")
     told = query.counters()["hopping"].feedback
     assert told["crossed"] == 3 and told["purged rows"] >= 1
-    assert [str(m.pattern) for m in query.heard("a")] == ["LE in [4..5], id = 1"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["LE in [4..5], id = 1"]
     feed(query, " LE RE | id |\n 5 6 | 1 | +\n 6 7 | 1 | +\n-- definite: * --")
     assert rows(query, plan) == [(0, 6, 2, 1), (2, 8, 2, 1), (4, 10, 2, 1), (6, 12, 1, 1)]

@@ -27,7 +27,7 @@ def chain(*, steps: int = 3) -> Stream:
 def test_a_message_that_punctuation_overtakes_is_heard_nowhere() -> None:
     query = chain().query()
     feed(query, ROW + "\n-- 5 --")
-    assert query.heard("a") == []
+    assert query.upstream_feedback("a") == []
     assert [told for told in counted(query).values() if told] == [{OVERTAKEN: 1}]
 
 
@@ -52,7 +52,7 @@ def test_every_step_above_has_heard_before_any_of_them_takes_a_page(schedule: Sc
     while query.step():
         above = [c for c in query.graph.cells if c.label != "instrument"]
         before = sum(c.operator.counters.pages_in for c in query.graph.cells)
-        if any(c.has_control for c in above):
+        if query.graph.mailbox.waiting:
             query.step()
             if sum(c.operator.counters.pages_in for c in query.graph.cells) > before:
                 assert all(c.responder is not None for c in above)
@@ -63,7 +63,7 @@ def test_every_step_above_has_heard_before_any_of_them_takes_a_page(schedule: Sc
 def test_who_wants_to_know_is_told_what_waits() -> None:
     query = chain().query()
     feed(query, ROW)
-    assert [str(m.pattern) for m in query.heard("a")] == ["LE = 1, id = 7"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["LE = 1, id = 7"]
 
 
 def test_what_a_consumer_says_never_waits() -> None:
@@ -78,7 +78,7 @@ def test_steps_that_only_hand_a_message_on_are_passed_at_once() -> None:
         plan = plan.where(col("id") > number).feedback(exploit=False)
     query = plan.instrument(every=1, columns=("id",)).query()
     feed(query, ROW)
-    assert [str(m.pattern) for m in query.heard("a")] == ["LE = 1, id = 7"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["LE = 1, id = 7"]
     relays = [cell for cell in query.graph.cells if cell.label.startswith("where")]
     assert [cell.responder for cell in relays] == [None] * 3
     told = counted(query)
@@ -91,39 +91,39 @@ def test_a_step_that_begins_to_act_is_no_longer_passed() -> None:
     relay = next(cell for cell in query.graph.cells if cell.label == "where-2")
     for start in range(3):
         if start == 1:
-            relay.listen()  # somebody else has spoken to it
+            relay.feedback.listen()  # somebody else has sent it feedback
         feed(query, f" LE RE | id |\n {start} 9 | 7 | +")
-    assert relay.ways == []
+    assert relay.feedback.relays == []
     assert counted(query)["where-2"]["sent up"] == 3
-    assert [str(p) for p in query.cell_of("a").responder.output.patterns] == ["LE in [0..2], id = 7"]  # type: ignore[union-attr]
+    assert [str(p) for p in query.cell_of("a").responder.guards.output.patterns] == ["LE in [0..2], id = 7"]  # type: ignore[union-attr]
 
 
 def test_a_step_that_neither_acts_nor_sends_on_says_so() -> None:
     plan = stream(id="int").where(col("id") > 0).feedback(exploit=False, propagate=False)
     query = plan.instrument(every=1, columns=("id",)).query()
     speaker = query.cell("out").operator
-    speaker.words = pytest.fail  # type: ignore[method-assign]  # what nobody acts on is not put into words
+    speaker.feedback_for = pytest.fail  # type: ignore[method-assign]  # what nobody acts on is not made
     for _ in range(2):
         feed(query, ROW)
-    assert query.heard("a") == []
+    assert query.upstream_feedback("a") == []
     assert counted(query)["where"] == {"told nobody": 2}
 
 
 def test_what_the_step_above_keeps_back_is_not_looked_for_again() -> None:
     query = stream(id="int").where(col("id") > 0).query()
     query.assume(Pattern(id=7))
-    guard = query.cell("out").responder.inputs[0]  # type: ignore[union-attr]
-    assert guard.active and guard.implied_by(query.cell_of("a").responder.output)  # type: ignore[union-attr]
+    guard = query.cell("out").responder.guards.inputs[0]  # type: ignore[union-attr]
+    assert guard.active and guard.implied_by(query.cell_of("a").responder.guards.output)  # type: ignore[union-attr]
     query.assume(Pattern(id=9))
-    query.cell_of("a").responder.output.replace([Pattern(id=7)])  # type: ignore[union-attr]
-    assert not guard.implied_by(query.cell_of("a").responder.output)  # type: ignore[union-attr]
+    query.cell_of("a").responder.guards.output.replace([Pattern(id=7)])  # type: ignore[union-attr]
+    assert not guard.implied_by(query.cell_of("a").responder.guards.output)  # type: ignore[union-attr]
 
 
 def test_times_that_have_passed_leave_a_guard_before_the_rest_of_it() -> None:
     query = stream(id="int").where(col("id") > 0).instrument(every=1, columns=("id",)).query()
     for t in range(0, 400, 2):
         feed(query, f" LE RE | id |\n {t} {t + 1} | 7 | +\n-- {max(0, t - 10)} --")
-    held = query.cell_of("a").responder.output.held.patterns()  # type: ignore[union-attr]
+    held = query.cell_of("a").responder.guards.output.held.patterns()  # type: ignore[union-attr]
     assert all(len(pattern["time"].cuts) < 40 for pattern in held) and held
 
 

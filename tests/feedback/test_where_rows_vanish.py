@@ -121,12 +121,12 @@ def test_covered_rows_vanish_where_the_rule_says(name: str) -> None:
     plan = build(a, b)
     query = plan.query()
     above = next(c for c in query.graph.cells if c.label == "input")
-    above.listen().switches = cz.plan.feedback.Switches(exploit=False)  # type: ignore[attr-defined]
-    if "b" in query._inputs:
+    above.feedback.listen().switches = cz.plan.feedback.Switches(exploit=False)  # type: ignore[attr-defined]
+    if "b" in query.inputs:
         feed(query, OTHER, "b")
     feed(query, BEFORE)
     query.assume(pattern)
-    messages = [str(m.pattern) for m in query.heard("a")]
+    messages = [str(m.pattern) for m in query.upstream_feedback("a")]
     feed(query, AFTER)
     step = query.cell("out").operator.counters
     query.counters()
@@ -161,10 +161,10 @@ def test_what_an_outer_join_may_still_cut_is_corrected_until_nothing_is_held() -
     query = left.join(right, "id", how="left").query()
     feed(query, " LE RE | id |\n 1 9 | 1 | +")
     query.assume(Pattern(id=1))
-    assert query.heard("b") == []  # the row on the left may still be cut
+    assert query.upstream_feedback("b") == []  # the row on the left may still be cut
     for label in "ab":
         feed(query, " LE RE | id |\n-- 20 --" if label == "a" else " LE RE | id w |\n-- 20 --", label)
-    assert [str(m.pattern) for m in query.heard("b")] == ["id = 1"]
+    assert [str(m.pattern) for m in query.upstream_feedback("b")] == ["id = 1"]
 
 
 def test_a_guard_that_punctuation_has_passed_is_not_mounted() -> None:
@@ -179,7 +179,7 @@ def test_an_operators_guard_that_could_never_go_is_not_mounted_but_sent_on() -> 
     query = plan.query()
     feed(query, " LE RE | id |\n 1 2 | 3 | +")
     assert counted(query)["where"]["could never go"] == 1
-    assert [str(m.pattern) for m in query.heard("a")] == ["id = 9"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["id = 9"]
 
 
 def test_only_what_all_consumers_assume_is_left_out() -> None:
@@ -188,7 +188,7 @@ def test_only_what_all_consumers_assume_is_left_out() -> None:
     query.assume(Pattern(id=lt(5)), output="x")
     assert counted(query)["where"]["waiting for other consumers"] == 1
     query.assume(Pattern(k=ge(3)), output="y")
-    assert [str(m.pattern) for m in query.heard("a")] == ["id in [3..4]"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["id in [3..4]"]
 
 
 def test_feedback_is_not_sent_twice() -> None:

@@ -15,7 +15,7 @@ from caesura.runtime import Query
 
 def waiting(query: Query, text: str) -> None:
     """Queues a drawn stream without working on it."""
-    schema = query._inputs["a"].target.node.schema  # type: ignore[union-attr]
+    schema = query._parts.inputs["a"].target.node.schema  # type: ignore[union-attr]
     for item in parse(text, schema):
         query.feed("a", item)
 
@@ -52,7 +52,7 @@ def test_a_wish_climbs_through_what_it_cannot_say_exactly() -> None:
     plan = stream(id="int", v="int").select("id", w=cz.col("v") * 2)
     query = plan.query()
     query.desire(Pattern(id=3, w=8))
-    assert [str(m) for m in query.heard("a")] == ["desired: id = 3 (standing True)"]
+    assert [str(m) for m in query.upstream_feedback("a")] == ["desired: id = 3 (standing True)"]
 
 
 BLOCKED: dict[str, Stream] = {
@@ -147,11 +147,11 @@ def test_a_wish_survives_a_restart_wherever_it_has_climbed_to() -> None:
     plan = stream(seg="int").where(cz.col("seg") >= 0).join(stream("b", seg="int"), "seg", impatient=True)
     query, again = plan.query(), plan.query()
     feed(query, " LE RE | seg |\n 1 9 | 3 | +", "b")  # the join asks for what would meet it
-    query.heard("a")
+    query.upstream_feedback("a")
     again.restore({name: data for name, data in query.snapshot().items() if data is not None})
     waiting(again, " LE RE | seg |\n 1 2 | 1 | +\n 1 2 | 3 | +")
     again.run()
-    assert again.cell_of("a").desired == [Pattern(seg=3)]
+    assert again.cell_of("a").feedback.desired == [Pattern(seg=3)]
     assert sum(edge.moved for edge in again.graph.edges) == 1
 
 

@@ -294,7 +294,7 @@ def finish(query: Query, plan: Stream) -> list[tuple[Any, ...]]:
 
 def test_what_goes_around_unchanged_is_told_to_the_seed_and_let_go_in_the_loop() -> None:
     query, plan = started(walks, Pattern(src=1))
-    assert [str(m.pattern) for m in query.heard("a")] == ["node = 1"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["node = 1"]
     came = finish(query, plan)
     assert came == sorted([(2, 2, 0)] + 2 * [(2, 3, 1), (2, 4, 2)])
     counted = query.counters()
@@ -305,7 +305,7 @@ def test_what_goes_around_unchanged_is_told_to_the_seed_and_let_go_in_the_loop()
 
 def test_other_rows_are_kept_back_on_their_way_out_but_go_around() -> None:
     query, plan = started(walks, Pattern(at=2))
-    assert query.heard("a") == []
+    assert query.upstream_feedback("a") == []
     came = finish(query, plan)
     assert (1, 3, 2) in came and (1, 4, 3) in came
     assert not [row for row in came if row[1] == 2]
@@ -315,7 +315,7 @@ def test_other_rows_are_kept_back_on_their_way_out_but_go_around() -> None:
 @pytest.mark.parametrize("build", [reach, shortest])
 def test_a_loop_that_replaces_rows_is_told_of_values_that_it_holds_no_row_of(build: Any) -> None:
     query, plan = started(build, Pattern(src=3), Pattern(src=1))
-    assert [str(m.pattern) for m in query.heard("a")] == ["node = 3"]  # of 1 there is a row
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["node = 3"]  # of 1 there is a row
     came = finish(query, plan)
     assert {row[0] for row in came} == {2}
     counted = query.counters()
@@ -349,7 +349,7 @@ def test_values_that_a_loop_held_are_told_when_punctuation_has_freed_them() -> N
         for item in parse(f" LE RE | {' '.join(schema.names)} |\n-- 10 --", schema):
             query.feed(label, item)
     query.run()
-    assert [str(m.pattern) for m in query.heard("a")] == ["node = 1"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["node = 1"]
 
 
 @pytest.mark.parametrize("build", [nearest, reached])
@@ -358,7 +358,7 @@ def test_a_loop_that_replaces_rows_tells_nobody(build: Any) -> None:
     nodes, links = (Input(label=n, payload=s.schema) for n, s in (("a", NODES), ("b", spec)))
     query = Stream(build(nodes, links, "hybrid")).query()
     query.assume(Pattern(node=1))
-    assert query.heard("a") == query.heard("b") == []
+    assert query.upstream_feedback("a") == query.upstream_feedback("b") == []
 
 
 def test_a_loop_says_what_it_would_do() -> None:

@@ -41,7 +41,7 @@ def test_a_partition_forgets_keys_that_are_ignored_and_tells_of_them() -> None:
     query = Query({"out": plan})
     drawn(query, " LE RE | id n |\n 0 1 | 1 5 | +\n 0 1 | 2 5 | +\n-- 3 --\n 4 5 | 1 6 | +")
     query.assume(Pattern(who=1))
-    assert [str(m.pattern) for m in query.heard("a")] == ["id = 1"]
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == ["id = 1"]
     assert query.counters()["qre"].feedback["purged rows"] == 2  # a key, and an item that waited
     drawn(query, " LE RE | id n |\n 5 6 | 2 7 | +\n 6 7 | 1 7 | +\n-- definite: * --")
     assert [row[2] for row in History.of(query.take("out"), plan.schema).rows()] == [(2, 12)]

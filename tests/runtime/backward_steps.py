@@ -26,12 +26,10 @@ IDS = pa.schema([("id", pa.int64())])
 class Halve(Operator):
     """Each number above 1 goes on, halved; numbers above 1000 are asked for no more."""
 
-    speaks = True
-
     def page(self, port: int, page: Page) -> Iterable[Item]:
         ids = page.payload.column("id").to_numpy()
         if (ids > 1000).any():
-            self.up.append((0, Punctuation(Pattern(id=gt(1000)), Intent.ASSUMED)))
+            self.outbox.send(0, Punctuation(Pattern(id=gt(1000)), Intent.ASSUMED))
         rows = page.filter(ids > 1)
         halves = pa.array(rows.payload.column("id").to_numpy() // 2)
         return [rows.with_payload(pa.RecordBatch.from_arrays([halves], schema=IDS))] if len(rows) else []

@@ -51,12 +51,10 @@ class Listener(Operator):
 class Speaker(Listener):
     """Sends a message up with every page that it takes."""
 
-    speaks = True
-
     def page(self, port: int, page: Page) -> Iterable[Item]:
         for number in [row[3][0] for row in page.rows()]:
             self.log.append(f"says {number}")
-            self.up.append((0, assumed(Pattern(id=number))))
+            self.outbox.send(0, assumed(Pattern(id=number)))
         return [page]
 
 

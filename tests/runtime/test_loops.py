@@ -13,7 +13,8 @@ from caesura.ops.union import Union
 from caesura.plan import Operator
 from caesura.punctuation import Pattern
 from caesura.runtime import BottomUp, LongestQueue, Schedule, Shuffled
-from caesura.runtime.graph.graph import Cell, Graph
+from caesura.runtime.graph.cell import Cell
+from caesura.runtime.graph.graph import Graph
 
 
 class Halve(Operator):

@@ -86,7 +86,7 @@ def test_what_a_module_declares_decides_what_its_input_is_told(module: Any, told
     query = plan.query()
     fed(query, " LE RE | id v |\n 1 2 | 7 5 | +\n 1 2 | 7 2 | +")
     query.assume(Pattern(v=ge(5)))
-    assert [str(m.pattern) for m in query.heard("a")] == told
+    assert [str(m.pattern) for m in query.upstream_feedback("a")] == told
     fed(query, " LE RE | id v |\n 2 3 | 7 9 | +\n 3 4 | 7 1 | +\n-- definite: * --")
     values = sorted(row[2][1] for row in History.of(query.take("out"), plan.schema).rows())
     assert values == ([1, 1, 2, 2] if module is twice else [1, 2, 5])  # it had left before, and may stay

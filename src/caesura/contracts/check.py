@@ -28,7 +28,7 @@ from caesura.contracts.advice import minimal_punctuation, remedies
 from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
 from caesura.contracts.contract import Contract
 from caesura.contracts.verdict import Verdict, found
-from caesura.feedback.responder import MOST
+from caesura.feedback.responder import MAX_PATTERNS
 from caesura.plan import Node, SourceNode
 from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
@@ -176,6 +176,6 @@ def _feedback_notes(steps: tuple[Step, ...]) -> Iterable[str]:
             yield f"Feedback from step {names} stops at step {step.title}: {why}."
         if step.node.says() and any(said.standing for said in step.node.says()):
             yield (
-                f"What step {step.title} asks to leave out stays so until it is taken back; at most {MOST} "
-                "patterns are kept."
+                f"What step {step.title} asks to leave out stays so until it is taken back; "
+                f"at most {MAX_PATTERNS} patterns are kept."
             )

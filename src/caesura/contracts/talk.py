@@ -16,7 +16,7 @@ from itertools import product
 
 from caesura.plan import FeedbackRule, Node, Said
 from caesura.plan.explain import Given, carried
-from caesura.plan.feedback import as_definite, could_go
+from caesura.plan.feedback import actions, as_definite, could_go
 from caesura.punctuation import TIME, Pattern, Values
 from caesura.punctuation.scheme import ANY_SCHEME, NONE, Scheme
 from caesura.punctuation.template import Template
@@ -102,37 +102,16 @@ def _answer(
             mounted = said.standing or could_go(pattern, kinds[port])
             answers.guards.append(Guarded(port, pattern, said.standing, mounted))
 
-    for rule in rules:
-        told = rule.up(said.pattern)
-        if told is None:
-            continue
-        if (
-            rule.means == "groups"
-            or (rule.means == "rows" and rule.guard == "output")
-            or (rule.means == "sides" and not rule.purges)
-        ):
-            guard(OUTPUT, said.pattern)
-        for port, pattern in enumerate(told):
-            if pattern is None or pattern.is_empty:
-                continue
-            if rule.means != "rows" or rule.guard == "input":
-                guard(port, pattern)
-            if rule.purges and rule.means != "groups" and node.switches.exploit:
-                answers.struck.setdefault(port, []).append(pattern)
-            if node.switches.propagate:
-                answers.sent.setdefault(port, []).append(Said(port, pattern, said.standing))
-        return
-    guard(OUTPUT, said.pattern)
-
-
-def _at_output(rule: FeedbackRule) -> bool:
-    """Whether a rule keeps covered rows back at the output, besides what it does above."""
-    match rule.means:
-        case "rows":
-            return rule.guard == "output"
-        case "sides":
-            return not rule.purges
-    return True
+    action = next(actions(rules, said.pattern))
+    if action.at_output:
+        guard(OUTPUT, said.pattern)
+    for port, pattern in action.upstream:
+        if action.at_inputs:
+            guard(port, pattern)
+        if action.purges and node.switches.exploit:
+            answers.struck.setdefault(port, []).append(pattern)
+        if node.switches.propagate:
+            answers.sent.setdefault(port, []).append(Said(port, pattern, said.standing))
 
 
 def form_of(pattern: Pattern, names: Iterable[str]) -> Template:

@@ -1,7 +1,7 @@
 """What the consumers of a step have said: a step leaves out only what all of them assume.
 
->>> heard = ConsumerAgreement(["x", "y"])
->>> heard.add("x", Pattern(id=4), True), heard.add("y", Pattern(id=4), True)
+>>> agreement = ConsumerAgreement(["x", "y"])
+>>> agreement.add("x", Pattern(id=4), True), agreement.add("y", Pattern(id=4), True)
 ([], [Pattern(id = 4)])
 """
 
@@ -31,77 +31,76 @@ def _stretches(times: Values) -> int:
 class ConsumerAgreement:
     """What each consumer of a step has said, and what all of them together assume."""
 
-    def __init__(self, branches: Iterable[str]) -> None:
-        self.branches = list(branches)
-        self.firm: dict[str, Promises] = {b: Promises() for b in self.branches}
-        self.standing: dict[str, list[Pattern]] = {b: [] for b in self.branches}
+    def __init__(self, consumers: Iterable[str]) -> None:
+        self.consumers = list(consumers)
+        self.firm: dict[str, Promises] = {b: Promises() for b in self.consumers}
+        self.standing: dict[str, list[Pattern]] = {b: [] for b in self.consumers}
         self.why: dict[str, Promises] = {}
-        """What was said for a reason that rows can be told with, by reason."""
-        self._all = Alignment(self.branches)
+        """What is ignored for a reason that is noted on the rows, by reason."""
+        self._all = Alignment(self.consumers)
         self._at_most = 0
-        """So many firm patterns there are, or fewer: what was heard since they were counted is added."""
+        """So many firm patterns there are, or fewer: what came since they were counted is added."""
         self._stale = False
-        """Whether a single consumer has said things that are looked up where they lie."""
+        """Whether `_all` lacks patterns of a single consumer, which are looked up in `firm`."""
 
-    def full(self, most: int) -> bool:
+    def full(self, limit: int) -> bool:
         """Whether there are so many patterns, each stretch of time of a pattern counted by itself."""
         standing = sum(map(len, self.standing.values()))
-        if self._at_most + standing >= most:
+        if self._at_most + standing >= limit:
             self._at_most = sum(_stretches(p[TIME]) for held in self.firm.values() for p in held.others())
-        return self._at_most + standing >= most
+        return self._at_most + standing >= limit
 
     def why_of(self, pattern: Pattern) -> str:
         """The reason why rows are ignored, of whoever gave one for all of them."""
-        said = to_promise(pattern) if self.why else pattern
-        return next((why for why, held in self.why.items() if held.covers(said)), "")
+        promise = to_promise(pattern) if self.why else pattern
+        return next((why for why, held in self.why.items() if held.covers(promise)), "")
 
-    def add(self, branch: str, pattern: Pattern, standing: bool, why: str = "") -> list[Pattern]:
+    def add(self, consumer: str, pattern: Pattern, standing: bool, why: str = "") -> list[Pattern]:
         """Takes what a consumer assumes; gives what all assume from now on."""
         self._at_most += 0 if standing else _stretches(pattern[LE])
         if why:
             self.why.setdefault(why, Promises()).add(to_promise(pattern))
-        if not standing and len(self.branches) == 1 and not self.standing[branch]:
+        if not standing and len(self.consumers) == 1 and not self.standing[consumer]:
             self._stale = True
-            return [pattern] if self.firm[branch].add(to_promise(pattern)) else []
+            return [pattern] if self.firm[consumer].add(to_promise(pattern)) else []
         if self._stale:
             self.rebuilt()
         if standing:
-            self.standing[branch].append(pattern)
+            self.standing[consumer].append(pattern)
         else:
-            self.firm[branch].add(to_promise(pattern))
-        return [from_promise(p) for p in self._all.add(branch, to_promise(pattern))]
+            self.firm[consumer].add(to_promise(pattern))
+        return [from_promise(p) for p in self._all.add(consumer, to_promise(pattern))]
 
-    def withdraw(self, branch: str, pattern: Pattern) -> list[Pattern]:
+    def withdraw(self, consumer: str, pattern: Pattern) -> list[Pattern]:
         """Takes a standing pattern back; gives all that is assumed then."""
-        if pattern in self.standing[branch]:
-            self.standing[branch].remove(pattern)
+        if pattern in self.standing[consumer]:
+            self.standing[consumer].remove(pattern)
         return self.rebuilt()
 
     def rebuilt(self) -> list[Pattern]:
         """What all consumers together assume, from what each has said."""
-        self._all, self._stale = Alignment(self.branches), False
+        self._all, self._stale = Alignment(self.consumers), False
         shared: list[Pattern] = []
-        for branch in self.branches:
-            told = [*self.firm[branch].patterns(), *self.upheld(branch)]
-            for pattern in told:
-                shared += self._all.add(branch, pattern)
+        for consumer in self.consumers:
+            for pattern in (*self.firm[consumer].patterns(), *self.upheld(consumer)):
+                shared += self._all.add(consumer, pattern)
         return [from_promise(p) for p in shared]
 
-    def upheld(self, *branches: str) -> list[Pattern]:
+    def upheld(self, *consumers: str) -> list[Pattern]:
         """What stands of what consumers said, all or some, with `time` for LE."""
-        return [to_promise(p) for branch in branches or self.branches for p in self.standing[branch]]
+        return [to_promise(p) for consumer in consumers or self.consumers for p in self.standing[consumer]]
 
     def settle(self, given: Promises) -> None:
         """Forgets what punctuation covers."""
-        for branch, firm in self.firm.items():
+        for consumer, firm in self.firm.items():
             drop_overtaken(firm, given)
-            if self.standing[branch]:
-                self.standing[branch] = still_ahead(self.standing[branch], given)
+            if self.standing[consumer]:
+                self.standing[consumer] = still_ahead(self.standing[consumer], given)
         drop_reasons(self.why, given)
         if self._all.held.size:
-            kept = self._all.held.cti
+            cti = self._all.held.cti
             drop_overtaken(self._all.held, given)
-            self._all.held.cti = kept
+            self._all.held.cti = cti
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -112,9 +111,9 @@ class ConsumerAgreement:
 
     def remember(self, data: Mapping[str, Any]) -> None:
         self.why = {why: Promises.from_json(held) for why, held in data.get("why", {}).items()}
-        for branch in self.branches:
-            if branch in data["firm"]:
-                self.firm[branch] = Promises.from_json(data["firm"][branch])
-                self.standing[branch] = [Pattern.from_json(p) for p in data["standing"][branch]]
+        for consumer in self.consumers:
+            if consumer in data["firm"]:
+                self.firm[consumer] = Promises.from_json(data["firm"][consumer])
+                self.standing[consumer] = [Pattern.from_json(p) for p in data["standing"][consumer]]
         self._at_most = sum(_stretches(p[TIME]) for held in self.firm.values() for p in held.others())
         self.rebuilt()

@@ -47,15 +47,15 @@ class Bag:
     def take(self, page: Page, stopped: Mask) -> Mask:
         """Takes the stopped inserts of a page, and its retracts of rows in the bag; says which rows."""
         retracts = page.retracts
-        gone = stopped if retracts is None else stopped & ~retracts
-        rows = np.flatnonzero(gone)
+        rejected = stopped if retracts is None else stopped & ~retracts
+        rows = np.flatnonzero(rejected)
         if len(rows):
             at = self._at(page, rows, page.re[rows])
             add_weights(at, np.ones(len(rows), np.int64), self.rows.get("n"))
             self._changed(np.unique(at))
         if retracts is None or self.rows.live == 0:
-            return gone
-        return gone | self._retracted(page, np.flatnonzero(retracts))
+            return rejected
+        return rejected | self._retracted(page, np.flatnonzero(retracts))
 
     def _retracted(self, page: Page, rows: I64) -> Mask:
         assert page.re_new is not None

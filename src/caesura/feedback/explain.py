@@ -17,8 +17,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from caesura.feedback.responder import ConsumerAgreement
-from caesura.plan import FeedbackRule, Node, walk
+from caesura.feedback.agreement import ConsumerAgreement
+from caesura.plan import Node, walk
+from caesura.plan.feedback import FeedbackAction, actions
 from caesura.punctuation import Pattern
 
 
@@ -50,26 +51,26 @@ def explain_feedback(root: Node, patterns: Iterable[Pattern]) -> str:
 
 
 def responses(root: Node, patterns: Iterable[Pattern]) -> list[Response]:
-    """What each step that hears of some patterns does, consumer first."""
+    """What each step that some patterns come to does, consumer first."""
     nodes = list(walk(root))
     ref = {node.fingerprint: f"r{i}" for i, node in enumerate(nodes)}
-    heard = {node.fingerprint: ConsumerAgreement(_consumers(node, nodes, root)) for node in nodes}
-    said: dict[str, list[Pattern]] = {node.fingerprint: [] for node in nodes}
+    agreements = {node.fingerprint: ConsumerAgreement(_consumers(node, nodes, root)) for node in nodes}
+    agreed: dict[str, list[Pattern]] = {node.fingerprint: [] for node in nodes}
     found: list[Response] = []
     for pattern in patterns:
-        said[root.fingerprint] += heard[root.fingerprint].add("consumer", pattern, True)
+        agreed[root.fingerprint] += agreements[root.fingerprint].add("consumer", pattern, True)
     for node in reversed(nodes):
-        mine, own = heard[node.fingerprint], (ref[node.fingerprint], node.step, node.place)
-        if any(mine.standing.values()) and not said[node.fingerprint]:
-            waits = f"waits until all {len(mine.branches)} of its consumers have said so"
+        mine, own = agreements[node.fingerprint], (ref[node.fingerprint], node.step, node.place)
+        if any(mine.standing.values()) and not agreed[node.fingerprint]:
+            waits = f"waits until all {len(mine.consumers)} of its consumers have said so"
             found.append(Response(*own, "", (waits,)))
-        for pattern in said[node.fingerprint]:
-            told, words = answer(node, pattern)
-            tells = tuple((ref[node.inputs[port].fingerprint], str(g)) for port, g in told)
+        for pattern in agreed[node.fingerprint]:
+            sent, words = answer(node, pattern)
+            tells = tuple((ref[node.inputs[port].fingerprint], str(g)) for port, g in sent)
             found.append(Response(*own, str(pattern), tuple(words), tells))
-            for port, g in told:
+            for port, g in sent:
                 child = node.inputs[port].fingerprint
-                said[child] += heard[child].add(f"{node.fingerprint}:{port}", g, True)
+                agreed[child] += agreements[child].add(f"{node.fingerprint}:{port}", g, True)
     return found
 
 
@@ -85,32 +86,27 @@ def _consumers(node: Node, nodes: list[Node], root: Node) -> list[str]:
 
 
 def answer(node: Node, pattern: Pattern) -> tuple[list[tuple[int, Pattern]], list[str]]:
-    """What a step tells which input, and what it does itself, in words."""
+    """What a step sends to which input, and what it does itself, in words."""
     rules = node.feedback()
     if rules is None:
         return [], ["takes no feedback: it stops here"]
-    for rule in rules:
-        told = rule.up(pattern)
-        if told is None:
-            continue
-        up = [(port, g) for port, g in enumerate(told) if g is not None and not g.is_empty]
-        words = _words(rule, pattern, up) if node.switches.exploit else ["does not act on it"]
-        return (up if node.switches.propagate else []), words
-    words = [f"keeps back {pattern} at its output"] if node.switches.exploit else ["does not act on it"]
-    if any(rule.for_good(pattern) is not None for rule in rules if rule.bounds):
+    action = next(actions(rules, pattern))
+    words = _words(action) if node.switches.exploit else ["does not act on it"]
+    if action.rule is None and any(rule.for_good(pattern) is not None for rule in rules if rule.bounds):
         words.append("gives up results that match for good, and tells their groups")
-    elif node.inputs:
+    elif action.rule is None and node.inputs:
         words.append("tells nobody, since no input can be told exactly")
-    return [], words
+    return (list(action.upstream) if node.switches.propagate else []), words
 
 
-def _words(rule: FeedbackRule, pattern: Pattern, up: list[tuple[int, Pattern]]) -> list[str]:
-    if rule.means == "rows" and rule.guard == "output":
+def _words(action: FeedbackAction) -> list[str]:
+    rule, pattern = action.rule, action.pattern
+    if action.gives_up:
+        return [f"gives up results with {pattern}, with their state", "keeps them back at its output"]
+    if rule is None or not action.at_inputs:
         return [f"keeps back {pattern} at its output"]
     if rule.means == "rows":
         where = "its input" if len(rule.ports) == 1 else "its inputs"
-        return list(dict.fromkeys(f"stops {g} at {where}" for _, g in up))
-    if rule.means == "sides":
-        words = [f"stops {g} at its {('left', 'right')[port]} input" for port, g in up]
-        return [*words, "lets go of such rows" if rule.purges else "corrects what it has sent of such rows"]
-    return [f"gives up results with {pattern}, with their state", "keeps them back at its output"]
+        return list(dict.fromkeys(f"stops {g} at {where}" for _, g in action.upstream))
+    words = [f"stops {g} at its {('left', 'right')[port]} input" for port, g in action.upstream]
+    return [*words, "lets go of such rows" if action.purges else "corrects what it has sent of such rows"]

@@ -30,12 +30,12 @@ from caesura.plan.feedback import LE, RE
 from caesura.plan.properties import Properties
 from caesura.punctuation import INFINITY, MIN_TIME, TIME, Pattern, Promises, lt
 
-FEW = 8
-"""From so many patterns on they are looked up together."""
-KEEP = 10_000
+MAX_MATCHED_SINGLY = 8
+"""Beyond so many patterns they are looked up together."""
+MAX_NOTED_ROWS = 10_000
 """So many rows whose reason is known are kept until they are asked for; all are counted."""
 NOTED = "noted/"
-MANY = 16
+MIN_CUTS_TO_TRIM = 16
 """From so many ends of stretches of time on, those that have passed are let go before the rest."""
 
 
@@ -95,7 +95,7 @@ def covered(promises: Promises, pattern: Pattern) -> bool:
 def middle_of(pattern: Pattern) -> int | None:
     """Where half of the times lie behind, of a pattern with many: from there on the earlier ones can go."""
     cuts = pattern[TIME].cuts
-    return cuts[len(cuts) // 2][0] if len(cuts) >= MANY else None
+    return cuts[len(cuts) // 2][0] if len(cuts) >= MIN_CUTS_TO_TRIM else None
 
 
 def reach_of(held: list[Pattern]) -> tuple[int, set[str]]:
@@ -106,8 +106,8 @@ def reach_of(held: list[Pattern]) -> tuple[int, set[str]]:
 
 def drop_overtaken(held: Promises, promises: Promises) -> int:
     """Forgets the patterns that punctuation covers; gives how many."""
-    gone = [p for p in held.others() if overtaken(promises, p)] if held.size else []
-    held.forget(gone)
+    over = [p for p in held.others() if overtaken(promises, p)] if held.size else []
+    held.forget(over)
     for pattern in held.others() if held.size else ():
         middle = middle_of(pattern)
         if middle is not None and middle <= promises.cti:
@@ -115,8 +115,8 @@ def drop_overtaken(held: Promises, promises: Promises) -> int:
             held.add(pattern.replace(TIME, pattern[TIME].minus(lt(promises.cti))))
     if MIN_TIME < held.cti <= promises.cti:
         held.cti = MIN_TIME
-        return len(gone) + 1
-    return len(gone)
+        return len(over) + 1
+    return len(over)
 
 
 def drop_reasons(why: dict[str, Promises], promises: Promises) -> None:
@@ -157,9 +157,9 @@ class Guard:
         if self.bag is not None or not self.active:
             return False
         if self._behind[:2] != (self._version, above._version):
-            few = self.held.size <= FEW and above.held.size <= FEW
-            covered = few and all(above.held.covers(p) for p in self.held.patterns())
-            self._behind = self._version, above._version, covered
+            cheap = max(self.held.size, above.held.size) <= MAX_MATCHED_SINGLY
+            implied = cheap and all(above.held.covers(p) for p in self.held.patterns())
+            self._behind = self._version, above._version, implied
         return self._behind[2]
 
     def mount(self, pattern: Pattern, why: str = "") -> bool:
@@ -178,7 +178,7 @@ class Guard:
     def _changed(self) -> None:
         self._version += 1
         self.active = self.held.cti > MIN_TIME or self.held.size > 0
-        self._ends = any(RE in kept for kept in self.held.others())
+        self._ends = any(RE in pattern for pattern in self.held.others())
 
     @property
     def patterns(self) -> list[Pattern]:
@@ -199,7 +199,7 @@ class Guard:
         """Which rows match a pattern."""
         if not self.active:
             return np.zeros(len(page), np.bool_)
-        if self.held.size > FEW:
+        if self.held.size > MAX_MATCHED_SINGLY:
             columns: dict[str, Any] = dict(zip(page.schema.names, page.payload.columns, strict=True))
             if self._ends:
                 columns[RE] = page.re
@@ -237,12 +237,12 @@ class Guard:
             for pattern in held.others():
                 mask = mask | _matching(pattern, stopped)
             reasons[mask & (reasons == "")] = why
-        told = reasons != ""
-        if told.any():
-            self.noted = self.noted or NotedRows(self._schema, most=KEEP)
-            self.noted.add(stopped.filter(told), reasons[told].tolist())
+        known = reasons != ""
+        if known.any():
+            self.noted = self.noted or NotedRows(self._schema, most=MAX_NOTED_ROWS)
+            self.noted.add(stopped.filter(known), reasons[known].tolist())
 
-    def taken(self, time: pa.DataType) -> pa.Table | None:
+    def take_noted(self, time: pa.DataType) -> pa.Table | None:
         """The rows stopped for a reason that is known since the last call; None when there are none."""
         return None if self.noted is None else self.noted.taken(time)
 
@@ -252,9 +252,9 @@ class Guard:
             self.bag.settle(promises)
         if self.why and (self.bag is None or not self.bag.rows.live):  # else a retract may follow its insert
             drop_reasons(self.why, promises)
-        gone = drop_overtaken(self.held, promises) if self.active else 0
+        dropped = drop_overtaken(self.held, promises) if self.active else 0
         self._changed()
-        return gone
+        return dropped
 
     def to_json(self) -> dict[str, Any]:
         """What it stands for and has counted."""
@@ -264,8 +264,8 @@ class Guard:
     def snapshot(self) -> Chunks:
         """The rows kept, as chunks of what changed."""
         noted = {} if self.noted is None else self.noted.rows.snapshot()
-        kept = {} if self.bag is None else self.bag.rows.snapshot()
-        return kept | {NOTED + name: data for name, data in noted.items()}
+        stopped = {} if self.bag is None else self.bag.rows.snapshot()
+        return stopped | {NOTED + name: data for name, data in noted.items()}
 
     def restore(self, meta: dict[str, Any], chunks: dict[str, bytes]) -> None:
         self.held = Promises.from_json(meta["held"])
@@ -273,7 +273,7 @@ class Guard:
         self.hits, self.until = meta["hits"], meta["until"]
         self.why = {why: Promises.from_json(held) for why, held in meta.get("why", {}).items()}
         mine = {name: data for name, data in chunks.items() if name.startswith(NOTED)}
-        self.noted = NotedRows(self._schema, most=KEEP) if mine else None
+        self.noted = NotedRows(self._schema, most=MAX_NOTED_ROWS) if mine else None
         if self.noted is not None:
             self.noted.rows.restore({name[len(NOTED) :]: data for name, data in mine.items()})
         if self.bag is not None:

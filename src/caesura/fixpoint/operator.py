@@ -32,8 +32,6 @@ SEED, BODY = 0, 1
 class FlyingFixpoint(Operator):
     """A loop in which every derivation is a row of its own."""
 
-    speaks = True
-
     def __init__(self, node: Fixpoint) -> None:
         super().__init__(2)
         self.node = node

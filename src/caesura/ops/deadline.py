@@ -16,6 +16,7 @@ from caesura.ops.pass_through import PassThrough
 from caesura.plan import (
     FeedbackRule,
     Operator,
+    Outbox,
     Said,
     Translation,
     definite,
@@ -70,13 +71,15 @@ class Deadline(PassThrough):
 class DeadlineOperator(Operator):
     """Measures the source's time: how far its punctuation has come since the last result."""
 
-    speaks = True
-
     def __init__(self, node: Deadline) -> None:
         super().__init__(2)
         self.node = node
         self._since = MIN_TIME
-        self.up += [(said.port, assumed(said.pattern)) for said in node.says()]
+
+    def attach(self, outbox: Outbox) -> None:
+        super().attach(outbox)
+        for said in self.node.says():
+            outbox.send(said.port, assumed(said.pattern))
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if port == 1:
@@ -94,7 +97,7 @@ class DeadlineOperator(Operator):
                 self._since = now
             elif now - self._since >= self.node.after:
                 self._since = now
-                self.up.append((0, Punctuation(Pattern(), Intent.DEMANDED)))
+                self.outbox.send(0, Punctuation(Pattern(), Intent.DEMANDED))
         return []
 
     def meta(self) -> dict[str, Any]:

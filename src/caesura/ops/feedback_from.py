@@ -13,7 +13,7 @@ from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.messages import STANDING, WITHDRAWN
-from caesura.feedback.responder import MOST
+from caesura.feedback.responder import MAX_PATTERNS
 from caesura.ops.pass_through import PassThrough
 from caesura.plan import (
     FeedbackRule,
@@ -103,8 +103,6 @@ class Relaying(Operator):
     What is demanded is what is alive then: a result that is open has begun before.
     """
 
-    speaks = True
-
     def __init__(self, node: FeedbackFrom) -> None:
         super().__init__(2)
         self.node = node
@@ -144,9 +142,8 @@ class Relaying(Operator):
     ) -> None:
         """Says something of the time after a key's rows, where none of them lives."""
         known = self._spans.get(about, [])
-        if not known and len(self._spans) >= MOST:
-            told = self.counters.feedback
-            told["too many"] = told.get("too many", 0) + 1
+        if not known and len(self._spans) >= MAX_PATTERNS:
+            self.counters.count_feedback("too many")
             return
         was, spans = self._said.get(about, NOTHING), [*known]
         if before in spans:
@@ -167,7 +164,7 @@ class Relaying(Operator):
 
     def _tell(self, about: Pattern, wish: Wish, *, withdrawn: bool = False) -> None:
         notes: tuple[tuple[str, Any], ...] = ((STANDING, True), *(((WITHDRAWN, True),) if withdrawn else ()))
-        self.up.append((0, Punctuation(about, Intent(wish), notes)))
+        self.outbox.send(0, Punctuation(about, Intent(wish), notes))
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         if port == 0:

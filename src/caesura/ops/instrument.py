@@ -75,8 +75,6 @@ class Instrument(PassThrough):
 class Instrumented(Operator):
     """Counts rows."""
 
-    speaks = True
-
     def __init__(self, node: Instrument) -> None:
         super().__init__()
         self.node = node
@@ -88,12 +86,12 @@ class Instrumented(Operator):
         self._seen = seen + len(page)
         if node.tells == "upstream" and self._seen // node.every > seen // node.every:
             if node.pattern is not None:
-                self.up.append((0, Punctuation(node.pattern, Intent.ASSUMED)))
+                self.outbox.send(0, Punctuation(node.pattern, Intent.ASSUMED))
             elif node.every == 1:
-                self.pending_feedback.append(page)
+                self.outbox.defer(page)
             else:
                 first = node.every - 1 - seen % node.every
-                self.pending_feedback.append(page.take(np.arange(first, len(page), node.every)))
+                self.outbox.defer(page.take(np.arange(first, len(page), node.every)))
         return [page]
 
     def feedback_for(self, page: Page) -> list[Punctuation]:

@@ -90,8 +90,6 @@ class Pace(Union):
 class Pacing(Merge):
     """The furthest start so far, and the rows left out that may still be retracted."""
 
-    speaks = True
-
     def __init__(self, node: Pace) -> None:
         super().__init__(len(node.inputs))
         self.node = node
@@ -148,11 +146,12 @@ class Pacing(Merge):
         self._told = self.bound
         why = f"{self.node.reason()}: '{self.node.step}' ignores it"
         message = assumed(self.node.too_late(self.bound), why=why)
-        self.up += [(said.port, message) for said in self.node.says()]
+        for said in self.node.says():
+            self.outbox.send(said.port, message)
 
     def _progress(self) -> list[Item]:
         """On inserts alone the bound is a promise: nothing before it leaves any more."""
-        told = self.counters.told_out
+        told = self.counters.punctuation_out
         known = told.pattern.time_bound if told is not None else MIN_TIME
         if known is not None and self.bound <= max(known, self._alignment.held.cti):
             return []

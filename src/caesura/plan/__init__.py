@@ -5,7 +5,7 @@ from caesura.plan.duration import Duration, shown, ticks
 from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, Said, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
-from caesura.plan.operator import Counters, GivenUp, Operator, Up, aligned, definite
+from caesura.plan.operator import Counters, GivenUp, Operator, Outbox, Up, aligned, definite
 from caesura.plan.properties import Properties, both
 from caesura.plan.source import Ingress, Raw, SourceNode
 
@@ -22,6 +22,7 @@ __all__ = [
     "Need",
     "Node",
     "Operator",
+    "Outbox",
     "Properties",
     "Raw",
     "Said",

@@ -14,7 +14,7 @@ Law: a translation takes input rows only if all output that they could change is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -84,7 +84,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class FeedbackRule:
-    """One way in which a step answers that some of its output will be ignored."""
+    """How a step answers that some of its output will be ignored."""
 
     ports: tuple[Translation | None, ...] = ()
     """Per input; None where nothing may be told."""
@@ -105,27 +105,27 @@ class FeedbackRule:
         >>> print(rule.for_good(Pattern(id=4, n=ge(50))), rule.for_good(Pattern(n=lt(50))))
         id = 4, n >= 50 None
         """
-        ways = dict(self.bounds)
+        directions = dict(self.bounds)
         kept: dict[str, Values] = {}
         for name, values in pattern.items():
             if name in (*self.group, LE, RE):
                 kept[name] = values
                 continue
-            way, parts = ways.get(name), values.intervals
-            if way is None or not parts:
+            direction, parts = directions.get(name), values.intervals
+            if direction is None or not parts:
                 return None
-            last = parts[-1] if way == "up" else parts[0]
-            if (last.hi if way == "up" else last.lo) is not None:
+            last = parts[-1] if direction == "up" else parts[0]
+            if (last.hi if direction == "up" else last.lo) is not None:
                 return None
-            edge = last.lo if way == "up" else last.hi
+            edge = last.lo if direction == "up" else last.hi
             if edge is None:
                 return None
-            closed = last.lo_closed if way == "up" else last.hi_closed
-            if way == "up":
+            closed = last.lo_closed if direction == "up" else last.hi_closed
+            if direction == "up":
                 kept[name] = ge(edge) if closed else gt(edge)
             else:
                 kept[name] = le(edge) if closed else lt(edge)
-        return Pattern(**kept) if any(name in ways for name in kept) else None
+        return Pattern(**kept) if any(name in directions for name in kept) else None
 
     def up(self, pattern: Pattern) -> tuple[Pattern | None, ...] | None:
         """The pattern over each input; None if the rule does not fit it.
@@ -133,10 +133,53 @@ class FeedbackRule:
         A rule for groups fits only if every input can be told: results are given up whole.
         """
         found = tuple(None if port is None else port.up(pattern) for port in self.ports)
-        told = [f for port, f in zip(self.ports, found, strict=True) if port is not None]
-        fits = all(f is not None for f in told) if self.means == "groups" else any(f for f in told)
-        empty = [f for f in told if f is not None and f.is_empty]
-        return found if told and fits and len(empty) < len(told) else None
+        images = [f for port, f in zip(self.ports, found, strict=True) if port is not None]
+        fits = all(f is not None for f in images) if self.means == "groups" else any(f for f in images)
+        empty = [f for f in images if f is not None and f.is_empty]
+        return found if images and fits and len(empty) < len(images) else None
+
+
+@dataclass(frozen=True)
+class FeedbackAction:
+    """What a step does about output that will be ignored: the run, contracts and explain all ask this."""
+
+    pattern: Pattern
+    rule: FeedbackRule | None = None
+    """None where no rule fits: then the output is guarded, and no more."""
+    upstream: tuple[tuple[int, Pattern], ...] = ()
+    """Per input that can be told, the rows of it that are not needed; at least one such row is possible."""
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether results are given up whole, with their state."""
+        return self.rule is not None and self.rule.means == "groups"
+
+    @property
+    def at_output(self) -> bool:
+        """Whether rows that match are kept back at the output."""
+        if self.rule is None or self.rule.means == "groups":
+            return True
+        return self.rule.guard == "output" if self.rule.means == "rows" else not self.rule.purges
+
+    @property
+    def at_inputs(self) -> bool:
+        """Whether the rows of `upstream` are stopped at their inputs."""
+        return self.rule is not None and (self.rule.means != "rows" or self.rule.guard == "input")
+
+    @property
+    def purges(self) -> bool:
+        """Whether such rows are let go of at once."""
+        return self.at_inputs and not self.gives_up and self.rule is not None and self.rule.purges
+
+
+def actions(rules: Iterable[FeedbackRule], pattern: Pattern) -> Iterator[FeedbackAction]:
+    """What each rule that fits a pattern asks for, the best first, then what is done where none does."""
+    for rule in rules:
+        found = rule.up(pattern)
+        if found is not None:
+            upstream = [(port, p) for port, p in enumerate(found) if p is not None and not p.is_empty]
+            yield FeedbackAction(pattern, rule, tuple(upstream))
+    yield FeedbackAction(pattern)
 
 
 @dataclass(frozen=True)

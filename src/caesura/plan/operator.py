@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -26,6 +26,26 @@ Up = tuple[int, Punctuation]
 """A message for the operator behind an input port."""
 OVERTAKEN = "overtaken while it waited"
 """What is counted of messages that can save nothing any more when their turn comes; they go no further."""
+
+
+class Outbox(Protocol):
+    """Where an operator puts its feedback; the runtime delivers it."""
+
+    def send(self, port: int, message: Punctuation, /) -> None:
+        """Sends a message to the operator behind an input."""
+
+    def defer(self, page: Page, /) -> None:
+        """Sends `feedback_for` a page before the next page is taken, if it matters then."""
+
+
+class NoOutbox:
+    """The outbox of an operator that stands alone: nobody is above it."""
+
+    def send(self, port: int, message: Punctuation, /) -> None:
+        """Nobody takes it."""
+
+    def defer(self, page: Page, /) -> None:
+        """Nobody asks for it."""
 
 
 class GivenUp(NamedTuple):
@@ -48,8 +68,8 @@ class Counters:
     state_rows: int = 0
     state_bytes: int = 0
     held_by: str = ""
-    told_in: Punctuation | None = None
-    told_out: Punctuation | None = None
+    punctuation_in: Punctuation | None = None
+    punctuation_out: Punctuation | None = None
     extra: dict[str, int] = field(default_factory=dict)
     feedback: dict[str, int] = field(default_factory=dict)
     """What feedback did here: rows stopped by place, state let go, messages by their fate."""
@@ -57,12 +77,17 @@ class Counters:
     @property
     def last_in(self) -> str:
         """The last punctuation that came."""
-        return "" if self.told_in is None else str(self.told_in)
+        return "" if self.punctuation_in is None else str(self.punctuation_in)
 
     @property
     def last_out(self) -> str:
         """The last punctuation that left."""
-        return "" if self.told_out is None else str(self.told_out)
+        return "" if self.punctuation_out is None else str(self.punctuation_out)
+
+    def count_feedback(self, what: str, by: int = 1) -> None:
+        """Adds to what feedback did here."""
+        if by:
+            self.feedback[what] = self.feedback.get(what, 0) + by
 
 
 class Operator:
@@ -71,20 +96,15 @@ class Operator:
     speculate: Literal["arrival", "watermark"] = "arrival"
     """Whether results that may still change leave at once, or only behind the watermark."""
 
-    speaks: ClassVar[bool] = False
-    """Whether it ever has messages for those above, or items that go back around a loop."""
-
     def __init__(self, ports: int = 1) -> None:
         self.promises = [Promises(tidy=True) for _ in range(ports)]
         self.secret = LOCAL.copied()
         """What the identities begin with that it saves; becomes the query's before anything comes."""
         self.counters = Counters()
-        self.up: list[Up] = self._nothing_said()
-        """Messages for the operators above; the runtime takes them when a call is done."""
-        self.pending_feedback: list[Page] = self._nothing_said()
-        """Pages whose `words` the operator above is told before the next is taken, if they matter then."""
+        self.outbox: Outbox = NoOutbox()
+        """Takes feedback for the operators above."""
         self.topics: tuple[str, ...] = ()
-        """The attributes that `words` name."""
+        """The attributes that the patterns of `feedback_for` name."""
         self.watched: list[Pattern] = []
         """Results that are given up as soon as they match, because they never cease to."""
         self.crossed: list[Pattern] = []
@@ -93,12 +113,12 @@ class Operator:
         """What `meta` was when it was last saved."""
         self.rings: dict[str, Ring] = {}
         """The loops that this step stands on, innermost first."""
-        self.around: list[Item] = self._nothing_said()
+        self.around: list[Item] = []
         """What goes back around a loop that ends here; the runtime takes it when a call is done."""
 
-    def _nothing_said(self) -> Any:
-        """Nothing to say yet; a step that does not speak cannot add to it, since nobody would look there."""
-        return [] if self.speaks else ()
+    def attach(self, outbox: Outbox) -> None:
+        """Takes its place in a graph: feedback goes to the operators above from now on."""
+        self.outbox = outbox
 
     def keep_pace(self, speculate: Literal["arrival", "watermark"]) -> None:
         """Takes the pace of the query."""
@@ -186,7 +206,7 @@ class Operator:
         return items
 
     def feedback_for(self, page: Page) -> Iterable[Punctuation]:
-        """What the operator above is told because of a page; nothing is made of it before it is asked for."""
+        """The feedback for a page, for the operator above; asked for only where it still matters."""
         return ()
 
     def progressed(self, port: int) -> list[Item]:
@@ -205,7 +225,7 @@ class Operator:
         """What else must survive, as JSON; extended by subclasses."""
         counted = [self.counters.rows_in, self.counters.rows_out]
         own: dict[str, Any] = {"promises": [p.to_json() for p in self.promises], "rows": counted}
-        last = self.counters.told_out
+        last = self.counters.punctuation_out
         if last is not None and last.intent is Intent.DEFINITE:
             own["last out"] = Punctuation(last.pattern).to_json()
         if self.rings:
@@ -217,7 +237,7 @@ class Operator:
         self.promises = [Promises.from_json(p, tidy=True) for p in meta["promises"]]
         self.counters.rows_in, self.counters.rows_out = meta["rows"]
         if "last out" in meta:
-            self.counters.told_out = Punctuation.from_json(meta["last out"])
+            self.counters.punctuation_out = Punctuation.from_json(meta["last out"])
         for loop, data in meta.get("rings", {}).items():
             self.rings[loop].remember(data)
 

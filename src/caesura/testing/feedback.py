@@ -135,7 +135,7 @@ class Told:
         if self.thin is not None:
             for cell in query.graph.cells:
                 if not cell.node.inputs:  # the stream itself leaves out what it will
-                    cell.listen().switches = Switches(exploit=False)
+                    cell.feedback.listen().switches = Switches(exploit=False)
         return query
 
     def _act(self, act: Act, query: Query, spoken: list[int], items: list[Item]) -> Query:
@@ -160,7 +160,7 @@ class Told:
 
     def _hear(self, query: Query, sieves: list[Sieve]) -> None:
         for label, sieve in zip(LABELS, sieves, strict=False):
-            assumed = [m for m in query.heard(label) if m.intent is Intent.ASSUMED]
+            assumed = [m for m in query.upstream_feedback(label) if m.intent is Intent.ASSUMED]
             for message in assumed:
                 if message.noted("withdrawn"):
                     sieve.told.remove(message.pattern)

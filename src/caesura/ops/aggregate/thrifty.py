@@ -79,8 +79,6 @@ def says(node: Tumbling) -> tuple[Said, ...]:
 class ThriftyTumbling(TumblingOperator):
     """Windows with thresholds."""
 
-    speaks = True
-
     extra = ("told",)
     """How many rows a window had when it last spoke."""
 
@@ -111,9 +109,8 @@ class ThriftyTumbling(TumblingOperator):
             least = self._thresholds([b[i] for b in bounds])
             told = None if least is None else threshold(self.node, group, start, least)
             if told is not None:
-                self.up.append((0, assumed(told)))
-                said = self.counters.feedback
-                said["thresholds said"] = said.get("thresholds said", 0) + 1
+                self.outbox.send(0, assumed(told))
+                self.counters.count_feedback("thresholds said")
 
     def _thresholds(self, found: list[Any]) -> dict[str, Any] | None:
         """Per column the least of its thresholds; None where some aggregate has room left, or NaN."""

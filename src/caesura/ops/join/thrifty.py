@@ -49,8 +49,6 @@ def stretches(starts: I64, ends: I64) -> tuple[I64, I64]:
 class SeekingJoin(JoinOperator):
     """A join that speaks to its inputs."""
 
-    speaks = True
-
     def __init__(self, node: Join) -> None:
         super().__init__(node)
         nothing: I64 = np.zeros(0, np.int64)
@@ -102,9 +100,9 @@ class SeekingJoin(JoinOperator):
         if wanted in standing:
             return
         standing.append(wanted)
-        self.up.append((port, Punctuation(wanted, Intent.DESIRED)))
+        self.outbox.send(port, Punctuation(wanted, Intent.DESIRED))
         if len(standing) > MOST:
-            self.up.append((port, Punctuation(standing.pop(0), Intent.DESIRED, ((WITHDRAWN, True),))))
+            self.outbox.send(port, Punctuation(standing.pop(0), Intent.DESIRED, ((WITHDRAWN, True),)))
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         if self.node.thrifty:
@@ -125,4 +123,4 @@ class SeekingJoin(JoinOperator):
         self._said[port] = settled
         told = self.node.gap(1 - port, begin, settled)
         if told is not None:
-            self.up.append((1 - port, assumed(told)))
+            self.outbox.send(1 - port, assumed(told))

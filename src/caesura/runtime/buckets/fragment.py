@@ -32,6 +32,7 @@ from caesura.runtime.buckets.rounds import Rounds
 from caesura.runtime.buckets.stage0 import late_packet, over_together, path, root_of, route, teller
 from caesura.runtime.buckets.status import COUNTS
 from caesura.runtime.feedback.consumer import suppressed_at
+from caesura.runtime.feedback.losses import start_over
 from caesura.runtime.graph.edge import merged
 from caesura.runtime.packets.packet import Packet
 from caesura.runtime.query.query import Query
@@ -193,7 +194,7 @@ class Fragment:
                 yield from packet.split()
         for arrival in self.stage.arrivals:
             yield from self._speak(arrival)
-        if self._wakes and self.query.turns.waits:
+        if self._wakes and self.query.runner.budgets.waits:
             yield Packet(~self.stage.number, WAKE, self.bucket, str(self.bucket), 0)
 
     def _hear(self, departure: Exchange, packets: list[Packet]) -> None:
@@ -241,7 +242,8 @@ class Fragment:
                 continue
             tops = [Chunk.from_json(p.header).top for p in packets if p.label == label]
             latest = max([gate.report()["latest"], *tops])
-            responder.lost = max(responder.lost, min(latest, INFINITY - 1) + 1)
+            lost = responder.suppression.lost
+            responder.suppression.lost = max(lost, min(latest, INFINITY - 1) + 1)
 
     def _say(self, name: str, packets: list[Packet]) -> None:
         """What the consumer of an output said."""
@@ -253,7 +255,7 @@ class Fragment:
                     self.losses.withdrawn(None)
 
     def _tell(self, output: str, message: Punctuation, reader: int) -> None:
-        self.query.send_up(output, message, reader)
+        self.query.send_feedback(output, message, reader)
         if message.intent is Intent.DEMANDED and self.stage.number > 1:
             self._again.append((output, reader, message, self.stage.number - 1))
 
@@ -264,7 +266,7 @@ class Fragment:
             if not message.noted(AGAIN):  # this epoch has heard it already
                 self._again.append((output, reader, replace(message, note=((AGAIN, True),)), epochs))
                 continue
-            self.query.send_up(output, message, reader)
+            self.query.send_feedback(output, message, reader)
             if epochs > 1:
                 self._again.append((output, reader, message, epochs - 1))
 
@@ -272,7 +274,7 @@ class Fragment:
         """What the steps here said to those in front of an exchange, for all buckets there."""
         if arrival.source_stage == 0:
             return  # what the source has given is stopped here, at the gate
-        messages = tuple(m for m in self.query.heard(arrival.label) if not m.noted(AGAIN))
+        messages = tuple(m for m in self.query.upstream_feedback(arrival.label) if not m.noted(AGAIN))
         if messages:
             for bucket in range(self.buckets):
                 where = (~arrival.source_stage, UP + arrival.label, bucket, str(self.bucket))
@@ -378,9 +380,9 @@ class Fragment:
         for cell in self.query.graph.cells:
             if isinstance(cell.node, Input):
                 continue
-            cell.measure()
+            cell.feedback.measure()
             counted = cell.operator.measure()
-            told = None if counted.told_out is None else counted.told_out.pattern.time_bound
+            told = None if counted.punctuation_out is None else counted.punctuation_out.pattern.time_bound
             steps[cell.label] = {
                 "stage": self.stage.number,
                 "rows_in": counted.rows_in,
@@ -452,7 +454,7 @@ class Fragment:
     def _start_over(self) -> None:
         """Forgets feedback that was heard when others read what leaves here."""
         self._note_lost([])
-        self.query.start_over()
+        start_over(self.query.graph.cells)
         for label, doors in self.doors.items():
             self._told[label] = [[] for _ in doors]
             for door in doors:

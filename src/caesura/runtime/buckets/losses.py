@@ -16,7 +16,7 @@ from typing import Any
 
 from caesura.events.rows import Chunks
 from caesura.punctuation import INFINITY, MIN_TIME
-from caesura.runtime.feedback.consumer import note_losses
+from caesura.runtime.feedback.losses import note_losses
 from caesura.runtime.query.query import Query
 
 STATE = "losses"
@@ -41,7 +41,7 @@ class Losses:
 
     def _unknown(self, label: str) -> bool:
         responder = self.query.cell_of(label).responder
-        return responder is not None and responder.lost == INFINITY
+        return responder is not None and responder.suppression.lost == INFINITY
 
     def answered(self, label: str, origin: str, until: int) -> None:
         """A bucket in front of an arrival says how late the rows end that it left out."""
@@ -61,18 +61,19 @@ class Losses:
     def _bounded(self, known: Mapping[str, int]) -> dict[str, int]:
         """How late each step's losses end, now that it is known what was lost above."""
         cells = self.query.graph.cells
-        heard = [cell.responder for cell in cells if cell.responder is not None]
-        before = [responder.lost for responder in heard]
-        for responder in heard if known else ():
-            responder.lost = MIN_TIME if responder.lost == INFINITY else responder.lost
+        responders = [cell.responder for cell in cells if cell.responder is not None]
+        before = [responder.suppression.lost for responder in responders]
+        for responder in responders if known else ():
+            if responder.suppression.lost == INFINITY:
+                responder.suppression.lost = MIN_TIME
         for label, until in known.items():
             above = self.query.cell_of(label).responder
             if above is not None:
-                above.lost = until
+                above.suppression.lost = until
         lost = note_losses(cells)
-        for responder, was in zip(heard, before, strict=True):
+        for responder, was in zip(responders, before, strict=True):
             responder.narrow()
-            responder.lost = was
+            responder.suppression.lost = was
         return lost
 
     def snapshot(self) -> Chunks:

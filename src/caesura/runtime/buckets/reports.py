@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from caesura.ops.input import Input
 from caesura.plan.cut import EVERYWHERE
 from caesura.runtime.buckets.stage0 import late_packet, note_packet
-from caesura.runtime.graph.rejected import STOPPED, stopped_by
+from caesura.runtime.graph.rejected import STOPPED, rejected_by
 from caesura.runtime.packets.packet import Packet
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def told_by(fragment: Fragment) -> Iterator[Packet]:
         if step not in alike or fragment.bucket == 0:
             yield note_packet(table, step, origin)
     arrivals = {arrival.label: arrival for arrival in fragment.stage.arrivals}
-    for node, table in stopped_by(fragment.query.graph.cells):
+    for node, table in rejected_by(fragment.query.graph.cells):
         arrival = arrivals.get(node.label) if isinstance(node, Input) else None
         if arrival is None:
             yield note_packet(table, node.step + STOPPED, origin)
@@ -35,6 +35,6 @@ def told_by(fragment: Fragment) -> Iterator[Packet]:
                 yield late_packet(table, source, arrival.producer, origin, STOPPED)
     for departure in fragment.stage.departures:
         for door in fragment.doors[departure.label]:
-            rows = door.taken(departure.producer.time)
+            rows = door.take_noted(departure.producer.time)
             if rows is not None:
                 yield note_packet(rows, departure.producer.step + STOPPED, origin)

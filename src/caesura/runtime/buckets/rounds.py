@@ -64,7 +64,7 @@ class Rounds:
             head = self.query.loop_head(loop)
             losing = any(lost for _, lost in heard.values())
             head.send(self._head(loop).end_epoch(losing=losing))
-            head.speak()
+            head.go_around()
         if self.heard:
             self.query.work()
 

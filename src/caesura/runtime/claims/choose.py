@@ -15,8 +15,9 @@ from caesura.runtime.claims.draining import DrainClaims
 from caesura.runtime.claims.heeding import HeedClaims
 from caesura.runtime.claims.punctuated import SettledClaims
 from caesura.runtime.claims.tokens import TokenClaims
+from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
-from caesura.runtime.graph.graph import Cell, Graph
+from caesura.runtime.graph.graph import Graph
 from caesura.runtime.graph.publication import Subscribed
 
 

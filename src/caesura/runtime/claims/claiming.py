@@ -14,9 +14,10 @@ from caesura.events.rows import Chunks
 from caesura.plan import Ingress, Raw, SourceNode
 from caesura.punctuation import Intent, Punctuation
 from caesura.runtime.claims.views import View
+from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.emitter import Emitter
-from caesura.runtime.graph.graph import Cell, Graph
+from caesura.runtime.graph.graph import Graph
 from caesura.runtime.graph.source_reader import ReadableSource, next_of
 
 
@@ -139,8 +140,8 @@ class Claiming:
 
     # -- claims ---------------------------------------------------------------------------------------
 
-    def heard(self, message: Punctuation) -> None:
-        """A consumer spoke: claims from now on name what it lets go, and what it is shown before its time."""
+    def take_feedback(self, message: Punctuation) -> None:
+        """A consumer gave feedback: claims from now on name what it ignores, and what it is shown early."""
         plain = Punctuation(message.pattern, message.intent)
         early = message.intent is Intent.DEMANDED and any(map(holds_back, self.graph.cells))
         if (message.intent is Intent.ASSUMED or early) and plain not in self.under:

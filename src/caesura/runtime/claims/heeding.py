@@ -32,9 +32,9 @@ from caesura.plan import Node, Raw, SourceNode
 from caesura.punctuation import Intent, Promises, Punctuation
 from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only, punctuated
 from caesura.runtime.claims.views import View
+from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.emitter import Emitter
-from caesura.runtime.graph.graph import Cell
 
 
 def shows_all(node: Node) -> bool:

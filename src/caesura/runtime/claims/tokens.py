@@ -24,9 +24,9 @@ from caesura.punctuation import INFINITY, MIN_TIME, Punctuation
 from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only, punctuated
 from caesura.runtime.claims.tuner import Tuner
 from caesura.runtime.claims.views import View
-from caesura.runtime.feedback.consumer import snapshot_of
+from caesura.runtime.feedback.saved import snapshot_of
+from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.emitter import Emitter
-from caesura.runtime.graph.graph import Cell
 from caesura.runtime.graph.publication import Subscribed
 
 SLICE = 4096

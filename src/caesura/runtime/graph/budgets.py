@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from caesura.plan import Operator
-from caesura.runtime.graph.graph import Cell
+from caesura.runtime.graph.cell import Cell
 
 
 class Budgets:

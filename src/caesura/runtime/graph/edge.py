@@ -1,4 +1,4 @@
-"""The way between two cells: items queue downwards, messages upwards."""
+"""The path between two cells, on which items queue."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ import numpy as np
 from caesura.consistency.token import Marks, is_token, pieces
 from caesura.events.item import Item
 from caesura.events.page import Page, concat
-from caesura.feedback.guard import covered
-from caesura.feedback.messages import can_wait
 from caesura.kernels.hashing import Mask
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 
 if TYPE_CHECKING:
-    from caesura.runtime.graph.graph import Cell
+    from caesura.runtime.graph.cell import Cell
 
 
 @dataclass(eq=False)
 class Edge:
-    """A queue of items to a cell's port, and a queue of messages back up."""
+    """A queue of items to a cell's port."""
 
     capacity: int
     target: Cell | None = None
@@ -31,7 +29,6 @@ class Edge:
     back: bool = False
     """Whether the edge closes a cycle; then it never pushes back."""
     items: deque[Item] = field(default_factory=deque)
-    up: deque[Punctuation] = field(default_factory=deque)
     merged: int = 0
     merges: bool = True
     """Whether a punctuation may take the place of the one before it."""
@@ -42,9 +39,9 @@ class Edge:
     moved: int = 0
     """Rows that were taken before others on account of that."""
     source: Cell | None = None
-    """The cell that stands above, to hear messages."""
+    """The cell above, which takes feedback; None where the edge is fed from outside."""
     patient: bool = False
-    """Whether the cell above answers by rules: what it is told then waits for the next page."""
+    """Whether the cell above answers by rules: feedback for it then waits for the next page."""
 
     def push(self, item: Item) -> None:
         """Queues an item; a definite punctuation replaces the one before it that it covers."""
@@ -55,25 +52,6 @@ class Edge:
             self.items.pop()
             self.merged += 1
         self.items.append(item)
-
-    def say(self, message: Punctuation) -> None:
-        """Leaves a message for the cell above."""
-        self.up.append(message)
-        if self.source is not None:
-            self.source.called = True
-
-    @property
-    def urgent(self) -> bool:
-        """Whether a message waits here that must be heard at once."""
-        return (
-            bool(self.up) and self.source is not None and not (self.patient and all(map(can_wait, self.up)))
-        )
-
-    def overtook(self, message: Punctuation) -> bool:
-        """Whether punctuation has come by that covers what a message below it speaks of."""
-        if not self.patient or self.target is None or not can_wait(message):
-            return False
-        return covered(self.target.operator.promises[self.port], message.pattern)
 
     def promote(self) -> None:
         """Brings wanted rows of waiting pages to the front, but never past a punctuation.

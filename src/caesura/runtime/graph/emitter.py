@@ -18,7 +18,7 @@ from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.plan import Raw
 from caesura.punctuation import Intent, Promises
-from caesura.runtime.graph.graph import Cell
+from caesura.runtime.graph.cell import Cell
 
 
 class Emitter:

@@ -11,8 +11,9 @@ from caesura.fixpoint.operator import SEED, FlyingFixpoint
 from caesura.plan import Node, walk
 from caesura.plan.loops import on_loop
 from caesura.plan.ring import Ring
+from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
-from caesura.runtime.graph.graph import Cell, Graph
+from caesura.runtime.graph.graph import Graph
 
 
 @dataclass

@@ -22,7 +22,7 @@ first, rows before promises, and then every item as it leaves. What was final be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -39,14 +39,14 @@ from caesura.punctuation import Intent, Punctuation
 
 if TYPE_CHECKING:
     from caesura.runtime.graph.edge import Edge
-    from caesura.runtime.query.query import Query
 
 
 class Publication:
     """One output of a running query, open to subscribers."""
 
-    def __init__(self, query: Query, output: str, node: Node, name: str = "") -> None:
-        self.query = query
+    def __init__(self, advance: Callable[[], bool], output: str, node: Node, name: str = "") -> None:
+        self.advance = advance
+        """Lets the query take a step; False when there is nothing to do."""
         self.name = name
         self.output = output
         self.node = node

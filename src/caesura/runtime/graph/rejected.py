@@ -11,22 +11,22 @@ import pyarrow as pa
 
 from caesura.ops.input import Input
 from caesura.plan import Node
-from caesura.runtime.graph.graph import Cell
+from caesura.runtime.graph.cell import Cell
 
 STOPPED = " stopped"
 
 
-def stopped_by(cells: Iterable[Cell]) -> Iterator[tuple[Node, pa.Table]]:
+def rejected_by(cells: Iterable[Cell]) -> Iterator[tuple[Node, pa.Table]]:
     """The rows that were stopped for a reason since the last call, with the step they are of."""
     for cell in cells:
         if cell.responder is not None:
-            yield from cell.responder.stopped()
+            yield from cell.responder.guards.rejected_rows()
 
 
-def stopped_rows(cells: Iterable[Cell]) -> dict[str, pa.Table]:
+def rejected_rows(cells: Iterable[Cell]) -> dict[str, pa.Table]:
     """The rows that were stopped for a reason since the last call, by the name of the step they are of."""
     found: dict[str, list[pa.Table]] = {}
-    for node, table in stopped_by(cells):
+    for node, table in rejected_by(cells):
         name = node.name or node.label if isinstance(node, Input) else node.step
         found.setdefault(name + STOPPED, []).append(table)
     return {name: table for key, some in found.items() for name, table in together(key, some)}

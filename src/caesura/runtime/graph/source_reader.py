@@ -16,7 +16,7 @@ from caesura.io.sources.source import Source
 from caesura.ops.input import Input
 from caesura.plan import Ingress, Raw, SourceNode
 from caesura.punctuation import Pattern, Punctuation
-from caesura.runtime.graph.graph import Cell
+from caesura.runtime.graph.cell import Cell
 
 
 class SourceReader:
@@ -39,7 +39,7 @@ class SourceReader:
         self._left: Raw | None = None
         self._next_beat = 0
         self.pruning: Pruning | None = None
-        self.wishes = True
+        self.reorders = True
         """Whether rows that are wanted may be read first; not where claims speak of a prefix."""
 
     @property
@@ -49,8 +49,8 @@ class SourceReader:
     @property
     def timeless(self) -> bool:
         """Whether its last rows brought promises, and none on time: how far it is behind tells nothing."""
-        cti, told = self._before
-        return self.cti == cti and self.ingress.counters.told_out is not told
+        cti, last = self._before
+        return self.cti == cti and self.ingress.counters.punctuation_out is not last
 
     def seek(self, offsets: dict[int, int]) -> None:
         self.offsets = offsets
@@ -64,12 +64,12 @@ class SourceReader:
             self.cell.send(self.cell.guarded(self.ingress.close))
         else:
             self.cell.send(self.cell.guarded(self.ingress.raw, raw))
-        self.cell.settle()
+        self.cell.feedback.settle()
 
     def next(self, most: int | None) -> Raw | None:
         """The next rows, at most so many; None at the end."""
         self.turns += 1
-        self._before = (self.cti, self.ingress.counters.told_out)
+        self._before = (self.cti, self.ingress.counters.punctuation_out)
         if self._raw is None:
             self._raw = self._opened()
         raw = self._left if self._left is not None else next(self._raw, None)
@@ -88,29 +88,29 @@ class SourceReader:
                 self.ingress.counters.feedback["rows read first"] = self.pruning.moved
         self.ingress.counters.rows_in += raw.batch.num_rows
         if raw.skipped and self.cell.responder is not None and raw.top is not None:
-            lost = self.cell.responder.output
-            lost.until = max(lost.until, raw.top + 1)  # of points, which is all that is left unread
+            guard = self.cell.responder.guards.output
+            guard.until = max(guard.until, raw.top + 1)  # of points, which is all that is left unread
         if raw.skipped and self.pruning is not None:
-            told = self.ingress.counters.feedback
-            told["rows not read"], told["bytes not read"] = self.pruning.rows, self.pruning.bytes
+            counts = self.ingress.counters.feedback
+            counts["rows not read"], counts["bytes not read"] = self.pruning.rows, self.pruning.bytes
         return raw
 
     def _opened(self) -> Iterator[Raw]:
         if isinstance(self.node, Source):
-            wanted = self._wanted if self.wishes else None
-            self.pruning = self.node.pruned_by(self._told, wanted, self._top)
+            wanted = self._wanted if self.reorders else None
+            self.pruning = self.node.pruned_by(self._ignored, wanted, self._top)
             return iter(self.node.read(self.offsets, self.pruning))
         return iter(self.node.read(self.offsets))
 
     def _wanted(self) -> list[Pattern]:
-        return self.cell.desired
+        return self.cell.feedback.desired
 
     def _top(self) -> int:
         return self.ingress.top
 
-    def _told(self) -> list[Pattern]:
-        responder = self.cell.responder
-        return responder.output.patterns if responder is not None and responder.output.active else []
+    def _ignored(self) -> list[Pattern]:
+        guard = None if self.cell.responder is None else self.cell.responder.guards.output
+        return guard.patterns if guard is not None and guard.active else []
 
     def beats(self) -> list[Item]:
         """What enters because of the clock, where a policy asks for it."""

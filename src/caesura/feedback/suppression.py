@@ -1,0 +1,75 @@
+"""After a withdrawal: results that have lost rows to feedback stay suppressed until punctuation closes them.
+
+Law: a result that any lost row could have changed is kept back; one that starts later comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from caesura.feedback.guard import before
+from caesura.feedback.step_guards import StepGuards
+from caesura.plan import FeedbackRule
+from caesura.plan.feedback import as_definite
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Promises
+
+
+class Suppression:
+    """How late the rows end that a step has lost, and what it keeps back because of that."""
+
+    def __init__(self, guards: StepGuards, rules: Sequence[FeedbackRule]) -> None:
+        self._guards, self._rules = guards, rules
+        self.purged = MIN_TIME
+        """The latest end of results given up."""
+        self.lost = MIN_TIME
+        """The latest end of rows that steps above have lost, noted before a withdrawal."""
+        self.unbounded: list[Pattern] = []
+        """What was withdrawn before it was known how late the losses end."""
+
+    @property
+    def lost_in(self) -> int:
+        """The latest end of input rows that were stopped here, or lost above."""
+        return max(self.lost, self._guards.lost_until)
+
+    @property
+    def lost_out(self) -> int:
+        """The latest end of output that is missing on account of feedback."""
+        until = self.lost_in
+        if until > MIN_TIME:
+            lifetimes = [p.lifetimes for rule in self._rules for p in rule.ports if p is not None]
+            until = max([each.lost(until) for each in lifetimes] or [until])
+        return max(until, self._guards.output.until, self._guards.closing.until, self.purged)
+
+    def suppress(self, pattern: Pattern, given: Promises) -> None:
+        """Keeps back what lost something of results that were given up whole and match."""
+        groups = [rule for rule in self._rules if rule.means == "groups"]
+        if not any(rule.up(pattern) is not None for rule in groups):
+            return
+        until = max(self._affected(groups[0]), self.purged)
+        if until == MIN_TIME:
+            return  # nothing was lost
+        if until == INFINITY:
+            self.unbounded.append(pattern)
+        pattern = before(pattern, until)
+        if not pattern.is_empty and not given.covers(as_definite(pattern)):
+            self._guards.closing.mount(pattern)
+
+    def _affected(self, rule: FeedbackRule) -> int:
+        """The latest end of a result that a lost row could have changed."""
+        until = self.lost_in
+        for port in rule.ports:
+            if port is not None and until > MIN_TIME:
+                until = max(until, port.lifetimes.affected(until))
+        return until
+
+    def narrow(self, given: Promises) -> None:
+        """Keeps back less of what was withdrawn, now that it is known how late the losses end."""
+        waiting, self.unbounded = self.unbounded, []
+        closing = self._guards.closing
+        held = closing.patterns
+        for pattern in waiting:
+            others = [p for p in held if not pattern.covers(p)]
+            if len(others) < len(held):
+                closing.replace(others)
+                self.suppress(pattern, given)
+                held = closing.patterns
