@@ -34,6 +34,7 @@ from caesura.plan import Properties
 from caesura.punctuation import INFINITY, cti, ge, lt, value
 from caesura.runtime import Query
 from caesura.runtime.graph import graph
+from caesura.runtime.query.runner import Runner
 
 Feed = Mapping[str, list[Item]]
 
@@ -124,11 +125,11 @@ class PrimeCell(graph.Cell):
                     tap.append(part)
 
 
-def prime_step(query: Query) -> bool:
-    """One step of a query that nobody speaks in."""
-    edge = query._next()
+def prime_step(runner: Runner) -> bool:
+    """One step of a query without feedback."""
+    edge = runner._next()
     if edge is None:
-        return query._pull()
+        return runner._pull()
     assert edge.target is not None
     edge.target.work(edge.port)
     return True
@@ -143,7 +144,7 @@ def laps_of(plan: Stream, *, aware: bool = True) -> Laps:
     finally:
         graph.Cell = kept  # type: ignore[misc]
     if not aware:
-        query._step = MethodType(prime_step, query)  # type: ignore[method-assign]
+        query.runner._step = MethodType(prime_step, query.runner)  # type: ignore[method-assign]
     if "location" in query.inputs:
         for item in located_items():
             query.feed("location", item)

@@ -78,7 +78,7 @@ def verdicts() -> dict[str, str]:
         "a join that holds what never ends": str(check(join)),
         "a join whose key nobody punctuates": str(check(join, schemes=hidden)),
         "a source that says nothing for sure": str(
-            check(placed(Layers(inputs=(pending_feedback(),), count="distinct"), 2))
+            check(placed(Layers(inputs=(undeclared(),), count="distinct"), 2))
         ),
         "keys of a query": str(check(placed(per_key(), 3))),
         "a fold of a query": str(check(placed(qre.over(readings(), qre.iter1(V, qre.median())), 3))),
@@ -108,7 +108,7 @@ def guarded() -> Node:
     return Instrument(inputs=(placed(source.node, 1),), every=2, columns=("id",), place="flow.py:2")
 
 
-def pending_feedback() -> Node:
+def undeclared() -> Node:
     rows = [{"ts": 1, "id": 7, "punct": None}]
     schema = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("punct", pa.string())])
     table = pa.Table.from_pylist(rows, schema)
@@ -133,7 +133,7 @@ def test_a_remedy_on_punctuation_makes_the_plan_safe_when_it_is_followed():
     plan = readings().group_by("id").totals(n=cz.count()).node
     (answer,) = adequate(plan)
     assert {name: str(s) for name, s in answer.items()} == {"read": "{[[time:-, id:#, v:-]]}"}
-    source = pending_feedback()
+    source = undeclared()
     again = cz.Stream(source).group_by("id").totals(n=cz.count()).node
     assert check(again, schemes={"read": "{[[id:#]]}"}).safe
 

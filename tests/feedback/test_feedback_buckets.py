@@ -57,7 +57,7 @@ def run(
     buckets: int,
     batches: int,
     said: dict[int, list[Pattern]],
-    pending_feedback: dict[int, list[Pattern]] | None = None,
+    withdrawn: dict[int, list[Pattern]] | None = None,
     *,
     beside: dict[str, Stream] | None = None,
 ) -> Cluster:
@@ -68,7 +68,7 @@ def run(
     for number in range(batches):
         for pattern in said.get(number, ()):
             cluster.say(assumed(pattern, standing=True))
-        for pattern in (pending_feedback or {}).get(number, ()):
+        for pattern in (withdrawn or {}).get(number, ()):
             cluster.say(assumed(pattern, standing=True, withdrawn=True))
         cluster.epoch([(s, raws[number]) for s, raws in feeds if number < len(raws)])  # type: ignore[misc]
     cluster.epoch([], closes=True)
@@ -157,9 +157,9 @@ def test_what_is_withdrawn_in_buckets_makes_nothing_up(name: str, buckets: int) 
         plan = {**WITHDRAWN, "chained": chained}[name](Stream(a), Stream(b))
         some = data.draw(st.lists(patterns(plan.schema), min_size=1, max_size=2))
         at = data.draw(st.integers(0, 2))
-        pending_feedback = {at + data.draw(st.integers(1, 3)): some[: data.draw(st.integers(1, 2))]}
+        withdrawn = {at + data.draw(st.integers(1, 3)): some[: data.draw(st.integers(1, 2))]}
         whole = History.of(run(plan, 1, 6, {}).items["out"], plan.schema)
-        items = run(plan, buckets, 6, {at: some}, pending_feedback).items["out"]
+        items = run(plan, buckets, 6, {at: some}, withdrawn).items["out"]
         assert violations(items) == []
         got = History.of(items, plan.schema)
         assert not got.bag - whole.bag
@@ -273,21 +273,21 @@ def test_a_window_that_is_empty_in_one_bucket_only_is_kept_from_that_bucket_alon
     for number in range(4):
         if number == 3:
             cluster.epoch([])
-            doors = [
-                [[str(p) for p in d.patterns] for d in ds]
+            filters = [
+                [[str(p) for p in each.guard.patterns] for each in some]
                 for f in cluster.fragments[0]
-                for ds in f.doors.values()
+                for some in f.filters.filters.values()
             ]
         cluster.epoch([(s, raws[number]) for s, raws in feeds])  # type: ignore[misc]
     cluster.epoch([], closes=True)
     cluster.drain()
     came = [(le, r[0]) for le, _, r in History.of(cluster.items["out"], plan.schema).rows()]
     assert came == sorted([(0, empty), (0, full), (5, full), (10, empty), (10, full)])
-    told = [some for some in doors if any(some)]
+    filtered = [some for some in filters if any(some)]
     past = "LE < 0, RE < 1"  # nothing was there before the first window
-    assert told == [[[past, "LE in [5..9], RE < 11"], [past]]] * 2
-    stopped = [d.hits for f in cluster.fragments[0] for ds in f.doors.values() for d in ds]
-    assert sum(stopped) == 1
+    assert filtered == [[[past, "LE in [5..9], RE < 11"], [past]]] * 2
+    exchanges = [some for f in cluster.fragments[0] for some in f.filters.filters.values()]
+    assert sum(each.guard.hits for some in exchanges for each in some) == 1
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 5])

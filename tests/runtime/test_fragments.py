@@ -15,7 +15,7 @@ from caesura.io import Source
 from caesura.plan import Node, Raw
 from caesura.punctuation import cti
 from caesura.runtime.buckets.cluster import Cluster
-from caesura.runtime.buckets.fragment import OUT
+from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.graph.edge import merged
 from caesura.runtime.packets.packet import Packet, decode, encode
 

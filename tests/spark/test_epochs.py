@@ -18,7 +18,7 @@ import caesura as cz
 from caesura import col
 from caesura.console import panel
 from caesura.events import History
-from caesura.runtime.buckets.status import COUNTS
+from caesura.runtime.buckets.labels import COUNTS
 from caesura.runtime.query.result import run
 from caesura.spark import MemorySink, start
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from caesura.contracts.contract import covered
-from caesura.contracts.derive import Derived, Ends, derive, leaving
+from caesura.contracts.derive import Derived, Ends, derive
 from caesura.contracts.rules import Rule, attributes, is_registered, rule_of
 from caesura.contracts.talk import OUTPUT, Answers, conversation, form_of, tells
 from caesura.errors import closest
@@ -22,7 +22,7 @@ from caesura.punctuation.scheme import NONE, Scheme, check_scheme
 from caesura.punctuation.template import ContractError, Template
 
 Lifetime = int | Literal["finite"]
-Origin = Literal["declared", "given", "assumed", "ends", "pending_feedback", "nothing", "imported"]
+Origin = Literal["declared", "given", "assumed", "ends", "undeclared", "nothing", "imported"]
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ def lasting_guards(steps: Sequence[Step], step: Step) -> Iterator[tuple[int, Tem
 
 def lacks_nothing(steps: Sequence[Step]) -> bool:
     """Whether every step gives all guarantees."""
-    plain = not any(step.derived.unmet or step.rule.pending_feedback for step in steps)
+    plain = not any(step.derived.unmet or step.rule.undeclared for step in steps)
     return plain and not any(any(lasting_guards(steps, step)) for step in steps)
 
 
@@ -301,26 +301,6 @@ def _weaker(a: Around, b: Around) -> Around:
     return Around(a.timely and b.timely, "never" if "never" in (a.ends, b.ends) else "finite")
 
 
-def may_come(steps: tuple[Step, ...]) -> Scheme:
-    """The forms of punctuation that may leave a plan besides those it promises.
-
-    A left join passes `s = 'a'` of its right side but not `s is null`: true, yet no promise for all rows.
-    """
-    forms: list[Scheme] = []
-    for step in steps:
-        if step.origin is not None or not step.inputs:
-            forms.append(step.scheme)
-            continue
-        share = step.rule.stray or step.rule.share
-        all_in = [_merged(forms[i], steps[i].scheme) for i in step.inputs]
-        forms.append(Scheme.of(*leaving(replace(step.rule, share=share), all_in)))
-    return forms[-1]
-
-
-def _merged(a: Scheme, b: Scheme) -> Scheme:
-    return Scheme.of(*a.templates, *b.templates)
-
-
 def declared(node: Node) -> tuple[Scheme, Origin]:
     """What a source says by itself about the punctuation that it gives."""
     names = attributes(node.schema)
@@ -332,7 +312,7 @@ def declared(node: Node) -> tuple[Scheme, Origin]:
     if says is None:
         return timely, "assumed"
     if "*" in says:
-        return NONE, "pending_feedback"
+        return NONE, "undeclared"
     if TIME in says:
         return timely, "declared"
     if getattr(node, "is_table", False):

@@ -121,7 +121,7 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
         name = step.source
         if step.origin == "assumed":
             yield f"'{name}' is fed by hand; it is taken to give {step.scheme}."
-        elif step.origin == "pending_feedback":
+        elif step.origin == "undeclared":
             yield (
                 f"'{name}' may find any punctuation in its data. "
                 "Say which with in_data(..., gives='{[[...]]}')."

@@ -22,7 +22,7 @@ from caesura.punctuation.template import Template
 
 Ends = Literal["bounded", "finite", "never"]
 """What is known of lifetimes: a longest one, that each ends, or nothing."""
-Lack = Literal["no punctuation", "lifetimes", "time only", "merging", "pending_feedback"]
+Lack = Literal["no punctuation", "lifetimes", "time only", "merging", "undeclared"]
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def _row(verdict: Verdict, step: Step) -> str:
     inputs = " ".join(
         f"r{number} {_edge(verdict.steps[number], step, port)}" for port, number in enumerate(step.inputs)
     )
-    colour = BAD if step.derived.unmet or step.rule.pending_feedback else PLAIN
+    colour = BAD if step.derived.unmet or step.rule.undeclared else PLAIN
     cells = (
         f"<b>r{step.number}</b>",
         f"{escape(step.node.kind)} <small>{escape(shown(step.node.describe()))}</small>",

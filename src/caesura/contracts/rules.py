@@ -40,12 +40,10 @@ class Rule:
     share: Share
     """One input's template, as its share of what leaves; None where it does not pass."""
     holds: tuple[Holding, ...]
-    pending_feedback: bool = False
+    undeclared: bool = False
     """Whether the step does not say what it keeps."""
     also: Share | None = None
     """A second template that leaves because of the same one, such as a window number's; None for none."""
-    stray: Share | None = None
-    """The same for punctuation that may pass without covering everything; None where it is the same."""
     feedback_in: Scheme = NONE
     """The feedback that it takes from its consumer."""
     feedback_out: tuple[Scheme, ...] = ()
@@ -82,8 +80,7 @@ def rule_of(node: Node) -> Rule:
         share=lambda port, template: carried(node, port, template),
         holds=holds or (),
         also=None if closed is None else lambda port, template: asked(node, closed, port, template),
-        stray=lambda port, template: carried(node, port, template, nulls=False),
-        pending_feedback=holds is None,
+        undeclared=holds is None,
         feedback_in=takes(node),
         feedback_out=own_words(node),
         steering=frozenset(port for port in range(len(node.inputs)) if node.steers(port)),
@@ -95,18 +92,18 @@ def attributes(schema: pa.Schema) -> Names:
     return (TIME, *schema.names)
 
 
-def carried(node: Node, port: int, template: Template, *, nulls: bool = True) -> Template | None:
+def carried(node: Node, port: int, template: Template) -> Template | None:
     """What a step makes of one input's template, by its own rule.
 
-    With ``nulls`` the sample allows null in every column: a step that stops null (a join that pads with
-    it) would leave those rows without punctuation for ever. Without, it is what may pass at times.
+    The sample allows null in every column: a step that stops null (a join that pads with it) would leave
+    those rows without punctuation for ever.
     """
     limited = node.limited(port)
     left = {n: m for n, m in template.marked.items() if not _exhausted(limited.get(n), m)}
     template = Template.of(attributes(node.inputs[port].schema), left)
     if not template.marked:
         return Template.of(attributes(node.schema), {})
-    return asked(node, lambda pattern: node.carry(port, pattern), port, template, nulls=nulls)
+    return asked(node, lambda pattern: node.carry(port, pattern), port, template)
 
 
 def _exhausted(limit: str | None, mark: str) -> bool:
@@ -115,24 +112,19 @@ def _exhausted(limit: str | None, mark: str) -> bool:
 
 
 def asked(
-    node: Node,
-    rule: Callable[[Pattern], Pattern | None],
-    port: int,
-    template: Template,
-    *,
-    nulls: bool = True,
+    node: Node, rule: Callable[[Pattern], Pattern | None], port: int, template: Template
 ) -> Template | None:
     """The template of what a rule on patterns makes of one that a template stands for."""
     schema = node.inputs[port].schema
     if any(pa.types.is_nested(schema.field(name).type) for name in template.payload):
         return None  # no pattern speaks of structs
-    out = rule(_pattern(schema, template, nulls))
+    out = rule(_pattern(schema, template))
     if out is None or out.is_empty:
         return None
     return template_of(Pattern.of({n: _plain(v) for n, v in out.items()}), attributes(node.schema))
 
 
-def _pattern(schema: pa.Schema, template: Template, nulls: bool) -> Pattern:
+def _pattern(schema: pa.Schema, template: Template) -> Pattern:
     constraints: dict[str, Values] = {}
     for name, mark in template.marked.items():
         if name == TIME:
@@ -140,7 +132,7 @@ def _pattern(schema: pa.Schema, template: Template, nulls: bool) -> Pattern:
             continue
         point = sample_value(schema.field(name).type, 1)
         values = lt(point) if mark == "+" else value(point)
-        constraints[name] = values.union(NULL) if nulls else values
+        constraints[name] = values.union(NULL)
     return Pattern.of(constraints)
 
 

@@ -20,7 +20,7 @@ from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import Template
 
 MOST_SHOWN = 12
-FindingKind = Literal["state", "result", "guard", "pending_feedback"]
+FindingKind = Literal["state", "result", "guard", "undeclared"]
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,8 @@ def held(step: Step) -> str:
 def found(steps: tuple[Step, ...]) -> Iterator[Finding]:
     """Every guarantee that some step cannot give."""
     for step in steps:
-        if step.rule.pending_feedback:
-            yield Finding("pending_feedback", step, None, "")
+        if step.rule.undeclared:
+            yield Finding("undeclared", step, None, "")
         for unmet in step.derived.unmet:
             kind: FindingKind = "result" if unmet.hold.holds_back else "state"
             yield Finding(kind, step, unmet, _given(steps, step, unmet.need.port))
@@ -207,7 +207,7 @@ def _given(steps: tuple[Step, ...], step: Step, port: int) -> str:
 
 
 def _promised(source: Step) -> str:
-    if source.origin == "pending_feedback":
+    if source.origin == "undeclared":
         return "nothing for sure: any punctuation may lie in its data"
     return source.scheme.in_words + (" (assumed)" if source.origin == "assumed" else "")
 

@@ -43,6 +43,10 @@ class Input(Node):
         return self.payload
 
     @property
+    def fed(self) -> str:
+        return self.label
+
+    @property
     def time(self) -> pa.DataType:
         return self.time_type
 

@@ -81,6 +81,11 @@ class Node:
             )
 
     @property
+    def fed(self) -> str:
+        """The label under which the step is fed from outside; none for most steps."""
+        return ""
+
+    @property
     def opens(self) -> str:
         """The loop whose rows come in here; none for most steps."""
         return ""

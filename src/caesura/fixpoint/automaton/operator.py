@@ -14,17 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.events.columns import empty_rows
-from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import Chunks, RowState
+from caesura.events.waiting import take_out
 from caesura.expr import compile_predicate
 from caesura.fixpoint.automaton.letters import predicates
 from caesura.fixpoint.automaton.node import Match
 from caesura.fixpoint.automaton.written import item_columns, made, source
 from caesura.kernels import FEW
-from caesura.kernels.hashing import I64, mix_int
-from caesura.kernels.keys import KeyTable
+from caesura.kernels.hashing import I64
 from caesura.plan import Counters, Operator, definite
 from caesura.punctuation import INFINITY, Pattern
 
@@ -66,7 +65,7 @@ class Follow(Operator):
             self._fresh.append(page)
         if gone is not None and len(gone):
             self._settle_in()
-            self._take_out(gone)
+            take_out(self.waiting, gone)
         return []
 
     def _settle_in(self) -> None:
@@ -74,17 +73,6 @@ class Follow(Operator):
         for page in self._fresh:
             self.waiting.append({"le": page.le}, page.payload)
         self._fresh = []
-
-    def _take_out(self, page: Page) -> None:
-        """Retracted events no longer wait; equal ones are interchangeable."""
-        live = np.flatnonzero(self.waiting.alive)
-        known = KeyTable()
-        mine, _ = known.encode(*_ids(self.waiting.payload.take(live), self.waiting.get("le")[live]))
-        theirs = known.find(*_ids(page.payload, page.le))
-        wanted = np.bincount(theirs[theirs >= 0], minlength=known.count)
-        order = np.argsort(mine, kind="stable")
-        rank = np.arange(len(mine)) - np.searchsorted(mine[order], mine[order])
-        self.waiting.kill(np.sort(live[order[rank < wanted[mine[order]]]]))
 
     # Matches out.
 
@@ -246,13 +234,6 @@ class Follow(Operator):
 def _in_order(le: I64, bound: int) -> bool:
     """Whether all of these are before the bound, each later than the one before."""
     return bool(le[-1] < bound) and bool((le[1:] > le[:-1]).all())
-
-
-def _ids(payload: pa.RecordBatch, le: I64) -> tuple[Any, Any]:
-    h1, h2 = identity(payload.columns, len(le), LOCAL)
-    o1, o2 = np.empty_like(h1), np.empty_like(h2)
-    mix_int(h1, h2, np.arange(len(le)), le, o1, o2)
-    return o1, o2
 
 
 def _flat(column: pa.Array) -> list[pa.Array]:

@@ -119,11 +119,11 @@ class SourceIngress(Ingress):
         begin = 0
         for position, pattern in marks.patterns:
             some = marks.offsets[begin:position]
-            yield from self._events(lane, _part(shaped, begin, position), some, in_line=in_line)
+            yield from self._events(lane, shaped.part(begin, position), some, in_line=in_line)
             begin = position
             at = int(marks.offsets[position]) if position < len(marks.offsets) else lane.next
             yield from self._say(lane, pattern, at)
-        rest = _part(shaped, begin, len(shaped.le))
+        rest = shaped.part(begin, len(shaped.le))
         yield from self._events(lane, rest, marks.offsets[begin:], in_line=in_line)
         yield from self._advance()
 
@@ -421,15 +421,6 @@ class SourceIngress(Ingress):
         if self.matcher is not None:
             self.matcher.purge(self.bound, self.given, now=True)
         return super().measure()
-
-
-def _part(shaped: Shaped, begin: int, end: int) -> Shaped:
-    if begin == 0 and end == len(shaped.le):
-        return shaped
-    ends = None if shaped.re_new is None else shaped.re_new[begin:end]
-    flaw = None if shaped.flaw is None else shaped.flaw[begin:end]
-    payload = shaped.payload.slice(begin, end - begin)
-    return Shaped(shaped.le[begin:end], shaped.re[begin:end], ends, payload, flaw, shaped.advance[begin:end])
 
 
 def _moved(page: Page, starts: I64 | None) -> Page:

@@ -73,6 +73,16 @@ class Shaped(NamedTuple):
     span: tuple[int, int] | None = None
     """A time that no row's sync time is before, and the latest that one tells of, where they are known."""
 
+    def part(self, begin: int, end: int) -> Shaped:
+        """The rows between two positions."""
+        if begin == 0 and end == len(self.le):
+            return self
+        some = slice(begin, end)
+        re_new = None if self.re_new is None else self.re_new[some]
+        flaw = None if self.flaw is None else self.flaw[some]
+        payload = self.payload.slice(begin, end - begin)
+        return Shaped(self.le[some], self.re[some], re_new, payload, flaw, self.advance[some])
+
     def reasons(self, rows: I64) -> list[str]:
         """Why these rows make no event."""
         flaw = np.zeros(len(self.le), np.int8) if self.flaw is None else self.flaw

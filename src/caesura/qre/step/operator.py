@@ -20,7 +20,8 @@ from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
 from caesura.events.page import Page, empty_page, take_rows
 from caesura.events.rows import Chunks, RowState
-from caesura.kernels.hashing import I64, Mask, mix_int
+from caesura.events.waiting import take_out
+from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
 from caesura.plan import Counters, Operator, definite
 from caesura.plan.operator import GivenUp
@@ -59,7 +60,8 @@ class QueryOperator(Operator):
         gone = page.retracts & (page.re_new <= page.le)
         self._wait(page.filter(~page.retracts))
         if gone.any():
-            self._take_out(page.filter(gone))
+            self._settle()
+            take_out(self.waiting, page.filter(gone))
         return []
 
     def _wait(self, page: Page) -> None:
@@ -70,19 +72,6 @@ class QueryOperator(Operator):
         for page in self.fresh:
             self.waiting.append({"le": page.le}, page.payload)
         self.fresh = []
-
-    def _take_out(self, page: Page) -> None:
-        """Retracted events leave the word; equal events are interchangeable."""
-        self._settle()
-        live = np.flatnonzero(self.waiting.alive)
-        le = self.waiting.get("le")[live]
-        known = KeyTable()
-        mine, _ = known.encode(*_ids(self.waiting.payload.take(live), le))
-        theirs = known.find(*_ids(page.payload, page.le))
-        wanted = np.bincount(theirs[theirs >= 0], minlength=known.count)
-        order = np.argsort(mine, kind="stable")
-        rank = np.arange(len(mine)) - np.searchsorted(mine[order], mine[order])
-        self.waiting.kill(np.sort(live[order[rank < wanted[mine[order]]]]))
 
     # Answers out.
 
@@ -339,13 +328,6 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if batches[0].num_columns == 0:
         return empty_rows(sum(b.num_rows for b in batches))
     return pa.concat_batches(batches)
-
-
-def _ids(payload: pa.RecordBatch, le: I64) -> tuple[Any, Any]:
-    h1, h2 = identity(payload.columns, len(le), LOCAL)
-    o1, o2 = np.empty_like(h1), np.empty_like(h2)
-    mix_int(h1, h2, np.arange(len(le)), le, o1, o2)
-    return o1, o2
 
 
 def _sortable(name: str, column: pa.Array) -> dict[str, pa.Array]:

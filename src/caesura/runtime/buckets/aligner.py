@@ -19,9 +19,7 @@ import pyarrow as pa
 
 from caesura.events import Item, Page
 from caesura.punctuation import Alignment, Intent, Punctuation
-from caesura.runtime.buckets.fragment import OUT
-from caesura.runtime.buckets.stage0 import LATE
-from caesura.runtime.buckets.status import COUNTS, UNREAD
+from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
 from caesura.runtime.packets.packet import Packet
 
 
@@ -51,7 +49,7 @@ class Aligner:
         late: dict[str, list[pa.RecordBatch]] = {}
         reports: dict[str, dict[str, Any]] = {}
         unread: list[dict[str, Any]] = []
-        told: list[tuple[str, int, Punctuation]] = []
+        promised: list[tuple[str, int, Punctuation]] = []
         for packet in sorted(packets, key=lambda p: (p.label, p.origin, p.seq)):
             if packet.label == LATE:
                 rows = [i.payload for i in packet.items if isinstance(i, Page)]
@@ -68,8 +66,8 @@ class Aligner:
                 if isinstance(item, Page):
                     items.setdefault(name, []).append(item)
                 else:
-                    told.append((name, int(packet.origin), item))
-        for name, origin, item in told:
+                    promised.append((name, int(packet.origin), item))
+        for name, origin, item in promised:
             if item.intent is Intent.DEFINITE:
                 items.setdefault(name, []).extend(self._held(name, origin, item))
         return Epoch(number, items, late, reports, unread)

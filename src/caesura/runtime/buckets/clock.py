@@ -6,13 +6,13 @@ runs again sees the same time. What an epoch brings was there when its clock was
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from caesura.plan.cut import Stages
 from caesura.plan.source import SourceNode
+from caesura.runtime.buckets.labels import CLOCK, CLOCK_READING
 from caesura.runtime.buckets.stage0 import root_of
 from caesura.runtime.packets.packet import Packet
-
-BEAT = "beat"
-CLOCK = "clock"
 
 
 def period(stages: Stages) -> int | None:
@@ -31,11 +31,11 @@ def listening(stages: Stages) -> list[int]:
     return found
 
 
-def beats(stages: list[int], buckets: int, clock: int) -> list[Packet]:
+def clock_readings(stages: list[int], buckets: int, clock: int) -> list[Packet]:
     """A reading of the clock, for every bucket of these stages."""
-    return [Packet(n, BEAT, b, CLOCK, 0, {CLOCK: clock}) for n in stages for b in range(buckets)]
+    return [Packet(n, CLOCK_READING, b, CLOCK, 0, {CLOCK: clock}) for n in stages for b in range(buckets)]
 
 
-def reading(packets: list[Packet]) -> int | None:
+def reading(packets: Sequence[Packet]) -> int | None:
     """The latest reading among packets; None where there is none."""
-    return max((p.header[CLOCK] for p in packets if p.label == BEAT), default=None)
+    return max((p.header[CLOCK] for p in packets if p.label == CLOCK_READING), default=None)

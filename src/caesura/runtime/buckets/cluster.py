@@ -21,8 +21,9 @@ from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune
 from caesura.punctuation import Punctuation
 from caesura.runtime.buckets.aligner import Aligner
-from caesura.runtime.buckets.clock import beats, listening, period
-from caesura.runtime.buckets.fragment import SAY, Fragment
+from caesura.runtime.buckets.clock import clock_readings, listening, period
+from caesura.runtime.buckets.fragment import Fragment
+from caesura.runtime.buckets.labels import SAY
 from caesura.runtime.buckets.stage0 import Mapper
 from caesura.runtime.packets.packet import Packet, rows_bytes, rows_packets
 
@@ -59,7 +60,7 @@ class Cluster:
         self._aligner = Aligner(buckets)
         self._chunks = 0
         self._epochs = 0
-        self._next_beat = 0
+        self._next_reading = 0
         self.returning: list[Packet] = []
         """What went backwards in the last epoch, for the next one."""
 
@@ -72,7 +73,7 @@ class Cluster:
         """
         packets = [packet.arrived() for packet in self.returning]
         if clock is not None:
-            packets += beats(listening(self.stages), self.buckets, clock)
+            packets += clock_readings(listening(self.stages), self.buckets, clock)
         for source, raw in raws:
             self._chunks += 1
             made = self.mappers[source.fingerprint].map(raw, (self._chunks,))
@@ -162,9 +163,9 @@ class Cluster:
     def _reading(self) -> int | None:
         """The clock, where a policy asks for it and it is due."""
         every, now = period(self.stages), time.time_ns() // 1000
-        if every is None or now < self._next_beat:
+        if every is None or now < self._next_reading:
             return None
-        self._next_beat = now + every
+        self._next_reading = now + every
         return now
 
 

@@ -1,7 +1,7 @@
 """After a withdrawal: how late the rows end that earlier stages have lost to the feedback.
 
 A step keeps back results that may lack something. What was left out in front of an exchange it cannot know,
-so at first it keeps back everything that was assumed. The stage that hears the withdrawal answers, with its
+so at first it keeps back everything that was assumed. The stage that gets the withdrawal answers, with its
 next packets, how late the rows end that it has left out; from then on only results that start before are
 kept back. A stage that has to ask further up answers when it is answered.
 
@@ -17,7 +17,7 @@ from typing import Any
 from caesura.events.rows import Chunks
 from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.runtime.feedback.losses import note_losses
-from caesura.runtime.query.query import Query
+from caesura.runtime.graph.cell import Cell
 
 STATE = "losses"
 
@@ -25,8 +25,15 @@ STATE = "losses"
 class Losses:
     """What the stages before this one answered, and whom this one still has to answer."""
 
-    def __init__(self, query: Query, buckets: int, arrivals: Sequence[str]) -> None:
-        self.query, self.buckets, self.arrivals = query, buckets, list(arrivals)
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        arrivals: Mapping[str, Cell],
+        departures: Mapping[str, Cell],
+        buckets: int,
+    ) -> None:
+        self._cells, self._arrivals, self._departures = cells, arrivals, departures
+        self.buckets = buckets
         self.answers: dict[str, dict[str, int]] = {}
         """By arrival that was asked, what each bucket in front of it answered."""
         self.owed: list[str] = []
@@ -34,13 +41,13 @@ class Losses:
         self._saved = b""
 
     def withdrawn(self, departure: str | None) -> None:
-        """A withdrawal was heard; by the readers of a departure, or of an output."""
+        """A withdrawal came, from the readers of a departure, or of an output."""
         if departure is not None and departure not in self.owed:
             self.owed.append(departure)
-        self.answers = {label: {} for label in self.arrivals if self._unknown(label)}
+        self.answers = {label: {} for label in self._arrivals if self._unknown(label)}
 
     def _unknown(self, label: str) -> bool:
-        responder = self.query.cell_of(label).responder
+        responder = self._arrivals[label].responder
         return responder is not None and responder.suppression.lost == INFINITY
 
     def answered(self, label: str, origin: str, until: int) -> None:
@@ -54,23 +61,22 @@ class Losses:
             return {}
         known = {label: max(a.values()) for label, a in self.answers.items()}
         lost = self._bounded(known)
-        due = {label: lost[self.query.cell(label).node.fingerprint] for label in self.owed}
+        due = {label: lost[self._departures[label].node.fingerprint] for label in self.owed}
         self.answers, self.owed = {}, []
         return due
 
     def _bounded(self, known: Mapping[str, int]) -> dict[str, int]:
         """How late each step's losses end, now that it is known what was lost above."""
-        cells = self.query.graph.cells
-        responders = [cell.responder for cell in cells if cell.responder is not None]
+        responders = [cell.responder for cell in self._cells if cell.responder is not None]
         before = [responder.suppression.lost for responder in responders]
         for responder in responders if known else ():
             if responder.suppression.lost == INFINITY:
                 responder.suppression.lost = MIN_TIME
         for label, until in known.items():
-            above = self.query.cell_of(label).responder
+            above = self._arrivals[label].responder
             if above is not None:
                 above.suppression.lost = until
-        lost = note_losses(cells)
+        lost = note_losses(self._cells)
         for responder, was in zip(responders, before, strict=True):
             responder.narrow()
             responder.suppression.lost = was
@@ -87,5 +93,5 @@ class Losses:
         """Takes back what `snapshot` gave."""
         if STATE in chunks:
             self._saved = chunks[STATE]
-            kept: dict[str, Any] = json.loads(self._saved)
-            self.answers, self.owed = kept["answers"], kept["owed"]
+            saved: dict[str, Any] = json.loads(self._saved)
+            self.answers, self.owed = saved["answers"], saved["owed"]

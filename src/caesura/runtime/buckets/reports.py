@@ -1,11 +1,10 @@
-"""What a bucket of a stage tells of single rows: what steps have to say of them, and what was stopped."""
+"""Rows with reasons that a bucket of a stage hands out: what steps note of them, and what was stopped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from caesura.ops.input import Input
 from caesura.plan.cut import EVERYWHERE
 from caesura.runtime.buckets.stage0 import late_packet, note_packet
 from caesura.runtime.graph.rejected import STOPPED, rejected_by
@@ -15,26 +14,23 @@ if TYPE_CHECKING:
     from caesura.runtime.buckets.fragment import Fragment
 
 
-def told_by(fragment: Fragment) -> Iterator[Packet]:
+def rows_with_reasons(fragment: Fragment) -> Iterator[Packet]:
     """Rows with reasons since the last call, on their way to the late table."""
-    origin = f"{fragment.stage.number}:{fragment.bucket}"
+    origin = fragment.origin
     alike = {n.step for n in fragment.stage.nodes if n.notes_copied()}
     for step, table in fragment.query.notes().items():
         if step not in alike or fragment.bucket == 0:
             yield note_packet(table, step, origin)
     arrivals = {arrival.label: arrival for arrival in fragment.stage.arrivals}
     for node, table in rejected_by(fragment.query.graph.cells):
-        arrival = arrivals.get(node.label) if isinstance(node, Input) else None
+        arrival = arrivals.get(node.fed)
         if arrival is None:
             yield note_packet(table, node.step + STOPPED, origin)
         elif arrival.keys != EVERYWHERE or fragment.bucket == 0:
-            source = fragment.sources.get(arrival.label)
+            source = fragment.arrivals.sources.get(arrival.label)
             if source is None:
                 yield note_packet(table, arrival.entry.step + STOPPED, origin)
             else:
                 yield late_packet(table, source, arrival.producer, origin, STOPPED)
-    for departure in fragment.stage.departures:
-        for door in fragment.doors[departure.label]:
-            rows = door.take_noted(departure.producer.time)
-            if rows is not None:
-                yield note_packet(rows, departure.producer.step + STOPPED, origin)
+    for departure, table in fragment.filters.rejected_rows():
+        yield note_packet(table, departure.producer.step + STOPPED, origin)

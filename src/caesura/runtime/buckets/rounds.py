@@ -11,7 +11,7 @@ Law: one bucket alone never confirms anything.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from caesura.events import Item, Page
@@ -20,23 +20,26 @@ from caesura.fixpoint.operator import FlyingFixpoint
 from caesura.plan.cut import LOOP
 from caesura.plan.ring import bound
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
+from caesura.runtime.graph.cell import Cell
 from caesura.runtime.packets.packet import Packet
-from caesura.runtime.query.query import Query
 
 STATE = "rounds"
+Feed = Callable[[str, Item], None]
 
 
 class Rounds:
     """The loops of one fragment that cross buckets, and what each bucket last reported."""
 
-    def __init__(self, query: Query, buckets: int, loops: Sequence[str]) -> None:
-        self.query, self.buckets = query, buckets
-        self.heard: dict[str, dict[str, tuple[int, bool]]] = {loop: {} for loop in loops}
-        self.said: dict[str, list[Any]] = {loop: [] for loop in loops}
+    def __init__(self, heads: Mapping[str, Cell], feed: Feed, work: Callable[[], None], buckets: int) -> None:
+        self._heads, self._feed, self._work, self.buckets = heads, feed, work, buckets
+        self.reported: dict[str, dict[str, tuple[int, bool]]] = {loop: {} for loop in heads}
+        """By loop and bucket: up to where its guess reaches, and whether it has lost rows."""
+        self.own: dict[str, list[Any]] = {loop: [] for loop in heads}
+        """What this bucket last reported."""
         self._saved = b""
 
     def _head(self, loop: str) -> FlyingFixpoint:
-        operator = self.query.loop_head(loop).operator
+        operator = self._heads[loop].operator
         assert isinstance(operator, FlyingFixpoint)
         return operator
 
@@ -49,24 +52,24 @@ class Rounds:
                 if isinstance(item, Page):
                     rows.append(item)
                 else:
-                    self.heard[loop][packet.origin] = (bound(item), bool(item.noted("lost")))
+                    self.reported[loop][packet.origin] = (bound(item), bool(item.noted("lost")))
                     news = True
-        if news and len(self.heard[loop]) == self.buckets:
-            least = min(t for t, _ in self.heard[loop].values())
+        if news and len(self.reported[loop]) == self.buckets:
+            least = min(t for t, _ in self.reported[loop].values())
             note = (("loop", loop),)
-            self.query.feed(LOOP + loop, Punctuation(Pattern.before(least), Intent.SPECULATIVE, note))
+            self._feed(LOOP + loop, Punctuation(Pattern.before(least), Intent.SPECULATIVE, note))
         for page in rows:
-            self.query.feed(LOOP + loop, page)
+            self._feed(LOOP + loop, page)
 
     def end(self) -> None:
         """Everything of this epoch has run its course here: the guesses leave."""
-        for loop, heard in self.heard.items():
-            head = self.query.loop_head(loop)
-            losing = any(lost for _, lost in heard.values())
+        for loop, reports in self.reported.items():
+            head = self._heads[loop]
+            losing = any(lost for _, lost in reports.values())
             head.send(self._head(loop).end_epoch(losing=losing))
             head.go_around()
-        if self.heard:
-            self.query.work()
+        if self.reported:
+            self._work()
 
     def leave(self, loop: str, items: Sequence[Item]) -> list[Item]:
         """The rows that cross, and this bucket's report if it says anything new."""
@@ -79,17 +82,17 @@ class Rounds:
         sent = min((int(page.sync.min()) for page in rows), default=INFINITY)
         share = min([unsent, sent, *(bound(guess) for guess in guesses[-1:])])
         report = [share, lost]
-        if report == self.said[loop] and not rows and not more:
+        if report == self.own[loop] and not rows and not more:
             return []
-        self.said[loop] = report
+        self.own[loop] = report
         note = (("loop", loop), ("lost", lost))
         return [*rows, Punctuation(Pattern.before(share), Intent.SPECULATIVE, note)]
 
     def snapshot(self) -> Chunks:
-        """What the buckets said, where it changed."""
-        if not self.heard:
+        """What the buckets reported, where it changed."""
+        if not self.reported:
             return {}
-        data = json.dumps({"heard": self.heard, "said": self.said}).encode()
+        data = json.dumps({"heard": self.reported, "said": self.own}).encode()
         if data == self._saved:
             return {}
         self._saved = data
@@ -99,9 +102,9 @@ class Rounds:
         """Takes back what `snapshot` gave."""
         if STATE in chunks:
             self._saved = chunks[STATE]
-            kept = json.loads(self._saved)
-            self.said = kept["said"]
-            self.heard = {
-                loop: {origin: (t, lost) for origin, (t, lost) in heard.items()}
-                for loop, heard in kept["heard"].items()
+            saved = json.loads(self._saved)
+            self.own = saved["said"]
+            self.reported = {
+                loop: {origin: (t, lost) for origin, (t, lost) in reports.items()}
+                for loop, reports in saved["heard"].items()
             }

@@ -1,7 +1,7 @@
 """What a source need not read, because every bucket stops it at its gate.
 
 Buckets say what they stop in the columns that stage 0 sends; the steps of stage 0 say what that means for
-the source's own rows. A row need not be read if no way from the source to any bucket wants it.
+the source's own rows. A row need not be read if no path from the source to any bucket needs it.
 
 Law: what is not read would have been stopped by every gate that it could reach.
 """
@@ -14,35 +14,32 @@ from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import Exchange, Stages
 from caesura.punctuation import Pattern
-from caesura.runtime.buckets.stage0 import path, root_of
+from caesura.runtime.buckets.stage0 import exchanges_from, path
 
 Ignored = Mapping[str, Sequence[Pattern]]
-"""By way from a source, what one bucket stops."""
+"""By exchange from a source, what one bucket stops."""
 
 
-def unread(
+def unneeded_rows(
     stages: Stages, source: Source, buckets: Mapping[tuple[int, int], Ignored], count: int
 ) -> list[Pattern]:
     """The rows of a source that nobody wants, given what each (stage, bucket) stops at its gates."""
-    ways = [e for stage in stages.stages for e in stage.arrivals if e.source_stage == 0]
-    mine = [e for e in ways if root_of(e.producer, stages) is source]
     found: list[Pattern] | None = None
-    for way in mine:
-        patterns = [
-            p for p in (_above(way, source, q) for q in _shared(way, buckets, count)) if p is not None
-        ]
+    for exchange in exchanges_from(stages, source):
+        shared = _shared(exchange, buckets, count)
+        patterns = [p for p in (_above(exchange, source, q) for q in shared) if p is not None]
         found = patterns if found is None else _both(found, patterns)
         if not found:
             return []
     return found or []
 
 
-def _shared(way: Exchange, buckets: Mapping[tuple[int, int], Ignored], count: int) -> list[Pattern]:
-    """What all buckets of a stage stop of a way."""
+def _shared(exchange: Exchange, buckets: Mapping[tuple[int, int], Ignored], count: int) -> list[Pattern]:
+    """What all buckets of a stage stop of an exchange."""
     found: list[Pattern] | None = None
     for bucket in range(count):
-        said = list(buckets.get((way.target_stage, bucket), {}).get(way.label, ()))
-        found = said if found is None else _both(found, said)
+        stopped = list(buckets.get((exchange.target_stage, bucket), {}).get(exchange.label, ()))
+        found = stopped if found is None else _both(found, stopped)
     return found or []
 
 
@@ -52,10 +49,10 @@ def _both(some: Sequence[Pattern], others: Sequence[Pattern]) -> list[Pattern]:
     return list(dict.fromkeys(p for p in met if p is not None and not p.is_empty))
 
 
-def _above(way: Exchange, source: Source, pattern: Pattern) -> Pattern | None:
+def _above(exchange: Exchange, source: Source, pattern: Pattern) -> Pattern | None:
     """A pattern behind the steps of stage 0 as it reads over the source's own rows."""
     found: Pattern | None = pattern
-    for node, port in reversed(path(way.producer, source)):
+    for node, port in reversed(path(exchange.producer, source)):
         if found is None:
             return None
         found = _up(node, port, found)
@@ -64,8 +61,8 @@ def _above(way: Exchange, source: Source, pattern: Pattern) -> Pattern | None:
 
 def _up(node: Node, port: int, pattern: Pattern) -> Pattern | None:
     for rule in node.feedback() or ():
-        told = rule.ports[port] if port < len(rule.ports) else None
-        above = None if told is None else told.up(pattern)
+        translation = rule.ports[port] if port < len(rule.ports) else None
+        above = None if translation is None else translation.up(pattern)
         if above is not None:
             return above
     return None

@@ -32,10 +32,9 @@ from caesura.plan.loops import image
 from caesura.plan.node import rebuilt
 from caesura.punctuation import MIN_TIME, Promises
 from caesura.runtime.buckets.gate import PLACE, PRIOR, SYNC, Chunk, hidden, hide, packed_times
+from caesura.runtime.buckets.labels import LATE
 from caesura.runtime.packets.packet import Packet
 from caesura.runtime.query.query import Query
-
-LATE = "late"
 
 
 class Mapper:
@@ -88,7 +87,7 @@ class Mapper:
         begin = 0
         cuts = [*marks.patterns, (len(shaped.le), None)]
         for number, (position, pattern) in enumerate(cuts):
-            part = _part(shaped, begin, position)
+            part = shaped.part(begin, position)
             says = () if pattern is None else (pattern,)
             last = closes and number == len(cuts) - 1
             place = (*order, number)
@@ -233,11 +232,15 @@ def note_packet(rows: pa.Table, step: str, origin: str) -> Packet:
     return Packet(0, LATE, 0, origin, 0, {"source": step}, (Page(nothing, nothing, batch),))
 
 
-def teller(stages: Stages, source: Node) -> Exchange:
-    """Of several ways from one source, the one that tells what was late: the shortest."""
-    ways = [e for stage in stages.stages for e in stage.arrivals if e.source_stage == 0]
-    mine = [e for e in ways if root_of(e.producer, stages) is source]
-    return min(mine, key=lambda e: len(path(e.producer, source)))
+def exchanges_from(stages: Stages, source: Node) -> list[Exchange]:
+    """The exchanges by which the rows of a source leave stage 0."""
+    first = [e for stage in stages.stages for e in stage.arrivals if e.source_stage == 0]
+    return [e for e in first if root_of(e.producer, stages) is source]
+
+
+def reporting_exchange(stages: Stages, source: Node) -> Exchange:
+    """Of several exchanges from one source, the one that reports what was late: that of the shortest path."""
+    return min(exchanges_from(stages, source), key=lambda e: len(path(e.producer, source)))
 
 
 def path(producer: Node, source: Node) -> list[tuple[Node, int]]:
@@ -278,20 +281,6 @@ def traced(name: str, producer: Node, source: Node) -> str | None:
 
 def _sound(shaped: Shaped) -> Any:
     return np.ones(len(shaped.le), np.bool_) if shaped.flaw is None else shaped.flaw == 0
-
-
-def _part(shaped: Shaped, begin: int, end: int) -> Shaped:
-    if begin == 0 and end == len(shaped.le):
-        return shaped
-    some = slice(begin, end)
-    return Shaped(
-        shaped.le[some],
-        shaped.re[some],
-        None if shaped.re_new is None else shaped.re_new[some],
-        shaped.payload.slice(begin, end - begin),
-        None if shaped.flaw is None else shaped.flaw[some],
-        shaped.advance[some],
-    )
 
 
 def _streams(node: Node, stages: Stages) -> bool:

@@ -19,11 +19,6 @@ from typing import Any
 from caesura.events.show.html import table
 from caesura.punctuation import MIN_TIME
 
-COUNTS = "counts"
-"""The label of the packets that carry reports."""
-UNREAD = "unread"
-"""The label of those that tell what a source did not read."""
-
 
 @dataclass(frozen=True)
 class StepStatus:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from caesura.ops.input import Input
 from caesura.plan import Node
 from caesura.runtime.graph.cell import Cell
 
@@ -27,7 +26,7 @@ def rejected_rows(cells: Iterable[Cell]) -> dict[str, pa.Table]:
     """The rows that were stopped for a reason since the last call, by the name of the step they are of."""
     found: dict[str, list[pa.Table]] = {}
     for node, table in rejected_by(cells):
-        name = node.name or node.label if isinstance(node, Input) else node.step
+        name = node.name or node.fed or node.step
         found.setdefault(name + STOPPED, []).append(table)
     return {name: table for key, some in found.items() for name, table in together(key, some)}
 

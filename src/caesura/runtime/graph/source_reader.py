@@ -13,7 +13,6 @@ from caesura.io.sources.pruning import Pruning
 from caesura.io.sources.python_rows import LIVE_BATCH
 from caesura.io.sources.row_groups import read_up_to
 from caesura.io.sources.source import Source
-from caesura.ops.input import Input
 from caesura.plan import Ingress, Raw, SourceNode
 from caesura.punctuation import Pattern, Punctuation
 from caesura.runtime.graph.cell import Cell
@@ -160,7 +159,7 @@ def refused_by(cells: Iterable[Cell]) -> dict[str, pa.Table]:
     for cell in cells:
         table = cell.operator.drain_late() if isinstance(cell.operator, Ingress) else None
         if table is not None:
-            tables[cell.node.label if isinstance(cell.node, Input) else cell.label] = table
+            tables[cell.node.fed or cell.label] = table
     return tables
 
 

@@ -85,6 +85,8 @@ ROWS = pa.schema(
     ]
 )
 """Packets as rows of a table."""
+KEYED_ROWS = pa.schema([("key", pa.int32()), *ROWS])
+"""The same with the key of the partition that each goes to."""
 
 
 def rows_bytes(packets: Iterable[Packet]) -> bytes:

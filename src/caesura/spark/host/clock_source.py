@@ -16,7 +16,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from caesura.runtime.buckets.clock import CLOCK, beats
+from caesura.runtime.buckets.clock import clock_readings
+from caesura.runtime.buckets.labels import CLOCK
 from caesura.spark.worker.bucket_keys import bucket_keys
 from caesura.spark.worker.worker import PACKETS, as_batch
 
@@ -69,7 +70,7 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(end[CLOCK])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        packets = beats(self.stages, self.buckets, int(partition.value))
+        packets = clock_readings(self.stages, self.buckets, int(partition.value))
         yield as_batch(packets, bucket_keys(self.buckets))
 
 

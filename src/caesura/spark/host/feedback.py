@@ -21,7 +21,7 @@ from caesura.feedback.messages import assumed
 from caesura.feedback.predicates import patterns_of
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
-from caesura.runtime.buckets.fragment import READERS, SAY
+from caesura.runtime.buckets.labels import READERS, SAY
 from caesura.runtime.feedback.consumer import Spoken, fits, gone, still_suppressed
 from caesura.runtime.packets.packet import Packet
 from caesura.spark.json_files import parsed

@@ -22,9 +22,8 @@ from caesura.events import Item, Page, draw
 from caesura.io.sinks.rows import rows_table
 from caesura.plan import Node
 from caesura.runtime.buckets.aligner import Aligner, Epoch
-from caesura.runtime.buckets.fragment import OUT
-from caesura.runtime.buckets.stage0 import LATE
-from caesura.runtime.buckets.status import COUNTS, UNREAD, Board
+from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
+from caesura.runtime.buckets.status import Board
 from caesura.runtime.graph.rejected import together
 from caesura.runtime.packets.packet import Packet, decode
 from caesura.spark.json_files import read_json

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from caesura.events import Page
 from caesura.io.sinks.rows import rows_table
-from caesura.runtime.buckets.fragment import OUT
+from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.packets.packet import decode
 
 

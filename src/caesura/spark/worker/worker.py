@@ -27,11 +27,11 @@ from caesura.io.sources.source import Source
 from caesura.plan import Raw
 from caesura.plan.cut import Stages
 from caesura.punctuation import Pattern
-from caesura.runtime.buckets.fragment import READERS, Fragment
-from caesura.runtime.buckets.source_pruning import Ignored, unread
+from caesura.runtime.buckets.fragment import Fragment
+from caesura.runtime.buckets.labels import READERS, UNREAD
+from caesura.runtime.buckets.source_pruning import Ignored, unneeded_rows
 from caesura.runtime.buckets.stage0 import Mapper
-from caesura.runtime.buckets.status import UNREAD
-from caesura.runtime.packets.packet import Packet, Row
+from caesura.runtime.packets.packet import KEYED_ROWS, Packet, Row
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.worker import neighbours
 from caesura.spark.worker.admission import note_progress
@@ -45,19 +45,9 @@ if TYPE_CHECKING:
 
 SECRET = "caesura.secret"
 """The file beside a checkpoint that only its owner may read."""
-PACKETS = "key int, stage int, label string, bucket int, origin string, seq long, data binary"
-COLUMNS = ["key", "stage", "label", "bucket", "origin", "seq", "data"]
-ARROW = pa.schema(
-    [
-        ("key", pa.int32()),
-        ("stage", pa.int32()),
-        ("label", pa.string()),
-        ("bucket", pa.int32()),
-        ("origin", pa.string()),
-        ("seq", pa.int64()),
-        ("data", pa.binary()),
-    ]
-)
+SPARK_TYPES = {pa.int32(): "int", pa.int64(): "long", pa.string(): "string", pa.binary(): "binary"}
+PACKETS = ", ".join(f"{column.name} {SPARK_TYPES[column.type]}" for column in KEYED_ROWS)
+"""The columns of packets, as Spark writes a schema."""
 
 
 @dataclass(frozen=True)
@@ -177,9 +167,9 @@ def unread_report(job: Job, fingerprint: str, pruning: Pruning) -> pa.RecordBatc
 def as_batch(packets: list[Packet], keys: list[int]) -> pa.RecordBatch:
     """Packets as rows; each goes to the partition of its bucket."""
     rows = [(keys[p.bucket], *p.to_row()) for p in packets]
-    columns = [[row[i] for row in rows] for i in range(len(ARROW))]
+    columns = [[row[i] for row in rows] for i in range(len(KEYED_ROWS))]
     return pa.RecordBatch.from_arrays(
-        [pa.array(c, f.type) for c, f in zip(columns, ARROW, strict=True)], schema=ARROW
+        [pa.array(c, f.type) for c, f in zip(columns, KEYED_ROWS, strict=True)], schema=KEYED_ROWS
     )
 
 
@@ -201,7 +191,7 @@ def run_bucket(
             returning.append(others[others["stage"] < 0])
             others = others[others["stage"] >= 0]
         if len(others):
-            yield others[COLUMNS]
+            yield others[KEYED_ROWS.names]
         for row in frame[frame["stage"] == stage].itertuples(index=False):
             cells: Any = row
             mine.append(tuple(cells[1:]))
@@ -300,7 +290,7 @@ def pruning(job: Job, source: Source) -> Pruning | None:
             if told.pop(READERS, None) != job.stages.readers:
                 continue
             said[stage, bucket] = {label: [Pattern.from_json(p) for p in ps] for label, ps in told.items()}
-    patterns = unread(job.stages, source, said, job.buckets)
+    patterns = unneeded_rows(job.stages, source, said, job.buckets)
     wanted = wanted_of(job, source) if job.wishes and orders(source) else []
     return source.pruned_by(lambda: patterns, lambda: wanted) if patterns or wanted else None
 
@@ -310,7 +300,8 @@ def _frame(job: Job, bucket: int, rows: list[Row]) -> pd.DataFrame:
     import pandas as pd
 
     table = [(job.keys[row[2] if row[0] > 0 else bucket], *row) for row in rows]
-    return pd.DataFrame(table, columns=COLUMNS).astype({"key": "int32", "stage": "int32", "bucket": "int32"})
+    narrow = {column.name: "int32" for column in KEYED_ROWS if column.type == pa.int32()}
+    return pd.DataFrame(table, columns=KEYED_ROWS.names).astype(narrow)
 
 
 def _log(job: Job, bucket: int, returning: pd.DataFrame) -> None:
@@ -331,7 +322,7 @@ def _log(job: Job, bucket: int, returning: pd.DataFrame) -> None:
         log.write(int(epoch), bucket, None)
         return
     rows = returning.assign(stage=~returning["stage"], key=[job.keys[b] for b in returning["bucket"]])
-    batch = pa.RecordBatch.from_pandas(rows[COLUMNS], schema=ARROW, preserve_index=False)
+    batch = pa.RecordBatch.from_pandas(rows[KEYED_ROWS.names], schema=KEYED_ROWS, preserve_index=False)
     log.write(int(epoch), bucket, batch)
 
 

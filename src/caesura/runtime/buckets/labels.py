@@ -1,0 +1,27 @@
+"""The labels of packets that do not cross an exchange under its own label, and the keys of their headers."""
+
+from __future__ import annotations
+
+OUT = "out:"
+"""What leaves the plan at an output, whose name follows."""
+SAY = "say:"
+"""Feedback of the consumer of an output, whose name follows."""
+UP = "up:"
+"""Feedback that climbs an exchange, whose label follows: it goes back to the stage that it comes from."""
+WAKE = "wake"
+"""Another epoch, for work that waits."""
+LATE = "late"
+"""Rows with reasons, for the late table."""
+COUNTS = "counts"
+"""How a bucket stands."""
+UNREAD = "unread"
+"""What a source did not read."""
+CLOCK_READING = "beat"
+"""A reading of the clock."""
+
+READERS = "readers"
+"""In the header of feedback: who read what when it was given."""
+LOST = "lost"
+"""In the header of an answer to a withdrawal: how late the rows end that were left out."""
+CLOCK = "clock"
+"""In the header of a clock reading: microseconds; also its origin."""
