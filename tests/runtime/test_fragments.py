@@ -111,7 +111,7 @@ def test_a_packet_of_rows_without_columns_keeps_its_rows() -> None:
 
 
 def test_a_large_packet_is_split_into_rows_in_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caesura.runtime.packets.packet.MOST_BYTES", 4000)
+    monkeypatch.setattr("caesura.runtime.packets.packet.MAX_BYTES", 4000)
     page = Page.of(pa.record_batch({"id": list(range(1000))}), le=range(1000), re=range(1, 1001))
     parts = list(Packet(1, "in", 0, "a", 0, {"n": 1}, (page, cti(5))).split())
     assert len(parts) > 3

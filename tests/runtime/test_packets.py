@@ -12,7 +12,7 @@ from hypothesis import given
 
 from caesura.events import Page
 from caesura.punctuation import INFINITY, MIN_TIME
-from caesura.runtime.packets.integer_encoding import BY_NAME, narrow, widen
+from caesura.runtime.packets.integer_encoding import BY_NAME, decode_integers, encode_integers
 from caesura.runtime.packets.packet import Packet
 
 EDGES = [MIN_TIME, MIN_TIME + 1, -1, 0, 1, 255, 256, 2**16, 2**32, 2**62, INFINITY - 1, INFINITY]
@@ -49,6 +49,6 @@ def test_every_kind_of_number_is_narrowed(name: str) -> None:
     kind = BY_NAME[name]
     numbers = pa.array([30_000, 30_001, 30_200], pa.int64() if kind.bit_width == 64 else pa.int32())
     whole = numbers.cast(kind) if kind != pa.int16() else pa.array([3, 4, 200], kind)
-    small, told = narrow(whole.slice(1))
+    small, told = encode_integers(whole.slice(1))
     assert small is not None and small.type == pa.uint8()
-    assert widen(small, told, 2).equals(whole.slice(1))
+    assert decode_integers(small, told, 2).equals(whole.slice(1))

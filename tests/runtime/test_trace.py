@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import caesura as cz
 from caesura import col
-from caesura.runtime.inspect.trace import Told
+from caesura.runtime.inspect.trace import TracedEvent
 
 ROWS = [
     {"ts": 13, "segment": 1, "speed": 62.0},
@@ -28,7 +28,7 @@ def speeds(rows: list[dict[str, Any]] = ROWS) -> cz.Stream:
     return readings.where(col("speed") >= 0).group_by("segment").tumbling(10).agg(n=cz.count())
 
 
-def drawn(told: list[Told]) -> list[str]:
+def drawn(told: list[TracedEvent]) -> list[str]:
     return [f"{t.kind} {t.start} {t.end} {t.payload} by {t.by}" for t in told]
 
 
@@ -61,13 +61,13 @@ def test_a_row_that_a_step_refuses_is_named_there() -> None:
 
 def test_a_filter_that_drops_a_row_is_named() -> None:
     found = speeds().trace("speed = -1")
-    assert [s.fate for s in found.steps][1:] == ["drops them", "hears nothing of them"]
+    assert [s.fate for s in found.steps][1:] == ["drops them", "receives none of them"]
 
 
 def test_a_guard_that_stops_a_row_is_named() -> None:
     fates = [s.fate for s in speeds().trace("ts = 41", assume="segment = 2").steps]
     assert "its guards stop 1" in fates
-    assert fates[-1] == "hears nothing of them"
+    assert fates[-1] == "receives none of them"
 
 
 def test_columns_that_no_source_has_are_refused() -> None:

@@ -163,9 +163,7 @@ class Page:
             self.le[start:end], self.re[start:end], self.payload.slice(start, length), ends, tags
         )
 
-    def _part(
-        self, le: I64, re: I64, payload: pa.RecordBatch, re_new: I64 | None, tags: Tags | None
-    ) -> Page:
+    def _part(self, le: I64, re: I64, payload: pa.RecordBatch, re_new: I64 | None, tags: Tags | None) -> Page:
         """A page of rows of this one, of the same kind."""
         return Page(le, re, payload, re_new, self.settled, tags, self.partial)
 

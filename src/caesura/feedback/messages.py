@@ -19,7 +19,7 @@ def assumed(
 ) -> Punctuation:
     """The message that rows will be ignored; a standing one counts until it is withdrawn."""
     notes = ((STANDING, standing), (WITHDRAWN, withdrawn), (WHY, why))
-    return Punctuation(pattern, Intent.ASSUMED, tuple((name, said) for name, said in notes if said))
+    return Punctuation(pattern, Intent.ASSUMED, tuple((name, note) for name, note in notes if note))
 
 
 def can_wait(message: Punctuation) -> bool:

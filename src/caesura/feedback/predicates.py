@@ -23,22 +23,22 @@ from caesura.punctuation import Pattern, Values
 ENDS = {"start": LE, "end": RE}
 
 
-def patterns_of(said: Pattern | Expr | bool, schema: pa.Schema, time: pa.DataType) -> list[Pattern]:
+def patterns_of(what: Pattern | Expr | bool, schema: pa.Schema, time: pa.DataType) -> list[Pattern]:
     """The patterns that together match exactly the rows meant."""
-    if isinstance(said, Pattern):
-        return [check_feedback(said, schema)]
-    if isinstance(said, bool):
-        return [Pattern()] if said else []
-    if not isinstance(said, Expr):
+    if isinstance(what, Pattern):
+        return [check_feedback(what, schema)]
+    if isinstance(what, bool):
+        return [Pattern()] if what else []
+    if not isinstance(what, Expr):
         raise PatternError(
-            f"feedback is a pattern or a predicate; got {type(said).__name__}.",
+            f"feedback is a pattern or a predicate; got {type(what).__name__}.",
             remedy="Write for example query.assume(col('segment') == 3).",
         )
-    strange = sorted(attributes(said) - set(schema.names))
+    strange = sorted(attributes(what) - set(schema.names))
     if strange:
         raise PatternError(f"there is no column '{strange[0]}'.", remedy=closest(strange[0], schema.names))
     timed = pa.schema([*schema, pa.field(LE, time), pa.field(RE, time)])
-    plain = _as_columns(said)
+    plain = _as_columns(what)
     return [_pattern(part, timed) for part in _alternatives(plain)]
 
 

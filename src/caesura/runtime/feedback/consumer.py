@@ -1,6 +1,6 @@
 """The consumer of a running query speaks: what it will ignore, what it wants first, what it wants now.
 
-Every utterance is kept until it is withdrawn; `list` shows them with what they come to.
+Feedback is kept until it is withdrawn; `list` shows what stands, and what it comes to.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from caesura.punctuation import Intent, Pattern, Punctuation
 if TYPE_CHECKING:
     from caesura.runtime.graph.cell import Cell
 
-SPOKEN = "spoken"
+STATE = "spoken"
 Send = Callable[[str, Punctuation], None]
 """Sends a message to the step behind an output."""
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """One utterance of a consumer."""
+class StandingFeedback:
+    """Feedback of a consumer, which stands until it is withdrawn; the handle to withdraw it."""
 
     number: int
     intent: Intent
@@ -40,8 +40,8 @@ class Spoken:
     withdrawn: bool = False
 
     def __str__(self) -> str:
-        said = " or ".join(str(p) for p in self.patterns) or "nothing"
-        return f"#{self.number} {self.intent}: {said}"
+        rows = " or ".join(str(p) for p in self.patterns) or "nothing"
+        return f"#{self.number} {self.intent}: {rows}"
 
 
 class ConsumerFeedback:
@@ -49,64 +49,64 @@ class ConsumerFeedback:
 
     def __init__(self, outputs: Mapping[str, Cell], cells: Sequence[Cell], send: Send) -> None:
         self._outputs, self._cells, self._send = outputs, cells, send
-        self._spoken: dict[int, Spoken] = {}
+        self._standing: dict[int, StandingFeedback] = {}
         self._last = 0
         self._saved = b""
 
-    def say(self, intent: Intent, said: Pattern | Expr | bool, output: str | None) -> Spoken:
-        """Tells the step behind an output."""
+    def send(self, intent: Intent, rows: Pattern | Expr | bool, output: str | None) -> StandingFeedback:
+        """Sends feedback to the step behind an output, and keeps it."""
         name = self._output(output, intent.value)
-        patterns = self._patterns(name, said)
+        patterns = self._patterns(name, rows)
         self._last += 1
-        spoken = Spoken(self._last, intent, name, tuple(p for p in patterns if not p.is_empty))
-        self._spoken[self._last] = spoken
-        for pattern in spoken.patterns:
+        given = StandingFeedback(self._last, intent, name, tuple(p for p in patterns if not p.is_empty))
+        self._standing[self._last] = given
+        for pattern in given.patterns:
             self._send(name, Punctuation(pattern, intent, (("standing", True),)))
-        return spoken
+        return given
 
-    def demand(self, said: Pattern | Expr | bool, output: str | None) -> None:
+    def demand(self, rows: Pattern | Expr | bool, output: str | None) -> None:
         """Asks for what there is now; nothing stands afterwards."""
         name = self._output(output, "demand")
-        for pattern in self._patterns(name, said):
+        for pattern in self._patterns(name, rows):
             self._send(name, Punctuation(pattern, Intent.DEMANDED))
 
-    def _patterns(self, output: str, said: Pattern | Expr | bool) -> list[Pattern]:
+    def _patterns(self, output: str, rows: Pattern | Expr | bool) -> list[Pattern]:
         node = self._outputs[output].node
         try:
-            return patterns_of(said, node.schema, node.time)
+            return patterns_of(rows, node.schema, node.time)
         except CaesuraError as error:
             raise error.at(node.step, here()) from None
 
-    def withdraw(self, which: Spoken | int) -> None:
-        """Takes an utterance back; what has lost something stays suppressed until it closes."""
+    def withdraw(self, which: StandingFeedback | int) -> None:
+        """Takes feedback back; what has lost something stays suppressed until it closes."""
         number = which if isinstance(which, int) else which.number
-        spoken = self._spoken.get(number)
-        if spoken is None:
-            names = ", ".join(f"#{n}" for n in self._spoken) or "none"
+        given = self._standing.get(number)
+        if given is None:
+            names = ", ".join(f"#{n}" for n in self._standing) or "none"
             error = StreamError(
                 f"no feedback #{number} is standing.",
                 remedy=f"It was withdrawn already, or never said. There are: {names}.",
             )
             raise error.at("withdraw", here())
-        del self._spoken[number]
-        for pattern in spoken.patterns if spoken.output in self._outputs else ():
-            if spoken.intent is Intent.ASSUMED:
+        del self._standing[number]
+        for pattern in given.patterns if given.output in self._outputs else ():
+            if given.intent is Intent.ASSUMED:
                 message = assumed(pattern, standing=True, withdrawn=True)
             else:
-                message = Punctuation(pattern, spoken.intent, (("withdrawn", True),))
-            self._send(spoken.output, message)
+                message = Punctuation(pattern, given.intent, (("withdrawn", True),))
+            self._send(given.output, message)
 
     def list(self) -> list[str]:
         """What stands, what of it is over, and what is still suppressed."""
         lines = []
-        for spoken in self._spoken.values():
-            if spoken.output not in self._outputs:
-                lines.append(str(spoken) + gone(spoken.output))
+        for each in self._standing.values():
+            if each.output not in self._outputs:
+                lines.append(str(each) + no_such_output(each.output))
                 continue
-            cell = self._outputs[spoken.output]
-            given = cell.responder.given if cell.responder is not None else None
-            over = given is not None and all(given.covers(as_definite(p)) for p in spoken.patterns)
-            lines.append(f"{spoken}{' (over: punctuation covers it)' if over else ''}")
+            responder = self._outputs[each.output].responder
+            known = None if responder is None else responder.given
+            over = known is not None and all(known.covers(as_definite(p)) for p in each.patterns)
+            lines.append(f"{each}{' (over: punctuation covers it)' if over else ''}")
         for cell in self._cells:
             lines += [still_suppressed(cell.label, what) for what in suppressed_at(cell)]
         return lines
@@ -116,35 +116,35 @@ class ConsumerFeedback:
         if output is None and len(outputs) == 1:
             return next(iter(outputs))
         if output is None or output not in outputs:
-            given = "no output is named" if output is None else f"there is no output '{output}'"
-            error = StreamError(f"{given}.", remedy=f"Name one. {closest(output or '', outputs)}")
+            problem = "no output is named" if output is None else f"there is no output '{output}'"
+            error = StreamError(f"{problem}.", remedy=f"Name one. {closest(output or '', outputs)}")
             raise error.at(step, here())
         return output
 
     def snapshot(self) -> Chunks:
-        spoken = [
+        standing = [
             [s.number, s.intent.value, s.output, [p.to_json() for p in s.patterns]]
-            for s in self._spoken.values()
+            for s in self._standing.values()
         ]
-        data = json.dumps({"last": self._last, "spoken": spoken}).encode()
+        data = json.dumps({"last": self._last, "spoken": standing}).encode()
         if data == self._saved or (not self._last and not self._saved):
             return {}
         self._saved = data
-        return {SPOKEN: data}
+        return {STATE: data}
 
     def restore(self, chunks: Mapping[str, bytes], *, again: bool = False) -> None:
-        """Takes what `snapshot` gave; what is assumed is said ``again`` to steps that have forgotten it."""
-        if SPOKEN not in chunks:
+        """Takes what `snapshot` gave; what is assumed is sent ``again`` to steps that have forgotten it."""
+        if STATE not in chunks:
             return
-        self._saved = chunks[SPOKEN]
+        self._saved = chunks[STATE]
         data = json.loads(self._saved)
         self._last = data["last"]
         for number, intent, output, patterns in data["spoken"]:
-            told = tuple(Pattern.from_json(p) for p in patterns)
-            self._spoken[number] = Spoken(number, Intent(intent), output, told)
+            read = tuple(Pattern.from_json(p) for p in patterns)
+            self._standing[number] = StandingFeedback(number, Intent(intent), output, read)
             if output not in self._outputs or (intent == Intent.ASSUMED.value and not again):
                 continue
-            for pattern in told:  # an order is no state: it is asked for again
+            for pattern in read:  # an order is no state: it is asked for again
                 if fits(pattern, self._outputs[output].node.schema):
                     self._send(output, Punctuation(pattern, Intent(intent), (("standing", True),)))
 
@@ -163,8 +163,8 @@ def fits(pattern: Pattern, schema: pa.Schema) -> bool:
     return True
 
 
-def gone(output: str) -> str:
-    """What is said of an utterance about an output that the query has no more."""
+def no_such_output(output: str) -> str:
+    """What the list says of feedback to an output that the query has no more."""
     return f" (over: there is no output '{output}' any more)"
 
 

@@ -21,7 +21,7 @@ from caesura.punctuation import Pattern
 from caesura.runtime.graph.edge import wanted
 from caesura.runtime.query.query import Query
 
-Said = Pattern | Expr | bool
+Ignored = Pattern | Expr | bool
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Audit:
         return "\n".join([head, *lines])
 
 
-def audit(node: Node, said: Sequence[tuple[int, Said]]) -> Audit:
+def audit(node: Node, assumed: Sequence[tuple[int, Ignored]]) -> Audit:
     """Runs a plan twice: without feedback, and saying each thing once so many rows have come out."""
     paced = next((n for n in walk(node) if isinstance(n, Pace)), None)
     if paced is not None:
@@ -65,20 +65,20 @@ def audit(node: Node, said: Sequence[tuple[int, Said]]) -> Audit:
             remedy="Audit the plan with union in its place.",
         ).at(paced.step, paced.place)
     plain = _run(node, ())
-    told = _run(node, said, listening=True)
-    whole, got = plain[0], told[0]
+    with_feedback = _run(node, assumed, listening=True)
+    whole, got = plain[0], with_feedback[0]
     missing = whole.bag - got.bag
-    lost = _uncovered(node, whole, missing, [s for _, s in said])
-    before, after = plain[1], told[1]
+    lost = _uncovered(node, whole, missing, [s for _, s in assumed])
+    before, after = plain[1], with_feedback[1]
     saved = {step: c.rows_in - after[step].rows_in for step, c in before.items() if step in after}
     return Audit(len(whole), sum(missing.values()), lost, list((got.bag - whole.bag).elements()), saved)
 
 
 def _run(
-    node: Node, said: Sequence[tuple[int, Said]], *, listening: bool = False
+    node: Node, assumed: Sequence[tuple[int, Ignored]], *, listening: bool = False
 ) -> tuple[History, dict[str, Counters]]:
     query = Query(prune({"out": node}), listens=listening)
-    items, waiting = [], sorted(said, key=lambda pair: pair[0])
+    items, waiting = [], sorted(assumed, key=lambda pair: pair[0])
     seen = 0
     while True:
         while waiting and waiting[0][0] <= seen:
@@ -91,8 +91,8 @@ def _run(
             return History.of(items, node.schema), query.counters()
 
 
-def _uncovered(node: Node, whole: History, missing: dict[Row, int], said: list[Said]) -> list[Row]:
-    patterns = [p for each in said for p in patterns_of(each, node.schema, node.time)]
+def _uncovered(node: Node, whole: History, missing: dict[Row, int], assumed: list[Ignored]) -> list[Row]:
+    patterns = [p for each in assumed for p in patterns_of(each, node.schema, node.time)]
     page = whole.page
     if len(page) == 0:
         return []

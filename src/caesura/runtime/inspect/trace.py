@@ -9,10 +9,10 @@ Law: a step's trace is empty exactly when its output would be the same, item for
 >>> both = cz.from_rows(rows, time="ts").where(cz.col("id") > 7).tumbling(10).agg(n=cz.count())
 >>> print(both.trace("ts = 3"))
 chosen: 1 row with ts = 3
-step 'read': says 1 thing because of them
+step 'read': emits 1 event because of them
   3  4  | 7 | +   by row 0 of 'read'
 step 'where' (id > 7): drops them
-step 'tumbling' (10; n=count()): hears nothing of them
+step 'tumbling' (10; n=count()): receives none of them
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from caesura.runtime.query.result import query_of
 
 SHOWN = 8
 """So many items of a step are printed; of more, the first, and what they come to."""
-MOST = 10_000
+MAX_ROWS = 10_000
 """So many rows of each source are read, unless more are asked for."""
 
 
 @dataclass(frozen=True)
-class Told:
+class TracedEvent:
     """One event that left a step, and the row that caused it."""
 
     kind: str
@@ -52,17 +52,17 @@ class Told:
     by: str = ""
 
     @property
-    def said(self) -> tuple[Any, ...]:
-        """What it says, whoever caused it, in a form that can be counted."""
+    def content(self) -> tuple[Any, ...]:
+        """The event, whoever caused it, in a form that can be counted."""
         return self.kind, self.start, self.end, self.new_end, repr(self.payload)
 
-    def rows(self) -> list[tuple[int, Told]]:
+    def rows(self) -> list[tuple[int, TracedEvent]]:
         """What it does to the history: rows that come, and rows that go."""
         row = replace(self, kind="+", new_end=None, by="")
         if self.kind == "+":
             return [(1, row)]
-        gone = [(-1, row)]
-        return gone if self.new_end == self.start else [*gone, (1, replace(row, end=self.new_end))]
+        removed = [(-1, row)]
+        return removed if self.new_end == self.start else [*removed, (1, replace(row, end=self.new_end))]
 
     def to_json(self, names: list[str]) -> dict[str, Any]:
         times = {"kind": self.kind, "LE": self.start, "RE": self.end, "RE_new": self.new_end}
@@ -78,27 +78,27 @@ class StepTrace:
     place: str
     fate: str
     columns: list[str]
-    caused: list[Told]
-    otherwise: list[Told]
+    caused: list[TracedEvent]
+    otherwise: list[TracedEvent]
     late: list[dict[str, Any]] = field(default_factory=list)
     """Rows that a source refused because of the chosen ones, or they themselves."""
 
     @property
-    def ends(self) -> list[Told]:
+    def ends(self) -> list[TracedEvent]:
         """What it comes to: '+' for rows that are there because of them, '-' for rows that are not."""
         net: Counter[tuple[Any, ...]] = Counter()
-        rows: dict[tuple[Any, ...], Told] = {}
+        rows: dict[tuple[Any, ...], TracedEvent] = {}
         for sign, some in ((1, self.caused), (-1, self.otherwise)):
-            for told in some:
-                for weight, row in told.rows():
-                    rows[row.said] = row
-                    net[row.said] += sign * weight
-        signed = [(n, rows[said]) for said, n in net.items() for _ in range(abs(n))]
+            for event in some:
+                for weight, row in event.rows():
+                    rows[row.content] = row
+                    net[row.content] += sign * weight
+        signed = [(n, rows[content]) for content, n in net.items() for _ in range(abs(n))]
         return [replace(row, kind="+" if n > 0 else "-") for n, row in sorted(signed, key=lambda s: s[0])]
 
     def to_json(self) -> dict[str, Any]:
         both = {"caused": self.caused, "otherwise": self.otherwise, "ends": self.ends}
-        told = {name: [t.to_json(self.columns) for t in some] for name, some in both.items()}
+        events = {name: [e.to_json(self.columns) for e in some] for name, some in both.items()}
         whole = {
             "step": self.step,
             "does": self.does,
@@ -106,7 +106,7 @@ class StepTrace:
             "fate": self.fate,
             "late": self.late,
         }
-        return {**whole, **told}
+        return {**whole, **events}
 
     def lines(self) -> Iterator[str]:
         does = f" ({self.does})" if self.does else ""
@@ -179,14 +179,14 @@ class _OneByOne:
             whole = raw.batch.num_rows
             mine = None if self._chosen is None else self._chosen.matches(raw.batch)
             for at in range(whole + 1):
-                told = tuple((0, pattern) for place, pattern in raw.punctuations if place == at)
-                if at == left or (at == whole and not told):
+                marks = tuple((0, pattern) for place, pattern in raw.punctuations if place == at)
+                if at == left or (at == whole and not marks):
                     break
                 hit = at < whole and mine is not None and bool(mine[at])
                 self.found += hit
                 taken = at < whole and (self.keeps or not hit)
                 self._now.row = f"row {raw.offset + at} of '{self._label}'"
-                yield Raw(raw.lane, raw.offset + at, raw.batch.slice(at, 1 if taken else 0), told)
+                yield Raw(raw.lane, raw.offset + at, raw.batch.slice(at, 1 if taken else 0), marks)
             left -= whole
             if left <= 0:
                 break
@@ -194,12 +194,12 @@ class _OneByOne:
 
 
 @dataclass
-class _Heard:
+class _EventTap:
     """Takes what leaves one step."""
 
     node: Node
     now: _Now
-    told: list[Told] = field(default_factory=list)
+    events: list[TracedEvent] = field(default_factory=list)
 
     def append(self, item: Item) -> None:
         if not isinstance(item, Page) or item.settled:
@@ -207,7 +207,7 @@ class _Heard:
         columns = [c.to_pylist() for c in lifetimes(item, self.node.time)]
         for at, (_, _, _, row) in enumerate(item.rows()):
             kind, start, end, new_end = (column[at] for column in columns)
-            self.told.append(Told(kind, start, end, new_end, row, self.now.row))
+            self.events.append(TracedEvent(kind, start, end, new_end, row, self.now.row))
 
 
 @dataclass
@@ -216,12 +216,14 @@ class _Run:
 
     label: str
     node: Node
-    told: list[Told]
+    events: list[TracedEvent]
     late: list[dict[str, Any]]
     stopped: int
 
 
-def trace(node: Node, rows: str | Pattern, *, assume: str | Pattern | None = None, most: int = MOST) -> Trace:
+def trace(
+    node: Node, rows: str | Pattern, *, assume: str | Pattern | None = None, most: int = MAX_ROWS
+) -> Trace:
     """Follows the rows of the sources that match through a plan; ``assume`` is feedback from the start."""
     chosen = rows if isinstance(rows, Pattern) else parse_punctuation(rows).pattern
     ignored = parse_punctuation(assume).pattern if isinstance(assume, str) else assume
@@ -231,8 +233,8 @@ def trace(node: Node, rows: str | Pattern, *, assume: str | Pattern | None = Non
     steps: list[StepTrace] = []
     changed: dict[str, bool] = {}
     for fingerprint, run in present.items():
-        heard = [changed.get(child.fingerprint, False) for child in run.node.inputs]
-        step = _compared(run, absent[fingerprint], any(heard))
+        reached = any(changed.get(child.fingerprint, False) for child in run.node.inputs)
+        step = _compared(run, absent[fingerprint], reached)
         changed[fingerprint] = bool(step.caused or step.otherwise)
         steps.append(step)
     return Trace(str(chosen), found, steps)
@@ -260,9 +262,9 @@ def _run(
     for reader in readers:
         reader.keeps = keeps
     query = query_of(plan, "changes", None, None)
-    heard = {cell.label: _Heard(cell.node, now) for cell in query.graph.cells}
+    taps = {cell.label: _EventTap(cell.node, now) for cell in query.graph.cells}
     for cell in query.graph.cells:
-        cell.taps.append(heard[cell.label])
+        cell.taps.append(taps[cell.label])
     if ignored is not None:
         query.assume(ignored)
     query.run()
@@ -271,7 +273,7 @@ def _run(
     for cell in query.graph.cells:
         refused = late[cell.label].to_pylist() if cell.label in late else []
         stopped = sum(n for what, n in counted[cell.label].feedback.items() if what.startswith("stopped"))
-        runs[cell.node.fingerprint] = _Run(cell.label, cell.node, heard[cell.label].told, refused, stopped)
+        runs[cell.node.fingerprint] = _Run(cell.label, cell.node, taps[cell.label].events, refused, stopped)
     return sum(reader.found for reader in readers), runs
 
 
@@ -291,27 +293,27 @@ def _read_one_by_one(node: Node, chosen: Pattern, now: _Now, most: int) -> tuple
     return made[node.fingerprint], readers
 
 
-def _compared(present: _Run, absent: _Run, heard: bool) -> StepTrace:
-    caused, otherwise = _only(present.told, absent.told), _only(absent.told, present.told)
+def _compared(present: _Run, absent: _Run, reached: bool) -> StepTrace:
+    caused, otherwise = _only(present.events, absent.events), _only(absent.events, present.events)
     before = [_refusal(row) for row in absent.late]
     late = [row for row in present.late if _refusal(row) not in before]
     node = present.node
-    fate = _fate(present, absent, heard, len(caused), len(late))
+    fate = _fate(present, absent, reached, len(caused), len(late))
     does = "" if isinstance(node, Source) else node.describe()
     columns = list(node.schema.names)
     return StepTrace(present.label, does, node.place, fate, columns, caused, otherwise, late)
 
 
-def _fate(present: _Run, absent: _Run, heard: bool, caused: int, late: int) -> str:
+def _fate(present: _Run, absent: _Run, reached: bool, caused: int, late: int) -> str:
     if late:
         return f"refuses {late}"
     if present.stopped > absent.stopped:
         return f"its guards stop {present.stopped - absent.stopped}"
     if caused:
-        return f"says {caused} thing{'s' * (caused != 1)} because of them"
-    if heard and present.node.row_wise:
+        return f"emits {caused} event{'s' * (caused != 1)} because of them"
+    if reached and present.node.row_wise:
         return "drops them"
-    return "says nothing else because of them" if heard else "hears nothing of them"
+    return "emits the same without them" if reached else "receives none of them"
 
 
 def _refusal(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -326,22 +328,22 @@ def _read(row: Mapping[str, Any]) -> bool:
     return "RE_new" in row
 
 
-def _only(some: list[Told], others: list[Told]) -> list[Told]:
-    """What only one run said, in order."""
-    left = Counter(told.said for told in others)
-    kept: list[Told] = []
-    for told in some:
-        if left[told.said] > 0:
-            left[told.said] -= 1
+def _only(some: list[TracedEvent], others: list[TracedEvent]) -> list[TracedEvent]:
+    """What only one run emitted, in order."""
+    matched = Counter(event.content for event in others)
+    found: list[TracedEvent] = []
+    for event in some:
+        if matched[event.content] > 0:
+            matched[event.content] -= 1
         else:
-            kept.append(told)
-    return kept
+            found.append(event)
+    return found
 
 
-def _drawn(some: list[Told]) -> Iterator[str]:
-    for told in some:
-        row = " ".join("null" if v is None else str(v) for v in told.payload)
-        new = "" if told.new_end is None or told.new_end == told.start else f"->{told.new_end}"
-        end = "inf" if told.end is None else told.end
-        by = f"   by {told.by}" if told.by else ""
-        yield f"  {told.start}  {end}{new}  | {row} | {told.kind}{by}"
+def _drawn(some: list[TracedEvent]) -> Iterator[str]:
+    for event in some:
+        row = " ".join("null" if v is None else str(v) for v in event.payload)
+        new = "" if event.new_end is None or event.new_end == event.start else f"->{event.new_end}"
+        end = "inf" if event.end is None else event.end
+        by = f"   by {event.by}" if event.by else ""
+        yield f"  {event.start}  {end}{new}  | {row} | {event.kind}{by}"

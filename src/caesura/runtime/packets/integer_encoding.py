@@ -1,15 +1,15 @@
 """Columns of whole numbers on their way: what all have in common is said once, the rest in few bytes.
 
->>> narrow(pa.array([1_000_007, 1_000_009, 1_000_007]))
+>>> encode_integers(pa.array([1_000_007, 1_000_009, 1_000_007]))
 (<pyarrow.lib.UInt8Array object at ...>
 [
   0,
   2,
   0
 ], ['int64', 1000007])
->>> widen(*narrow(pa.array([1_000_007, 1_000_009])), 2).to_pylist()
+>>> decode_integers(*encode_integers(pa.array([1_000_007, 1_000_009])), 2).to_pylist()
 [1000007, 1000009]
->>> narrow(pa.array([7, 7]))
+>>> encode_integers(pa.array([7, 7]))
 (None, ['int64', 7])
 """
 
@@ -34,11 +34,11 @@ NUMBERS = [
 BY_NAME = {str(kind): kind for kind in NUMBERS}
 SMALL = [(1 << 8, np.uint8), (1 << 16, np.uint16), (1 << 32, np.uint32)]
 
-Told = list[Any] | None
+Encoding = list[Any] | None
 """The type of a column and its least value; None for a column that goes as it is."""
 
 
-def narrow(column: pa.Array) -> tuple[pa.Array | None, Told]:
+def encode_integers(column: pa.Array) -> tuple[pa.Array | None, Encoding]:
     """A column above its least value, and what it takes to go back; no column where all are equal."""
     name = str(column.type)
     if name not in BY_NAME or len(column) == 0 or column.null_count:
@@ -46,27 +46,27 @@ def narrow(column: pa.Array) -> tuple[pa.Array | None, Told]:
     values = _numbers(column)
     least = int(values.min())
     span = int(values.max()) - least
-    told = [name, least]
+    encoding = [name, least]
     if span == 0:
-        return None, told
+        return None, encoding
     size = values.dtype.itemsize
-    for most, small in SMALL:
-        if span < most and np.dtype(small).itemsize < size:
-            return pa.array((values - values.dtype.type(least)).astype(small)), told
+    for limit, small in SMALL:
+        if span < limit and np.dtype(small).itemsize < size:
+            return pa.array((values - values.dtype.type(least)).astype(small)), encoding
     return column, None
 
 
-def widen(column: pa.Array | None, told: Told, rows: int) -> pa.Array:
-    """What `narrow` took."""
-    if told is None:
+def decode_integers(column: pa.Array | None, encoding: Encoding, rows: int) -> pa.Array:
+    """What `encode_integers` took."""
+    if encoding is None:
         return column
-    kind = BY_NAME[told[0]]
+    kind = BY_NAME[encoding[0]]
     wide = np.dtype(f"i{kind.bit_width // 8}")
     if column is None:
-        values = np.full(rows, told[1], wide)
+        values = np.full(rows, encoding[1], wide)
     else:
         values = column.to_numpy().astype(wide)
-        values += wide.type(told[1])
+        values += wide.type(encoding[1])
     return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(values)])
 
 

@@ -22,16 +22,16 @@ from caesura.events.columns import empty_rows
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.punctuation import INFINITY, Punctuation
-from caesura.runtime.packets.integer_encoding import narrow, widen
+from caesura.runtime.packets.integer_encoding import decode_integers, encode_integers
 
-MOST_BYTES = 1 << 19
+MAX_BYTES = 1 << 19
 Row = tuple[int, str, int, str, int, bytes]
 """(stage, label, bucket, origin, sequence, bytes)."""
 
 
 @dataclass(frozen=True)
 class Packet:
-    """Items for one port of one bucket; stage 0 is the way out, stage ``~n`` is n in the next epoch."""
+    """Items for one port of one bucket; stage 0 leaves the plan, stage ``~n`` is n in the next epoch."""
 
     stage: int
     label: str
@@ -66,7 +66,7 @@ class Packet:
         seq = self.seq
         for item in (part for whole in self.items for part in _parts(whole)):
             weight = item.nbytes if isinstance(item, Page) else 200
-            if pieces and size + weight > MOST_BYTES:
+            if pieces and size + weight > MAX_BYTES:
                 yield replace(self, seq=seq, items=tuple(pieces))
                 pieces, size, seq = [], 0, seq + 1
             pieces.append(item)
@@ -107,10 +107,10 @@ def rows_packets(data: bytes) -> list[Packet]:
 
 
 def _parts(item: Item) -> Iterator[Item]:
-    if not isinstance(item, Page) or item.nbytes <= MOST_BYTES:
+    if not isinstance(item, Page) or item.nbytes <= MAX_BYTES:
         yield item
         return
-    step = max(1, len(item) * MOST_BYTES // (item.nbytes + 1))
+    step = max(1, len(item) * MAX_BYTES // (item.nbytes + 1))
     for start in range(0, len(item), step):
         yield item.slice(start, min(step, len(item) - start))
 
@@ -121,9 +121,9 @@ def encode(header: dict[str, Any], items: tuple[Item, ...]) -> bytes:
     plan: list[Any] = []
     for item in items:
         if isinstance(item, Page):
-            body, told = _page_bytes(item)
+            body, encoding = _page_bytes(item)
             bodies.append(body)
-            plan.append([len(body), len(item), item.settled, item.partial, told])
+            plan.append([len(body), len(item), item.settled, item.partial, encoding])
         else:
             plan.append(item.to_json())
     head = json.dumps({"h": header, "i": plan}).encode()
@@ -138,8 +138,8 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[Item, ...]]:
     items: list[Item] = []
     for part in head["i"]:
         if isinstance(part, list):
-            size, rows, settled, partial, told = part
-            items.append(_page_from(view[at : at + size], rows, told, settled=settled, partial=partial))
+            size, rows, settled, partial, encoding = part
+            items.append(_page_from(view[at : at + size], rows, encoding, settled=settled, partial=partial))
             at += size
         else:
             items.append(Punctuation.from_json(part))
@@ -147,26 +147,26 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[Item, ...]]:
 
 
 def _page_bytes(page: Page) -> tuple[bytes, list[Any]]:
-    """The columns that have more to say than one number, and what was said of all of them."""
+    """The columns that hold more than one number, and how all of them are encoded."""
     lasting = len(page) > 0 and int(page.re.max()) < INFINITY
     columns = [pa.array(page.le), pa.array(page.re - page.le if lasting else page.re)]
     if page.re_new is not None:
         columns.append(pa.array(page.re_new))
-    made = [narrow(column) for column in (*columns, *page.payload.columns)]
-    kept = [column for column, _ in made if column is not None]
-    batch = pa.RecordBatch.from_arrays(kept, [""] * len(kept))
+    made = [encode_integers(column) for column in (*columns, *page.payload.columns)]
+    sent = [column for column, _ in made if column is not None]
+    batch = pa.RecordBatch.from_arrays(sent, [""] * len(sent))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    told = [[said, column is not None] for column, said in made]
-    return sink.getvalue().to_pybytes(), [page.schema.names, lasting, told]
+    encodings = [[encoding, column is not None] for column, encoding in made]
+    return sink.getvalue().to_pybytes(), [page.schema.names, lasting, encodings]
 
 
-def _page_from(data: memoryview, rows: int, told: list[Any], *, settled: bool, partial: bool) -> Page:
+def _page_from(data: memoryview, rows: int, encoding: list[Any], *, settled: bool, partial: bool) -> Page:
     batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
-    names, lasting, said = told
-    kept = iter(batch.columns)
-    columns = [widen(next(kept) if sent else None, how, rows) for how, sent in said]
+    names, lasting, encodings = encoding
+    sent_columns = iter(batch.columns)
+    columns = [decode_integers(next(sent_columns) if sent else None, how, rows) for how, sent in encodings]
     own = len(columns) - len(names)
     le, re, *new = (np.asarray(column.to_numpy()) for column in columns[:own])
     payload = pa.RecordBatch.from_arrays(columns[own:], names) if names else empty_rows(rows)

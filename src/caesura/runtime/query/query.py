@@ -33,7 +33,7 @@ from caesura.plan import Counters, Node, here
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 from caesura.runtime.claims.choose import claiming_for, put_token, saved_by
 from caesura.runtime.claims.claiming import Claiming
-from caesura.runtime.feedback.consumer import ConsumerFeedback, Spoken
+from caesura.runtime.feedback.consumer import ConsumerFeedback, StandingFeedback
 from caesura.runtime.feedback.losses import note_losses
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.publication import Publication
@@ -172,21 +172,21 @@ class Query:
             responder.suppression.lost = INFINITY  # what others leave out for it cannot be known here
         return messages
 
-    def assume(self, what: Pattern | Expr | bool, *, output: str | None = None) -> Spoken:
+    def assume(self, what: Pattern | Expr | bool, *, output: str | None = None) -> StandingFeedback:
         """These rows will be ignored: steps need not make them. Gives a handle to withdraw."""
-        return self.consumer.say(Intent.ASSUMED, what, output)
+        return self.consumer.send(Intent.ASSUMED, what, output)
 
-    def desire(self, what: Pattern | Expr | bool, *, output: str | None = None) -> Spoken:
+    def desire(self, what: Pattern | Expr | bool, *, output: str | None = None) -> StandingFeedback:
         """These rows are wanted first: what waits is worked off in that order. Nothing else changes."""
-        return self.consumer.say(Intent.DESIRED, what, output)
+        return self.consumer.send(Intent.DESIRED, what, output)
 
     def demand(self, what: Pattern | Expr | bool = True, *, output: str | None = None) -> None:
         """These rows are wanted now, as far as they are known: marked partial, and corrected later."""
         self.consumer.demand(what, output)
 
-    def withdraw(self, spoken: Spoken | int) -> None:
+    def withdraw(self, feedback: StandingFeedback | int) -> None:
         """Takes feedback back; what lost state or input to it stays suppressed until it is closed."""
-        self.consumer.withdraw(spoken)
+        self.consumer.withdraw(feedback)
 
     def feedback(self) -> list[str]:
         """The feedback that stands, and what is still suppressed."""

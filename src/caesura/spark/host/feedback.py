@@ -22,7 +22,7 @@ from caesura.feedback.predicates import patterns_of
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
 from caesura.runtime.buckets.labels import READERS, SAY
-from caesura.runtime.feedback.consumer import Spoken, fits, gone, still_suppressed
+from caesura.runtime.feedback.consumer import StandingFeedback, fits, no_such_output, still_suppressed
 from caesura.runtime.packets.packet import Packet
 from caesura.spark.json_files import parsed
 from caesura.spark.loop_log.log import LoopLog
@@ -76,7 +76,7 @@ class Speaking:
 
     def __init__(self, loop: str, buckets: int, outputs: Mapping[str, Listener]) -> None:
         self._loop, self._buckets, self._outputs = loop, buckets, dict(outputs)
-        self._spoken: dict[int, Spoken] = {}
+        self._spoken: dict[int, StandingFeedback] = {}
         self._last = 0
 
     @staticmethod
@@ -117,13 +117,13 @@ class Speaking:
         listeners = {name: Listener.from_json(data) for name, data in told["outputs"].items()}
         return Speaking(loop, int(told["buckets"]), listeners)
 
-    def say(self, intent: Intent, said: Said, output: str | None) -> Spoken:
+    def say(self, intent: Intent, said: Said, output: str | None) -> StandingFeedback:
         """Tells the step behind an output something that stands until it is withdrawn."""
         name, patterns = self._read(said, output, intent.value)
         with self._log.alone():
             self._recall()
             self._last += 1
-            spoken = Spoken(self._last, intent, name, patterns)
+            spoken = StandingFeedback(self._last, intent, name, patterns)
             self._spoken[self._last] = spoken
             self._send(name, [Punctuation(p, intent, (("standing", True),)) for p in patterns])
             self._keep()
@@ -135,7 +135,7 @@ class Speaking:
         with self._log.alone():
             self._send(name, [Punctuation(p, Intent.DEMANDED) for p in patterns])
 
-    def withdraw(self, which: Spoken | int) -> None:
+    def withdraw(self, which: StandingFeedback | int) -> None:
         """Takes something back; what has lost rows by it stays suppressed until it closes."""
         number = which if isinstance(which, int) else which.number
         self._check("withdraw")
@@ -162,7 +162,7 @@ class Speaking:
             return []
         self._recall()
         said = [
-            f"{spoken}{'' if spoken.output in self._outputs else gone(spoken.output)}"
+            f"{spoken}{'' if spoken.output in self._outputs else no_such_output(spoken.output)}"
             for spoken in self._spoken.values()
         ]
         notes = (self._log.noted(name) or "[]" for name in self._log.notes(SUPPRESSED))
@@ -217,4 +217,4 @@ class Speaking:
         self._last, self._spoken = int(kept["last"]), {}
         for number, intent, output, patterns in kept["spoken"]:
             read = tuple(Pattern.from_json(p) for p in patterns)
-            self._spoken[number] = Spoken(number, Intent(intent), output, read)
+            self._spoken[number] = StandingFeedback(number, Intent(intent), output, read)

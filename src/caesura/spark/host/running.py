@@ -15,7 +15,7 @@ from caesura.plan import Node
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
 from caesura.runtime.buckets.status import Status
-from caesura.runtime.feedback.consumer import Spoken
+from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.query.result import Output, Result, delivered
 from caesura.spark.errors import asking_spark, explained, ours
 from caesura.spark.host.checkpoint import buckets_of, keep_plan, keep_secret, query_id
@@ -85,11 +85,11 @@ class SparkQuery:
         with asking_spark():
             return bool(self.query.isActive)
 
-    def assume(self, what: Said, *, output: str | None = None) -> Spoken:
+    def assume(self, what: Said, *, output: str | None = None) -> StandingFeedback:
         """These rows will be ignored: from the next epoch on, steps need not make them."""
         return self.speaking.say(Intent.ASSUMED, what, output)
 
-    def desire(self, what: Said, *, output: str | None = None) -> Spoken:
+    def desire(self, what: Said, *, output: str | None = None) -> StandingFeedback:
         """These rows first, where rows wait."""
         return self.speaking.say(Intent.DESIRED, what, output)
 
@@ -97,7 +97,7 @@ class SparkQuery:
         """What there is of these rows now, marked as partial."""
         self.speaking.demand(what, output)
 
-    def withdraw(self, spoken: Spoken | int) -> None:
+    def withdraw(self, spoken: StandingFeedback | int) -> None:
         """Takes feedback back; what lost rows by it stays suppressed until it is closed."""
         self.speaking.withdraw(spoken)
 
