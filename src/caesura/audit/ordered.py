@@ -23,8 +23,9 @@ from caesura.qre.language.query import Partition, Pipe, Query
 from caesura.qre.language.types import Record
 from caesura.qre.reference.interpreter import Twin
 from caesura.qre.reference.oracle import UNDEFINED, denote
-from caesura.qre.step.node import Over
+from caesura.qre.step.node import Over, OverEachKey
 from caesura.testing.oracles.rows import Row, Rows
+from caesura.testing.oracles.steps import recomputes
 
 SHORT = 40
 """Longer words are read by the machines of the paper's Figures 3 and 4: trying all splits takes too long."""
@@ -50,8 +51,10 @@ def word(rows: Rows, by: tuple[str, ...], until: int) -> Rows:
 # Quantitative expressions.
 
 
-def answered(node: Over, known: Known) -> Rows:
+@recomputes(Over, OverEachKey)
+def answered(node: Over, given: Any) -> Rows:
     """The answers of a query as far as progress had come."""
+    known: Known = given.known[0]
     progress = needed(node, known, why="", whole=node.every is not None)
     rows = word(known.rows, node.order_by, progress.cti)
     if node.every is not None:
@@ -125,8 +128,10 @@ def _until_next(query: Query, times: list[tuple[int, int, dict[str, Any]]]) -> R
 # Automata.
 
 
-def matched(node: Match, known: Known) -> Rows:
+@recomputes(Match)
+def matched(node: Match, given: Any) -> Rows:
     """All runs of an automaton over the events that progress has passed."""
+    known: Known = given.known[0]
     progress = needed(node, known, why="")
     auto = node.automaton
     reader = RowValues(auto.scope(node.inputs[0].schema), node.time)

@@ -12,24 +12,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from caesura.audit.values import NotAuditedError
-from caesura.ops.aggregate import Tumbling
-from caesura.ops.chop import Chop
-from caesura.ops.join import Join
-from caesura.ops.layers import Layers
-from caesura.ops.lifetimes import Lifetime
-from caesura.ops.select import Select
-from caesura.ops.union import Union
-from caesura.ops.where import Where
-from caesura.ops.windows.quantise import Quantise
 from caesura.plan import Node
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Promises
 from caesura.testing.oracles.rows import Payload, Rows
 from caesura.testing.oracles.tumbling import Horizon, horizon
-
-STRAIGHT = (Where, Select, Lifetime, Quantise, Chop, Tumbling)
-"""Steps that pass punctuation on as their rule says, whatever rows they have."""
-SLOWEST = (Union, Join, Layers)
-"""Steps that have come as far in time as their slowest input."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +51,13 @@ def carried(node: Node, inputs: Sequence[Known]) -> Progress | None:
     told = [known.progress for known in inputs]
     some = [one for one in told if one is not None]
     if some and len(some) == len(told):
-        if type(node) in STRAIGHT and some[0].whole:
+        if node.punctuated_by == "rule" and some[0].whole:
             passed = (node.carry(0, pattern) for pattern in some[0].said)
             reached = node.together(0, Promises(some[0].said))
             joint = (Pattern.before(reached),) if reached > MIN_TIME else ()
             return Progress((*(pattern for pattern in passed if pattern is not None), *joint))
         slowest = min(one.cti for one in some)
-        if type(node) in SLOWEST and slowest < INFINITY:
+        if node.punctuated_by == "slowest" and slowest < INFINITY:
             return Progress(() if slowest == MIN_TIME else (Pattern.before(slowest),))
         if slowest == INFINITY:
             return ENDED

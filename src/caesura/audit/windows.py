@@ -17,7 +17,7 @@ from caesura.ops.windows import Count, Grid, Session, Windows
 from caesura.ops.windows.frames import Frame
 from caesura.testing.oracles.aggregates import aggregate, grouped
 from caesura.testing.oracles.rows import Payload, Rows
-from caesura.testing.oracles.tumbling import Horizon
+from caesura.testing.oracles.steps import recomputes
 from caesura.testing.oracles.windows import windowed
 from caesura.udm import Event, Use, Window
 from caesura.udm.define import reads_window
@@ -46,27 +46,33 @@ def folded(outputs: Sequence[tuple[str, Any]], reader: RowValues, types: pa.Sche
     return compute
 
 
-def totals(node: Totals, rows: Rows, reader: RowValues) -> Rows:
+@recomputes(Totals)
+def totals(node: Totals, given: Any) -> Rows:
     """One row per group over all its rows; it lives from the first start to the last end."""
-    compute = folded(node.aggregates, reader, node.schema)
+    compute = folded(node.aggregates, given.values, node.schema)
     out: Rows = []
-    for group in grouped(rows, node.group):
+    for group in grouped(given.rows[0], node.group):
         key = {name: group[0][2][name] for name in node.group}
         start, end = min(le for le, _, _ in group), max(re for _, re, _ in group)
         out.append((start, end, {**key, **compute(group, start, end)}))
     return out
 
 
-def tumbling(node: Tumbling, rows: Rows, reader: RowValues, limit: Horizon) -> Rows:
+@recomputes(Tumbling)
+def tumbling(node: Tumbling, given: Any) -> Rows:
     """Built-in aggregates over a grid."""
-    compute = folded(node.aggregates, reader, node.schema)
+    compute = folded(node.aggregates, given.values, node.schema)
     frame = ("grid", node.size, node.every, node.offset)
-    return windowed(rows, node.group, frame, lambda m, s, e: [(s, e, compute(m, s, e))], horizon=limit)
+    return windowed(
+        given.rows[0], node.group, frame, lambda m, s, e: [(s, e, compute(m, s, e))], horizon=given.horizon
+    )
 
 
-def over_windows(node: Windows, rows: Rows, reader: RowValues, limit: Horizon) -> Rows:
+@recomputes(Windows)
+def over_windows(node: Windows, given: Any) -> Rows:
     """Aggregates, the user's among them, or one operator of the user's, over any windows."""
     compute: Compute
+    reader = given.values
     if node.apply is None:
         fold = folded(node.outputs, reader, node.schema)
 
@@ -80,14 +86,14 @@ def over_windows(node: Windows, rows: Rows, reader: RowValues, limit: Horizon) -
             return _given_rows(use, _called(use, reader, members, start, end), start, end)
 
     return windowed(
-        in_order(rows, reader, _read_columns(node)),
+        in_order(given.rows[0], reader, _read_columns(node)),
         node.group,
         _frame(node.frame),
         compute,
         clip=node.clip,
         stamp=node.stamp,
         timed=node.timed,
-        horizon=limit,
+        horizon=given.horizon,
     )
 
 

@@ -73,18 +73,24 @@ def rule_of(node: Node) -> Rule:
         if kind in _rules:
             return _rules[kind](node)
     holds = node.holds()
-    closed = getattr(node, "closed", None)
     return Rule(
         inputs=tuple(attributes(child.schema) for child in node.inputs),
         output=attributes(node.schema),
         share=lambda port, template: carried(node, port, template),
         holds=holds or (),
-        also=None if closed is None else lambda port, template: asked(node, closed, port, template),
+        also=_second(node),
         undeclared=holds is None,
         feedback_in=takes(node),
         feedback_out=own_words(node),
         steering=frozenset(port for port in range(len(node.inputs)) if node.steers(port)),
     )
+
+
+def _second(node: Node) -> Share | None:
+    """What a step sends besides, because of the same punctuation; None for most steps."""
+    if type(node).closed is Node.closed:
+        return None
+    return lambda port, template: asked(node, node.closed, port, template)
 
 
 def attributes(schema: pa.Schema) -> Names:

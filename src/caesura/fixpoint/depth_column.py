@@ -16,7 +16,6 @@ from caesura.fixpoint.node import RANK, Recursive
 from caesura.ops.join import Join
 from caesura.ops.select import Select
 from caesura.ops.union import Union
-from caesura.ops.where import Where
 from caesura.plan import TICKS, Node
 from caesura.plan.loops import on_loop
 from caesura.plan.node import rebuilt
@@ -51,18 +50,13 @@ def _carried(node: Node, ports: tuple[int, ...], visit: Visit) -> Node:
         return node
     inputs = [visit(child) if port in ports else child for port, child in enumerate(node.inputs)]
     match node:
-        case Select():
-            return replace(node, inputs=tuple(inputs), columns=(*node.columns, (RANK, col(RANK))))
-        case Where():
-            keep = (*node.keep, RANK) if node.keep else ()
-            return replace(node, inputs=tuple(inputs), keep=keep)
         case Union():
             return rebuilt(node, tuple(_tailed(c, port in ports, node) for port, c in enumerate(inputs)))
         case Join() if node.how == "semi" and 1 in ports:
             return _met(node, inputs, ports)
         case Join() if len(ports) == 2:
             return _joined(node, inputs)
-    return rebuilt(node, tuple(inputs))
+    return node.widened(tuple(inputs), (RANK,))
 
 
 def _tailed(child: Node, looped: bool, union: Node) -> Node:

@@ -19,12 +19,7 @@ loop holds a row with the value, what it has sent may have to be corrected, and 
 from __future__ import annotations
 
 from caesura.fixpoint.node import Fixpoint
-from caesura.ops.join import Join
-from caesura.ops.lifetimes import Lifetime
-from caesura.ops.select import Select
-from caesura.ops.union import Union
-from caesura.ops.where import Where
-from caesura.plan import FeedbackRule, Node, walk
+from caesura.plan import FeedbackRule, walk
 from caesura.plan.feedback import OUTPUT_ONLY, Translation
 from caesura.plan.lifetimes import Inside, Lifetimes, Whole
 from caesura.plan.loops import kept_around, on_loop
@@ -47,16 +42,6 @@ def _lifetimes(loop: Fixpoint) -> Lifetimes | None:
     """How rows live beside the seed they are derived from; None where steps do more than add rows."""
     circle = on_loop(loop.inputs[1], loop.loop)
     steps = [(n, circle[n.fingerprint]) for n in walk(loop.inputs[1]) if n.fingerprint in circle]
-    if not all(_adds(step, ports) for step, ports in steps):
+    if not all(step.on_loop(ports, once=False).adds for step, ports in steps):
         return None
-    return Whole() if any(isinstance(step, Lifetime) for step, _ in steps) else Inside()
-
-
-def _adds(step: Node, ports: tuple[int, ...]) -> bool:
-    """Whether each row of the loop that a step takes makes rows of its own there, or none."""
-    match step:
-        case Where() | Select() | Union() | Lifetime():
-            return True
-        case Join() if step.kind == "join":
-            return step.how == "inner" or (step.how in ("semi", "anti", "left") and ports == (0,))
-    return False
+    return Whole() if any(step.moves_time for step, _ in steps) else Inside()

@@ -21,6 +21,7 @@ from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.plan import TICKS, FeedbackRule, Holding, Need, Node, Operator, Properties, both, definite
+from caesura.plan.roles import OnLoop
 from caesura.punctuation import Pattern, Punctuation
 
 Progress = Literal["hybrid", "probing", "high_water", "staged"]
@@ -120,6 +121,9 @@ class Fixpoint(Node):
     kind = "fixpoint"
     partitioning = "one"
     forward = True
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        return OnLoop(no_depth="a loop within it derives rows in rounds of its own")
 
     @property
     def closes(self) -> str:

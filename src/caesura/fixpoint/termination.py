@@ -27,7 +27,6 @@ from caesura.expr.rewrite import strip
 from caesura.fixpoint.bounds import Difference, differences, not_negative, not_positive, upper_bounded
 from caesura.fixpoint.node import Keep
 from caesura.fixpoint.trace import REC, Tracer, Trip, from_loop, from_outside, is_rec, linear, views
-from caesura.ops.lifetimes import Lifetime
 from caesura.plan import Node, walk
 from caesura.plan.loops import on_loop
 
@@ -70,7 +69,7 @@ def strongly(schema: pa.Schema, trips: Sequence[Trip]) -> str:
 def _refuse_later(seed: Node, body: Node, loop: str, trips: Sequence[Trip]) -> None:
     """Rows that count once are finitely many only if they do not come again ever later."""
     circle = on_loop(body, loop)
-    moved = [n for n in walk(body) if n.fingerprint in circle and isinstance(n, Lifetime)]
+    moved = [n for n in walk(body) if n.fingerprint in circle and n.moves_time]
     if moved and not strongly(seed.schema, trips):
         raise PlanError(
             f"nothing shows that the loop ends: '{moved[0].step}' ({moved[0].place}) moves a lifetime on in "

@@ -25,9 +25,7 @@ from caesura.ops.clip import Clip
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
-from caesura.ops.select import Select
 from caesura.ops.union import Union
-from caesura.ops.where import Where
 from caesura.ops.windows import Windows
 from caesura.plan import Node
 from caesura.plan.loops import on_loop
@@ -98,7 +96,7 @@ class Tracer:
         self._number = count()
         self._known: dict[str, list[Trip]] = {}
         self._circle = on_loop(body, loop)
-        moving = [n for n in _every(body) if isinstance(n, Lifetime) and n.fingerprint in self._circle]
+        moving = [n for n in _every(body) if n.moves_time and n.fingerprint in self._circle]
         self._ends = "any" if moving else "in"
         """Whether starts and ends of the loop's rows are those of rows from outside."""
 
@@ -127,15 +125,6 @@ class Tracer:
         match node:
             case Recursive() if node.loop == self.loop:
                 yield self._living({name: Column(f"rec0:{name}") for name in node.schema.names}, (), 1)
-            case Where():
-                for trip in self.trips(node.inputs[0]):
-                    facts = tuple(trip.inside(c) for c in conjuncts(node.predicate))
-                    kept = {n: trip.columns[n] for n in node.schema.names}
-                    yield Trip(kept, (*trip.facts, *facts), trip.rows, trip.start, trip.end)
-            case Select():
-                for trip in self.trips(node.inputs[0]):
-                    made = {name: strip(trip.inside(expr)) for name, expr in node.columns}
-                    yield Trip(made, trip.facts, trip.rows, trip.start, trip.end)
             case Union():
                 for child in node.inputs:
                     yield from self.trips(child)
@@ -150,6 +139,11 @@ class Tracer:
                 yield from self._grouped(node)
             case Fixpoint() if self._reaches(node):
                 yield from self._nested(node)
+            case _ if (form := node.row_form()) is not None:
+                for trip in self.trips(node.inputs[0]):
+                    facts = tuple(trip.inside(c) for c in form.conditions)
+                    made = {name: strip(trip.inside(expr)) for name, expr in form.columns}
+                    yield Trip(made, (*trip.facts, *facts), trip.rows, trip.start, trip.end)
             case _:
                 yield self._any(node)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from caesura.kernels.hashing import I64
 from caesura.ops.endless import Endless
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Inside
+from caesura.plan.roles import PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 
@@ -37,6 +38,9 @@ class Chop(Node):
     period: int
 
     kind = "chop"
+    waits = True
+    loop_remedy = "Cut lifetimes before the loop or behind it."
+    punctuated_by: ClassVar[PunctuatedBy] = "rule"
 
     def output_schema(self) -> pa.Schema:
         if not 0 < self.period <= LONGEST:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from caesura.ops.join.node import Join
 from caesura.ops.join.side import Side
 from caesura.plan import FeedbackRule, Holding, Need, Operator, Properties, Translation, aligned
 from caesura.plan.lifetimes import Moved
+from caesura.plan.roles import OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, Alignment, Pattern
 
 
@@ -38,6 +39,7 @@ class Clip(Join):
     """Left events, cut at the next start on the right. Keys and checks are a semi join's."""
 
     kind = "clip"
+    punctuated_by: ClassVar[PunctuatedBy] = "rows"
 
     def derive(self, *inputs: Properties) -> Properties:
         return Properties(points=inputs[0].points, max_duration=inputs[0].max_duration)
@@ -54,6 +56,9 @@ class Clip(Join):
         """A left row is its own result; a right start cuts others, so the right is told nothing."""
         left = Translation.of(self.schema.names, self.inputs[0].properties, Moved(("LE", 0), None))
         return (FeedbackRule((left, None), "rows", "input"),)
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        return OnLoop(monotone=False)
 
     def looks_up(self, port: int) -> bool:
         return False

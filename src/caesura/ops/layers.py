@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,7 @@ from caesura.plan import (
     aligned,
 )
 from caesura.plan.lifetimes import Whole
+from caesura.plan.roles import WHOLE, OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern
 
 Count = Literal["distinct", "bag", "set"]
@@ -62,6 +63,7 @@ class Layers(Node):
 
     partitioning = "key"
     forward = True
+    punctuated_by: ClassVar[PunctuatedBy] = "slowest"
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -100,6 +102,10 @@ class Layers(Node):
         names = self.schema.names
         ports = tuple(Translation.of(names, child.properties, Whole(1)) for child in self.inputs)
         return (FeedbackRule(ports, "groups", purges=True),)
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        counted = once and self.count == "distinct"
+        return OnLoop(monotone=1 not in ports, no_depth="" if counted else WHOLE)
 
     def operator(self) -> Operator:
         return LayersOperator(self)

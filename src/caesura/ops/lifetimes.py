@@ -18,9 +18,9 @@ Law: none of them remembers anything; a retract moves as its event did.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ from caesura.kernels.hashing import I64
 from caesura.kernels.ticks import FIRST, LAST, later, lengthened, rounded_up, started
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Lifetimes, Moved, Stepped
+from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, Image, Pattern, SchemaMapping, lt
 
 Rule = Literal["shift", "set_duration", "extend", "scale", "start_at", "points_at_start", "points_at_end"]
@@ -49,6 +50,7 @@ class Lifetime(Node):
 
     row_wise = True
     moves_time = True
+    punctuated_by: ClassVar[PunctuatedBy] = "rule"
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -165,6 +167,10 @@ class Lifetime(Node):
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return wanted
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        """A shift or a longer end moves a row in pieces as it does the whole."""
+        return replace(ROW_BY_ROW, reads_lifetimes=self.rule not in ("shift", "extend"))
 
     def operator(self) -> Operator:
         return Mover(self)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ from caesura.feedback.bag import Bag
 from caesura.feedback.messages import assumed
 from caesura.ops.union import Merge, Union
 from caesura.plan import Counters, Holding, Need, Operator, Said, shown
+from caesura.plan.roles import PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, lt
 
 TOO_LATE = "too late"
@@ -51,6 +52,7 @@ class Pace(Union):
     partitioning = "one"
     speaks = True
     arrival_dependent = True
+    punctuated_by: ClassVar[PunctuatedBy] = "rows"
 
     def output_schema(self) -> pa.Schema:
         if self.within < 0:

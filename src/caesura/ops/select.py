@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -19,11 +20,12 @@ from caesura.events.columns import empty_rows
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.expr import Expr, attributes, compile_expr, is_column, shifted_column, type_of
+from caesura.expr import Expr, attributes, col, compile_expr, is_column, reads_time, shifted_column, type_of
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, Translation, definite
 from caesura.plan.lifetimes import Unchanged
+from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy, RowForm
 from caesura.punctuation import Image, Pattern, SchemaMapping
 
 
@@ -38,6 +40,7 @@ class Select(Node):
     kind = "select"
     row_wise = True
     forward = True
+    punctuated_by: ClassVar[PunctuatedBy] = "rule"
 
     def output_schema(self) -> pa.Schema:
         source = self.inputs[0]
@@ -82,6 +85,15 @@ class Select(Node):
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return set().union(*(attributes(expr) for _, expr in self.columns))
+
+    def row_form(self) -> RowForm:
+        return RowForm(self.columns)
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        return replace(ROW_BY_ROW, reads_lifetimes=any(reads_time(expr) for _, expr in self.columns))
+
+    def widened(self, inputs: tuple[Node, ...], names: tuple[str, ...]) -> Node:
+        return replace(self, inputs=inputs, columns=(*self.columns, *((n, col(n)) for n in names)))
 
     def operator(self) -> Operator:
         return Project(self)

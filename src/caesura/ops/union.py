@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, aligned, both
+from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy
 from caesura.punctuation import Alignment, Pattern
 
 
@@ -26,6 +27,8 @@ class Union(Node):
 
     kind = "union"
     forward = True
+    punctuated_by: ClassVar[PunctuatedBy] = "slowest"
+    shows_all = True
 
     def output_schema(self) -> pa.Schema:
         first = self.inputs[0]
@@ -62,6 +65,9 @@ class Union(Node):
         """Every input is told (thesis, 4.2.4)."""
         names = self.schema.names
         return (FeedbackRule(tuple(Translation.of(names, child.properties) for child in self.inputs)),)
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        return ROW_BY_ROW
 
     def operator(self) -> Operator:
         return Merge(len(self.inputs))

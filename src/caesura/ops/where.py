@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +21,21 @@ from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.expr import Expr, attributes, compile_predicate, has_call, pattern_of, reads_time, type_of
-from caesura.expr.rewrite import conjuncts
+from caesura.expr import (
+    Expr,
+    attributes,
+    col,
+    compile_predicate,
+    conjuncts,
+    has_call,
+    pattern_of,
+    reads_time,
+    type_of,
+)
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule
+from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy, RowForm
 from caesura.punctuation import MIN_TIME, TIME, Pattern, Promises, Values
 
 FEW = 64
@@ -45,6 +55,7 @@ class Where(Node):
     kind = "where"
     row_wise = True
     forward = True
+    punctuated_by: ClassVar[PunctuatedBy] = "rule"
 
     def output_schema(self) -> pa.Schema:
         source = self.inputs[0]
@@ -120,6 +131,15 @@ class Where(Node):
     def pushed(self) -> Node:
         stays = self.keep or self.on_error == "late"
         return (None if stays else self.inputs[0].push_filter(self)) or self
+
+    def row_form(self) -> RowForm:
+        return RowForm(tuple((n, col(n)) for n in self.schema.names), tuple(conjuncts(self.predicate)))
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        return replace(ROW_BY_ROW, reads_lifetimes=reads_time(self.predicate))
+
+    def widened(self, inputs: tuple[Node, ...], names: tuple[str, ...]) -> Node:
+        return replace(self, inputs=inputs, keep=(*self.keep, *names) if self.keep else ())
 
     def operator(self) -> Operator:
         return Filter(self)

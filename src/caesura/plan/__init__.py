@@ -7,6 +7,7 @@ from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
 from caesura.plan.operator import Counters, GivenUp, Operator, Outbox, Up, aligned, definite
 from caesura.plan.properties import Properties, both
+from caesura.plan.roles import OnLoop, RowForm
 from caesura.plan.source import Ingress, Raw, SourceNode
 
 __all__ = [
@@ -21,10 +22,12 @@ __all__ = [
     "Ingress",
     "Need",
     "Node",
+    "OnLoop",
     "Operator",
     "Outbox",
     "Properties",
     "Raw",
+    "RowForm",
     "Said",
     "SourceNode",
     "Translation",

@@ -23,6 +23,7 @@ from caesura.plan.feedback import FeedbackRule, Said, Switches
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
 from caesura.plan.properties import Properties
+from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy, RowForm
 from caesura.punctuation import MIN_TIME, Pattern, Promises
 
 TICKS = pa.int64()
@@ -55,6 +56,12 @@ class Node:
     """Whether a row-wise step changes lifetimes; it then runs behind the gate that judges lateness."""
     forward: ClassVar[bool] = False
     """Whether the step may stand on a loop: it waits for no punctuation, and moves nothing back in time."""
+    waits: ClassVar[bool] = False
+    """Whether rows leave only when punctuation allows it."""
+    loop_remedy: ClassVar[str] = "Do this before the loop or behind it."
+    """What to do instead of putting the step on a loop, where it may not stand there."""
+    punctuated_by: ClassVar[PunctuatedBy] = "rows"
+    """What the punctuation that leaves depends on, for those who recompute it."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -154,6 +161,27 @@ class Node:
     def says(self) -> tuple[Said, ...]:
         """The forms of assumed feedback that the step sends by itself."""
         return ()
+
+    def closed(self, pattern: Pattern) -> Pattern | None:
+        """A second punctuation that leaves because of the same one, such as a window number's."""
+        return None
+
+    def row_form(self) -> RowForm | None:
+        """The step as expressions of one row; None where it is none, or moves lifetimes."""
+        return None
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        """What the step does with a loop's rows that enter by these ports; ``once``: rows count once."""
+        return ROW_BY_ROW if self.row_wise else OnLoop()
+
+    def widened(self, inputs: tuple[Node, ...], names: tuple[str, ...]) -> Node:
+        """The same step over inputs with more columns, which leave with its rows and do not change it."""
+        return rebuilt(self, inputs)
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether the output lacks nothing on account of what the step has not seen yet."""
+        return self.row_wise or not self.inputs
 
     def keys(self, port: int) -> tuple[str, ...]:
         """The input columns whose equal values must meet in one place; empty when any place will do."""

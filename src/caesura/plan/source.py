@@ -62,6 +62,8 @@ class Ingress(Operator):
 class SourceNode(Node):
     """A step that reads. Its operator is an `Ingress`."""
 
+    shows_all = True
+
     def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
         """Raw rows from these offsets on (per lane; 0 where none is given)."""
         raise NotImplementedError

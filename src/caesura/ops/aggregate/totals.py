@@ -54,6 +54,8 @@ class Totals(Node):
     """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
 
     kind = "totals"
+    waits = True
+    loop_remedy = "Aggregate what comes out of the loop, or use group_by(...).snapshot() inside."
 
     @property
     def partitioning(self) -> str:  # type: ignore[override]

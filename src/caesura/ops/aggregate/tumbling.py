@@ -16,6 +16,7 @@ bounds them. A late event or a retract corrects the windows that it overlaps, an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -35,6 +36,7 @@ from caesura.plan import (
     shown,
 )
 from caesura.plan.lifetimes import Grid
+from caesura.plan.roles import PunctuatedBy
 from caesura.punctuation import INFINITY, Pattern, lt
 
 
@@ -52,6 +54,9 @@ class Tumbling(Node):
     """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
     thrifty: bool = False
     """Whether windows say which values can no longer count."""
+
+    loop_remedy = "Window the input before it enters the loop, or use snapshot(), which moves nothing."
+    punctuated_by: ClassVar[PunctuatedBy] = "rule"
 
     @property
     def kind(self) -> str:  # type: ignore[override]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from caesura.errors import PlanError
 from caesura.expr import Expr, attributes, reads_time, type_of
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Said, Translation
 from caesura.plan.lifetimes import Inside, Whole
+from caesura.plan.roles import WHOLE, OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, Image, Pattern, SchemaMapping, ge, le, lt
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -33,6 +34,7 @@ class Join(Node):
     kind = "join"
     partitioning = "key"
     forward = True
+    punctuated_by: ClassVar[PunctuatedBy] = "slowest"
 
     def output_schema(self) -> pa.Schema:
         self._check()
@@ -145,6 +147,26 @@ class Join(Node):
         if padded and any(pattern[a].contains(None) for a in own):
             return None
         return self.mappings[port].down(pattern)
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        """A row that meets nothing may go when the loop finds more, and one from outside has no round."""
+        padded = {"left": (1,), "right": (0,), "full": (0, 1), "anti": (1,)}.get(self.how, ())
+        adds = self.how == "inner" or (self.how in ("semi", "anti", "left") and ports == (0,))
+        return OnLoop(adds, monotone=not set(ports) & set(padded), no_depth=self._no_depth(ports, once))
+
+    def _no_depth(self, ports: tuple[int, ...], once: bool) -> str:
+        if self.how == "inner" or (self.how == "semi" and (once or ports == (0,))):
+            return ""
+        if self.how == "semi":
+            return WHOLE
+        if self.how == "full":
+            return "a row from outside that meets nothing has no round"
+        alone = (1,) if self.how == "right" else (0,)
+        return "" if ports == alone else "a row that meets nothing has no round"
+
+    @property
+    def shows_all(self) -> bool:
+        return self.how == "inner" and all(child.properties.insert_only for child in self.inputs)
 
     def holds(self) -> tuple[Holding, ...]:
         """A row goes when nothing it could meet can come; a preserved row, when it cannot change either."""

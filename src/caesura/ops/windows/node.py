@@ -21,12 +21,14 @@ from caesura.errors import PlanError
 from caesura.expr import Column, attributes, col, has_call, pattern_of, reads_time, substitute
 from caesura.ops.aggregate.kinds import Aggregate, read_by, result_type
 from caesura.ops.aggregate.shape import of_groups
+from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.timed import refuse_moving_ends
 from caesura.ops.where import Where, below, on_keys
 from caesura.ops.windows.frames import Count, Frame, Grid, Session
 from caesura.ops.windows.liveness import to_come
 from caesura.ops.windows.policy import Clip, Stamp, check, reads_ends
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation, lifetimes
+from caesura.plan.roles import OnLoop
 from caesura.punctuation import INFINITY, Image, Pattern, SchemaMapping, lt
 from caesura.udm import Use
 from caesura.udm.define import reads_window
@@ -60,6 +62,16 @@ class Windows(Node):
     def forward(self) -> bool:  # type: ignore[override]
         """Snapshots change from the time of a change on; all other windows also where they begin."""
         return self.frame.kind == "snapshot" and self.stamp == "aligned" and not self.timed
+
+    @property
+    def loop_remedy(self) -> str:  # type: ignore[override]
+        if isinstance(self.frame, Grid):
+            return Tumbling.loop_remedy
+        before = "Window the input before it enters the loop."
+        return before if isinstance(self.frame, Session) else Node.loop_remedy
+
+    def on_loop(self, ports: tuple[int, ...], *, once: bool) -> OnLoop:
+        return OnLoop(monotone=self.frame.kind != "snapshot")
 
     @property
     def uses(self) -> tuple[Use, ...]:

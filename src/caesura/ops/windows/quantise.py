@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ from caesura.kernels.ticks import LAST, later, started
 from caesura.ops.aggregate.shape import check_grid
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Stepped
+from caesura.plan.roles import PunctuatedBy
 from caesura.punctuation import INFINITY, Pattern, lt
 
 
@@ -38,6 +40,7 @@ class Quantise(Node):
 
     row_wise = True
     moves_time = True
+    punctuated_by: ClassVar[PunctuatedBy] = "rule"
 
     @property
     def kind(self) -> str:  # type: ignore[override]

@@ -62,6 +62,8 @@ class Over(Node):
 
     kind = "qre"
     partitioning = "one"
+    waits = True
+    loop_remedy = "Match over what comes out of the loop, or write the pattern with cz.automaton."
 
     def output_schema(self) -> pa.Schema:
         for name in self.order_by:

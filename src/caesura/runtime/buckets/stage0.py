@@ -7,7 +7,6 @@ the gates.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import pyarrow as pa
 from caesura.events import Page
 from caesura.events.columns import empty_rows
 from caesura.events.identity import Secret, identity
-from caesura.expr import col
 from caesura.io.ingress import future_bound as course
 from caesura.io.ingress.in_data import find_marks
 from caesura.io.ingress.late import LateTable, beside
@@ -24,12 +22,9 @@ from caesura.io.ingress.shape import REASONS, Shaped
 from caesura.io.sources.source import Source
 from caesura.kernels.hashing import I64
 from caesura.ops.input import Input
-from caesura.ops.select import Select
-from caesura.ops.where import Where
 from caesura.plan import Node, Raw
 from caesura.plan.cut import EVERYWHERE, Exchange, Stages
 from caesura.plan.loops import image
-from caesura.plan.node import rebuilt
 from caesura.punctuation import MIN_TIME, Promises
 from caesura.runtime.buckets.gate import PLACE, PRIOR, SYNC, Chunk, hidden, hide, packed_times
 from caesura.runtime.buckets.labels import LATE
@@ -68,13 +63,8 @@ class Mapper:
         elif not _streams(node, stages):
             made = node
         else:
-            made = rebuilt(node, tuple(self._graft(child, stages) for child in node.inputs))
-            if isinstance(node, Select):
-                more = tuple((name, col(name)) for name in (SYNC, PRIOR))
-                made = replace(node, inputs=made.inputs, columns=(*node.columns, *more))
-            if isinstance(node, Where) and node.keep:
-                keep = (*node.keep, SYNC, PRIOR)
-                made = replace(node, inputs=made.inputs, keep=keep)
+            inputs = tuple(self._graft(child, stages) for child in node.inputs)
+            made = node.widened(inputs, (SYNC, PRIOR))
         self._grafted[node.fingerprint] = made
         return made
 

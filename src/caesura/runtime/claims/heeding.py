@@ -25,25 +25,13 @@ from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.events.labels import Labels, Vector
 from caesura.kernels.hashing import I64
-from caesura.ops.input import Input
-from caesura.ops.join import Join
-from caesura.ops.union import Union
-from caesura.plan import Node, Raw, SourceNode
+from caesura.plan import Raw
 from caesura.punctuation import Intent, Promises, Punctuation
 from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only, punctuated
 from caesura.runtime.claims.views import View
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.emitter import Emitter
-
-
-def shows_all(node: Node) -> bool:
-    """Whether a step's output lacks nothing on account of what it has seen."""
-    if node.row_wise or isinstance(node, (Input, SourceNode, Union)):
-        return True
-    return (
-        isinstance(node, Join) and node.how == "inner" and all(n.properties.insert_only for n in node.inputs)
-    )
 
 
 class HeedClaims(Claiming):
@@ -71,7 +59,7 @@ class HeedClaims(Claiming):
         self.logs = {label: Log() for label in self.emitters}
         self.flying = InFlight(len(self.order))
         self.reached: Vector = {}
-        self.seen: dict[Cell, Vector] = {c: {} for c in self.graph.cells if not shows_all(c.node)}
+        self.seen: dict[Cell, Vector] = {c: {} for c in self.graph.cells if not c.node.shows_all}
         """Of each step that may lack rows on account of others, what it has seen."""
         self.pending: dict[Cell, list[Vector]] = {}
         """Of each step in which rows wait for their turn, the active labels of what they came with."""

@@ -7,6 +7,7 @@ They share no code with the operators; the law suite holds the two against each 
 [(1, 9, {'v': 7})]
 """
 
+from caesura.testing.oracles import of_steps
 from caesura.testing.oracles.aggregates import totals
 from caesura.testing.oracles.bags import difference, distinct
 from caesura.testing.oracles.join import join
@@ -36,6 +37,7 @@ __all__ = [
     "extend",
     "horizon",
     "join",
+    "of_steps",
     "points_at_end",
     "points_at_start",
     "scale",
