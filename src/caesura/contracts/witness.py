@@ -3,7 +3,8 @@
 Values grow with time, and each tick is followed by all the punctuation that the schemes have. At even
 ticks all sources give a row with the same values, which meet in joins; at odd ticks one of them in turn
 gives a row that meets none. So whatever is not freed piles up. A source that ends, such as a table, does
-so after its first row.
+so after its first row. A step that holds everything back hides what would grow behind it; and where only a
+burst of rows in one page makes state grow, none comes here.
 
 >>> import pyarrow as pa
 >>> from caesura.contracts.check import check
