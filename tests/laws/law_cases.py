@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import law_regressions as kept
+import pyarrow as pa
 
 from caesura.expr import col
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
@@ -15,6 +16,7 @@ from caesura.ops.deliver import Deliver
 from caesura.ops.join import How, Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
+from caesura.ops.sample import Sample
 from caesura.ops.select import Select
 from caesura.ops.union import Union
 from caesura.ops.where import Where
@@ -48,6 +50,17 @@ register(
         "where",
         build=lambda a: Where(inputs=(a,), predicate=(col("n") > 0) | (col("s") == "a")),
         oracle=lambda a, **_: oracles.where(a, lambda p: (p["n"] or 0) > 0 or p["s"] == "a"),
+        inputs=(NAMED,),
+        liveness=slowest,
+        state_bound=none,
+    )
+)
+HASHED = pa.schema([("id", pa.int64()), ("n", pa.int64()), ("s", pa.string())])
+register(
+    LawCase(
+        "sample",
+        build=lambda a: Sample(inputs=(a,), fraction=0.6, seed=4, by=("id", "n", "s")),
+        oracle=lambda a, **_: oracles.sample(a, 0.6, 4, HASHED),
         inputs=(NAMED,),
         liveness=slowest,
         state_bound=none,

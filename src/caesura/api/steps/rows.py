@@ -12,6 +12,7 @@ from caesura.api.planned import Planned
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.expr import Expr, as_column, as_expr, col, name_of
 from caesura.ops.refused import OnError
+from caesura.ops.sample import Sample
 from caesura.ops.select import Select
 from caesura.ops.where import Where
 from caesura.plan import here
@@ -38,6 +39,16 @@ class RowSteps(Planned):
         return self._then(Where(inputs=(self.node,), predicate=test, name=name))
 
     filter = where
+
+    def sample(self, fraction: float, seed: int = 0, *, name: str = "") -> Stream:
+        """Keeps a share of the rows, chosen by what they hold and a seed: ``sample(0.1, seed=7)``.
+
+        Equal rows are kept or left out together, and a correction goes with the row that it corrects. The
+        choice is the same on every host, in any number of buckets and after a restart; a greater share
+        keeps all that a smaller one does. Samples with different seeds are independent of each other.
+        """
+        by = tuple(self.columns)
+        return self._then(Sample(inputs=(self.node,), fraction=fraction, seed=seed, by=by, name=name))
 
     def select(self, /, *columns: str | Expr | Mapping[str, Any], **computed: Any) -> Stream:
         """Keeps, renames and computes columns: ``select("id", kmh=col("mph") * 1.6)``.

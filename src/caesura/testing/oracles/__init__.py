@@ -23,6 +23,7 @@ from caesura.testing.oracles.lifetime import (
     start_at,
 )
 from caesura.testing.oracles.rows import Payload, Row, Rows
+from caesura.testing.oracles.sample import sample
 from caesura.testing.oracles.stateless import select, union, where
 from caesura.testing.oracles.tumbling import horizon, tumbling
 
@@ -40,6 +41,7 @@ __all__ = [
     "of_steps",
     "points_at_end",
     "points_at_start",
+    "sample",
     "scale",
     "select",
     "set_duration",
