@@ -152,7 +152,13 @@ STEPS: dict[str, Callable[[], Stream]] = {
     "spread": lambda: (
         read()
         .hopping(9, every=3)
-        .agg(var=cz.variance("v", ddof=0), dev=cz.stddev("v"), mid=cz.median("v", where=col("k") > 0))
+        .agg(
+            mad=cz.median_absolute_deviation("v"),
+            often=cz.mode("v"),
+            var=cz.variance("v", ddof=0),
+            dev=cz.stddev("v"),
+            mid=cz.median("v", where=col("k") > 0),
+        )
     ),
     "right join": lambda: read().join(other(), on="k", how="right", where=col("v") < col("w")),
     "lifetimes on a grid": lambda: read().hopping_lifetimes(6, every=3),

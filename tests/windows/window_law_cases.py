@@ -31,6 +31,7 @@ PICKS = {
     "q": ("quantile", "v", 0.75),
     "all": ("collect", "v"),
 }
+ROBUST = {"mad": ("median_absolute_deviation", "v"), "often": ("mode", "v")}
 SPREAD = {"var": ("variance", "v", 1), "dev": ("stddev", "v", 1), "mid": ("median", "v")}
 
 
@@ -115,6 +116,10 @@ CASES[-1] = replace(
 hopping("uneven-panes", replace(POINTS, insert_only=True), BASIC, 5, 3, -1)
 hopping("picks", INTS, PICKS, 6, 3)
 hopping("texts", NAMES, PICKS, 4, 4)
+hopping("robust floats", FLOATS, ROBUST, 6, 3)
+hopping("robust ints", INTS, ROBUST, 5, 5)
+hopping("robust decimals", InputSpec({"id": "key", "v": "decimal"}, key="id"), ROBUST, 5, 5)
+hopping("most frequent names", NAMES, {"often": ROBUST["often"]}, 4, 2)
 LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v", 2)}
 for kind in ("text", "decimal"):
     keyed = InputSpec({"id": "key", "v": kind}, key="id")  # type: ignore[dict-item]

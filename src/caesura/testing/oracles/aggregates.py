@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -113,9 +114,23 @@ def _quantile(some: list[Any], q: float) -> Any:
 
 
 @oracle("median")
-def _median(some: list[Any], _: float) -> float | None:
+def _median(some: list[Any], _: float) -> Any:
     low, high = (some[(len(some) - 1) // 2], some[len(some) // 2]) if some else (None, None)
     return None if low is None or high is None else (float(low) + float(high)) / 2
+
+
+@oracle("median_absolute_deviation")
+def _median_absolute_deviation(some: list[Any], _: float) -> Any:
+    middle = _median(some, 0)
+    if middle is None:
+        return None
+    return _median(sorted((abs(float(v) - middle) for v in some), key=lambda v: (v != v, v)), 0)
+
+
+@oracle("mode")
+def _mode(some: list[Any], _: float) -> Any:
+    copies = Counter(canonical(v) for v in some)
+    return max(some, key=lambda v: copies[canonical(v)]) if some else None  # the first of several: the least
 
 
 @oracle("variance")

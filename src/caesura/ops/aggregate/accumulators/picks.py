@@ -76,6 +76,23 @@ def interpolated(held: Gathered, count: int, q: float) -> pa.Array:
     return pa.array(between, mask=~some)
 
 
+def deviation(held: Gathered, count: int) -> pa.Array:
+    """The median of the distances from the median, as a double."""
+    middle = interpolated(held, count, 0.5).fill_null(0.0).to_numpy()
+    with np.errstate(invalid="ignore"):
+        away = np.abs(pc.cast(held.values, pa.float64(), safe=False).to_numpy() - middle[held.owner])
+    order = np.lexsort((away, held.owner))  # NaN is the greatest
+    return interpolated(Gathered(held.owner, held.n[order], pa.array(away[order])), count, 0.5)
+
+
+def most_frequent(held: Gathered, count: int) -> pa.Array:
+    """The value with the most copies in each slot; of several, the first."""
+    order = np.lexsort((-held.n, held.owner))
+    ends = _ends(held.owner, count)
+    there = ends[:-1] < ends[1:]
+    return _pick(held.values, order[np.where(there, ends[:-1], 0)] if len(order) else ends[:-1], there)
+
+
 def top_fields(k: int, t: pa.DataType) -> pa.DataType:
     """The struct that holds the k greatest values, greatest first."""
     return pa.struct([(f"top{i + 1}", t) for i in range(k)])

@@ -2,7 +2,17 @@
 
 from caesura.ops.aggregate.kinds.counts import count
 from caesura.ops.aggregate.kinds.extremes import max, min
-from caesura.ops.aggregate.kinds.picked import collect, count_distinct, first, last, median, quantile, top_k
+from caesura.ops.aggregate.kinds.picked import (
+    collect,
+    count_distinct,
+    first,
+    last,
+    median,
+    median_absolute_deviation,
+    mode,
+    quantile,
+    top_k,
+)
 from caesura.ops.aggregate.kinds.record import (
     KINDS,
     Aggregate,
@@ -27,7 +37,9 @@ __all__ = [
     "last",
     "max",
     "median",
+    "median_absolute_deviation",
     "min",
+    "mode",
     "quantile",
     "read_by",
     "result_type",

@@ -1,4 +1,4 @@
-"""Aggregates that look at all the values of a slot: first, last, top-k, quantiles, distinct, collect.
+"""Aggregates that look at all the values of a slot: first, last, top-k, quantiles, mode, distinct, collect.
 
 They share one multiset of the values of an expression; `first` and `last` keep one with starts.
 """
@@ -68,6 +68,16 @@ def median(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
     return made("median", value, where, 0.5)
 
 
+def median_absolute_deviation(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The median distance of the values from their median, as a double; outliers hardly move it."""
+    return made("median_absolute_deviation", value, where)
+
+
+def mode(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The value that comes most often; of several, the least."""
+    return made("mode", value, where)
+
+
 def collect(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
     """All values in canonical order, as the text of a JSON list (a stream carries no lists)."""
     return made("collect", value, where)
@@ -120,6 +130,14 @@ def _median(aggregate: Aggregate, reading: InSlots) -> pa.Array:
     return picks.interpolated(reading.part.gather(reading.at), len(reading.at), 0.5)
 
 
+def _deviation(_: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.deviation(reading.part.gather(reading.at), len(reading.at))
+
+
+def _mode(_: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.most_frequent(reading.part.gather(reading.at), len(reading.at))
+
+
 def _texts(_: Aggregate, reading: InSlots) -> pa.Array:
     return picks.collected(reading.part.gather(reading.at), len(reading.at))
 
@@ -130,4 +148,6 @@ define(AggregateKind("top_k", _top_fields, _top, always(BAG), threshold=_kth, sh
 define(AggregateKind("count_distinct", _counted, lambda _, held: held.values(), always(BAG), direction="up"))
 define(AggregateKind("quantile", with_order, _quantile, always(BAG), shows_option=True))
 define(AggregateKind("median", as_double, _median, always(BAG)))
+define(AggregateKind("median_absolute_deviation", as_double, _deviation, always(BAG)))
+define(AggregateKind("mode", with_order, _mode, always(BAG)))
 define(AggregateKind("collect", _collected, _texts, always(BAG)))
