@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,3 +39,10 @@ def test_every_kind_refuses_what_it_cannot_take_or_names_a_type_for_it(name: str
         return
     with pytest.raises(PlanError, match="wanted a"):
         result_type(one, pair, pa.int64())
+
+
+def test_the_files_that_the_recipe_names_are_there() -> None:
+    text = (DOCS / "adr/0018-what-an-operator-touches.md").read_text()
+    named = set(re.findall(r"`((?:src|tests|docs)/[\w/.]+)`", text))
+    assert len(named) > 10
+    assert not [name for name in named if not (DOCS.parent / name).exists()]
