@@ -23,6 +23,7 @@ import inspect
 import sys
 import types
 import typing
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Integral, Real
@@ -95,6 +96,33 @@ def strict(function: F) -> F:
 
     setattr(call, MARK, True)
     return typing.cast(F, call)
+
+
+def renamed(**names: str) -> Callable[[F], F]:
+    """The function under its new parameter names; the old ones, given first, work and warn.
+
+    >>> @renamed(much="count")
+    ... def twice(*, count: int) -> int:
+    ...     return 2 * count
+    >>> with warnings.catch_warnings(record=True) as warned:
+    ...     warnings.simplefilter("always")
+    ...     twice(much=3), str(warned[0].message)
+    (6, 'twice(much=...) is now twice(count=...).')
+    """
+
+    def decorated(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            for old, new in names.items():
+                if old in kwargs:
+                    name = _name(function)
+                    warnings.warn(f"{name}({old}=...) is now {name}({new}=...).", DeprecationWarning, stacklevel=3)
+                    kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return typing.cast(F, call)
+
+    return decorated
 
 
 def checked_methods(cls: type[T]) -> type[T]:

@@ -251,7 +251,7 @@ def test_a_stream_clipped_by_itself_holds_one_row_per_key():
     edges = cz.Stream(fed("spans", "id", "w"))
     plan = readings().join(edges.clip(edges, on="id"), on="id").node
     assert not check(plan).safe
-    assert check(plan, few={"spans": ["id"]}).safe
+    assert check(plan, bounded_columns={"spans": ["id"]}).safe
 
 
 def test_a_table_frees_what_waits_for_it_when_it_has_been_read():
@@ -361,9 +361,9 @@ def test_a_query_per_key_is_freed_by_its_keys_or_if_they_are_few():
     assert "keys in the middle of their pattern are never freed" in verdict.growth
     assert [str(r) for r in verdict.remedies] == [
         "let 'read' also give punctuation on 'id', with punctuate=in_data(..., gives='{[[id:#]]}')",
-        "if 'id' has few different values, say so with few={'read': ['id']}",
+        "if 'id' has few different values, say so with bounded_columns={'read': ['id']}",
     ]
-    assert check(plan, few={"read": ["id"]}).safe
+    assert check(plan, bounded_columns={"read": ["id"]}).safe
     assert check(qre.over(readings(), qre.iter1(V, qre.sum()))).safe
 
 
@@ -410,7 +410,7 @@ def test_a_verdict_is_rendered_with_a_badge_on_each_edge():
         ({"schemes": {"s": "{[[ok:+]]}"}}, "cannot move on without end"),
         ({"schemes": {"s": "{[[at:#]]}"}}, "no punctuation speaks of columns of type struct"),
         ({"lifetimes": {"s": 0}}, "cannot live at most 0 ticks"),
-        ({"few": {"s": ["idd"]}}, "has no column 'idd'"),
+        ({"bounded_columns": {"s": ["idd"]}}, "has no column 'idd'"),
     ],
 )
 def test_what_makes_no_sense_about_a_source_is_refused_with_a_remedy(given, said):

@@ -379,7 +379,7 @@ def test_a_plan_called_unsafe_comes_with_a_stream_that_makes_it_grow(part: int) 
 def test_a_stream_clipped_by_itself_holds_one_row_per_value_however_long_it_runs() -> None:
     edges = Input(label="a", payload=SCHEMA)
     node = Clip(inputs=(edges, edges), on=(("id", "id"),), how="semi")
-    assert check(node, schemes={"a": "{[[time:+]]}"}, few={"a": ["id"]}).safe
+    assert check(node, schemes={"a": "{[[time:+]]}"}, bounded_columns={"a": ["id"]}).safe
     query = Query({"out": node})
     sizes = []
     for tick in range(40):

@@ -5,6 +5,9 @@
 [[a:+, b:#, c:-]]
 """
 
+import warnings
+from typing import Any
+
 from caesura.contracts.accordance import Accordance, Link, accordance, consistent, reduce_tree
 from caesura.contracts.bounds import Bound, SourceRate, bounds
 from caesura.contracts.check import UnboundedWarning, adequate, check, require_safe
@@ -60,3 +63,10 @@ __all__ = [
     "watch_sources",
     "witness",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Pace":
+        warnings.warn("contracts.Pace is now contracts.SourceRate.", DeprecationWarning, 2)
+        return SourceRate
+    raise AttributeError(f"module 'caesura.contracts' has no attribute {name!r}")

@@ -73,7 +73,7 @@ def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
     answers = minimal_punctuation(analysis, given, most=2)[:4]
     for answer in answers or shrunk_punctuation(analysis, given):
         yield Remedy(_punctuate(analysis, answer))
-    yield from _few(analysis, given, steps)
+    yield from _bounded(analysis, given, steps)
     yield from _lifetimes(analysis, given, steps)
     yield from _windows(analysis, given, steps)
     yield from _group_keys(analysis, given, steps)
@@ -175,7 +175,7 @@ def _ending(step: Step, held: Step, port: int) -> str:
     return f"let the events of {held.title} before {step.title} end: {', or '.join(ways)}"
 
 
-def _few(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
+def _bounded(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
     """Columns with a bounded set of values, where state is kept once for each value."""
     wanted = {
         name
@@ -189,9 +189,9 @@ def _few(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Itera
         own = sorted(wanted & set(node.schema.names))
         if own:
             more[analysis.names[node.fingerprint]] = own
-    if more and is_safe(analysis.run(replace(given, few={**given.few, **more}))):
+    if more and is_safe(analysis.run(replace(given, bounded_columns={**given.bounded_columns, **more}))):
         words = " and ".join(f"'{n}'" for n in sorted({n for names in more.values() for n in names}))
-        yield Remedy(f"if {words} has few different values, say so with few={more}")
+        yield Remedy(f"if {words} has few different values, say so with bounded_columns={more}")
 
 
 def _windows(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:

@@ -31,7 +31,7 @@ class Assumptions:
 
     schemes: Mapping[str, Scheme | str] = field(default_factory=dict)
     lifetimes: Mapping[str, Lifetime] = field(default_factory=dict)
-    few: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    bounded_columns: Mapping[str, Iterable[str]] = field(default_factory=dict)
     extra: Mapping[str, Scheme] = field(default_factory=dict)
     """Schemes that a remedy tries out; what a policy says is not held against them."""
     ending: frozenset[str] = frozenset()
@@ -51,7 +51,7 @@ class Step:
     derived: Derived
     ends: Ends
     properties: Properties
-    few: frozenset[str]
+    bounded: frozenset[str]
     origin: Origin | None = None
     source: str = ""
     """What a source is called."""
@@ -194,17 +194,17 @@ class Analysis:
             derived = derive(rule, schemes, [lives] * max(1, len(before)), own)
             if node.fingerprint in given.ending:
                 lives = "bounded"
-            few = _few_of(node, frozenset(given.few.get(name, ())), name)
-            return Step(number, node, inputs, rule, derived, lives, known, few, origin, name)
+            bounded = _bounded_of(node, frozenset(given.bounded_columns.get(name, ())), name)
+            return Step(number, node, inputs, rule, derived, lives, known, bounded, origin, name)
         known = node.derive(*(step.properties for step in before))
-        few = self._few(number, before)
+        bounded = self._bounded(number, before)
         lives_before = [step.ends for step in before]
         struck = self._struck(number) if moving else {}
         merged = [step.merges for step in before]
-        derived = derive(rule, schemes, lives_before, few=_first(before), struck=struck, merged=merged)
+        derived = derive(rule, schemes, lives_before, bounded=_first(before), struck=struck, merged=merged)
         lives = _ends(node, before, known) if node.fingerprint not in given.ending else "bounded"
         merges = _merges(node, merged) and node.fingerprint not in given.ending
-        return Step(number, node, inputs, rule, derived, lives, known, few, merges=merges)
+        return Step(number, node, inputs, rule, derived, lives, known, bounded, merges=merges)
 
     def _tried(self, number: int, given: Assumptions) -> Rule:
         rule = self.rules[number]
@@ -229,9 +229,9 @@ class Analysis:
             return _imported(node, schemes), "imported"
         return own
 
-    def _few(self, number: int, before: list[Step]) -> frozenset[str]:
+    def _bounded(self, number: int, before: list[Step]) -> frozenset[str]:
         """Small columns survive where punctuation on them does, from every input that feeds them."""
-        if not any(step.few for step in before):
+        if not any(step.bounded for step in before):
             return frozenset()
         small: dict[str, bool] = {}
         for port, step in enumerate(before):
@@ -239,12 +239,12 @@ class Analysis:
                 template = Template.of(attributes(step.node.schema), {name: "#"})
                 passed = self.rules[number].share(port, template)
                 for output in passed.payload if passed is not None else ():
-                    small[output] = small.get(output, True) and name in step.few
-        return frozenset(name for name, few in small.items() if few)
+                    small[output] = small.get(output, True) and name in step.bounded
+        return frozenset(name for name, bounded in small.items() if bounded)
 
     def _check_names(self, given: Assumptions) -> None:
         known = list(self.names.values())
-        for name in {*given.schemes, *given.lifetimes, *given.few}:
+        for name in {*given.schemes, *given.lifetimes, *given.bounded_columns}:
             if name not in known:
                 raise ContractError(f"the plan has no source '{name}'.", remedy=closest(name, known))
 
@@ -377,17 +377,17 @@ def _source_ends(node: Node, known: Properties, said: Lifetime | None) -> Ends:
     return "finite" if said == "finite" or getattr(node, "carries_ends", False) else "never"
 
 
-def _few_of(node: Node, few: frozenset[str], name: str) -> frozenset[str]:
-    for column in few:
+def _bounded_of(node: Node, bounded: frozenset[str], name: str) -> frozenset[str]:
+    for column in bounded:
         if column not in node.schema.names:
             raise ContractError(
                 f"'{name}' has no column '{column}'.", remedy=closest(column, node.schema.names)
             )
-    return few
+    return bounded
 
 
 def _first(before: list[Step]) -> frozenset[str]:
-    return before[0].few if before else frozenset()
+    return before[0].bounded if before else frozenset()
 
 
 def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
@@ -399,7 +399,7 @@ def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
     sure = [step.ends != "never" or node.steers(port) for port, step in enumerate(before)]
     how = getattr(node, "how", None)
     clipped = next((hold.one_per for hold in node.holds() or () if hold.one_per is not None), None)
-    if clipped is not None and before[0].few.issuperset(clipped):
+    if clipped is not None and before[0].bounded.issuperset(clipped):
         return "finite"
     if how == "inner":
         return "finite" if any(sure) else "never"

@@ -29,27 +29,29 @@ from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
 from caesura.contracts.contract import Contract
 from caesura.contracts.verdict import Verdict, found
 from caesura.feedback.responder import MAX_PATTERNS
+from caesura.misuse import renamed
 from caesura.plan import Node, SourceNode
 from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import Template
 
 
+@renamed(bounded="bounded_columns")
 def check(
     node: Node,
     *,
     schemes: Mapping[str, Scheme | str] | None = None,
     lifetimes: Mapping[str, Lifetime] | None = None,
-    few: Mapping[str, Iterable[str]] | None = None,
+    bounded_columns: Mapping[str, Iterable[str]] | None = None,
     advise: bool = True,
 ) -> Verdict:
     """Whether a plan is safe, and if not, why and what would make it so.
 
     By source name: ``schemes`` says what punctuation lies in data that no policy speaks for;
-    ``lifetimes`` gives the longest lifetime in ticks, or "finite"; ``few`` names columns that have a
-    bounded set of values.
+    ``lifetimes`` gives the longest lifetime in ticks, or "finite"; ``bounded_columns`` names columns
+    that have a bounded set of values.
     """
-    given = Assumptions(schemes or {}, lifetimes or {}, few or {})
+    given = Assumptions(schemes or {}, lifetimes or {}, bounded_columns or {})
     analysis = Analysis(node)
     steps = analysis.run(given)
     _agree(steps)
@@ -62,16 +64,23 @@ class UnboundedWarning(UserWarning):
     """A plan was started although something in it grows without bound."""
 
 
+@renamed(bounded="bounded_columns")
 def require_safe(
     node: Node,
     *,
     allow_unbounded: bool = False,
     schemes: Mapping[str, Scheme | str] | None = None,
     lifetimes: Mapping[str, Lifetime] | None = None,
-    few: Mapping[str, Iterable[str]] | None = None,
+    bounded_columns: Mapping[str, Iterable[str]] | None = None,
 ) -> Verdict:
     """The verdict on a plan that is to start; raises for an unsafe one, or if told, warns what will grow."""
-    verdict = check(node, schemes=schemes, lifetimes=lifetimes, few=few, advise=not allow_unbounded)
+    verdict = check(
+        node,
+        schemes=schemes,
+        lifetimes=lifetimes,
+        bounded_columns=bounded_columns,
+        advise=not allow_unbounded,
+    )
     if not allow_unbounded:
         verdict.refuse()
     elif not verdict.safe:
@@ -79,12 +88,13 @@ def require_safe(
     return verdict
 
 
+@renamed(bounded="bounded_columns")
 def adequate(
     node: Node,
     *,
     schemes: Mapping[str, Scheme | str] | None = None,
     lifetimes: Mapping[str, Lifetime] | None = None,
-    few: Mapping[str, Iterable[str]] | None = None,
+    bounded_columns: Mapping[str, Iterable[str]] | None = None,
     most: int = 3,
 ) -> list[dict[str, Scheme]]:
     """Which source punctuation would make the plan safe: the least sets of additions, fewest first.
@@ -93,7 +103,7 @@ def adequate(
     templates helps.
     """
     analysis = Analysis(node)
-    given = Assumptions(schemes or {}, lifetimes or {}, few or {})
+    given = Assumptions(schemes or {}, lifetimes or {}, bounded_columns or {})
     return [_by_source(answer) for answer in minimal_punctuation(analysis, given, most)]
 
 
@@ -155,7 +165,7 @@ def _remembered(step: Step) -> Iterable[str]:
     rest = [
         t for t in step.scheme if t not in alone and not any(u != t and u.implies(t) for u in step.scheme)
     ]
-    up_to_a_time = sorted({n for t in rest for n in t.payload if t[n] == "#"} - step.few)
+    up_to_a_time = sorted({n for t in rest for n in t.payload if t[n] == "#"} - step.bounded)
     if up_to_a_time:
         yield (
             f"Values of {', '.join(up_to_a_time)} in '{step.source}' that are closed up to a time are "

@@ -52,22 +52,22 @@ def derive(
     schemes: Sequence[Scheme],
     ends: Sequence[Ends] = (),
     own: Scheme = NONE,
-    few: frozenset[str] = frozenset(),
+    bounded: frozenset[str] = frozenset(),
     struck: Mapping[int, Scheme] = {},
     merged: Sequence[bool] = (),
 ) -> Derived:
     """What an operator offers when its inputs obey these schemes; `own` is what a source gives.
 
-    `few` are columns of the first input with a bounded set of values; `ends` what is known of lifetimes;
+    `bounded` are columns of the first input with a bounded set of values; `ends` what is known of lifetimes;
     `struck` are the forms of feedback by which rows of an input are let go; `merged` says of which inputs
     rows may go on without end, though all that they are made of ends.
     """
     lifetimes: list[Ends] = list(ends) or ["never" for _ in schemes]
     holds = [hold for hold in rule.holds if not (hold.struck and _struck(struck.get(hold.rows_of, NONE)))]
-    unmet = tuple(lack for hold in holds for lack in _lacks(hold, schemes, lifetimes, own, few))
+    unmet = tuple(lack for hold in holds for lack in _lacks(hold, schemes, lifetimes, own, bounded))
     for hold in holds if any(merged) else ():
-        if hold.ends_final and merged[hold.rows_of] and not _lacks(hold, schemes, lifetimes, own, few):
-            lacks = _lacks(hold, schemes, ["never"] * len(lifetimes), own, few)
+        if hold.ends_final and merged[hold.rows_of] and not _lacks(hold, schemes, lifetimes, own, bounded):
+            lacks = _lacks(hold, schemes, ["never"] * len(lifetimes), own, bounded)
             unmet += tuple(replace(lack, lack="merging") for lack in lacks)
     out = own if not rule.inputs or own != NONE else Scheme.of(*leaving(rule, schemes))
     if any(u.hold.holds_back for u in unmet):
@@ -112,13 +112,13 @@ def _dropped(rule: Rule, schemes: Sequence[Scheme]) -> list[Scheme]:
 
 
 def _lacks(
-    hold: Holding, schemes: Sequence[Scheme], ends: Sequence[Ends], own: Scheme, few: frozenset[str]
+    hold: Holding, schemes: Sequence[Scheme], ends: Sequence[Ends], own: Scheme, bounded: frozenset[str]
 ) -> list[Unmet]:
     whole = own if hold.rows_of == OWN else schemes[hold.rows_of]
     if any(not template.marked for template in whole):
         return []  # rows of an input that ends, such as a table, cannot grow without bound
     lives = ends[hold.rows_of]
-    if hold.one_per is not None and few.issuperset(hold.one_per):
+    if hold.one_per is not None and bounded.issuperset(hold.one_per):
         lives = "finite" if lives == "never" else lives
         hold = replace(hold, until="end") if hold.until == "forever" else hold
     if hold.endless and lives != "never":

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from caesura.api.planned import Planned
+from caesura.misuse import renamed
 from caesura.runtime.query.result import Output, Result, delivered
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 class OnSpark(Planned):
     """The same plan on Spark: started, as one batch, or as a DataFrame."""
 
+    @renamed(few="bounded_columns")
     def start(
         self,
         spark: SparkSession,
@@ -37,7 +39,7 @@ class OnSpark(Planned):
         ahead: Duration | None = None,
         allow_unbounded: bool = False,
         lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
-        few: Mapping[str, Iterable[str]] | None = None,
+        bounded_columns: Mapping[str, Iterable[str]] | None = None,
     ) -> SparkQuery:
         """Starts the plan on Spark as one streaming query.
 
@@ -48,13 +50,15 @@ class OnSpark(Planned):
         A checkpoint can be spread over more partitions later, up to ``max_buckets``: `caesura rescale`.
         No folder of files is read further ``ahead`` of the slowest source, in event time, like '10m'.
         A plan whose state would grow without bound is refused, unless ``allow_unbounded``, which warns
-        of what will grow; ``lifetimes`` and ``few`` say what `check` cannot see.
+        of what will grow; ``lifetimes`` and ``bounded_columns`` say what `check` cannot see.
         """
         from caesura.contracts import require_safe
         from caesura.spark import start
 
         last = delivered(self.node, output)
-        require_safe(last, allow_unbounded=allow_unbounded, lifetimes=lifetimes, few=few)
+        require_safe(
+            last, allow_unbounded=allow_unbounded, lifetimes=lifetimes, bounded_columns=bounded_columns
+        )
 
         return start(
             {"out": self.node},

@@ -10,6 +10,7 @@ from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr
 from caesura.feedback.explain import explain_feedback
 from caesura.feedback.predicates import patterns_of
+from caesura.misuse import renamed
 from caesura.plan import here
 from caesura.plan.cut import cut
 from caesura.plan.explain import explain, explain_stages
@@ -65,23 +66,30 @@ class Running(Planned):
         except CaesuraError as error:
             raise error.at("explain", here()) from None
 
+    @renamed(few="bounded_columns")
     def check(
         self,
         output: Output = "changes",
         *,
         schemes: Mapping[str, str] | None = None,
         lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
-        few: Mapping[str, Iterable[str]] | None = None,
+        bounded_columns: Mapping[str, Iterable[str]] | None = None,
     ) -> Verdict:
         """Whether state stays bounded and every answer comes out; if not, why, and what to change.
 
         By source: ``schemes`` says what punctuation lies in its data, ``lifetimes`` how long its events
-        live at most, ``few`` which columns have a bounded set of values, where the plan cannot know.
+        live at most, ``bounded_columns`` which columns have a bounded set of values, where the plan cannot
+        know.
         """
         from caesura.contracts import check
 
         try:
-            return check(delivered(self.node, output), schemes=schemes, lifetimes=lifetimes, few=few)
+            return check(
+                delivered(self.node, output),
+                schemes=schemes,
+                lifetimes=lifetimes,
+                bounded_columns=bounded_columns,
+            )
         except CaesuraError as error:
             raise error.at("check", here()) from None
 
