@@ -275,7 +275,7 @@ def measured(node: Node, fed: Iterable[Iterable[tuple[str, Item]]], piling: bool
 
 def _bare(meta: bytes) -> bytes:
     """What a step keeps besides rows, without the promises that it was given and gave."""
-    data = json.loads(meta)
+    data = json.loads(meta)["state"]
     return json.dumps({k: v for k, v in data.items() if k not in ("promises", "alignment", "given")}).encode()
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura import Pattern, col
 from caesura.events import History, Item, Page, violations
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks
 from caesura.runtime import Query
 from caesura.testing.case import LABELS
 from caesura.testing.spec import InputSpec, plain_rows

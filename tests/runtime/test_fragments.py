@@ -9,8 +9,8 @@ from bucket_plans import MADE, PLANS, Scripted, sources
 import caesura as cz
 from caesura import Stream
 from caesura.events import Item, Page, draw, parse
+from caesura.events.chunks import Chunks
 from caesura.events.identity import Secret
-from caesura.events.rows import Chunks
 from caesura.io import Source
 from caesura.plan import Node, Raw
 from caesura.punctuation import cti

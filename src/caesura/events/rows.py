@@ -18,15 +18,15 @@ later ones win.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.chunks import Chunks, ipc_bytes
 from caesura.events.columns import ColumnStore, Grown, taken
 from caesura.kernels.hashing import I64, Mask
 
-Chunks: TypeAlias = dict[str, bytes | None]
 RUN_BYTES = 4 << 20
 NUMBER = "\x00number"
 MARK = "\x00field:"
@@ -161,7 +161,7 @@ class RowState:
         dead = np.unique(np.concatenate(self._killed)) if self._killed else rows[:0]
         dead = dead[~self.alive[dead]]
         if len(dead):
-            self._add(chunks, prefix + f"{len(self._runs):06d}x", _ipc(pa.record_batch({NUMBER: dead})))
+            self._add(chunks, prefix + f"{len(self._runs):06d}x", ipc_bytes(pa.record_batch({NUMBER: dead})))
         self._written += len(rows)
         self._saved = self.size
         self._touched, self._killed = [], []
@@ -184,7 +184,7 @@ class RowState:
         if self.payload.columns:
             columns += self.payload.take(rows).columns
         names = [NUMBER, *(MARK + n for n in self.fields), *self.schema.names]
-        return _ipc(pa.RecordBatch.from_arrays(columns, names=names))
+        return ipc_bytes(pa.RecordBatch.from_arrays(columns, names=names))
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes the rows of these chunks, under their old numbers; gaps are dead rows."""
@@ -231,10 +231,3 @@ def _to_numpy(column: pa.ChunkedArray, dtype: np.dtype[Any]) -> np.ndarray[Any, 
         return column.to_numpy().astype(dtype)  # type: ignore[no-any-return]
     flat = column.combine_chunks().flatten().to_numpy()
     return flat.reshape(len(column), *dtype.shape)  # type: ignore[no-any-return]
-
-
-def _ipc(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

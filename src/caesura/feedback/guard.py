@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.chunks import Chunks
 from caesura.events.noted import NotedRows
 from caesura.events.page import Page
-from caesura.events.rows import Chunks
 from caesura.feedback.bag import Bag
 from caesura.kernels.hashing import Mask
 from caesura.plan.feedback import LE, RE

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from caesura.events.chunks import SavedJson
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.agreement import ConsumerAgreement
@@ -26,6 +27,8 @@ from caesura.plan.feedback import RE, FeedbackAction, Kinds, actions, could_go
 from caesura.punctuation import INFINITY, NOTHING, TIME, Intent, Pattern, Promises, Punctuation
 
 SENT = "sent up"
+META = "feedback/meta"
+"""The chunk of what a step holds of feedback besides rows."""
 MAX_PATTERNS = 4096
 """So many patterns a step listens to; what comes beyond is not taken."""
 
@@ -63,7 +66,7 @@ class Responder:
         """Results that cannot be given up yet, because what was sent of them must be corrected."""
         self.crossed = Promises()
         """Results that were given up because their values had crossed a bound."""
-        self.saved = b""
+        self.saved = SavedJson(META)
         self._why = ""
         """The reason for what is being answered."""
         self._reach: tuple[int, set[str]] | None = None

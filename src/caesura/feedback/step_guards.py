@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from caesura.events.chunks import Chunks
 from caesura.events.page import Page
-from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard
 from caesura.plan import Node
 from caesura.punctuation import MIN_TIME, Pattern, Promises

@@ -7,7 +7,6 @@ beyond its own state.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
@@ -15,10 +14,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.events.chunks import Chunks, SavedJson
 from caesura.events.identity import LOCAL
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.events.rows import Chunks, RowState
+from caesura.events.rows import RowState
 from caesura.plan.ring import Ring
 from caesura.punctuation import Alignment, Intent, Pattern, Promises, Punctuation
 
@@ -109,8 +109,7 @@ class Operator:
         """Results that are given up as soon as they match, because they never cease to."""
         self.crossed: list[Pattern] = []
         """The results that have come to match since; the runtime takes them when a call is done."""
-        self._meta = b""
-        """What `meta` was when it was last saved."""
+        self._saved = SavedJson("meta")
         self.rings: dict[str, Ring] = {}
         """The loops that this step stands on, innermost first."""
         self.around: list[Item] = []
@@ -246,10 +245,7 @@ class Operator:
 
     def snapshot(self) -> Chunks:
         """The chunks that changed since the last snapshot; None for one that is gone."""
-        chunks: Chunks = {}
-        meta = json.dumps(self.meta()).encode()
-        if meta != self._meta:
-            chunks["meta"] = self._meta = meta
+        chunks = self._saved.changed(self.meta())
         for name, state in self.states().items():
             for part, data in state.snapshot().items():
                 chunks[f"{name}/{part}"] = data
@@ -260,8 +256,7 @@ class Operator:
         for name, state in self.states().items():
             mine = {k[len(name) + 1 :]: v for k, v in chunks.items() if k.startswith(name + "/")}
             state.restore(mine)
-        self._meta = chunks["meta"]
-        self.remember(json.loads(self._meta))
+        self.remember(self._saved.read(chunks))
         self.rebuild()
 
     def drain_notes(self) -> pa.Table | None:

@@ -19,8 +19,8 @@ from hypothesis.strategies import DataObject
 
 from caesura.errors import StreamError
 from caesura.events import History, Item, Page, draw
+from caesura.events.chunks import Chunks
 from caesura.events.history import Row
-from caesura.events.rows import Chunks
 from caesura.feedback.guard import Guard
 from caesura.kernels.hashing import Mask
 from caesura.ops.input import Input

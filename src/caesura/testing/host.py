@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from caesura.events import Item
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks
 from caesura.plan import Counters, Node
 from caesura.runtime import BottomUp, LongestQueue, Query, Schedule, Shuffled
 

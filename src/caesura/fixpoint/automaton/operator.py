@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caesura.events.chunks import Chunks
 from caesura.events.columns import empty_rows
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
-from caesura.events.rows import Chunks, RowState
+from caesura.events.rows import RowState
 from caesura.events.waiting import take_out
 from caesura.expr import compile_predicate
 from caesura.fixpoint.automaton.letters import predicates

@@ -16,7 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from caesura.errors import StreamError
-from caesura.events.rows import RUN_BYTES, Chunks, RowState
+from caesura.events.chunks import Chunks
+from caesura.events.rows import RUN_BYTES, RowState
 
 
 class LatePages(RowState):

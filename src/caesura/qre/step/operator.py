@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caesura.events.chunks import Chunks
 from caesura.events.columns import empty_rows
 from caesura.events.delta import net_page
 from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
 from caesura.events.page import Page, empty_page, take_rows
-from caesura.events.rows import Chunks, RowState
+from caesura.events.rows import RowState
 from caesura.events.waiting import take_out
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable

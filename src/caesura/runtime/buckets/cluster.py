@@ -5,7 +5,6 @@ It runs a plan as the Spark host does, epoch by epoch, so that all but Spark its
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
@@ -13,8 +12,8 @@ from typing import Literal
 import pyarrow as pa
 
 from caesura.events import Item
+from caesura.events.chunks import Chunks, SavedJson, json_chunk
 from caesura.events.identity import Secret
-from caesura.events.rows import Chunks
 from caesura.io.sources.source import Source
 from caesura.plan import Node, Raw
 from caesura.plan.cut import Stages, cut
@@ -126,14 +125,14 @@ class Cluster:
     def snapshot(self) -> Chunks:
         """The chunks of state that changed since the last snapshot, of all buckets and of the host."""
         own = {"chunks": self._chunks, "epochs": self._epochs, "aligned": self._aligner.to_json()}
-        chunks: Chunks = {"host": json.dumps(own).encode(), "loop": rows_bytes(self.returning)}
+        chunks: Chunks = {"host": json_chunk(own), "loop": rows_bytes(self.returning)}
         for place, fragment in self._places():
             chunks.update({f"{place}{name}": data for name, data in fragment.snapshot().items()})
         return chunks
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes the state of a cluster of the same plan and size."""
-        own = json.loads(chunks["host"])
+        own = SavedJson("host").read(chunks)
         self._chunks, self._epochs = own["chunks"], own["epochs"]
         self._aligner.remember(own["aligned"])
         self.returning = rows_packets(chunks["loop"])

@@ -6,14 +6,13 @@ filtered on their way to each bucket by itself.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from caesura.events import Page
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks, SavedJson
 from caesura.feedback.guard import Guard
 from caesura.feedback.messages import STANDING, WHY, WITHDRAWN
 from caesura.plan.cut import Exchange
@@ -21,7 +20,6 @@ from caesura.plan.feedback import could_go
 from caesura.punctuation import Pattern, Promises, Punctuation
 from caesura.runtime.buckets.source_arrivals import under
 
-STATE = "doors"
 TIME_ONLY = frozenset({("time",)})
 
 
@@ -65,7 +63,7 @@ class ExchangeFilters:
     def __init__(self, departures: Sequence[Exchange], buckets: int) -> None:
         self._exchanges = {d.label: d for d in departures}
         self.filters = {d.label: [ExchangeFilter(d) for _ in range(buckets)] for d in departures}
-        self._saved = b""
+        self._saved = SavedJson("exchange_filters")
 
     def take(self, label: str, bucket: int, message: Punctuation) -> None:
         """Takes what a bucket behind an exchange assumes."""
@@ -103,7 +101,7 @@ class ExchangeFilters:
     def _all(self) -> Iterator[tuple[str, ExchangeFilter]]:
         for label, some in self.filters.items():
             for bucket, each in enumerate(some):
-                yield f"door/{label}/{bucket}/", each
+                yield f"exchange_filter/{label}/{bucket}/", each
 
     def snapshot(self) -> Chunks:
         """What changed since the last snapshot."""
@@ -112,18 +110,12 @@ class ExchangeFilters:
             rows = {} if each.guard.idle else each.guard.snapshot()
             chunks |= {f"{place}{name}": data for name, data in rows.items()}
         own = {label: [each.to_json() for each in some] for label, some in self.filters.items()}
-        encoded = json.dumps(own).encode()
-        used = self._saved or any(each.guard.hits or each.guard.active for _, each in self._all())
-        if encoded != self._saved and used:
-            chunks[STATE] = self._saved = encoded
-        return chunks
+        used = self._saved.last or any(each.guard.hits or each.guard.active for _, each in self._all())
+        return chunks | self._saved.changed(own if used else None)
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes back what `snapshot` gave."""
-        if STATE not in chunks:
-            return
-        self._saved = chunks[STATE]
-        saved = json.loads(self._saved)
+        saved = self._saved.read(chunks) or {}
         for label, some in self.filters.items():
             for bucket, (each, own) in enumerate(zip(some, saved.get(label, ()), strict=False)):
-                each.restore(own, under(f"door/{label}/{bucket}/", chunks))
+                each.restore(own, under(f"exchange_filter/{label}/{bucket}/", chunks))

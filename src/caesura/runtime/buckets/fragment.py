@@ -6,13 +6,12 @@ nothing asks for the time, for chance or for Python's hash.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from caesura.events import Item, Page
+from caesura.events.chunks import Chunks, SavedJson
 from caesura.events.identity import Secret
-from caesura.events.rows import Chunks
 from caesura.feedback.messages import WITHDRAWN
 from caesura.plan import Counters
 from caesura.plan.cut import LOOP, Exchange, Stages
@@ -71,7 +70,7 @@ class Fragment:
         self.losses = Losses(query.graph.cells, {n: query.cell_of(n) for n in asked}, outputs, buckets)
         self.filters = ExchangeFilters(self.stage.departures, buckets)
         self._demands = RepeatedDemands(self.stage.number - 1)
-        self._aligned, self._readers = b"", b""
+        self._aligned, self._readers = SavedJson("aligned"), SavedJson(READERS)
 
     @property
     def origin(self) -> str:
@@ -270,11 +269,8 @@ class Fragment:
         """The chunks of state that changed since the last snapshot."""
         chunks: Chunks = {f"query/{name}": data for name, data in self.query.snapshot().items()}
         chunks |= self.arrivals.snapshot() | self.filters.snapshot() | self._demands.snapshot()
-        if self._readers != self.stages.readers.encode():
-            chunks[READERS] = self._readers = self.stages.readers.encode()
-        aligned = json.dumps({label: a.to_json() for label, a in self.alignments.items()}).encode()
-        if aligned != self._aligned:
-            chunks["aligned"] = self._aligned = aligned
+        chunks |= self._readers.changed(self.stages.readers)
+        chunks |= self._aligned.changed({label: a.to_json() for label, a in self.alignments.items()})
         return chunks | self.rounds.snapshot() | self.losses.snapshot()
 
     def release(self) -> None:
@@ -287,11 +283,9 @@ class Fragment:
         self.query.restore(under("query/", chunks))
         for part in (self.arrivals, self.rounds, self.losses, self._demands, self.filters):
             part.restore(chunks)
-        self._aligned = chunks["aligned"]
-        aligned = json.loads(self._aligned)
+        aligned = self._aligned.read(chunks)
         self.alignments |= {n: Alignment.from_json(a) for n, a in aligned.items() if n in self.alignments}
-        self._readers = chunks.get(READERS, b"")
-        if self._readers != self.stages.readers.encode():
+        if self._readers.read(chunks) != self.stages.readers:
             self._start_over()
 
     def _start_over(self) -> None:

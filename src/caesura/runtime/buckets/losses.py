@@ -10,16 +10,12 @@ Law: a result that any lost row could have changed is kept back; one that starts
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks, SavedJson
 from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.runtime.feedback.losses import note_losses
 from caesura.runtime.graph.cell import Cell
-
-STATE = "losses"
 
 
 class Losses:
@@ -38,7 +34,7 @@ class Losses:
         """By arrival that was asked, what each bucket in front of it answered."""
         self.owed: list[str] = []
         """Departures whose readers wait for an answer."""
-        self._saved = b""
+        self._saved = SavedJson("losses")
 
     def withdrawn(self, departure: str | None) -> None:
         """A withdrawal came, from the readers of a departure, or of an output."""
@@ -83,15 +79,11 @@ class Losses:
         return lost
 
     def snapshot(self) -> Chunks:
-        data = json.dumps({"answers": self.answers, "owed": self.owed}).encode()
-        if data == self._saved or not (self._saved or self.owed or self.answers):
-            return {}
-        self._saved = data
-        return {STATE: data}
+        open_ = self.owed or self.answers
+        return self._saved.changed({"answers": self.answers, "owed": self.owed} if open_ else None)
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes back what `snapshot` gave."""
-        if STATE in chunks:
-            self._saved = chunks[STATE]
-            saved: dict[str, Any] = json.loads(self._saved)
+        saved = self._saved.read(chunks)
+        if saved is not None:
             self.answers, self.owed = saved["answers"], saved["owed"]

@@ -5,14 +5,12 @@ A stage gives what it has when a demand comes, and once more for every stage in 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks, SavedJson
 from caesura.punctuation import Intent, Punctuation
 
-STATE, NONE = "demands", b"[]"
 REPEATED = "again"
 """The note of a demand that stays in its stage: those before it have got it."""
 Send = Callable[[str, Punctuation, int], None]
@@ -25,7 +23,7 @@ class RepeatedDemands:
         self._epochs = stages_before
         self._waiting: list[tuple[str, int, Punctuation, int]] = []
         """By output and reader, the demand, and for how many epochs answers may come."""
-        self._saved = NONE
+        self._saved = SavedJson("demands")
 
     def note(self, output: str, message: Punctuation, reader: int) -> None:
         """Takes note of a message that was given to the stage."""
@@ -44,12 +42,8 @@ class RepeatedDemands:
                 self._waiting.append((output, reader, message, epochs - 1))
 
     def snapshot(self) -> Chunks:
-        data = json.dumps([[o, r, m.to_json(), n] for o, r, m, n in self._waiting]).encode()
-        if data == self._saved:
-            return {}
-        self._saved = data
-        return {STATE: data}
+        return self._saved.changed([[o, r, m.to_json(), n] for o, r, m, n in self._waiting] or None)
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
-        self._saved = chunks.get(STATE, NONE)
-        self._waiting = [(o, r, Punctuation.from_json(m), n) for o, r, m, n in json.loads(self._saved)]
+        waiting = self._saved.read(chunks) or ()
+        self._waiting = [(o, r, Punctuation.from_json(m), n) for o, r, m, n in waiting]

@@ -10,12 +10,11 @@ Law: one bucket alone never confirms anything.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from caesura.events import Item, Page
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks, SavedJson
 from caesura.fixpoint.operator import FlyingFixpoint
 from caesura.plan.cut import LOOP
 from caesura.plan.ring import bound
@@ -23,7 +22,6 @@ from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.packets.packet import Packet
 
-STATE = "rounds"
 Feed = Callable[[str, Item], None]
 
 
@@ -36,7 +34,7 @@ class Rounds:
         """By loop and bucket: up to where its guess reaches, and whether it has lost rows."""
         self.own: dict[str, list[Any]] = {loop: [] for loop in heads}
         """What this bucket last reported."""
-        self._saved = b""
+        self._saved = SavedJson("rounds")
 
     def _head(self, loop: str) -> FlyingFixpoint:
         operator = self._heads[loop].operator
@@ -90,21 +88,14 @@ class Rounds:
 
     def snapshot(self) -> Chunks:
         """What the buckets reported, where it changed."""
-        if not self.reported:
-            return {}
-        data = json.dumps({"heard": self.reported, "said": self.own}).encode()
-        if data == self._saved:
-            return {}
-        self._saved = data
-        return {STATE: data}
+        return self._saved.changed({"reported": self.reported, "own": self.own} if self.reported else None)
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes back what `snapshot` gave."""
-        if STATE in chunks:
-            self._saved = chunks[STATE]
-            saved = json.loads(self._saved)
-            self.own = saved["said"]
+        saved = self._saved.read(chunks)
+        if saved is not None:
+            self.own = saved["own"]
             self.reported = {
                 loop: {origin: (t, lost) for origin, (t, lost) in reports.items()}
-                for loop, reports in saved["heard"].items()
+                for loop, reports in saved["reported"].items()
             }

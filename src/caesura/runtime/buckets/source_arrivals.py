@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from caesura.errors import StreamError
 from caesura.events import Item, Page
+from caesura.events.chunks import Chunks
 from caesura.events.identity import Secret
-from caesura.events.rows import Chunks
 from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import EVERYWHERE, Stages

@@ -8,7 +8,7 @@ from typing import Any
 from caesura.consistency import Claim, Draining, Heeding, Mode, Synchronised, Tokens
 from caesura.consistency.claimable import refuse_arrival, refuse_demands, refuse_speakers
 from caesura.errors import CaesuraError, StreamError
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks
 from caesura.plan import here
 from caesura.runtime.claims.claiming import Claiming, CountedReader, holds_back
 from caesura.runtime.claims.draining import DrainClaims

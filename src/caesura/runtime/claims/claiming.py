@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -10,7 +9,7 @@ from caesura.consistency import Claim, Level, Mode, Prefix
 from caesura.consistency.claim import Covers
 from caesura.errors import CaesuraError, StreamError
 from caesura.events import Item
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks, SavedJson, json_chunk
 from caesura.plan import Ingress, Raw, SourceNode
 from caesura.punctuation import Intent, Punctuation
 from caesura.runtime.claims.views import View
@@ -183,10 +182,10 @@ class Claiming:
         prefix = {label: emitter.prefix().to_json() for label, emitter in self.emitters.items()}
         under = [message.to_json() for message in self.under]
         own = {"prefix": prefix, "under": under, **self.meta()}
-        return {"claims": json.dumps(own).encode()}
+        return {"claims": json_chunk(own)}
 
-    def restore(self, data: bytes) -> None:
-        own = json.loads(data)
+    def restore(self, chunks: Mapping[str, bytes]) -> None:
+        own = SavedJson("claims").read(chunks)
         self.covered = {label: Prefix.from_json(prefix) for label, prefix in own["prefix"].items()}
         for label, prefix in self.covered.items():
             self.emitters[label].go_on(prefix)

@@ -18,7 +18,7 @@ from caesura.consistency.reading import ClaimedReader
 from caesura.consistency.token import Marks, is_token, merged_tokens, number_of, prefix_of, token
 from caesura.errors import StreamError
 from caesura.events import Item, Page
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks, json_chunk
 from caesura.plan import here, ticks
 from caesura.punctuation import INFINITY, MIN_TIME, Punctuation
 from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only, punctuated
@@ -356,8 +356,6 @@ class TokenClaims(Claiming):
 
     def _own(self, made: Claim) -> Chunks:
         """The part of a snapshot that is about the claim: offsets to read on from, and counts."""
-        import json
-
         offsets = {
             label: {str(lane): at for lane, at in made.prefix[label].offsets.items()}
             for label in self.readers
@@ -370,7 +368,7 @@ class TokenClaims(Claiming):
             "passed": {e.label: e.passed_at.get(made.number, e.passed) for e in self.roots},
             "given": dict(made.output),
         }
-        return {"offsets": json.dumps(offsets).encode(), "claims": json.dumps(own).encode()}
+        return {"offsets": json_chunk(offsets), "claims": json_chunk(own)}
 
     def meta(self) -> dict[str, Any]:
         passed = {emitter.label: emitter.passed for emitter in self.roots}

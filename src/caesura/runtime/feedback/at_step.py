@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from caesura.events.chunks import SavedJson
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.agreement import ConsumerAgreement
@@ -38,8 +39,7 @@ class StepFeedback:
         self.agreed: dict[str, ConsumerAgreement] = {}
         """By output, what its readers assume, where the step answers in its own way."""
         self.desired: list[Pattern] = []
-        self.saved_priorities = b""
-        """What is desired, as it was last saved."""
+        self.saved_priorities = SavedJson("priorities")
         self.relays: list[Relay] = []
         """The relays that pass here."""
         self._unchanged: frozenset[str] | None = None

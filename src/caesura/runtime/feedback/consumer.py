@@ -5,7 +5,6 @@ Feedback is kept until it is withdrawn; `list` shows what stands, and what it co
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, PatternError, StreamError, closest
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks, SavedJson
 from caesura.expr import Expr
 from caesura.feedback.messages import assumed
 from caesura.feedback.predicates import patterns_of
@@ -24,7 +23,6 @@ from caesura.punctuation import Intent, Pattern, Punctuation
 if TYPE_CHECKING:
     from caesura.runtime.graph.cell import Cell
 
-STATE = "spoken"
 Send = Callable[[str, Punctuation], None]
 """Sends a message to the step behind an output."""
 
@@ -51,7 +49,7 @@ class ConsumerFeedback:
         self._outputs, self._cells, self._send = outputs, cells, send
         self._standing: dict[int, StandingFeedback] = {}
         self._last = 0
-        self._saved = b""
+        self._saved = SavedJson("standing_feedback")
 
     def send(self, intent: Intent, rows: Pattern | Expr | bool, output: str | None) -> StandingFeedback:
         """Sends feedback to the step behind an output, and keeps it."""
@@ -126,20 +124,15 @@ class ConsumerFeedback:
             [s.number, s.intent.value, s.output, [p.to_json() for p in s.patterns]]
             for s in self._standing.values()
         ]
-        data = json.dumps({"last": self._last, "spoken": standing}).encode()
-        if data == self._saved or (not self._last and not self._saved):
-            return {}
-        self._saved = data
-        return {STATE: data}
+        return self._saved.changed({"last": self._last, "standing": standing} if self._last else None)
 
     def restore(self, chunks: Mapping[str, bytes], *, again: bool = False) -> None:
         """Takes what `snapshot` gave; what is assumed is sent ``again`` to steps that have forgotten it."""
-        if STATE not in chunks:
+        data = self._saved.read(chunks)
+        if data is None:
             return
-        self._saved = chunks[STATE]
-        data = json.loads(self._saved)
         self._last = data["last"]
-        for number, intent, output, patterns in data["spoken"]:
+        for number, intent, output, patterns in data["standing"]:
             read = tuple(Pattern.from_json(p) for p in patterns)
             self._standing[number] = StandingFeedback(number, Intent(intent), output, read)
             if output not in self._outputs or (intent == Intent.ASSUMED.value and not again):

@@ -31,7 +31,7 @@ import numpy as np
 
 from caesura.errors import PlanError
 from caesura.events import Item, Page
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks
 from caesura.ops.deliver import Deliver, Hold
 from caesura.ops.input import Input
 from caesura.plan import Node

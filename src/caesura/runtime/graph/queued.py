@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from caesura.errors import StreamError
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks, SavedJson
 from caesura.runtime.graph.graph import Graph
 from caesura.runtime.packets.packet import decode, encode
 
@@ -17,7 +17,7 @@ class Queues:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._saved = b""
+        self._saved = SavedJson(QUEUES)
 
     def snapshot(self, *, tagged: bool) -> Chunks:
         """All items that wait, edge by edge, if that is news; ``tagged`` ones cannot be saved."""
@@ -28,17 +28,14 @@ class Queues:
                 remedy="Call run() first.",
             )
         items = tuple(item for edge in self.graph.edges for item in edge.items)
-        now = encode({"sizes": sizes}, items) if items else b""
-        changed = now != self._saved
-        self._saved = now
-        return {QUEUES: now or None} if changed else {}
+        return self._saved.changed_bytes(encode({"sizes": sizes}, items) if items else b"")
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Puts back what `snapshot` took, into the edges of the same plan."""
-        self._saved = chunks.get(QUEUES, b"")
-        if not self._saved:
+        data = self._saved.read_bytes(chunks)
+        if not data:
             return
-        header, items = decode(self._saved)
+        header, items = decode(data)
         waiting = iter(items)
         for edge, size in zip(self.graph.edges, header["sizes"], strict=True):
             edge.items.extend(next(waiting) for _ in range(size))

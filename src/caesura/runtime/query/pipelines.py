@@ -12,7 +12,7 @@ from caesura.consistency.store import Manifest, Store, put
 from caesura.consistency.token import is_token, number_of
 from caesura.errors import DataError, StreamError, looked_up
 from caesura.events import History, Item
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks
 from caesura.io.sinks.rows import row_schema, rows_table
 from caesura.misuse import checked_methods
 from caesura.plan import Node, SourceNode, walk

@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from caesura.consistency import Claim, Mode
 from caesura.errors import StreamError, looked_up
+from caesura.events.chunks import Chunks
 from caesura.events.identity import Secret
 from caesura.events.item import Item
-from caesura.events.rows import Chunks
 from caesura.events.show.html import table
 from caesura.expr import Expr
 from caesura.feedback.messages import WITHDRAWN

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks, SavedJson
 from caesura.runtime.claims.claiming import Claiming
 from caesura.runtime.feedback.consumer import ConsumerFeedback
 from caesura.runtime.feedback.losses import start_over
@@ -16,7 +15,6 @@ from caesura.runtime.query.assembly import Assembly
 from caesura.runtime.query.secret import Keeper, refuse_foreign
 
 PUBLISHED = "published:"
-READERS, OFFSETS, CLAIMS = "readers", "offsets", "claims"
 
 
 class SavedState:
@@ -33,11 +31,10 @@ class SavedState:
         self._parts, self._keeper, self._claiming = parts, keeper, claiming
         self._consumer, self._published = consumer, published
         self._queues = Queues(parts.graph)
-        self._offsets = b""
-        outputs = sorted((name, node.fingerprint) for name, node in parts.outputs.items())
-        self._readers_now = json.dumps(outputs).encode()
-        self._readers = b""
-        """The outputs under which feedback was taken, as they were last saved."""
+        self._offsets = SavedJson("offsets")
+        self._readers_now = sorted([name, node.fingerprint] for name, node in parts.outputs.items())
+        self._readers = SavedJson("readers")
+        """The outputs under which feedback was taken."""
 
     def snapshot(self) -> Chunks:
         """The chunks of state that changed since the last snapshot."""
@@ -48,16 +45,13 @@ class SavedState:
                 chunks[f"{cell.node.fingerprint}/{name}"] = data
             chunks |= snapshot_of(cell)
         chunks |= self._consumer.snapshot()
-        if self._readers != self._readers_now and any(cell.responder for cell in cells):
-            chunks[READERS] = self._readers = self._readers_now
+        if any(cell.responder for cell in cells):
+            chunks |= self._readers.changed(self._readers_now)
         for output, published in self._published.items():
             chunks |= {f"{PUBLISHED}{output}/{n}": data for n, data in published.snapshot().items()}
         if self._claiming is not None:
             chunks |= self._claiming.snapshot()
-        offsets = {label: reader.offsets for label, reader in self._parts.readers.items()}
-        encoded = json.dumps(offsets).encode()
-        if encoded != self._offsets:
-            chunks[OFFSETS] = self._offsets = encoded
+        chunks |= self._offsets.changed({label: r.offsets for label, r in self._parts.readers.items()})
         return chunks | self._keeper.snapshot()
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
@@ -71,17 +65,15 @@ class SavedState:
                 cell.operator.restore(mine)
                 restore_into(cell, mine)
         self._queues.restore(chunks)
-        self._readers = chunks.get(READERS, b"")
-        others = bool(self._readers) and self._readers != self._readers_now
+        others = self._readers.read(chunks) not in (None, self._readers_now)
         if others:
             start_over(cells)
         self._consumer.restore(chunks, again=others)
         for output, published in self._published.items():
             published.restore(_under(f"{PUBLISHED}{output}/", chunks))
-        self._offsets = chunks[OFFSETS]
         if self._claiming is not None:
-            self._claiming.restore(chunks[CLAIMS])
-        for label, offsets in json.loads(self._offsets).items():
+            self._claiming.restore(chunks)
+        for label, offsets in self._offsets.read(chunks).items():
             readers[label].seek({int(lane): at for lane, at in offsets.items()})
 
 

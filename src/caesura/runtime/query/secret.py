@@ -5,16 +5,17 @@ Identities of rows lie in saved state, so state is of use only under the secret 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 
 from caesura.errors import StreamError
+from caesura.events.chunks import STATE_FORMAT, Chunks, SavedJson, later, of_0_1_0
 from caesura.events.identity import Secret
-from caesura.events.rows import Chunks
 from caesura.plan import Operator
 
 SECRET = "secret"
 """The chunk that holds it."""
+FORMAT = "format"
+"""The chunk that holds the number of the format of all the others."""
 
 
 class Keeper:
@@ -27,7 +28,7 @@ class Keeper:
     def snapshot(self) -> Chunks:
         """The secret, if it was not saved yet."""
         saved, self._saved = self._saved, True
-        return {} if saved else {SECRET: self.secret.key}
+        return {} if saved else {SECRET: self.secret.key, FORMAT: str(STATE_FORMAT).encode()}
 
     def restore(self, chunks: Mapping[str, bytes], operators: Iterable[Operator]) -> None:
         """Takes the secret of saved state, for all steps."""
@@ -42,13 +43,23 @@ class Keeper:
 def refuse_foreign(chunks: Mapping[str, bytes], sources: Iterable[str], *, claims: bool) -> None:
     """Refuses what no snapshot of a query with these sources was."""
     lacks = [name for name in ("offsets", *(("claims",) if claims else ())) if name not in chunks]
-    foreign = [] if lacks else sorted(set(json.loads(chunks["offsets"])) - set(sources))
+    if not lacks:
+        refuse_format(chunks)
+    foreign = [] if lacks else sorted(set(SavedJson("offsets").read(chunks)) - set(sources))
     if lacks or foreign:
         what = f"there is no '{lacks[0]}' in it" if lacks else f"it has read a source '{foreign[0]}'"
         raise StreamError(
             f"this is no saved state of this query: {what}.",
             remedy="Give all that snapshot() gave, of a query with the same plan.",
         )
+
+
+def refuse_format(chunks: Mapping[str, bytes]) -> None:
+    """Refuses what another version saved in a form that this one does not read."""
+    if FORMAT not in chunks:
+        raise of_0_1_0("the saved state")
+    if int(chunks[FORMAT]) > STATE_FORMAT:
+        raise later("the saved state", int(chunks[FORMAT]), STATE_FORMAT)
 
 
 def forgotten(what: str) -> StreamError:

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from caesura.errors import StreamError
+from caesura.events.chunks import STATE_FORMAT, later, of_0_1_0
 from caesura.events.identity import LOCAL, Secret
 from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import Exchange, Stages
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.buckets.stage0 import root_of
-from caesura.runtime.query.secret import forgotten
+from caesura.runtime.query.secret import FORMAT, forgotten
 from caesura.spark.json_files import read_json
 from caesura.spark.worker.worker import SECRET
 
@@ -42,6 +43,10 @@ def kept_plan(checkpoint: Path) -> Kept | None:
     if not file.is_file():
         return None
     kept: Kept = read_json(file, wants=("buckets",))
+    if FORMAT not in kept:
+        raise of_0_1_0(f"the checkpoint '{checkpoint}'")
+    if kept[FORMAT] > STATE_FORMAT:
+        raise later(f"the checkpoint '{checkpoint}'", kept[FORMAT], STATE_FORMAT)
     return kept
 
 
@@ -116,7 +121,13 @@ def _described(stages: Stages, buckets: int) -> Kept:
             text = f"the input of stage {stage.number} from {described(arrival.producer)}"
             keeps[f"{stage.number}:{_way(arrival, stages)}"] = text
     sources = {source.fingerprint: described(source) for source in stages.sources}
-    own = {"buckets": buckets, "stages": len(stages.stages), "sources": sources, "keeps": keeps}
+    own = {
+        FORMAT: STATE_FORMAT,
+        "buckets": buckets,
+        "stages": len(stages.stages),
+        "sources": sources,
+        "keeps": keeps,
+    }
     return {**own, "steps": _steps(stages, buckets)}
 
 

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from caesura.events.rows import Chunks
+from caesura.events.chunks import Chunks
 from caesura.runtime.packets.packet import Row
 from caesura.spark.worker import sealed
 
