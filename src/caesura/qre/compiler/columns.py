@@ -131,8 +131,9 @@ class PageColumns:
     def _read(self, expr: Expr) -> list[Any]:
         out: list[Any] = self.column(expr).to_pylist()
         error = self._failed.get(expr.key)
-        for row in () if error is None else error.rows.tolist():
-            out[row] = Void(error)
+        if error is not None:
+            for row in error.rows.tolist():
+                out[row] = Void(error.reasons[0])
         return out
 
     def items(self) -> list[dict[str, Any]]:

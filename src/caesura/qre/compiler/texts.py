@@ -29,10 +29,21 @@ class Texts:
     def __init__(self) -> None:
         self.keys = KeyTable()
         self._secret = LOCAL.copied()
-        """What the identities begin with; it is saved with them."""
         self.store = ColumnStore(pa.schema([("text", pa.string())]))
         self._held = 0
         """How many bytes were left by the last sweep."""
+
+    def all(self) -> pa.RecordBatch:
+        """Every text, by its code."""
+        return self.store.all()
+
+    @staticmethod
+    def of(texts: pa.RecordBatch) -> Texts:
+        """What `all` gave, with the same codes."""
+        made = Texts()
+        made.encode(texts.column(0))
+        made._held = made.nbytes
+        return made
 
     def encode(self, column: pa.Array) -> I64:
         """The code of each text."""

@@ -6,7 +6,6 @@ threads hold their numbers. Law: what a value is made of was logged before it.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,14 +13,17 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.plain import weight
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.compiler.automaton import Automaton
 from caesura.qre.compiler.bytecode import CODE, UNKNOWN, Tables
 from caesura.qre.compiler.deferral import Later, MapBuilder
 from caesura.qre.compiler.lowering import flattened
 from caesura.qre.compiler.threads import BEGIN
+from caesura.qre.language.query import Query
 from caesura.qre.language.types import Record, ValueType
 from caesura.qre.language.whole_numbers import of_words
+from caesura.qre.reference.saved_values import codec_for
 
 Array = np.ndarray[Any, Any]
 Unpack = Callable[[ValueType, list[Array], list[Array | None], int], pa.Array]
@@ -66,8 +68,9 @@ class Inside:
         tables: Callable[[], Tables],
         children: Sequence[Child],
         unpack: Unpack,
+        query: Query,
     ) -> None:
-        self.built, self.children, self.unpack = built, children, unpack
+        self.built, self.children, self.unpack, self.query = built, children, unpack, query
         self.auto, self.tables = auto, tables
         self.values: list[Any] = list(built.constants)
         self.columns = [
@@ -171,10 +174,18 @@ class Inside:
         for child in self.children:
             child.renumber(old, new, size)
 
+    def save(self) -> bytes:
+        """The values that threads hold."""
+        return codec_for(self.query).write(self.values)
+
+    def load(self, saved: bytes) -> None:
+        """Takes back what `save` gave."""
+        self.values = codec_for(self.query).read(saved)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the values that threads hold."""
-        return len(pickle.dumps(self.values))
+        return weight(self.values)
 
 
 def _beyond(t: ValueType, value: Any, words: list[tuple[Any, Any]]) -> Any:

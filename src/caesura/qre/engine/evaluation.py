@@ -14,9 +14,8 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.events.chunks import ChunkFormat
 from caesura.events.page import empty_page
 from caesura.expr import Column
 from caesura.kernels.hashing import I64, Mask
@@ -37,7 +37,6 @@ from caesura.qre.engine.map_columns import Maps
 from caesura.qre.engine.nested import NestedStage
 from caesura.qre.engine.outputs import as_rows, at_rows, flat, output_schema
 from caesura.qre.engine.pattern import Stage
-from caesura.qre.engine.saving import state_of, take_back
 from caesura.qre.engine.sketch import Kernel, SketchStage, ends_once, sketched
 from caesura.qre.engine.ticks import woven
 from caesura.qre.kernels.segments import Entries, aggregated, by_columns
@@ -48,6 +47,17 @@ from caesura.qre.language.types import MapOf, Record, columns, to_arrow
 from caesura.qre.language.whole_numbers import fits, no_value, refuse_void, whole
 from caesura.qre.reference.interpreter import Twin
 from caesura.qre.reference.oracle import UNDEFINED
+
+
+@dataclass
+class PipeState:
+    """What is saved of a pipe."""
+
+    first: bytes
+    second: bytes
+
+
+PIPE = ChunkFormat("a pipe", PipeState)
 
 
 class Evaluator:
@@ -331,26 +341,30 @@ class Evaluator:
     def save(self) -> bytes:
         """Everything that must survive a restart."""
         if self.first is not None and self.second is not None:
-            return pickle.dumps((self.first.save(), self.second.save()))
-        sink = io.BytesIO()
-        pickle.dump(state_of(self.stage if self.stage is not None else self.twin), sink)
-        return sink.getvalue()
+            return PIPE.write(PipeState(self.first.save(), self.second.save()))
+        return self._held.save()
 
     def load(self, saved: bytes) -> None:
         """Takes back what `save` gave."""
-        state = pickle.loads(saved)
         if self.first is not None and self.second is not None:
-            self.first.load(state[0])
-            self.second.load(state[1])
+            state = PIPE.read(saved)
+            self.first.load(state.first)
+            self.second.load(state.second)
             return
-        take_back(self.stage if self.stage is not None else self.twin, state)
+        self._held.load(saved)
+
+    @property
+    def _held(self) -> Stage | SketchStage | Twin:
+        found = self.stage if self.stage is not None else self.twin
+        assert found is not None
+        return found
 
     @property
     def nbytes(self) -> int:
         """Bytes of state."""
         if self.first is not None and self.second is not None:
             return self.first.nbytes + self.second.nbytes
-        return self.stage.nbytes if self.stage is not None else len(self.save())
+        return self._held.nbytes
 
     def close(self, pattern: Pattern) -> None:
         """Lets go of the keys of a partition that a promise on their columns covers.
@@ -377,8 +391,7 @@ class Evaluator:
         if self.first is not None and self.second is not None:
             return self.first.held + self.second.held
         if isinstance(self.stage, SketchStage):
-            kept = self.stage.memory
-            return self.stage.pieces.held + (kept.get("size", 0) if isinstance(kept, dict) else 0)
+            return self.stage.pieces.held + self.stage.memory.held
         if isinstance(self.stage, Stage):
             return self.stage.held
         assert self.twin is not None

@@ -6,11 +6,12 @@ to the maps run on the maps, which are few.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.chunks import ChunkFormat
 from caesura.events.columns import NO_MASK, ColumnStore, from_words, words
 from caesura.expr import Column
 from caesura.expr.faults import shown
@@ -27,6 +28,7 @@ from caesura.qre.compiler.packing import joined, scalars_of
 from caesura.qre.compiler.threads import STORE
 from caesura.qre.engine.map_columns import Maps, Syncs, void_maps
 from caesura.qre.engine.pattern import CHUNK, NO_FLOATS, NO_LOG, NOTHING, SHALLOW, Array, Stage
+from caesura.qre.engine.registers import RegisterState
 from caesura.qre.kernels.key_slots import KeySlots
 from caesura.qre.kernels.map import SHARED, run_collect
 from caesura.qre.language.items import TICK
@@ -105,6 +107,23 @@ class _Call:
         void = void_maps(found[:, 1], scalars)
         values = stage.arrow(stage.auto.type, scalars.values, scalars.there, count)
         return Maps(found[:, 0], found[:, 1], keys, values, void)
+
+
+@dataclass
+class MapState(RegisterState):
+    """What is saved of a map-collect."""
+
+    rows: I64 | None
+    sparse: bool
+    left: int
+    keys: pa.RecordBatch
+    active: I64
+    """The rows of keys with a state of their own."""
+    meta: I64
+    synced: int
+
+
+MAP = ChunkFormat("a map-collect", MapState)
 
 
 class CollectStage(Stage):
@@ -429,6 +448,32 @@ class CollectStage(Stage):
         keys = pa.concat_batches([o[5] for o in outs]) if outs else self.key_store.take(np.zeros(0, np.int64))
         values = self.arrow(self.auto.type, scalars.values, scalars.there, int(shift[-1]))
         return Maps(rows, starts, keys, values, void)
+
+    def save(self) -> bytes:
+        state = MapState(
+            **self._registers(self._used),
+            rows=self.rows,
+            sparse=self.sparse,
+            left=self.left,
+            keys=self.key_store.all(),
+            active=self.active[: self.meta[0]],
+            meta=self.meta,
+            synced=self.synced,
+        )
+        return MAP.write(state)
+
+    def load(self, saved: bytes) -> None:
+        state = MAP.read(saved)
+        self._take_registers(state)
+        self.rows, self.sparse, self.left = state.rows, state.sparse, state.left
+        self.meta, self.synced = state.meta, state.synced
+        self.active = np.zeros(len(self.ri) + 1, np.int64)
+        self.active[: len(state.active)] = state.active
+        self._take_keys(state.keys)
+
+    def _take_keys(self, keys: pa.RecordBatch) -> None:
+        self.keys, self.key_store = KeySlots.of(keys.columns), ColumnStore(self.key_store.schema)
+        self.key_store.append(keys)
 
     @property
     def nbytes(self) -> int:

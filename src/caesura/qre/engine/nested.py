@@ -16,20 +16,33 @@ A map inside another map, or inside a partition, has its keys in groups: one for
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.chunks import ChunkFormat
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.compiler.automaton import Automaton, automaton
 from caesura.qre.compiler.deferral import MapBuilder
 from caesura.qre.engine.deferred import Inside, MapEvents, Page
 from caesura.qre.engine.nested_map import GroupedMap
-from caesura.qre.engine.pattern import NOTHING, Array, Stage
+from caesura.qre.engine.pattern import NOTHING, Array, PatternState, Stage
 from caesura.qre.kernels.grouped import DROP, FRESH, ITEM, SKIP
 from caesura.qre.language.query import Query
 from caesura.qre.reference.oracle import UNDEFINED
+
+
+@dataclass
+class NestedState(PatternState):
+    """What is saved of a pattern with maps inside."""
+
+    values: bytes
+    maps: list[bytes]
+
+
+NESTED = ChunkFormat("a pattern with maps inside", NestedState)
 
 
 class NestedStage(Stage):
@@ -38,7 +51,7 @@ class NestedStage(Stage):
     def __init__(self, query: Query) -> None:
         super().__init__(query, kernel="table")
         children = [GroupedMap(node, several=bool(self.by)) for node in self.built.maps]
-        self.inside = Inside(self.built, self.auto, lambda: self.tables, children, self.arrow)
+        self.inside = Inside(self.built, self.auto, lambda: self.tables, children, self.arrow, query)
         self._traces: list[I64] = []
         self._whose: list[I64] = []
 
@@ -111,15 +124,16 @@ class NestedStage(Stage):
         empty = pa.RecordBatch.from_pylist([], self.reader.items.schema)
         self.inside.work_out(Page(empty, NOTHING, NOTHING), _with_drops(nothing, gone))
 
-    def saved(self) -> dict[str, Any]:
-        """What must survive a restart beside the registers."""
-        return {"values": self.inside.values, "maps": [m.saved() for m in self.maps]}
+    def save(self) -> bytes:
+        maps = [m.save() for m in self.maps]
+        return NESTED.write(NestedState(**self._pattern(), values=self.inside.save(), maps=maps))
 
-    def restored(self, saved: dict[str, Any]) -> None:
-        """Takes back what `saved` gave."""
-        self.inside.values = saved["values"]
-        for one, state in zip(self.maps, saved["maps"], strict=True):
-            one.restored(state)
+    def load(self, saved: bytes) -> None:
+        state = NESTED.read(saved)
+        self._take_pattern(state)
+        self.inside.load(state.values)
+        for one, data in zip(self.maps, state.maps, strict=True):
+            one.load(data)
 
     @property
     def maps(self) -> list[GroupedMap]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.chunks import ChunkFormat
 from caesura.events.columns import ColumnStore
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.compiler.automaton import Automaton, automaton
@@ -17,6 +19,7 @@ from caesura.qre.engine.deferred import Inside, MapEvents, Page
 from caesura.qre.engine.map import CollectStage
 from caesura.qre.engine.map_columns import Maps
 from caesura.qre.engine.pattern import CHUNK, NO_FLOATS, NO_LOG, Array
+from caesura.qre.engine.registers import RegisterState
 from caesura.qre.kernels.grouped import COPY, FRESH, KEYED, UNSEEN, run_grouped
 from caesura.qre.kernels.key_slots import KeySlots
 from caesura.qre.kernels.map import DEAD, SHARED
@@ -29,20 +32,23 @@ MANY = 1024
 Read = tuple[Array, Array, Array, Array, I64]
 """Of a page's items: letters, which are synchronisation items, columns, and how many constants there are."""
 NONE_TOLD: I64 = np.zeros((0, 4), np.int64)
-SAVED = (
-    "ri",
-    "rf",
-    "rings",
-    "keys",
-    "key_store",
-    "seen",
-    "synced",
-    "known",
-    "base",
-    "head",
-    "onward",
-    "much",
-)
+
+
+@dataclass
+class GroupedState(RegisterState):
+    """What is saved of a map inside a pattern."""
+
+    keys: pa.RecordBatch
+    synced: int
+    base: int
+    head: I64
+    onward: I64
+    much: I64
+    values: bytes | None
+    maps: list[bytes]
+
+
+GROUPED = ChunkFormat("a map inside a pattern", GroupedState)
 
 
 class GroupedMap(CollectStage):
@@ -62,7 +68,7 @@ class GroupedMap(CollectStage):
         self.inside: Inside | None = None
         if self.built is not None:
             children = [GroupedMap(inner, several=True) for inner in self.built.maps]
-            self.inside = Inside(self.built, self.auto, lambda: self.tables, children, self.arrow)
+            self.inside = Inside(self.built, self.auto, lambda: self.tables, children, self.arrow, node)
         if several:
             self.key_store = ColumnStore(pa.schema([pa.field(GROUP, pa.int64()), *self.key_store.schema]))
 
@@ -373,23 +379,30 @@ class GroupedMap(CollectStage):
         onward[: len(open_)] = number[self.onward[open_]]
         self.head, self.much, self.onward = head, much, onward
 
-    def saved(self) -> dict[str, Any]:
-        """What must survive a restart."""
-        self.forget_texts(now=True)
-        out: dict[str, Any] = {n: getattr(self, n) for n in SAVED} | {"texts": self.auto.inputs.texts}
-        if self.inside is not None:
-            out |= {"values": self.inside.values, "maps": [m.saved() for m in self.inner]}
-        return out
+    def save(self) -> bytes:
+        state = GroupedState(
+            **self._registers(len(self.ri)),
+            keys=self.key_store.all(),
+            synced=self.synced,
+            base=self.base,
+            head=self.head,
+            onward=self.onward,
+            much=self.much,
+            values=None if self.inside is None else self.inside.save(),
+            maps=[m.save() for m in self.inner],
+        )
+        return GROUPED.write(state)
 
-    def restored(self, saved: dict[str, Any]) -> None:
-        """Takes back what `saved` gave."""
-        self.auto.inputs.texts = saved["texts"]
-        for name in SAVED:
-            setattr(self, name, saved[name])
-        if self.inside is not None:
-            self.inside.values = saved["values"]
-            for one, state in zip(self.inner, saved["maps"], strict=True):
-                one.restored(state)
+    def load(self, saved: bytes) -> None:
+        state = GROUPED.read(saved)
+        self._take_registers(state)
+        self._take_keys(state.keys)
+        self.synced, self.base = state.synced, state.base
+        self.head, self.onward, self.much = state.head, state.onward, state.much
+        if self.inside is not None and state.values is not None:
+            self.inside.load(state.values)
+        for one, data in zip(self.inner, state.maps, strict=True):
+            one.load(data)
 
     @property
     def inner(self) -> list[GroupedMap]:

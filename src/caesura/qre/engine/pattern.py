@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.chunks import ChunkFormat
 from caesura.events.columns import ColumnStore
 from caesura.expr.faults import shown
 from caesura.kernels.hashing import I64, Mask
@@ -21,7 +22,8 @@ from caesura.qre.compiler.bytecode import tables
 from caesura.qre.compiler.columns import ColumnReader, PageColumns, null_key
 from caesura.qre.compiler.generation import Form, Generated, generated
 from caesura.qre.compiler.packing import Scalars, column_of, joined, packed, scalars_of, unpacked
-from caesura.qre.engine.registers import SHALLOW, Array, Registers
+from caesura.qre.compiler.texts import Texts
+from caesura.qre.engine.registers import SHALLOW, Array, Registers, RegisterState
 from caesura.qre.kernels.key_slots import KeySlots
 from caesura.qre.kernels.letters import Refinement
 from caesura.qre.kernels.table import run_tables
@@ -47,6 +49,24 @@ class Answers:
     values: pa.Array
     void: I64
     """Which of them have no value."""
+
+
+@dataclass
+class PatternState(RegisterState):
+    """What is saved of a pattern."""
+
+    rows: I64 | None
+    sparse: bool
+    left: int
+    keys: I64
+    """The keys by number, if they are whole numbers."""
+    named: pa.RecordBatch | None
+    """The keys by number, if they are not."""
+    types: bytes
+    """The schema of the keys' columns."""
+
+
+PATTERN = ChunkFormat("a pattern", PatternState)
 
 
 class Stage(Registers):
@@ -352,6 +372,49 @@ class Stage(Registers):
     def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array | None], rows: int) -> pa.Array:
         """Registers' values as a column of a type, taken off the lists; without flags all are there."""
         return column_of(t, leaves, flags, rows, self.auto.inputs.texts)
+
+    # State.
+
+    def save(self) -> bytes:
+        """Everything that must survive a restart."""
+        return PATTERN.write(PatternState(**self._pattern()))
+
+    def load(self, saved: bytes) -> None:
+        """Takes back what `save` gave."""
+        self._take_pattern(PATTERN.read(saved))
+
+    def _registers(self, used: int) -> dict[str, Any]:
+        """The fields of `RegisterState`, of the rows up to here."""
+        self.forget_texts(now=True)
+        held = {"ri": self.ri[:used], "rf": self.rf[:used], "rings": self.rings[:, :used]}
+        return {**held, "seen": self.seen, "known": self.known, "texts": self.auto.inputs.texts.all()}
+
+    def _take_registers(self, state: RegisterState) -> None:
+        self.ri, self.rf, self.rings, self.seen = state.ri, state.rf, state.rings, state.seen
+        self.auto.inputs.texts = Texts.of(state.texts)
+        self.known = state.known
+
+    @property
+    def _used(self) -> int:
+        """Behind this row of registers there is nothing."""
+        return len(self.ri) if self.rows is not None else max(1, self.base + self.keys.count)
+
+    def _pattern(self) -> dict[str, Any]:
+        """The fields of `PatternState`."""
+        types = pa.schema([(str(i), t) for i, t in enumerate(self.types)]).serialize().to_pybytes()
+        keys = {"keys": self.keys.whole(), "named": None if self.named is None else self.named.all()}
+        own = {"rows": self.rows, "sparse": self.sparse, "left": self.left, "types": types}
+        return {**self._registers(self._used), **keys, **own}
+
+    def _take_pattern(self, state: PatternState) -> None:
+        self._take_registers(state)
+        self.rows, self.sparse, self.left = state.rows, state.sparse, state.left
+        self.types = pa.ipc.read_schema(pa.py_buffer(state.types)).types
+        self.keys, self.named = KeySlots.of([pa.array(state.keys)]), None
+        if state.named is not None:
+            self.keys = KeySlots.of(state.named.columns)
+            self.named = ColumnStore(state.named.schema)
+            self.named.append(state.named)
 
     @property
     def nbytes(self) -> int:

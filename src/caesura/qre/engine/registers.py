@@ -5,9 +5,11 @@ Rows are given back when keys rest; rings, the memory of sliding windows, go wit
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from caesura.events.columns import words
@@ -30,7 +32,20 @@ from caesura.qre.kernels.register_rows import (
 SHALLOW = 4096
 """Where every key has a ring, it is so deep at first, and deeper only as items come."""
 Array = np.ndarray[Any, Any]
+F64 = npt.NDArray[np.float64]
 NO_RINGS: Array = np.zeros((0, 0, 0), np.float64)
+
+
+@dataclass
+class RegisterState:
+    """What is saved of the registers of an automaton."""
+
+    ri: I64
+    rf: F64
+    rings: Array
+    seen: int
+    known: list[list[int]] | None
+    texts: pa.RecordBatch
 
 
 class Registers:

@@ -136,7 +136,14 @@ class KeySlots:
         self._ints: IntKeys | None = None
         self._table: KeyTable | None = None
         self._secret = LOCAL.copied()
-        """What the identities begin with; it is saved with them."""
+
+    @staticmethod
+    def of(columns: Sequence[pa.Array]) -> KeySlots:
+        """Slots for these keys, which all differ, in this order."""
+        made = KeySlots()
+        if columns and len(columns[0]):
+            made.encode(columns, len(columns[0]))
+        return made
 
     @property
     def count(self) -> int:

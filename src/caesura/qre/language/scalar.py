@@ -323,6 +323,6 @@ def _columnar(expr: Expr, schema: pa.Schema) -> Closure:
         try:
             return evaluate(top, pa.RecordBatch.from_pylist([row], types))[0].as_py()
         except RowError as error:
-            return Void(error)
+            return Void(error.reasons[0])
 
     return run

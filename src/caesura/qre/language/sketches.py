@@ -165,7 +165,7 @@ def quantile(q: float, *, epsilon: float | None = None, nonnegative: bool = Fals
     return Fold(
         name,
         Function(lambda: begin, what),
-        _Insert(lambda acc, x: _added(acc, x, nonnegative), what),
+        _Insert(lambda acc, x: added(acc, x, nonnegative), what),
         _Rank(lambda acc: acc.quantile(q), FLOAT, f"{name} of buckets", known.epsilon, nonnegative),
         _Insert(lambda a, b: a.merge(b), what),
         _Insert(lambda acc, x: acc if x is None else acc.remove(x), what),
@@ -178,7 +178,7 @@ def median(*, epsilon: float | None = None, nonnegative: bool = False) -> Fold:
     return quantile(0.5, epsilon=epsilon, nonnegative=nonnegative)
 
 
-def _added(acc: Histogram, x: Any, nonnegative: bool) -> Histogram:
+def added(acc: Histogram, x: Any, nonnegative: bool) -> Histogram:
     if x is not None and nonnegative and x < 0:
         raise StreamError(
             f"{x} is negative, but the quantile was promised values that are not.",

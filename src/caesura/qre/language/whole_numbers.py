@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -129,11 +130,11 @@ def rest_of(a: Whole, b: Whole) -> Whole:
     return rest - y if rest != 0 and (rest < 0) != (x < 0) else rest
 
 
+@dataclass(eq=False, repr=False)
 class Void:
     """In the place of a value that there is not; with the reason, where one is known."""
 
-    def __init__(self, error: RowError | None = None) -> None:
-        self.error = error
+    reason: str = ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Void)
@@ -200,8 +201,8 @@ def no_value(where: str, found: Void = NO_VALUE, seen: RowError | None = None) -
     """What to say of an answer that has no value; what was ``seen`` on items may be the reason."""
     more = "" if seen is None else f"; among the items just read, {seen.reasons[0]}"
     problem = f"the pattern computes a value beyond what its type can hold (a bigint: 64 bits{more})"
-    if found.error is not None:
-        problem = found.error.reasons[0]
+    if found.reason:
+        problem = found.reason
     return StreamError(f"{problem}; the answer at {where} is made of it.", remedy=REMEDY)
 
 

@@ -9,10 +9,13 @@ the child's.)
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from caesura.events.chunks import ChunkFormat
+from caesura.events.plain import weight
 from caesura.kernels.hashing import I64
 from caesura.qre.checking.inference import part_types, value_type
 from caesura.qre.compiler.columns import PageColumns, null_key, reader_of
@@ -35,6 +38,7 @@ from caesura.qre.language.query import (
 from caesura.qre.language.types import Record
 from caesura.qre.language.whole_numbers import refuse_void, whole
 from caesura.qre.reference.oracle import UNDEFINED
+from caesura.qre.reference.saved_values import read_states, write_states
 
 Stack = Any
 """None for no thread, else () or (value, rest)."""
@@ -289,6 +293,17 @@ def machine(query: Query) -> Machine:
     raise AssertionError(query)
 
 
+@dataclass
+class InterpreterState:
+    """What is saved of a query in plain Python."""
+
+    left: int
+    states: bytes
+
+
+INTERPRETER = ChunkFormat("a pattern in plain Python", InterpreterState)
+
+
 class Twin:
     """A whole query at work in plain Python: pages in, a value or UNDEFINED per item out."""
 
@@ -356,6 +371,20 @@ class Twin:
                 self.states[key] = state
             out.append(UNDEFINED if stack is None else stack[0])
         return out
+
+    def save(self) -> bytes:
+        """Everything that must survive a restart; a value that is no plain data is refused."""
+        return INTERPRETER.write(InterpreterState(self.left, write_states(self.query, self.states)))
+
+    def load(self, saved: bytes) -> None:
+        """Takes back what `save` gave."""
+        state = INTERPRETER.read(saved)
+        self.left, self.states = state.left, read_states(self.query, state.states)
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes the states take."""
+        return weight(self.states)
 
     def _piped(self, values: list[Any]) -> list[Any]:
         assert (

@@ -265,7 +265,7 @@ class _Meaning:
                 try:
                     return self.read(expr, row, query)
                 except RowError as error:
-                    return Void(error)
+                    return Void(error.reasons[0])
             case RecordOp(fields=fields):
                 return {name: self._value(inner, row, query) for name, inner in fields}
         item = self.rows[row].to_pylist()[0]

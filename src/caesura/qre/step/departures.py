@@ -9,22 +9,35 @@ anew behind it, and is told of no second time.
 
 from __future__ import annotations
 
-import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.chunks import ChunkFormat
 from caesura.events.identity import LOCAL, Secret, identity
 from caesura.events.page import Page
 from caesura.expr import evaluate
 from caesura.io.ingress.late import LateTable
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, U64
 from caesura.kernels.keys import KeyTable
 from caesura.qre.language.query import Partition, Pipe, Query
 
 MOST_TOLD = 100_000
 """How many keys are remembered as told."""
 REASON = "no stream that goes on from this item matches the query's rate"
+
+
+@dataclass
+class DepartedKeys:
+    """What is saved of the keys that were told of: their identities, and what those begin with."""
+
+    k1: U64
+    k2: U64
+    secret: bytes
+
+
+DEPARTED = ChunkFormat("keys that left a rate's language", DepartedKeys)
 
 
 class Departures:
@@ -58,11 +71,11 @@ class Departures:
 
     def save(self) -> bytes:
         """The keys that were told of."""
-        halves = (half[: self.told.count] for half in (self.told.k1, self.told.k2))
-        return pickle.dumps((*halves, self._secret.key))
+        k1, k2 = (half[: self.told.count] for half in (self.told.k1, self.told.k2))
+        return DEPARTED.write(DepartedKeys(k1, k2, self._secret.key))
 
     def load(self, saved: bytes) -> None:
         """Takes back what `save` gave."""
-        k1, k2, key = pickle.loads(saved)
-        self.told, self._secret = KeyTable(), Secret(key)
-        self.told.encode(k1, k2)
+        state = DEPARTED.read(saved)
+        self.told, self._secret = KeyTable(), Secret(state.secret)
+        self.told.encode(state.k1, state.k2)
