@@ -85,9 +85,9 @@ def test_a_source_that_has_lost_rows_since_is_said(tmp_path: Path) -> None:
     cz.pipeline(rows=stream, sums=stream.group_by("k").totals(s=cz.sum("v"))).write(
         out, claims=cz.tokens(every=8)
     )
-    assert audit(out).right
+    assert audit(out, plan="stored").right
     pq.write_table(TABLE.slice(0, 15), data)
-    report = audit(out)
+    report = audit(out, plan="stored")
     assert [f.right for f in report.findings] == [True, True] + [False] * (len(report.findings) - 2)
     assert "16 rows of lane 0 are claimed, and 'read' has 15" in str(report)
 
@@ -114,7 +114,7 @@ FLOW = flow()
 
 def test_the_command_audits_modules_and_expressions_that_lie_on_storage(tmp_path: Path) -> None:
     FLOW.write(tmp_path, claims=cz.tokens(every=6))
-    for more in ([], ["--flow", f"{__file__}:FLOW"]):
+    for more in (["--stored-plan"], ["--flow", f"{__file__}:FLOW"]):
         done = CliRunner().invoke(app, ["audit", str(tmp_path), *more])
         assert done.exit_code == 0, done.output
         assert done.output.strip().endswith("4 claims, 12 states: 12 right, 0 not")
@@ -123,7 +123,7 @@ def test_the_command_audits_modules_and_expressions_that_lie_on_storage(tmp_path
 def test_a_view_that_cannot_be_audited_leaves_the_others(tmp_path: Path) -> None:
     odd = read().select(x=col("k").cast("string").rlike("1"))
     cz.pipeline(odd=odd, plain=read()).write(tmp_path, claims=cz.tokens(every=6))
-    report = audit(tmp_path)
+    report = audit(tmp_path, plan="stored")
     assert not report.right
     assert {f.view for f in report.findings if f.right} == {"plain"}
     assert {f.view for f in report.findings if "not audited" in f.why} == {"odd"}
@@ -152,6 +152,6 @@ def test_a_manifest_that_was_forged_whole_is_caught_by_recomputing(tmp_path: Pat
     forged = replace(last, claim=replace(last.claim, prefix={"read": prefix}))
     store.commit(forged)
     assert cz.read_claimed(tmp_path).claim == forged.claim
-    report = audit(tmp_path)
+    report = audit(tmp_path, plan="stored")
     assert report.flaws == []
     assert [f.claim.number for f in report.wrong] == [forged.claim.number]

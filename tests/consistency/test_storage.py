@@ -61,7 +61,7 @@ def test_a_pipeline_goes_on_behind_its_last_claim(tmp_path: Path) -> None:
 def test_many_restarts_leave_the_same_views(tmp_path: Path) -> None:
     while len(written(tmp_path, claims=1)):
         pass
-    assert audit(tmp_path).right
+    assert audit(tmp_path, plan="stored").right
     assert len(cz.read_claimed(tmp_path).history("accepted")) == len(
         Bank(TABLE).views(len(TABLE))["accepted"]
     )
@@ -93,9 +93,9 @@ def test_claims_survive_a_kill_in_the_middle_of_a_write(tmp_path: Path, at: int)
     code = KILLED.format(tests=tests, at=at, path=str(tmp_path))
     done = subprocess.run([sys.executable, "-c", code], env=_env(), capture_output=True, text=True)
     assert done.returncode == 9, done.stderr
-    assert audit(tmp_path).right or not list((tmp_path / "_claims").glob("*.json"))
+    assert audit(tmp_path, plan="stored").right or not list((tmp_path / "_claims").glob("*.json"))
     written(tmp_path)
-    report = audit(tmp_path)
+    report = audit(tmp_path, plan="stored")
     assert report.right, str(report)
     assert cz.read_claimed(tmp_path).claim.prefix["read"].offsets == {0: len(TABLE)}
 
@@ -114,9 +114,9 @@ def test_a_torn_manifest_leaves_the_claim_before_it(tmp_path: Path) -> None:
     seen = cz.read_claimed(tmp_path)
     assert seen.claim.number == claims[-2].number
     assert seen.flaws == (f"the manifest '{last.name}' is torn",)
-    assert not audit(tmp_path).right
+    assert not audit(tmp_path, plan="stored").right
     assert written(tmp_path)[-1].number == claims[-1].number
-    assert audit(tmp_path).right
+    assert audit(tmp_path, plan="stored").right
 
 
 def test_a_torn_manifest_in_the_middle_ends_what_is_read(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_view_changed_by_hand_is_refused(tmp_path: Path) -> None:
     pq.write_table(pq.read_table(file).slice(0, 0), file)
     with pytest.raises(CaesuraError, match=r"'total/claim-0+1.parquet' of claim 1 was changed after it"):
         cz.read_claimed(tmp_path)
-    assert any("was changed after" in flaw for flaw in audit(tmp_path).flaws)
+    assert any("was changed after" in flaw for flaw in audit(tmp_path, plan="stored").flaws)
 
 
 def test_a_view_written_by_hand_is_said(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_view_written_by_hand_is_said(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "total" / "claim-00000000.parquet")
     for name in ("mine", "claim-00000000"):
         said = f"'total/{name}.parquet' is named by no claim: it was written by hand"
-        assert said in audit(tmp_path).flaws
+        assert said in audit(tmp_path, plan="stored").flaws
     assert len(cz.read_claimed(tmp_path).history("total")) == 1
 
 
@@ -178,7 +178,7 @@ def test_a_restart_without_its_state_is_refused(tmp_path: Path) -> None:
         file.unlink()
     with pytest.raises(CaesuraError, match="which the last claim needs for a restart, is gone"):
         written(tmp_path)
-    assert audit(tmp_path).right, "what was claimed still holds"
+    assert audit(tmp_path, plan="stored").right, "what was claimed still holds"
 
 
 def test_another_pipeline_may_not_write_into_the_folder(tmp_path: Path) -> None:
@@ -190,12 +190,12 @@ def test_another_pipeline_may_not_write_into_the_folder(tmp_path: Path) -> None:
 
 def test_the_command_says_what_is_right_and_what_is_not(tmp_path: Path) -> None:
     claims = written(tmp_path)
-    fine = CliRunner().invoke(app, ["audit", str(tmp_path)])
+    fine = CliRunner().invoke(app, ["audit", str(tmp_path), "--stored-plan"])
     assert fine.exit_code == 0, fine.output
     assert fine.output.strip().endswith(f"{6 * len(claims)} right, 0 not")
     file = tmp_path / "_claims" / f"{claims[-1].number:08d}.json"
     file.write_bytes(b"{")
-    torn = CliRunner().invoke(app, ["audit", str(tmp_path), "--json", "--most", "2"])
+    torn = CliRunner().invoke(app, ["audit", str(tmp_path), "--stored-plan", "--json", "--most", "2"])
     assert torn.exit_code == 1
     said = json.loads(torn.output)
     assert not said["right"] and "is torn" in said["flaws"][0]
@@ -206,6 +206,6 @@ def test_what_the_audit_cannot_recompute_is_said_and_not_passed(tmp_path: Path) 
     rows = pa.table({"t": [1, 2], "s": ["a", "b"]})
     odd = cz.from_arrow(rows, time="t").select(n=cz.col("s").rlike("a+"))
     cz.pipeline(odd=odd).write(tmp_path, claims=cz.tokens(every=1))
-    report = audit(tmp_path)
+    report = audit(tmp_path, plan="stored")
     assert not report.right
     assert "cannot compute 's RLIKE" in str(report)

@@ -50,7 +50,7 @@ def test_the_second_pipeline_can_be_written_and_audited_too(tmp_path: Path) -> N
     next(written)
     written.close()
     second(tmp_path / "one").write(tmp_path / "two")
-    report = audit(tmp_path / "two")
+    report = audit(tmp_path / "two", plan="stored")
     assert report.right, str(report)
 
 
@@ -83,13 +83,13 @@ def test_claims_are_true_wherever_both_pipelines_are_stopped(
             stopped(second(one).writing(two), after)
             stopped(first.writing(one, claims=cz.tokens(every=every)), 1)
         second(one).write(two)
-        assert audit(one).right, str(audit(one))
+        assert audit(one, plan="stored").right, str(audit(one, plan="stored"))
         _check(two, one)
 
 
 def _check(two: Path, one: Path) -> None:
     """Each claim of the second pipeline is true of the prefix that it names of the first one's source."""
-    report, oracle = audit(two), Bank(SMALL)
+    report, oracle = audit(two, plan="stored"), Bank(SMALL)
     assert report.right, str(report)
     for number in range(1, cz.read_claimed(two).claim.number + 1):
         seen = cz.read_claimed(two, at=number)
@@ -108,4 +108,4 @@ def test_the_audit_sees_a_claim_that_counts_the_rows_of_one_process_only(tmp_pat
         replace(last, claim=last.claim.at({**last.claim.output, "accepted": 3}), before=before.check)
     )
     said = f"claim {last.claim.number} says that 'accepted' has given 3 rows; its files hold"
-    assert any(said in flaw for flaw in audit(tmp_path).flaws)
+    assert any(said in flaw for flaw in audit(tmp_path, plan="stored").flaws)

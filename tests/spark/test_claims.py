@@ -49,7 +49,7 @@ def test_each_epoch_is_a_claim_about_all_views(spark: Any, tmp_path: Path) -> No
     stored(table.slice(0, len(table) // 2 * 2), tmp_path / "in", 0, 2)
     some = {view: views(tmp_path)[view] for view in ("accepted", "credits", "credits2")}
     on_spark(cz.pipeline(**some), spark, tmp_path)
-    report = audit(tmp_path / "out")
+    report = audit(tmp_path / "out", plan="stored")
     assert report.right and len(report.findings) == 6, str(report)
     seen = cz.read_claimed(tmp_path / "out")
     assert spark.read.parquet(*seen.paths("accepted")).count() == seen.claim.output["accepted"] > 190
@@ -66,7 +66,7 @@ def test_ten_views_on_spark_are_those_of_this_process(spark: Any, tmp_path: Path
     table = bank.transactions(200, cancelled=0.05)
     stored(table.slice(0, len(table) // 2 * 2), tmp_path / "in", 0, 2)
     on_spark(views(tmp_path), spark, tmp_path)
-    report = audit(tmp_path / "out")
+    report = audit(tmp_path / "out", plan="stored")
     assert report.right and len(report.findings) == 20, str(report)
     seen, bare = cz.read_claimed(tmp_path / "out"), run_views(views(tmp_path).nodes, None)
     assert {v: seen.history(v).bag for v in seen.views} == {v: bare[v].history.bag for v in seen.views}
@@ -101,7 +101,7 @@ def test_every_epoch_is_a_claim_that_passes_the_audit(spark: Any, tmp_path: Path
     (checkpoint / "commits" / "1").unlink()
     (checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
     run()
-    report = audit(out)
+    report = audit(out, plan="stored")
     assert report.right, str(report)
     seen = cz.read_claimed(out)
     assert seen.claim.prefix["read"].offsets == {0: 4}
@@ -130,12 +130,12 @@ def test_claims_survive_kills(tmp_path: Path) -> None:
         process.wait()
         there = {file.name: file.read_bytes() for file in claims.glob("*.json")}
         assert {name: there[name] for name in kept} == kept
-        report = audit(tmp_path / "out")
+        report = audit(tmp_path / "out", plan="stored")
         assert report.right, str(report)
         kept = there
     (tmp_path / "stop").touch()
     assert _started(tmp_path).wait(timeout=300) == 0, (tmp_path / "log").read_text()[-3000:]
-    report = audit(tmp_path / "out")
+    report = audit(tmp_path / "out", plan="stored")
     assert report.right, str(report)
     seen, bare = cz.read_claimed(tmp_path / "out"), run_views(views(tmp_path).nodes, None)
     assert {v: seen.history(v).bag for v in seen.views} == {v: bare[v].history.bag for v in seen.views}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
 
@@ -83,16 +83,19 @@ class Report:
         return "\n".join(lines)
 
 
-def audit(path: str | Path, *, plan: Mapping[str, Node] | None = None, most: int | None = None) -> Report:
+def audit(
+    path: str | Path, *, plan: Mapping[str, Node] | Literal["stored"] | None = None, most: int | None = None
+) -> Report:
     """Audits a folder of claimed views; ``most`` limits the claims that are recomputed, spread evenly.
 
-    Without ``plan`` the one that was stored with the views is used.
+    ``plan`` is the pipeline, or "stored" for the one that the folder has. That one is a pickle, and reading
+    it runs what is in it: ask for it only where you trust whoever can write to the folder.
     """
     store = Store(path)
     _ = store.about
     chain = store.chain()
     report = Report(flaws=store.flaws(chain))
-    nodes = _stored(store) if plan is None else dict(plan)
+    nodes = _stored(store) if plan == "stored" else dict(plan or _no_plan(store))
     report.flaws += _miscounted(store, chain.manifests)
     states, consumers = [], dict[str, Consumer]()
     files: dict[int, dict[str, list[str]]] = {}
@@ -249,6 +252,14 @@ def _before(rows: Bag, t: int) -> Bag:
 
 def _shown(rows: Bag) -> tuple[Any, ...]:
     return tuple(sorted(rows.elements(), key=str))
+
+
+def _no_plan(store: Store) -> NoReturn:
+    raise DataError(
+        f"the audit of '{store.path}' was given no plan.",
+        remedy="Give the pipeline: plan=pipeline.nodes, or --flow flow.py:NAME. Or plan='stored', or "
+        "--stored-plan, for the one in the folder: a pickle, so only where you trust who can write there.",
+    )
 
 
 def _stored(store: Store) -> dict[str, Node]:

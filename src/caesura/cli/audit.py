@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,13 +15,18 @@ from caesura.cli.shell import AsJson, app, reports_errors, say, say_json, workin
 def audit(
     path: Annotated[str, typer.Argument(help="a folder that a pipeline was written to")],
     flow: Annotated[str | None, typer.Option(help="the pipeline, as flow.py:NAME")] = None,
+    stored_plan: Annotated[
+        bool,
+        typer.Option("--stored-plan", help="take the plan in the folder, a pickle: only if you trust it"),
+    ] = False,
     most: Annotated[int, typer.Option(help="how many claims to recompute; 0 for all")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Recomputes claimed prefixes in plain Python and compares; exit code 1 if anything is wrong."""
     from caesura.audit import audit as check_claims
 
-    plan = None if flow is None else load_pipeline(flow).nodes
+    stored: Literal["stored"] | None = "stored" if stored_plan else None
+    plan = load_pipeline(flow).nodes if flow is not None else stored
     with working("recomputing claims"):
         report = check_claims(path, plan=plan, most=most or None)
     if as_json:

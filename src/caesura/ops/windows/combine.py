@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from caesura.errors import PlanError
 from caesura.ops.lifetimes import Lifetime
 from caesura.ops.windows.frames import Grid
 from caesura.ops.windows.node import Windows
@@ -21,7 +22,10 @@ def combined(node: Windows) -> Node | None:
     uses = [(name, one) for name, one in node.outputs if isinstance(one, Use)]
     if len(uses) < len(node.outputs) or not all(one.module.traits.mergeable for _, one in uses):
         return None
-    parts = tuple((name, share_of(one)) for name, one in uses)
+    try:
+        parts = tuple((name, share_of(one)) for name, one in uses)
+    except PlanError as error:
+        raise error.at(node.step, node.place) from None
     whole = tuple((name, meeting(one, name)) for name, one in uses)
     each: Node = replace(node, outputs=parts, scattered=True)
     if frame.hop == frame.size:

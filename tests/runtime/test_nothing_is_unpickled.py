@@ -1,0 +1,65 @@
+"""Nothing in the package unpickles anything but a user's own plan and functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import caesura as cz
+
+PACKAGE = Path(cz.__file__).parent
+PICKLERS = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "pyspark.cloudpickle"}
+PLACES = {
+    "runtime/query/stored_plan.py": "writes a user's own plan",
+    "audit/check.py": "reads one, when it is asked for",
+    "spark/host/host.py": "lets Spark send a user's own functions",
+}
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in (
+            "__import__",
+            "importlib.import_module",
+        ):
+            yield from (
+                a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)
+            )
+
+
+def loads(tree: ast.AST) -> Iterator[str]:
+    """What reads a pickle, or an array of objects, by whatever name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called.split(".")[0] in ("pickle", "cloudpickle") and "load" in called:
+                yield called
+            yield from ("allow_pickle" for k in node.keywords if k.arg == "allow_pickle")
+
+
+def test_picklers_are_imported_in_the_named_places_only() -> None:
+    found = {
+        str(file.relative_to(PACKAGE))
+        for file in PACKAGE.rglob("*.py")
+        if PICKLERS & set(imported(ast.parse(file.read_text())))
+    }
+    assert found == set(PLACES)
+
+
+def test_only_a_plan_that_was_asked_for_is_unpickled() -> None:
+    trees = {str(f.relative_to(PACKAGE)): ast.parse(f.read_text()) for f in PACKAGE.rglob("*.py")}
+    assert {name: list(loads(tree)) for name, tree in trees.items() if [*loads(tree)]} == {
+        "audit/check.py": ["pickle.loads"]
+    }
+    (reader,) = [
+        node
+        for node in ast.walk(trees["audit/check.py"])
+        if isinstance(node, ast.FunctionDef) and [*loads(node)]
+    ]
+    assert reader.name == "_stored"
