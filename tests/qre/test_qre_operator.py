@@ -167,7 +167,7 @@ def test_items_that_lead_out_of_the_language_are_counted() -> None:
     )
     rows = [{"k": "E", "v": 1}, {"k": "M", "v": 2}, {"k": "M", "v": 2}, {"k": "M", "v": 3}]
     running.run(pa.RecordBatch.from_pylist(rows, SCHEMA))
-    assert running.left == 2
+    assert running.departures == 2
 
 
 def test_state_is_bounded_by_the_keys_that_are_open_at_once() -> None:
@@ -180,7 +180,7 @@ def test_state_is_bounded_by_the_keys_that_are_open_at_once() -> None:
     )
     running = qre.Evaluator(qre.partition(body, by="v"))
     running.run(pa.record_batch({"k": kinds, "v": keys}))
-    assert running.nbytes < 2_000_000 and running.left == 0
+    assert running.nbytes < 2_000_000 and running.departures == 0
 
 
 def test_state_and_work_per_item_do_not_grow_with_the_stream() -> None:

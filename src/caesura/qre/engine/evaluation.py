@@ -78,7 +78,7 @@ class Evaluator:
         self.stage: Stage | SketchStage | None = None
         self.twin: Twin | None = None
         self.ops: list[Closure] = []
-        self.gone: I64 = np.zeros(0, np.int64)
+        self.departed: I64 = np.zeros(0, np.int64)
         """The events of the last page at which the stream, or a key's, left the rate's language for ever."""
         if isinstance(query, Pipe):
             self.first, self.second = (
@@ -146,15 +146,15 @@ class Evaluator:
         """(row of the page, output row) for every answer, in order; a map is as many rows as it has keys."""
         if self.first is not None and self.second is not None:
             rows, items = self.first.items(batch, le, re)
-            self.gone = self.first.gone
+            self.departed = self.first.departed
             if len(rows) == 0:
                 return rows, empty_page(self.schema).payload
             after, out = self.second.run(items)
-            self.gone = np.sort(np.append(self.first.gone, rows[self.second.gone]))
+            self.departed = np.sort(np.append(self.first.departed, rows[self.second.departed]))
             return rows[after], out
         if isinstance(self.stage, SketchStage):
             got = self.stage.run(batch, le, re)
-            self.gone = self.stage.pieces.gone
+            self.departed = self.stage.pieces.departed
             return got
         if isinstance(self.stage, CollectStage):
             return self._collected(self.stage, batch, le, re)
@@ -162,7 +162,7 @@ class Evaluator:
             return as_rows(self.query, self._nested(self.stage, batch, le, re), batch, self.schema)
         if isinstance(self.stage, Stage):
             answers = self.stage.run(batch, le, re)
-            self.gone = self.stage.gone
+            self.departed = self.stage.departed
             return answers.rows, self._flat(answers.values, answers.rows, batch, le, re)
         values = self._plain(batch, le, re)
         return as_rows(self.query, values, batch, self.schema)
@@ -182,9 +182,9 @@ class Evaluator:
         if ticks is not None:
             batch, le = woven(batch, le, ticks)
         rows, out = self.run(batch, le)
-        if ticks is not None and len(self.gone):
+        if ticks is not None and len(self.departed):
             events = ~batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
-            self.gone = np.maximum(np.cumsum(events)[self.gone] - 1, 0)
+            self.departed = np.maximum(np.cumsum(events)[self.departed] - 1, 0)
         return le[rows], out, lambda: rows
 
     def values(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
@@ -208,14 +208,14 @@ class Evaluator:
     def _nested(self, stage: NestedStage, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> list[Any]:
         values = stage.answers(batch, le, re)
         refuse_void(values, batch)
-        self.gone = stage.gone
+        self.departed = stage.departed
         return values
 
     def _plain(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> list[Any]:
         assert self.twin is not None
         values = self.twin.run(batch, le, re)
         refuse_void(values, batch)
-        self.gone = np.array(self.twin.gone, np.int64)
+        self.departed = np.array(self.twin.departed, np.int64)
         return values
 
     def items(
@@ -224,7 +224,7 @@ class Evaluator:
         """The answers as items of the next query: (row, item)."""
         if isinstance(self.query, Partition) and type(self.stage) is Stage:
             answers = self.stage.run(batch, le, re)
-            self.gone = self.stage.gone
+            self.departed = self.stage.departed
             return answers.rows, flat(answers.values, value_type(self.query.body))
         if isinstance(value_type(self.query), MapOf) or isinstance(self.query, Partition):
             found = [(i, v) for i, v in enumerate(self.values(batch, le, re)) if v is not UNDEFINED]
@@ -248,7 +248,7 @@ class Evaluator:
         self, stage: CollectStage, batch: pa.RecordBatch, le: I64 | None, re: I64 | None
     ) -> tuple[I64, pa.RecordBatch]:
         maps = stage.collect(batch, le, re)
-        self.gone = stage.gone
+        self.departed = stage.departed
         return self.of_maps(maps, batch, batch.num_rows)
 
     def maps(self, batch: pa.RecordBatch, le: I64) -> Maps:
@@ -257,7 +257,7 @@ class Evaluator:
             return self._as_maps(self._nested(self.stage, batch, le, None))
         assert isinstance(self.stage, CollectStage)
         maps = self.stage.collect(batch, le)
-        self.gone = self.stage.gone
+        self.departed = self.stage.departed
         return maps
 
     def _as_maps(self, values: list[Any]) -> Maps:
@@ -277,7 +277,7 @@ class Evaluator:
         """As `maps`, with ticks between the events; and the times of the maps."""
         if isinstance(self.stage, CollectStage) and self.stage.takes_ticks(len(le)):
             maps = self.stage.collect_ticked(batch, le, np.searchsorted(le, ticks, side="left"))
-            self.gone = self.stage.gone
+            self.departed = self.stage.departed
             return maps, ticks[maps.rows]
         batch, le = woven(batch, le, ticks)
         maps = self.maps(batch, le)
@@ -406,14 +406,14 @@ class Evaluator:
         return self.stage.held if isinstance(self.stage, Stage) else len(getattr(self.twin, "states", ()))
 
     @property
-    def left(self) -> int:
+    def departures(self) -> int:
         """How many items led out of the rate's language."""
         if self.first is not None and self.second is not None:
-            return self.first.left + self.second.left
+            return self.first.departures + self.second.departures
         if isinstance(self.stage, SketchStage):
-            return self.stage.pieces.left
+            return self.stage.pieces.departures
         held = self.stage or self.twin
-        return 0 if held is None else held.left
+        return 0 if held is None else held.departures
 
     @property
     def operations(self) -> int:

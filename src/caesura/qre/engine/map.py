@@ -115,7 +115,7 @@ class MapState(RegisterState):
 
     rows: I64 | None
     sparse: bool
-    left: int
+    departures: int
     keys: pa.RecordBatch
     active: I64
     """The rows of keys with a state of their own."""
@@ -207,19 +207,19 @@ class CollectStage(Stage):
 
     def _count(self, at: I64) -> None:
         """Counts synchronisation items; at the first that leads out of the maps' rate everything is freed."""
-        self.gone = NOTHING
+        self.departed = NOTHING
         first = len(self.rate) - 1 - self.synced
         self.synced += len(at)
         if not self.ended:
             return
-        self.gone = at[first : first + 1]
-        self.left = 1
+        self.departed = at[first : first + 1]
+        self.departures = 1
         self._forget_keys()
         self.rows, self.meta[0] = None, 0
         self._moved(NOTHING, NOTHING, 1)
 
     def _none(self) -> Maps:
-        self.gone = NOTHING
+        self.departed = NOTHING
         keys = self.key_store.take(NOTHING)
         return Maps(NOTHING, NOTHING, keys, pa.array([], to_arrow(self.auto.type)))
 
@@ -454,7 +454,7 @@ class CollectStage(Stage):
             **self._registers(self._used),
             rows=self.rows,
             sparse=self.sparse,
-            left=self.left,
+            departures=self.departures,
             keys=self.key_store.all(),
             active=self.active[: self.meta[0]],
             meta=self.meta,
@@ -465,7 +465,7 @@ class CollectStage(Stage):
     def load(self, saved: bytes) -> None:
         state = MAP.read(saved)
         self._take_registers(state)
-        self.rows, self.sparse, self.left = state.rows, state.sparse, state.left
+        self.rows, self.sparse, self.departures = state.rows, state.sparse, state.departures
         self.meta, self.synced = state.meta, state.synced
         self.active = np.zeros(len(self.ri) + 1, np.int64)
         self.active[: len(state.active)] = state.active

@@ -41,9 +41,9 @@ class GroupedState(RegisterState):
     keys: pa.RecordBatch
     synced: int
     base: int
-    head: I64
-    onward: I64
-    much: I64
+    first_key: I64
+    next_key: I64
+    key_count: I64
     values: bytes | None
     maps: list[bytes]
 
@@ -61,9 +61,9 @@ class GroupedMap(CollectStage):
         """Whether there may be more than one group."""
         self.base = 1
         self.ri[0, 0] = DEAD
-        self.head: I64 = np.full(1, -1, np.int64)
-        self.much: I64 = np.zeros(1, np.int64)
-        self.onward: I64 = np.zeros(64, np.int64)
+        self.first_key: I64 = np.full(1, -1, np.int64)
+        self.key_count: I64 = np.zeros(1, np.int64)
+        self.next_key: I64 = np.zeros(64, np.int64)
         self._look_up()
         self.inside: Inside | None = None
         if self.built is not None:
@@ -136,8 +136,8 @@ class GroupedMap(CollectStage):
         if len(self.rings):
             gap = np.zeros((len(self.rings), more, self.rings.shape[2]), self.rings.dtype)
             self.rings = np.concatenate([self.rings[:, :base], gap, self.rings[:, base:size]], axis=1)
-        self.head = np.append(self.head, np.full(more, -1, np.int64))
-        self.much = np.append(self.much, np.zeros(more, np.int64))
+        self.first_key = np.append(self.first_key, np.full(more, -1, np.int64))
+        self.key_count = np.append(self.key_count, np.zeros(more, np.int64))
         self.base += more
 
     def _numbers(self, keys: list[pa.Array], synced: Mask, events: MapEvents) -> I64:
@@ -158,8 +158,10 @@ class GroupedMap(CollectStage):
         if fresh is not None:
             self.key_store.append(pa.RecordBatch.from_arrays(fresh.columns, schema=self.key_store.schema))
             self._grow(self.base + self.keys.count)
-            if len(self.onward) < len(self.ri):
-                self.onward = np.append(self.onward, np.zeros(len(self.ri) - len(self.onward), np.int64))
+            if len(self.next_key) < len(self.ri):
+                self.next_key = np.append(
+                    self.next_key, np.zeros(len(self.ri) - len(self.next_key), np.int64)
+                )
         return numbers
 
     # Running.
@@ -191,7 +193,7 @@ class GroupedMap(CollectStage):
     ) -> tuple[int, tuple[Array, ...], I64]:
         """One call of the kernel, with room for what it has to say."""
         t, left = self.tables, len(events.kinds) - at
-        room = max(min(left, CHUNK), 4 * int(self.much[events.groups[at]]) + 16)
+        room = max(min(left, CHUNK), 4 * int(self.key_count[events.groups[at]]) + 16)
         places = 3 * len(t.out_kinds)
         out_slot = np.empty(room, np.int64)
         out_i, out_f = np.empty((places, room), np.int64), np.empty((places, room), np.float64)
@@ -207,7 +209,7 @@ class GroupedMap(CollectStage):
             *(t.code, t.steps, self.restart, self.void, self.base),
             *(self.ri, self.rf, self.rings, self.real, self.si, self.sf),
             t.out_place,
-            *(self.head, self.onward, self.much, self.meta),
+            *(self.first_key, self.next_key, self.key_count, self.meta),
             *(out_slot, out_i, out_f, found, told, *log),
         )
         n, m = int(self.meta[0]), int(self.meta[1])
@@ -233,15 +235,15 @@ class GroupedMap(CollectStage):
     def _list(self, group: int) -> list[int]:
         """The keys of a group that have a state of their own."""
         out: list[int] = []
-        at = int(self.head[group])
+        at = int(self.first_key[group])
         while at >= 0:
             out.append(at)
-            at = int(self.onward[at])
+            at = int(self.next_key[at])
         return out
 
     def _link(self, group: int, numbers: I64) -> None:
-        self.onward[numbers] = np.append(numbers[1:], -1)
-        self.head[group], self.much[group] = (numbers[0] if len(numbers) else -1), len(numbers)
+        self.next_key[numbers] = np.append(numbers[1:], -1)
+        self.first_key[group], self.key_count[group] = (numbers[0] if len(numbers) else -1), len(numbers)
 
     # Thrift.
 
@@ -266,16 +268,16 @@ class GroupedMap(CollectStage):
         order = np.argsort(groups, kind="stable")
         own, groups = own[order], groups[order]
         last = np.append(groups[1:] != groups[:-1], np.ones(min(len(own), 1), np.bool_))
-        self.onward[own] = np.where(last, -1, np.append(own[1:], -1)[: len(own)])
-        self.head[:] = -1
+        self.next_key[own] = np.where(last, -1, np.append(own[1:], -1)[: len(own)])
+        self.first_key[:] = -1
         first = np.append(np.ones(min(len(own), 1), np.bool_), last[:-1])
-        self.head[groups[first]] = own[first]
-        self.much = np.bincount(groups, minlength=self.base).astype(np.int64)
+        self.first_key[groups[first]] = own[first]
+        self.key_count = np.bincount(groups, minlength=self.base).astype(np.int64)
 
     def alike(self, a: I64, b: I64) -> Mask:
         """Per pair of groups whether they share the same, and no key has a state of its own."""
         self._groups(int(max(a.max(initial=0), b.max(initial=0))) + 1)
-        alone: Mask = (self.much[a] == 0) & (self.much[b] == 0)
+        alone: Mask = (self.key_count[a] == 0) & (self.key_count[b] == 0)
         return alone & self._same(a, b)
 
     def _same(self, a: I64, b: I64) -> Mask:
@@ -371,13 +373,13 @@ class GroupedMap(CollectStage):
         self.ri, self.rf = ri, rf
 
     def _relinked(self, old: I64, new: I64, base: int, open_: I64) -> None:
-        number = np.full(len(self.onward) + 1, -1, np.int64)
+        number = np.full(len(self.next_key) + 1, -1, np.int64)
         number[open_] = np.arange(len(open_))
-        head, much = np.full(base, -1, np.int64), np.zeros(base, np.int64)
-        head[new], much[new] = number[self.head[old]], self.much[old]
-        onward = np.zeros(len(self.ri), np.int64)
-        onward[: len(open_)] = number[self.onward[open_]]
-        self.head, self.much, self.onward = head, much, onward
+        first_key, key_count = np.full(base, -1, np.int64), np.zeros(base, np.int64)
+        first_key[new], key_count[new] = number[self.first_key[old]], self.key_count[old]
+        next_key = np.zeros(len(self.ri), np.int64)
+        next_key[: len(open_)] = number[self.next_key[open_]]
+        self.first_key, self.key_count, self.next_key = first_key, key_count, next_key
 
     def save(self) -> bytes:
         state = GroupedState(
@@ -385,9 +387,9 @@ class GroupedMap(CollectStage):
             keys=self.key_store.all(),
             synced=self.synced,
             base=self.base,
-            head=self.head,
-            onward=self.onward,
-            much=self.much,
+            first_key=self.first_key,
+            next_key=self.next_key,
+            key_count=self.key_count,
             values=None if self.inside is None else self.inside.save(),
             maps=[m.save() for m in self.inner],
         )
@@ -398,7 +400,7 @@ class GroupedMap(CollectStage):
         self._take_registers(state)
         self._take_keys(state.keys)
         self.synced, self.base = state.synced, state.base
-        self.head, self.onward, self.much = state.head, state.onward, state.much
+        self.first_key, self.next_key, self.key_count = state.first_key, state.next_key, state.key_count
         if self.inside is not None and state.values is not None:
             self.inside.load(state.values)
         for one, data in zip(self.inner, state.maps, strict=True):
@@ -412,7 +414,7 @@ class GroupedMap(CollectStage):
 
     @property
     def nbytes(self) -> int:
-        own = super().nbytes + self.head.nbytes + self.onward.nbytes + self.much.nbytes
+        own = super().nbytes + self.first_key.nbytes + self.next_key.nbytes + self.key_count.nbytes
         own += 0 if self.inside is None else self.inside.nbytes
         return own + sum(m.nbytes for m in self.inner)
 

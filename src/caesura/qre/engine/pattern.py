@@ -57,7 +57,7 @@ class PatternState(RegisterState):
 
     rows: I64 | None
     sparse: bool
-    left: int
+    departures: int
     keys: I64
     """The keys by number, if they are whole numbers."""
     named: pa.RecordBatch | None
@@ -93,11 +93,11 @@ class Stage(Registers):
         self.kernel = kernel
         self.seen = 0
         self._open = 0
-        self.left = 0
+        self.departures = 0
         """How many items led out of the language."""
         self.work: I64 = np.zeros(2, np.int64)
         """The most instructions that the table-driven kernel ran for one item, and the row it reached."""
-        self.gone: I64 = NOTHING
+        self.departed: I64 = NOTHING
         """The rows of the last page at which they did."""
         self.rows = None
         self.sparse = False
@@ -162,7 +162,7 @@ class Stage(Registers):
         keys = packed(keys)
         self._deepen(self.seen + rows)
         special = self._specialised(rows)
-        self.gone = NOTHING
+        self.departed = NOTHING
         if special is not None:
             form = special.form(self._may_direct(keys), page)
             arrays = self.auto.inputs.arrays(page, special.reads(form))
@@ -173,7 +173,7 @@ class Stage(Registers):
             item = shown(batch, int(answers.rows[answers.void[0]]))
             raise no_value(f"the item ({item})", seen=page.failed)
         self.seen += rows
-        self.left += len(self.gone)
+        self.departures += len(self.departed)
         self._forget_states()
         self._page_read()
         return answers
@@ -214,7 +214,7 @@ class Stage(Registers):
             special.function(Form(False, form.dense))(at, hi, np.uint64(at), slots, *rest)
             self._tidy()
             at = hi
-        self.gone = left[1 : left[0] + 1].copy()
+        self.departed = left[1 : left[0] + 1].copy()
         return self._answered(*special.columns(outs, int(meta[0])))
 
     def _by_low_bits(self, run: Any, by: Array, rest: list[Array], rows: int) -> None:
@@ -322,7 +322,7 @@ class Stage(Registers):
             self.once,
             *self._log(size, lo),
         )
-        self.gone = np.append(self.gone, left[1 : left[0] + 1] + lo)
+        self.departed = np.append(self.departed, left[1 : left[0] + 1] + lo)
         self._read(int(self.work[1]))
         return (out_row[:n] + lo, out_i[:, :n].copy(), out_f[:, :n].copy()), lo + int(self.work[1])
 
@@ -403,12 +403,12 @@ class Stage(Registers):
         """The fields of `PatternState`."""
         types = pa.schema([(str(i), t) for i, t in enumerate(self.types)]).serialize().to_pybytes()
         keys = {"keys": self.keys.whole(), "named": None if self.named is None else self.named.all()}
-        own = {"rows": self.rows, "sparse": self.sparse, "left": self.left, "types": types}
+        own = {"rows": self.rows, "sparse": self.sparse, "departures": self.departures, "types": types}
         return {**self._registers(self._used), **keys, **own}
 
     def _take_pattern(self, state: PatternState) -> None:
         self._take_registers(state)
-        self.rows, self.sparse, self.left = state.rows, state.sparse, state.left
+        self.rows, self.sparse, self.departures = state.rows, state.sparse, state.departures
         self.types = pa.ipc.read_schema(pa.py_buffer(state.types)).types
         self.keys, self.named = KeySlots.of([pa.array(state.keys)]), None
         if state.named is not None:

@@ -74,9 +74,9 @@ def run_grouped(
     si: Array,
     sf: Array,
     out_place: int,
-    head: Array,
-    onward: Array,
-    much: Array,
+    first_key: Array,
+    next_key: Array,
+    key_count: Array,
     meta: Array,
     out_slot: Array,
     out_i: Array,
@@ -91,8 +91,8 @@ def run_grouped(
     """Feeds events; gives the one reached. ``slots`` are keys' numbers, or the group that is copied.
 
     ``meta`` holds (answers, maps, told, why it ended, the state that is not known); ``maps`` receives
-    (event, first answer). ``void`` is the state without threads. A group's keys are a list: ``head``, then
-    ``onward``; ``much`` is its length.
+    (event, first answer). ``void`` is the state without threads. A group's keys are a list: ``first_key``,
+    then ``next_key``; ``key_count`` is its length.
     """
     nci = consts[0]
     ncf = consts[1]
@@ -107,21 +107,21 @@ def run_grouped(
             continue
         g = groups[e]
         i = items[e]
-        room = much[g] + 2
+        room = key_count[g] + 2
         if meta[0] + room > len(out_slot) or (deep and meta[2] + 4 * room > len(told)):
             meta[3] = NARROW
             return e
         whole = 2 * g
         if kind != ITEM:
-            n = head[g]
+            n = first_key[g]
             while n >= 0:
                 ri[base + n, 0] = SHARED
                 if deep:
                     whom = 2 * n + 1
                     tell(told, meta, 3, 0, whom, 0)
-                n = onward[n]
-            head[g] = -1
-            much[g] = 0
+                n = next_key[n]
+            first_key[g] = -1
+            key_count[g] = 0
             ri[g, 0] = DEAD
             if deep:
                 tell(told, meta, 3, 0, whole, 0)
@@ -133,12 +133,12 @@ def run_grouped(
             if deep:
                 source = 2 * s
                 tell(told, meta, 2, 0, whole, source)
-            if head[s] >= 0:
+            if first_key[s] >= 0:
                 meta[3] = KEYED
                 return e
             continue
         if grows:
-            n = head[g]
+            n = first_key[g]
             k = g
             if not synced[i] and not starts[e]:
                 n = -1
@@ -150,7 +150,7 @@ def run_grouped(
                 if n < 0:
                     break
                 k = base + n
-                n = onward[n]
+                n = next_key[n]
             if not synced[i]:
                 k = base + slots[e]
                 if ri[k, 0] >= 0 and steps[ri[k, 0], 0, 0] == -3:
@@ -159,11 +159,11 @@ def run_grouped(
                     return e
         if starts[e]:
             ri[g, 0] = 0 if ri[g, 0] < 0 else restart[ri[g, 0]]
-            n = head[g]
+            n = first_key[g]
             while n >= 0:
                 k = base + n
                 ri[k, 0] = 0 if ri[k, 0] < 0 else restart[ri[k, 0]]
-                n = onward[n]
+                n = next_key[n]
         bring = wants[e]
         if bring:
             maps[meta[1], 0] = e
@@ -171,7 +171,7 @@ def run_grouped(
             meta[1] += 1
         sync = synced[i]
         k = g
-        n = head[g]
+        n = first_key[g]
         whom = whole
         if not sync:
             own = slots[e]
@@ -182,9 +182,9 @@ def run_grouped(
                 if ri[g, 0] < 0:
                     continue
                 copy_row(ri, rf, rings, g, k)
-                onward[own] = head[g]
-                head[g] = own
-                much[g] += 1
+                next_key[own] = first_key[g]
+                first_key[g] = own
+                key_count[g] += 1
                 if deep:
                     tell(told, meta, 2, 0, whom, whole)
         for j in range(columns_i.shape[0]):
@@ -220,15 +220,15 @@ def run_grouped(
                 break
             k = base + n
             whom = 2 * n + 1
-            n = onward[n]
+            n = next_key[n]
         if not sync:
             continue
         first = ri[g, 0]
-        n = head[g]
+        n = first_key[g]
         before = -1
         while n >= 0:
             k = base + n
-            following = onward[n]
+            following = next_key[n]
             same = ri[k, 0] == first and not (deep and first > 0)
             if same and first > 0:
                 for c in range(ri.shape[1]):
@@ -240,11 +240,11 @@ def run_grouped(
                         same = same and rings[r, k, c] == rings[r, g, c]
             if same:
                 ri[k, 0] = SHARED
-                much[g] -= 1
+                key_count[g] -= 1
                 if before < 0:
-                    head[g] = following
+                    first_key[g] = following
                 else:
-                    onward[before] = following
+                    next_key[before] = following
                 if deep:
                     whom = 2 * n + 1
                     tell(told, meta, 3, 0, whom, 0)

@@ -297,7 +297,7 @@ def machine(query: Query) -> Machine:
 class InterpreterState:
     """What is saved of a query in plain Python."""
 
-    left: int
+    departures: int
     states: bytes
 
 
@@ -314,9 +314,9 @@ class Twin:
         self.first: Twin | None = None
         self.second: Twin | None = None
         self.states: dict[Any, Any] = {}
-        self.left = 0
+        self.departures = 0
         """How many items led out of the language."""
-        self.gone: list[int] = []
+        self.departed: list[int] = []
         """The rows of the last page at which they did."""
         if isinstance(query, Pipe):
             self.first, self.second = Twin(query.first), Twin(query.second)
@@ -333,14 +333,14 @@ class Twin:
             refuse_void(values, batch)
             return self._piped(values)
         page = self.reader.page(batch, le, re)
-        self.gone = []
+        self.departed = []
         return self._keyed(self.query, page) if isinstance(self.query, Partition) else self._single(page)
 
     def _single(self, page: PageColumns) -> list[Any]:
         state = self.states.get((), self.begun)
         out = []
         for row in range(page.batch.num_rows):
-            state, stack = self._next(state, page, row, told=self.left > 0)
+            state, stack = self._next(state, page, row, told=self.departures > 0)
             out.append(UNDEFINED if stack is None else stack[0])
         self.states[()] = state
         return out
@@ -349,8 +349,8 @@ class Twin:
         """One item; notes when no stream that goes on from it can match."""
         after, stack = self.machine.next(state, page, row)
         if stack is None and after == self.machine.idle and not told:
-            self.gone.append(row)
-            self.left += 1
+            self.departed.append(row)
+            self.departures += 1
         return after, stack
 
     def _keyed(self, query: Partition, page: PageColumns) -> list[Any]:
@@ -374,12 +374,12 @@ class Twin:
 
     def save(self) -> bytes:
         """Everything that must survive a restart; a value that is no plain data is refused."""
-        return INTERPRETER.write(InterpreterState(self.left, write_states(self.query, self.states)))
+        return INTERPRETER.write(InterpreterState(self.departures, write_states(self.query, self.states)))
 
     def load(self, saved: bytes) -> None:
         """Takes back what `save` gave."""
         state = INTERPRETER.read(saved)
-        self.left, self.states = state.left, read_states(self.query, state.states)
+        self.departures, self.states = state.departures, read_states(self.query, state.states)
 
     @property
     def nbytes(self) -> int:

@@ -1,7 +1,7 @@
 """Streams that left a rate's language for ever: said once, per key, with the item that led out.
 
 No stream that goes on from such an item has a value; the state is freed. A key of a partition begins
-anew behind it, and is told of no second time.
+anew behind it, and is reported once.
 
      LE RE | kind item |                    reason                                       LE | kind item
       1  2 | bid  7    | +   left out by    no stream that goes on from this item ...     1 | bid  7
@@ -23,14 +23,14 @@ from caesura.kernels.hashing import I64, U64
 from caesura.kernels.keys import KeyTable
 from caesura.qre.language.query import Partition, Pipe, Query
 
-MOST_TOLD = 100_000
-"""How many keys are remembered as told."""
+MAX_KEYS = 100_000
+"""How many keys are remembered as reported."""
 REASON = "no stream that goes on from this item matches the query's rate"
 
 
 @dataclass
 class DepartedKeys:
-    """What is saved of the keys that were told of: their identities, and what those begin with."""
+    """What is saved of the keys that were reported: their identities, and what those begin with."""
 
     k1: U64
     k2: U64
@@ -41,11 +41,11 @@ DEPARTED = ChunkFormat("keys that left a rate's language", DepartedKeys)
 
 
 class Departures:
-    """The late table of a query; keys that were told of are remembered up to its limit."""
+    """The late table of a query; keys that were reported are remembered up to its limit."""
 
     def __init__(self, query: Query, schema: pa.Schema, time: pa.DataType) -> None:
         self.table = LateTable(schema, time)
-        self.told = KeyTable()
+        self.reported = KeyTable()
         self._secret = LOCAL.copied()
         while isinstance(query, Pipe):
             query = query.first
@@ -60,22 +60,22 @@ class Departures:
         if self.by:
             keys = [evaluate(e, batch) for _, e in self.by]
             hashes = identity(keys, batch.num_rows, self._secret)
-            new = np.flatnonzero(self.told.find(*hashes) < 0)
+            new = np.flatnonzero(self.reported.find(*hashes) < 0)
             _, first = KeyTable().encode(hashes[0][new], hashes[1][new])
-            own = new[np.sort(first)][: max(0, MOST_TOLD - self.told.count)]
-            self.told.encode(hashes[0][own], hashes[1][own])
+            own = new[np.sort(first)][: max(0, MAX_KEYS - self.reported.count)]
+            self.reported.encode(hashes[0][own], hashes[1][own])
             self.table.count += len(le) - len(own)
             batch, le = batch.take(pa.array(own)), le[own]
         nowhere = np.full(len(le), -1, np.int64)
         self.table.add(Page(le, le + 1, batch), self.reason, lane=-1, offsets=nowhere)
 
     def save(self) -> bytes:
-        """The keys that were told of."""
-        k1, k2 = (half[: self.told.count] for half in (self.told.k1, self.told.k2))
+        """The keys that were reported."""
+        k1, k2 = (half[: self.reported.count] for half in (self.reported.k1, self.reported.k2))
         return DEPARTED.write(DepartedKeys(k1, k2, self._secret.key))
 
     def load(self, saved: bytes) -> None:
         """Takes back what `save` gave."""
         state = DEPARTED.read(saved)
-        self.told, self._secret = KeyTable(), Secret(state.secret)
-        self.told.encode(state.k1, state.k2)
+        self.reported, self._secret = KeyTable(), Secret(state.secret)
+        self.reported.encode(state.k1, state.k2)

@@ -137,8 +137,8 @@ class QueryOperator(Operator):
 
     def _tell(self, batch: pa.RecordBatch, le: I64) -> None:
         """Notes the items at which the stream, or a key's, left the language."""
-        if len(self.evaluator.gone):
-            self.notes.add(take_rows(batch, self.evaluator.gone), le[self.evaluator.gone])
+        if len(self.evaluator.departed):
+            self.notes.add(take_rows(batch, self.evaluator.departed), le[self.evaluator.departed])
 
     def _ready(self, bound: int) -> list[tuple[pa.RecordBatch, I64]]:
         """The events before the bound in canonical order, as one run or several."""
@@ -251,7 +251,7 @@ class QueryOperator(Operator):
         return [page] if len(page) else []
 
     def _note(self) -> None:
-        left = self.evaluator.left
+        left = self.evaluator.departures
         if left:
             self.counters.extra["left the rate's language"] = left
         self.counters.extra["keys"] = self.evaluator.keys
@@ -291,7 +291,7 @@ class QueryOperator(Operator):
         chunks = super().snapshot()
         if self._changed:
             chunks["query"] = self.evaluator.save()
-            chunks["told"] = self.notes.save()
+            chunks["departed_keys"] = self.notes.save()
             self._changed = False
         return chunks
 
@@ -299,7 +299,7 @@ class QueryOperator(Operator):
         super().restore(chunks)
         if "query" in chunks:
             self.evaluator.load(chunks["query"])
-            self.notes.load(chunks["told"])
+            self.notes.load(chunks["departed_keys"])
 
     def measure(self) -> Counters:
         counters = super().measure()
