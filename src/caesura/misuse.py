@@ -116,7 +116,8 @@ def renamed(**names: str) -> Callable[[F], F]:
             for old, new in names.items():
                 if old in kwargs:
                     name = _name(function)
-                    warnings.warn(f"{name}({old}=...) is now {name}({new}=...).", DeprecationWarning, stacklevel=3)
+                    text = f"{name}({old}=...) is now {name}({new}=...)."
+                    warnings.warn(text, DeprecationWarning, stacklevel=3)
                     kwargs[new] = kwargs.pop(old)
             return function(*args, **kwargs)
 

@@ -113,7 +113,14 @@ def test_links_between_pages_lead_somewhere() -> None:
     assert broken == []
 
 
-def test_every_test_and_module_that_the_laws_name_exists() -> None:
-    named = re.findall(r"`((?:src|tests)/[^`]+)`", (ROOT / "docs" / "laws.md").read_text())
-    assert named
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md", "docs/laws.md"])
+def test_every_file_that_a_page_names_exists(page: str) -> None:
+    named = re.findall(r"`((?:src|tests|docs|benchmarks|examples)/[\w./-]+)`", (ROOT / page).read_text())
+    assert len(named) > 10
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_every_room_stands_on_the_map() -> None:
+    rooms = [p.name for p in (ROOT / "src" / "caesura").iterdir() if (p / "__init__.py").exists()]
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    assert [name for name in rooms if f"{name}/" not in page] == []
