@@ -45,9 +45,9 @@ def test_every_claimed_state_is_that_of_its_prefix(case: LawCase) -> None:
         trial = draw_trial(case, data)
         modes: list[Mode] = [tokens(every=data.draw(st.integers(1, 4))), heeding(), draining()]
         modes += [tokens(every=2, sync_group="none"), synchronised(data.draw(st.integers(1, 5)))]
-        speaks = any(node.speaks for node in walk(trial.plan))
+        sends_feedback = any(node.sends_feedback for node in walk(trial.plan))
         for mode in modes:
-            if speaks and mode == heeding():
+            if sends_feedback and mode == heeding():
                 continue  # it is refused
             some = trial if data.draw(st.booleans()) else single_rows(trial)
             check_claims(some, mode, capacity=data.draw(st.sampled_from((1, 8))))

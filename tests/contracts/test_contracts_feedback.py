@@ -208,5 +208,5 @@ def test_feedback_from_another_stream_stands_until_it_is_taken_back_and_that_is_
 
 
 def test_feedback_of_a_fixed_pattern_has_the_form_of_what_could_ever_cover_it():
-    said = Instrument(inputs=(sensors(),), every=1, columns=("id",)).says()
+    said = Instrument(inputs=(sensors(),), every=1, columns=("id",)).feedback_sent()
     assert [s.pattern for s in said] == [s.pattern.replace("LE", value(0)) for s in said]

@@ -125,11 +125,11 @@ def _miscounted(store: Store, manifests: Sequence[Manifest]) -> list[str]:
         given = 0
         for manifest in manifests:
             given += sum(_changes(store, view, written) for written in manifest.files.get(view, ()))
-            said = manifest.claim.output.get(view)
-            if said != given:
+            claimed = manifest.claim.output.get(view)
+            if claimed != given:
                 number = manifest.claim.number
                 found.append(
-                    f"claim {number} says that '{view}' has given {said} rows; its files hold {given}"
+                    f"claim {number} says that '{view}' has given {claimed} rows; its files hold {given}"
                 )
     return found
 
@@ -140,7 +140,7 @@ def _changes(store: Store, view: str, written: Written) -> int:
 
     file = store.path / view / written.file
     if not file.exists():
-        return written.rows  # that it is gone is said already
+        return written.rows  # that it is missing is reported already
     return len(page_of(pq.read_table(file, schema=store.schema(view))))
 
 
@@ -160,8 +160,8 @@ class Consumer:
         got = History.of([page_of(self.rows.slice(0, at))], wanted.schema)
         if got == wanted and named == {f"{self.view}/{source}": p for source, p in claim.prefix.items()}:
             return []
-        said = f"takes its first {at} rows for the state of claim {claim.number}"
-        return [f"a pipeline that reads '{self.view}' {said}"]
+        claimed = f"takes its first {at} rows for the state of claim {claim.number}"
+        return [f"a pipeline that reads '{self.view}' {claimed}"]
 
 
 def spread(claims: Sequence[Any], most: int | None) -> list[Any]:

@@ -14,7 +14,7 @@ from caesura.plan import Node
 from caesura.testing.oracles.bags import distinct
 from caesura.testing.oracles.rows import Rows, key, maximal, same
 
-MOST_ROUNDS = 10_000
+ROUNDS_LIMIT = 10_000
 
 
 def open_loops(node: Node) -> frozenset[str]:
@@ -34,14 +34,14 @@ def least_solution(node: Fixpoint, seed: Rows, step: Callable[[Rows], Rows]) -> 
         )
     names = node.plain.names
     result: Rows = []
-    for _ in range(MOST_ROUNDS):
+    for _ in range(ROUNDS_LIMIT):
         derived = [(le, re, {n: p[n] for n in names}) for le, re, p in step(result)]
-        fresh = kept([*seed, *derived], node.keep)
+        fresh = selected([*seed, *derived], node.keep)
         if _bag(fresh) == _bag(result):
             return result
         result = fresh
     raise NotAuditedError(
-        f"the audit has gone around a loop {MOST_ROUNDS} times without an end.",
+        f"the audit has gone around a loop {ROUNDS_LIMIT} times without an end.",
         remedy="Audit the views in front of it, or compare this one by hand.",
     )
 
@@ -50,7 +50,7 @@ def _bag(rows: Rows) -> Counter[Any]:
     return Counter((le, re, same(p)) for le, re, p in rows)
 
 
-def kept(rows: Rows, keep: Keep | None) -> Rows:
+def selected(rows: Rows, keep: Keep | None) -> Rows:
     """All rows; each once; or at every instant the best of each key."""
     if keep is None:
         return rows

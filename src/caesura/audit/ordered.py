@@ -76,8 +76,10 @@ def woven(rows: Rows, every: int, progress: Progress) -> Rows:
     events = [(le, re, {**p, TICK: False}) for le, re, p in rows]
     if not rows:
         return events
-    told = [t for p in progress.said if (t := p.time_bound) is not None and not p.without_time().attributes]
-    ends = [t for t in told if t != INFINITY]
+    bounds = [
+        t for p in progress.patterns if (t := p.time_bound) is not None and not p.without_time().attributes
+    ]
+    ends = [t for t in bounds if t != INFINITY]
     if progress.closed:
         ends.append((rows[-1][0] // every + 1) * every)
     first = rows[0][0] // every + 1
@@ -151,8 +153,8 @@ def matched(node: Match, given: Any) -> Rows:
             ]
             for state, held in runs:
                 if auto.accept is None or (state in auto.accept and reader.of(auto.accept[state], held)):
-                    told = {"begin": reader.moment(begin), "length": length, "state": state, **held}
-                    out.append((le, begin + node.within, told))
+                    found = {"begin": reader.moment(begin), "length": length, "state": state, **held}
+                    out.append((le, begin + node.within, found))
     return out
 
 

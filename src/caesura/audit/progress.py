@@ -22,14 +22,14 @@ from caesura.testing.oracles.tumbling import Horizon, horizon
 class Progress:
     """Definite patterns in the order in which they were given."""
 
-    said: tuple[Pattern, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     whole: bool = True
     """Whether all are known; of a stream that is at its end perhaps only that it is."""
 
     @property
     def cti(self) -> int:
         """The time before which nothing changes any more."""
-        return Promises(self.said).cti
+        return Promises(self.patterns).cti
 
     @property
     def closed(self) -> bool:
@@ -48,12 +48,12 @@ ENDED = Progress((Pattern(),), whole=False)
 
 def carried(node: Node, inputs: Sequence[Known]) -> Progress | None:
     """What a step has promised, given what its inputs have."""
-    told = [known.progress for known in inputs]
-    some = [one for one in told if one is not None]
-    if some and len(some) == len(told):
+    found = [known.progress for known in inputs]
+    some = [one for one in found if one is not None]
+    if some and len(some) == len(found):
         if node.punctuated_by == "rule" and some[0].whole:
-            passed = (node.carry(0, pattern) for pattern in some[0].said)
-            reached = node.together(0, Promises(some[0].said))
+            passed = (node.carry(0, pattern) for pattern in some[0].patterns)
+            reached = node.together(0, Promises(some[0].patterns))
             joint = (Pattern.before(reached),) if reached > MIN_TIME else ()
             return Progress((*(pattern for pattern in passed if pattern is not None), *joint))
         slowest = min(one.cti for one in some)
@@ -80,7 +80,7 @@ def reached(node: Node, known: Known) -> Horizon:
     """Where windows of events that never end stop to start, by group; asked for only if there are any."""
     if all(re != INFINITY for _, re, _ in known.rows):
         return _nowhere
-    return horizon(needed(node, known, why=" over events that never end", whole=True).said)
+    return horizon(needed(node, known, why=" over events that never end", whole=True).patterns)
 
 
 def _nowhere(_: Payload) -> int:
@@ -89,7 +89,7 @@ def _nowhere(_: Payload) -> int:
 
 def bound_of(progress: Progress, payload: Payload) -> int:
     """The time before which nothing with these values changes any more."""
-    bounds = [p.time_bound for p in progress.said if _speaks_of(p.without_time(), payload)]
+    bounds = [p.time_bound for p in progress.patterns if _speaks_of(p.without_time(), payload)]
     return max((t for t in bounds if t is not None), default=MIN_TIME)
 
 

@@ -38,7 +38,7 @@ class Judged:
 
     events: list[Event] = field(default_factory=list)
     tops: dict[int, int] = field(default_factory=dict)
-    said: list[Pattern] = field(default_factory=list)
+    punctuation: list[Pattern] = field(default_factory=list)
     """Punctuation found in the data, in its order."""
     courses: dict[int, list[int]] = field(default_factory=dict)
 
@@ -55,8 +55,8 @@ class Judged:
         tops = [self.tops.get(lane) for lane in range(max(lanes, len(self.tops)))]
         known = [top for top in tops if top is not None]
         if lag is None or not known or len(known) < len(tops):
-            return list(self.said)
-        return [*self.said, Pattern.before(min(known) - lag)]
+            return list(self.punctuation)
+        return [*self.punctuation, Pattern.before(min(known) - lag)]
 
 
 def given_by(source: Source, prefix: Prefix, files: Sequence[str] | None = None) -> Known:
@@ -78,8 +78,8 @@ def given_by(source: Source, prefix: Prefix, files: Sequence[str] | None = None)
     if files is not None:
         for raw in _read_files(source, files):
             _judge(source, raw, lag, judged)
-        told = Progress(tuple(judged.promised(source.reader.lanes, lag)))
-        return Known(_folded(judged.events), told if policy.every == 1 else None)
+        progress = Progress(tuple(judged.promised(source.reader.lanes, lag)))
+        return Known(_folded(judged.events), progress if policy.every == 1 else None)
     if prefix.log:
         raise NotAuditedError(
             f"the rows behind {prefix.log} of '{source.step}' cannot be read again from here.",
@@ -89,8 +89,8 @@ def given_by(source: Source, prefix: Prefix, files: Sequence[str] | None = None)
     promised = judged.promised(source.reader.lanes, lag)
     _check_promises(source, prefix, promised)
     at_end = prefix.closed and Promises(prefix.definite).cti == INFINITY
-    said = (*promised, Pattern()) if at_end else prefix.definite
-    return Known(_folded(judged.events), Progress(said))
+    punctuation = (*promised, Pattern()) if at_end else prefix.definite
+    return Known(_folded(judged.events), Progress(punctuation))
 
 
 def rows_of(source: Source, prefix: Prefix, files: Sequence[str] | None = None) -> Rows:
@@ -157,7 +157,7 @@ def _judge(source: Source, raw: Raw, lag: int | None, judged: Judged) -> None:
     times = zip(shaped.le.tolist(), shaped.re.tolist(), shaped.advance.tolist(), strict=True)
     for i, (le, re, advance) in enumerate(times):
         while patterns and patterns[0][0] <= i:
-            judged.said.append(patterns.pop(0)[1])
+            judged.punctuation.append(patterns.pop(0)[1])
         if flaws[i]:
             continue
         new = None if news[i] is None or news[i] == np.iinfo(np.int64).min else news[i]
@@ -172,15 +172,15 @@ def _judge(source: Source, raw: Raw, lag: int | None, judged: Judged) -> None:
             continue
         if ahead is None or reference is not None:
             tops[raw.lane] = advance if top is None else max(top, advance)
-        start = _start(source, judged.said, bound, le, re, new, payload)
+        start = _start(source, judged.punctuation, bound, le, re, new, payload)
         if start is not None:
             judged.events.append(Event(le, re, new, payload, start))
-    judged.said += [pattern for _, pattern in patterns]
+    judged.punctuation += [pattern for _, pattern in patterns]
 
 
 def _start(
     source: Source,
-    said: Sequence[Pattern],
+    punctuation: Sequence[Pattern],
     bound: int,
     le: int,
     re: int,
@@ -189,13 +189,13 @@ def _start(
 ) -> int | None:
     """Where a row starts, or None where it is late."""
     sync = le if new is None else min(re, new)
-    told = [t for p in said if p.attributes == ("time",) and (t := p.time_bound) is not None]
-    limit = max([bound, *told])
+    bounds = [t for p in punctuation if p.attributes == ("time",) and (t := p.time_bound) is not None]
+    limit = max([bound, *bounds])
     adjusted = sync < limit and source.late == "adjust" and re > limit
     if sync < limit and not adjusted:
         return None
     at = limit if adjusted else sync
-    if any(p.matches_row({**payload, "time": at}) for p in said):
+    if any(p.matches_row({**payload, "time": at}) for p in punctuation):
         return None
     return limit if adjusted else le
 

@@ -33,7 +33,7 @@ from caesura.punctuation import INFINITY
 
 
 class NotAuditedError(StreamError):
-    """Something that the audit cannot recompute; it is said, never passed over."""
+    """Something that the audit cannot recompute; it is reported, never passed over."""
 
 
 class RowValues:

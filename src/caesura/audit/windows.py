@@ -142,9 +142,9 @@ def _called(use: Use, reader: RowValues, members: Rows, start: int, end: int) ->
     if not module.incremental:
         return compute(_view(use, reader, members), **more)
     state = target.init()
-    told = _window_for(written.add, window)
+    arguments = _window_for(written.add, window)
     for item in _items(use, reader, members):
-        after = target.add(state, item, **told)
+        after = target.add(state, item, **arguments)
         state = state if after is None else after
     return compute(state, **more)
 

@@ -34,7 +34,7 @@ def refuse_demands(nodes: Iterable[Node]) -> None:
 def refuse_speakers(nodes: Iterable[Node]) -> None:
     """Refuses steps that give feedback, where labels would have to tell what it lets go."""
     for node in nodes:
-        if node.speaks:
+        if node.sends_feedback:
             raise StreamError(
                 f"'{node.kind}' gives feedback, and labels do not tell what it lets go.",
                 remedy="Take claims=cz.tokens(); they name the feedback that they are under.",

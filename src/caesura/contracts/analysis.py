@@ -271,7 +271,7 @@ def lacks_nothing(steps: Sequence[Step]) -> bool:
 
 def _moves(steps: Sequence[Step], step: Step) -> bool:
     """Whether the bounds that a step tells its inputs are sure to move on."""
-    told = [said.moved_by for said in step.node.says() if said.moved_by is not None]
+    told = [said.moved_by for said in step.node.feedback_sent() if said.moved_by is not None]
     timely = [any(not t.payload for t in steps[number].scheme) for number in step.inputs]
     return all(any(timely[port] for port in ports) for ports in told)
 
@@ -308,12 +308,12 @@ def declared(node: Node) -> tuple[Scheme, Origin]:
     if isinstance(own, Scheme):
         return own, "declared"
     timely = Scheme.of(Template.of(names, {TIME: "+"}))
-    says = getattr(node, "declares", None)
-    if says is None:
+    declared = getattr(node, "declares", None)
+    if declared is None:
         return timely, "assumed"
-    if "*" in says:
+    if "*" in declared:
         return NONE, "undeclared"
-    if TIME in says:
+    if TIME in declared:
         return timely, "declared"
     if getattr(node, "is_table", False):
         return Scheme.of(Template.of(names, {})), "ends"
@@ -322,25 +322,25 @@ def declared(node: Node) -> tuple[Scheme, Origin]:
 
 def _check_agreement(node: Node, name: str, scheme: Scheme) -> None:
     """Refuses a scheme that contradicts what the source's policy does."""
-    says = getattr(node, "declares", None)
+    declared = getattr(node, "declares", None)
     own = getattr(node, "scheme", None)
     if own is not None and scheme != own:
         raise ContractError(
             f"the source '{name}' is given {scheme}, but it declares {own} where it is read.",
             remedy="Say it in one place: in_data(..., gives=...).",
         )
-    if says is None or "*" in says:
+    if declared is None or "*" in declared:
         return
     strange = [t for t in scheme if t.payload]
     if strange:
-        gives = "time only" if says else "nothing"
+        gives = "time only" if declared else "nothing"
         raise ContractError(
             f"the source '{name}' is given {strange[0]}, but its policy gives {gives}.",
             remedy="Read it with punctuate=in_data(...), or leave that template out.",
         )
     timely = any(TIME in t.marked for t in scheme)
-    if timely != (TIME in says):
-        has, lacks = ("time", "leaves it out") if TIME in says else ("no time", "promises it")
+    if timely != (TIME in declared):
+        has, lacks = ("time", "leaves it out") if TIME in declared else ("no time", "promises it")
         raise ContractError(
             f"the policy of '{name}' gives {has}, but its scheme {scheme} {lacks}.",
             remedy="Let the scheme and punctuate= say the same.",

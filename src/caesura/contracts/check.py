@@ -184,7 +184,7 @@ def _feedback_notes(steps: tuple[Step, ...]) -> Iterable[str]:
                 else "it takes none"
             )
             yield f"Feedback from step {names} stops at step {step.title}: {why}."
-        if step.node.says() and any(said.standing for said in step.node.says()):
+        if step.node.feedback_sent() and any(said.standing for said in step.node.feedback_sent()):
             yield (
                 f"What step {step.title} asks to leave out stays so until it is taken back; "
                 f"at most {MAX_PATTERNS} patterns are kept."

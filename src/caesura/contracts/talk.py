@@ -1,7 +1,8 @@
 """Feedback in a plan before it runs: who says what to whom, which guards go up, and where it stops.
 
-Read from the rules that answer feedback at run time (`Node.feedback`, `Node.says`), consumers first. A
-pattern's form keeps what punctuation could ever cover: `time` up to a bound, values, or up to a value.
+Read from the rules that answer feedback at run time (`Node.feedback`, `Node.feedback_sent`), consumers
+first. The form of a pattern keeps what punctuation could ever cover: `time` up to a bound, values, or up to
+a value.
 
 >>> from caesura.punctuation import ge, lt
 >>> print(form_of(Pattern(LE=lt(9), id=4, speed=ge(50)), ["time", "id", "speed"]))
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from caesura.plan import FeedbackRule, Node, Said
+from caesura.plan import FeedbackRule, Node, SentFeedback
 from caesura.plan.explain import Given, carried
 from caesura.plan.feedback import actions, as_definite, could_go
 from caesura.punctuation import TIME, Pattern, Values
@@ -40,11 +41,11 @@ class Guarded:
 class Answers:
     """What one step hears, does and says."""
 
-    heard: list[Said] = field(default_factory=list)
+    heard: list[SentFeedback] = field(default_factory=list)
     guards: list[Guarded] = field(default_factory=list)
     struck: dict[int, list[Pattern]] = field(default_factory=dict)
     """Per input, the rows that are let go at once."""
-    sent: dict[int, list[Said]] = field(default_factory=dict)
+    sent: dict[int, list[SentFeedback]] = field(default_factory=dict)
     stops: bool = False
     """Whether what came had no effect here, nor went on."""
 
@@ -67,7 +68,7 @@ def conversation(nodes: Sequence[Node]) -> list[Answers]:
     return answers
 
 
-def _agreed(told: Sequence[Sequence[Said]]) -> list[Said]:
+def _agreed(told: Sequence[Sequence[SentFeedback]]) -> list[SentFeedback]:
     """What all consumers assume together."""
     found = []
     for some in product(*told) if told else ():
@@ -75,25 +76,25 @@ def _agreed(told: Sequence[Sequence[Said]]) -> list[Said]:
         for other in some[1:]:
             pattern = None if pattern is None else pattern.intersect(other.pattern)
         if pattern is not None and not pattern.is_empty:
-            found.append(Said(0, pattern, any(said.standing for said in some)))
+            found.append(SentFeedback(0, pattern, any(said.standing for said in some)))
     return found
 
 
-def _answers(node: Node, heard: list[Said], kinds: Sequence[Given]) -> Answers:
+def _answers(node: Node, heard: list[SentFeedback], kinds: Sequence[Given]) -> Answers:
     answers = Answers(heard)
-    for said in node.says():
+    for said in node.feedback_sent():
         answers.sent.setdefault(said.port, []).append(said)
     rules = node.feedback()
     for said in heard if rules is not None else ():
         _answer(answers, node, rules or (), said, kinds)
     acted = any(guard.mounted for guard in answers.guards) or any(answers.struck.values())
-    passed = len(node.says()) < sum(map(len, answers.sent.values()))
+    passed = len(node.feedback_sent()) < sum(map(len, answers.sent.values()))
     answers.stops = bool(heard) and not acted and not passed
     return answers
 
 
 def _answer(
-    answers: Answers, node: Node, rules: Iterable[FeedbackRule], said: Said, kinds: Sequence[Given]
+    answers: Answers, node: Node, rules: Iterable[FeedbackRule], said: SentFeedback, kinds: Sequence[Given]
 ) -> None:
     """What the first rule that fits does, as at run time."""
 
@@ -111,7 +112,7 @@ def _answer(
         if action.purges and node.switches.exploit:
             answers.struck.setdefault(port, []).append(pattern)
         if node.switches.propagate:
-            answers.sent.setdefault(port, []).append(Said(port, pattern, said.standing))
+            answers.sent.setdefault(port, []).append(SentFeedback(port, pattern, said.standing))
 
 
 def form_of(pattern: Pattern, names: Iterable[str]) -> Template:
@@ -134,7 +135,7 @@ def takes(node: Node) -> Scheme:
     return NONE if node.feedback() is None else ANY_SCHEME
 
 
-def tells(node: Node, sent: Mapping[int, Sequence[Said]]) -> tuple[Scheme, ...]:
+def tells(node: Node, sent: Mapping[int, Sequence[SentFeedback]]) -> tuple[Scheme, ...]:
     """The forms of feedback sent to each input."""
     found = []
     for port, child in enumerate(node.inputs):
@@ -145,7 +146,7 @@ def tells(node: Node, sent: Mapping[int, Sequence[Said]]) -> tuple[Scheme, ...]:
 
 def own_words(node: Node) -> tuple[Scheme, ...]:
     """The forms of feedback that a step sends to each input by itself."""
-    sent: dict[int, list[Said]] = {}
-    for said in node.says():
+    sent: dict[int, list[SentFeedback]] = {}
+    for said in node.feedback_sent():
         sent.setdefault(said.port, []).append(said)
     return tells(node, sent)

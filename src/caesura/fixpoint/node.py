@@ -175,7 +175,7 @@ class Fixpoint(Node):
         return self.keep.per or tuple(self.inputs[0].schema.names)
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
-        """What goes around unchanged is told to the seed; all else is kept back on its way out."""
+        """Patterns on what goes around unchanged go to the seed; all else is guarded on its way out."""
         from caesura.fixpoint.feedback import loop_rules
 
         return loop_rules(self)

@@ -40,7 +40,7 @@ def why_it_ends(seed: Node, body: Node, loop: str, *, keep: Keep | None, max_rou
     """The reason, in words; refuses a loop without one."""
     trips = Tracer(loop, body).trips(body)
     if keep is not None:
-        reason = _kept(seed, trips, keep, max_rounds)
+        reason = _keeps(seed, trips, keep, max_rounds)
         _refuse_later(seed, body, loop, trips)
         return reason
     if max_rounds is not None:
@@ -184,7 +184,7 @@ def _flat(expr: Expr) -> list[Expr]:
 # Loops that keep one of each.
 
 
-def _kept(seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None) -> str:
+def _keeps(seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None) -> str:
     per = keep.per or tuple(seed.schema.names)
     _check_keep(seed, keep, per)
     if max_rounds is not None:

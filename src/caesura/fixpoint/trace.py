@@ -30,7 +30,7 @@ from caesura.ops.windows import Windows
 from caesura.plan import Node
 from caesura.plan.loops import on_loop
 
-MOST_TRIPS = 64
+TRIPS_LIMIT = 64
 REC, ALSO = "rec:", "also"
 NUMBERED = re.compile(r"rec(\d+):(.*)", re.DOTALL)
 Columns = dict[str, Expr]
@@ -104,7 +104,7 @@ class Tracer:
         """The ways in which a row of this step comes about; few, or one of which nothing is known."""
         if node.fingerprint not in self._known:
             found = list(self._trips(node))
-            self._known[node.fingerprint] = found if 0 < len(found) <= MOST_TRIPS else [self._any(node)]
+            self._known[node.fingerprint] = found if 0 < len(found) <= TRIPS_LIMIT else [self._any(node)]
         return self._known[node.fingerprint]
 
     def _any(self, node: Node) -> Trip:

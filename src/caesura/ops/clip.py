@@ -53,7 +53,7 @@ class Clip(Join):
         return rows, Holding("starts", 1, (left, right), until="start")
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
-        """A left row is its own result; a right start cuts others, so the right is told nothing."""
+        """A left row is its own result; a right start cuts others, so nothing is sent to the right."""
         left = Translation.of(self.schema.names, self.inputs[0].properties, Moved(("LE", 0), None))
         return (FeedbackRule((left, None), "rows", "input"),)
 

@@ -17,7 +17,7 @@ from caesura.plan import (
     FeedbackRule,
     Operator,
     Outbox,
-    Said,
+    SentFeedback,
     Translation,
     definite,
     shown,
@@ -57,9 +57,9 @@ class Deadline(PassThrough):
     def feedback(self) -> tuple[FeedbackRule, ...]:
         return (FeedbackRule((Translation.of(self.schema.names, self.inputs[0].properties), None)),)
 
-    def says(self) -> tuple[Said, ...]:
+    def feedback_sent(self) -> tuple[SentFeedback, ...]:
         """Of the source only the time is read."""
-        return (Said(1, Pattern()),)
+        return (SentFeedback(1, Pattern()),)
 
     def operator(self) -> Operator:
         return DeadlineOperator(self)
@@ -78,8 +78,8 @@ class DeadlineOperator(Operator):
 
     def attach(self, outbox: Outbox) -> None:
         super().attach(outbox)
-        for said in self.node.says():
-            outbox.send(said.port, assumed(said.pattern))
+        for sent in self.node.feedback_sent():
+            outbox.send(sent.port, assumed(sent.pattern))
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if port == 1:

@@ -129,10 +129,10 @@ class Hold(Operator):
         if self.shown.live == 0:
             return page.take(rows[:0])
         named = self.shown.get("row")
-        told = np.isin(found, named[self.shown.alive])
-        gone = named[self.shown.alive & ~self.side.rows.alive[named]]
-        self.shown.kill(np.flatnonzero(self.shown.alive & np.isin(named, gone)))
-        return page.take(rows[told])
+        shown_before = np.isin(found, named[self.shown.alive])
+        dropped = named[self.shown.alive & ~self.side.rows.alive[named]]
+        self.shown.kill(np.flatnonzero(self.shown.alive & np.isin(named, dropped)))
+        return page.take(rows[shown_before])
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
         """The rows that wait and match, now; what changes of them then follows."""

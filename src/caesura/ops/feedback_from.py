@@ -18,7 +18,7 @@ from caesura.ops.pass_through import PassThrough
 from caesura.plan import (
     FeedbackRule,
     Operator,
-    Said,
+    SentFeedback,
     Translation,
     definite,
 )
@@ -37,7 +37,7 @@ from caesura.punctuation import (
     value,
 )
 
-Wish = Literal["assumed", "desired", "demanded"]
+FeedbackIntent = Literal["assumed", "desired", "demanded"]
 
 SPANS_LIMIT = 16
 """So many lifetimes of a key's control rows are kept apart, where time does not tell which are over."""
@@ -47,10 +47,10 @@ SPANS_LIMIT = 16
 class FeedbackFrom(PassThrough):
     """Rows of the second input are feedback on the first, by columns that both have."""
 
-    intent: Wish
+    intent: FeedbackIntent
     on: tuple[str, ...]
-    leaving: Wish | None = None
-    """What is said of the time behind a row's end; by default nothing."""
+    leaving: FeedbackIntent | None = None
+    """The feedback on the time behind a row's end; by default none."""
 
     kind = "feedback_from"
     partitioning = "one"
@@ -82,13 +82,13 @@ class FeedbackFrom(PassThrough):
         return port == 1
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
-        told = Translation.of(self.schema.names, self.inputs[0].properties)
-        return (FeedbackRule((told, None)),)
+        translation = Translation.of(self.schema.names, self.inputs[0].properties)
+        return (FeedbackRule((translation, None)),)
 
-    def says(self) -> tuple[Said, ...]:
+    def feedback_sent(self) -> tuple[SentFeedback, ...]:
         if "assumed" not in (self.intent, self.leaving):
             return ()
-        return (Said(0, sample(self.schema, self.on), standing=True),)
+        return (SentFeedback(0, sample(self.schema, self.on), standing=True),)
 
     def operator(self) -> Operator:
         return Relaying(self)
@@ -107,9 +107,9 @@ class Relaying(Operator):
         super().__init__(2)
         self.node = node
         self._spans: dict[Pattern, list[tuple[int, int]]] = {}
-        """Where something is said of what leaves: the lifetimes of a key's control rows."""
-        self._said: dict[Pattern, Values] = {}
-        """Per key, of which times behind them it was said."""
+        """Per key, the lifetimes of its control rows."""
+        self._sent: dict[Pattern, Values] = {}
+        """Per key, the times behind them that feedback was sent about."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if port == 0:
@@ -120,63 +120,63 @@ class Relaying(Operator):
         for row in range(len(page)):
             about = Pattern(**{n: value(c[row]) for n, c in zip(self.node.on, columns, strict=True)})
             le, re, new = int(page.le[row]), int(page.re[row]), int(news[row])
-            self._speak(about, le, re if taken[row] else le, max(le, new))
+            self._change(about, le, re if taken[row] else le, max(le, new))
             if self.node.leaving is not None:
                 self._leave(about, self.node.leaving, (le, re) if taken[row] else None, (le, max(le, new)))
         return []
 
-    def _speak(self, about: Pattern, le: int, before: int, now: int) -> None:
+    def _change(self, about: Pattern, le: int, before: int, now: int) -> None:
         """A control row from ``le`` on ends at another time now; one that is empty says nothing."""
-        wish = self.node.intent
-        if wish == "demanded":
+        intent = self.node.intent
+        if intent == "demanded":
             if now > before:
-                self._tell(about.replace("LE", lt(now)).replace("RE", gt(before)), wish)
+                self._send(about.replace("LE", lt(now)).replace("RE", gt(before)), intent)
             return
         if before > le:
-            self._tell(about.replace("LE", _from(le, before)), wish, withdrawn=True)
+            self._send(about.replace("LE", _from(le, before)), intent, withdrawn=True)
         if now > le:
-            self._tell(about.replace("LE", _from(le, now)), wish)
+            self._send(about.replace("LE", _from(le, now)), intent)
 
     def _leave(
-        self, about: Pattern, wish: Wish, before: tuple[int, int] | None, now: tuple[int, int]
+        self, about: Pattern, intent: FeedbackIntent, before: tuple[int, int] | None, now: tuple[int, int]
     ) -> None:
         """Says something of the time after a key's rows, where none of them lives."""
         known = self._spans.get(about, [])
         if not known and len(self._spans) >= MAX_PATTERNS:
             self.counters.count_feedback("too many")
             return
-        was, spans = self._said.get(about, NOTHING), [*known]
+        was, spans = self._sent.get(about, NOTHING), [*known]
         if before in spans:
             spans.remove(before)
         self._spans[about] = spans = [*spans, now]
         then = _behind(spans)
         if was == then:
             return
-        self._said[about] = then
-        if wish == "demanded":
+        self._sent[about] = then
+        if intent == "demanded":
             if not then.minus(was).is_empty:
-                self._tell(about.replace("RE", gt(now[1])), wish)
+                self._send(about.replace("RE", gt(now[1])), intent)
             return
         if not was.is_empty:
-            self._tell(about.replace("LE", was), wish, withdrawn=True)
+            self._send(about.replace("LE", was), intent, withdrawn=True)
         if not then.is_empty:
-            self._tell(about.replace("LE", then), wish)
+            self._send(about.replace("LE", then), intent)
 
-    def _tell(self, about: Pattern, wish: Wish, *, withdrawn: bool = False) -> None:
+    def _send(self, about: Pattern, intent: FeedbackIntent, *, withdrawn: bool = False) -> None:
         notes: tuple[tuple[str, Any], ...] = ((STANDING, True), *(((WITHDRAWN, True),) if withdrawn else ()))
-        self.outbox.send(0, Punctuation(about, Intent(wish), notes))
+        self.outbox.send(0, Punctuation(about, Intent(intent), notes))
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         if port == 0:
             return definite(pattern)
         self._spans = {a: self._joined(s) for a, s in self._spans.items() if not self.promises[1].covers(a)}
-        self._said = {a: times for a, times in self._said.items() if a in self._spans}
+        self._sent = {a: times for a, times in self._sent.items() if a in self._spans}
         return []
 
     def _joined(self, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Lifetimes that cannot change, with those that are over as one: no row starts between them any more.
 
-        Of very many those are joined too that rows may start between; nothing is said of these times then.
+        Of very many those are joined too that rows may start between; no feedback is about these times then.
         """
         bound = self.promises[1].cti
         if len(spans) <= SPANS_LIMIT:
@@ -190,14 +190,14 @@ class Relaying(Operator):
         return [whole, *(span for span in spans if span not in over)]
 
     def meta(self) -> dict[str, Any]:
-        said = [[a.to_json(), times.to_json()] for a, times in self._said.items()]
+        sent = [[a.to_json(), times.to_json()] for a, times in self._sent.items()]
         spans = [[a.to_json(), s] for a, s in self._spans.items()]
-        return {**super().meta(), "spans": spans, "said": said}
+        return {**super().meta(), "spans": spans, "said": sent}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._spans = {Pattern.from_json(a): [(le, re) for le, re in s] for a, s in meta["spans"]}
-        self._said = {Pattern.from_json(a): Values.from_json(v) for a, v in meta["said"]}
+        self._sent = {Pattern.from_json(a): Values.from_json(v) for a, v in meta["said"]}
 
 
 def _from(start: int, end: int) -> Values:

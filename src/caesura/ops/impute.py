@@ -94,8 +94,8 @@ class Impute(Node):
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Rows that wait are struck from the list; the filled column is guarded behind."""
         names = [name for name in self.schema.names if name != self.value]
-        told = row_rule(names, self.inputs[0].properties, guard="input")[0]
-        return (FeedbackRule(told.ports, "rows", "input", purges=True),)
+        rule = row_rule(names, self.inputs[0].properties, guard="input")[0]
+        return (FeedbackRule(rule.ports, "rows", "input", purges=True),)
 
     def holds(self) -> tuple[Holding, ...]:
         """Without a budget nothing waits; with one, rows are freed by being filled, or struck by feedback."""
@@ -294,16 +294,16 @@ class Imputing(Operator):
     def let_go(self, port: int, pattern: Pattern) -> int:
         """Strikes rows that will be ignored from the list."""
         live = np.flatnonzero(self.waiting.alive)
-        gone = live[pattern.matches(self._columns(live))]
-        if len(gone):
-            le, re = (self.waiting.get(name)[gone] for name in ("le", "re"))
+        struck = live[pattern.matches(self._columns(live))]
+        if len(struck):
+            le, re = (self.waiting.get(name)[struck] for name in ("le", "re"))
             reason = f"waited to be filled when feedback came: assumed {pattern}"
-            self.struck.add(Page(le, re, self.waiting.payload.take(gone)), [reason] * len(gone))
+            self.struck.add(Page(le, re, self.waiting.payload.take(struck)), [reason] * len(struck))
             self.counters.extra[STRUCK] = self.struck.count
-        self.waiting.kill(gone)
+        self.waiting.kill(struck)
         if self.waiting.wasteful:
             self.waiting.compact()
-        return len(gone)
+        return len(struck)
 
     def prefer(self, patterns: list[Pattern]) -> None:
         self._wanted = [p for p in patterns if self.node.value not in p]

@@ -17,7 +17,7 @@ from caesura.kernels.hashing import I64
 from caesura.ops.pass_through import PassThrough
 from caesura.plan import (
     Operator,
-    Said,
+    SentFeedback,
     definite,
 )
 from caesura.plan.feedback import check_feedback
@@ -46,7 +46,7 @@ class Instrument(PassThrough):
 
     @property
     def arrival_dependent(self) -> bool:  # type: ignore[override]
-        return bool(self.says())
+        return bool(self.feedback_sent())
 
     def output_schema(self) -> pa.Schema:
         if self.every <= 0:
@@ -57,12 +57,12 @@ class Instrument(PassThrough):
             self.column(name)
         return super().output_schema()
 
-    def says(self) -> tuple[Said, ...]:
+    def feedback_sent(self) -> tuple[SentFeedback, ...]:
         if self.tells == "nobody":
             return ()
         if self.pattern is not None:
-            return (Said(0, self.pattern),)
-        return (Said(0, sample(self.schema, self.columns).replace("LE", value(0))),)
+            return (SentFeedback(0, self.pattern),)
+        return (SentFeedback(0, sample(self.schema, self.columns).replace("LE", value(0))),)
 
     def operator(self) -> Operator:
         return Instrumented(self)
@@ -98,7 +98,7 @@ class Instrumented(Operator):
         return [Punctuation(p, Intent.ASSUMED) for p in self._patterns(page)]
 
     def _patterns(self, page: Page) -> list[Pattern]:
-        """What is said of these rows. Nobody listens between two rows of a page, so it is said together."""
+        """The feedback on these rows. Nobody listens between two rows of a page, so it is sent together."""
         names = self.node.columns
         if len(names) == 1 and pa.types.is_integer(page.schema.field(names[0]).type):
             whole = page.payload.column(names[0])

@@ -302,8 +302,8 @@ class LayersOperator(Operator):
         for state in (self.rows, self.sent):
             live = np.flatnonzero(state.alive)
             bound = self._purge_bound(state, live)
-            gone = (state.get("re")[live] < bound) | (bound == INFINITY)
-            state.kill(live[gone])
+            dropped = (state.get("re")[live] < bound) | (bound == INFINITY)
+            state.kill(live[dropped])
         if self.rows.wasteful or self.sent.wasteful:
             self._index()
 

@@ -31,7 +31,7 @@ from caesura.events.rows import RowState
 from caesura.feedback.bag import Bag
 from caesura.feedback.messages import assumed
 from caesura.ops.union import Merge, Union
-from caesura.plan import Counters, Holding, Need, Operator, Said, shown
+from caesura.plan import Counters, Holding, Need, Operator, SentFeedback, shown
 from caesura.plan.roles import PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, lt
 
@@ -46,11 +46,11 @@ class Pace(Union):
 
     within: int
     tells: Literal["upstream", "nobody"] = "upstream"
-    """Whether the inputs are told what is too late."""
+    """Whether feedback on what is too late is sent to the inputs."""
 
     kind = "pace"
     partitioning = "one"
-    speaks = True
+    sends_feedback = True
     arrival_dependent = True
     punctuated_by: ClassVar[PunctuatedBy] = "rows"
 
@@ -67,15 +67,15 @@ class Pace(Union):
             Holding("rows that were too late", port, (Need(port, names),)) for port in range(len(self.inputs))
         )
 
-    def says(self) -> tuple[Said, ...]:
+    def feedback_sent(self) -> tuple[SentFeedback, ...]:
         if self.tells == "nobody":
             return ()
         ports = range(len(self.inputs))
         others = [tuple(other for other in ports if other != port) for port in ports]
-        return tuple(Said(port, self.too_late(0), moved_by=others[port]) for port in ports)
+        return tuple(SentFeedback(port, self.too_late(0), moved_by=others[port]) for port in ports)
 
     def too_late(self, bound: int) -> Pattern:
-        """What the inputs are told."""
+        """The feedback that is sent to the inputs."""
         return Pattern(LE=lt(bound))
 
     def reason(self) -> str:
@@ -103,7 +103,7 @@ class Pacing(Merge):
         ]
         self._left_out = NotedRows(node.schema, most=KEEP)
         """The rows left out that nobody has asked for yet."""
-        self._told = MIN_TIME
+        self._sent_bound = MIN_TIME
         self._closes = node.properties.insert_only
 
     @property
@@ -133,7 +133,7 @@ class Pacing(Merge):
 
     def _moved(self) -> list[Item]:
         """What follows from how far the mark is now."""
-        self._tell()
+        self._send()
         return self._progress() if self._closes and self.bound > MIN_TIME else []
 
     def _leave_out(self, page: Page) -> None:
@@ -141,15 +141,15 @@ class Pacing(Merge):
         extra[TOO_LATE] = extra.get(TOO_LATE, 0) + len(page)
         self._left_out.add(page, [self.node.reason()] * len(page))
 
-    def _tell(self) -> None:
+    def _send(self) -> None:
         """Tells the inputs how far behind is too late, when that has moved."""
-        if self.bound <= self._told:
+        if self.bound <= self._sent_bound:
             return
-        self._told = self.bound
+        self._sent_bound = self.bound
         why = f"{self.node.reason()}: '{self.node.step}' ignores it"
         message = assumed(self.node.too_late(self.bound), why=why)
-        for said in self.node.says():
-            self.outbox.send(said.port, message)
+        for sent in self.node.feedback_sent():
+            self.outbox.send(sent.port, message)
 
     def _progress(self) -> list[Item]:
         """On inserts alone the bound is a promise: nothing before it leaves any more."""
@@ -192,9 +192,9 @@ class Pacing(Merge):
 
     def meta(self) -> dict[str, Any]:
         counted = self.counters.extra.get(TOO_LATE, 0)
-        return {**super().meta(), "mark": self.mark, "told": self._told, "late": counted}
+        return {**super().meta(), "mark": self.mark, "told": self._sent_bound, "late": counted}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
-        self.mark, self._told = meta["mark"], meta["told"]
+        self.mark, self._sent_bound = meta["mark"], meta["told"]
         self.counters.extra[TOO_LATE] = meta["late"]

@@ -22,7 +22,7 @@ from caesura.punctuation import (
 class PassThrough(Node):
     """A step whose first input goes through as it is."""
 
-    speaks = True
+    sends_feedback = True
 
     def output_schema(self) -> pa.Schema:
         return self.inputs[0].schema

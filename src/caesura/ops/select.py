@@ -74,7 +74,7 @@ class Select(Node):
         return self.mapping.down(pattern)
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
-        """Columns that come through are told on; computed ones are guarded behind (thesis, 4.2.3)."""
+        """Patterns on columns that come through go on; computed ones are guarded behind (thesis, 4.2.3)."""
         return (FeedbackRule((Translation(self.mapping, Unchanged(), self.inputs[0].properties),)),)
 
     def narrowed(self, wanted: set[str]) -> Select:

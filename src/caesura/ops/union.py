@@ -62,7 +62,7 @@ class Union(Node):
         return ()
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
-        """Every input is told (thesis, 4.2.4)."""
+        """Feedback goes to every input (thesis, 4.2.4)."""
         names = self.schema.names
         return (FeedbackRule(tuple(Translation.of(names, child.properties) for child in self.inputs)),)
 

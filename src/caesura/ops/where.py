@@ -158,7 +158,7 @@ class Filter(Operator):
         self._test = compile_predicate(node.predicate, schema, time=node.time)
         self._refused = Refused(schema, node.time) if node.on_error == "late" else None
         self._reached = MIN_TIME
-        """Up to where all that passes was said to be over because of several promises together."""
+        """Up to where all that passes was promised to be over because of several promises together."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if self._refused is None:

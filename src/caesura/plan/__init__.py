@@ -2,7 +2,7 @@
 
 from caesura.errors import here
 from caesura.plan.duration import Duration, shown, ticks
-from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, Said, Translation, row_rule
+from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, SentFeedback, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
 from caesura.plan.operator import Counters, GivenUp, Operator, Outbox, Up, aligned, definite
@@ -28,7 +28,7 @@ __all__ = [
     "Properties",
     "Raw",
     "RowForm",
-    "Said",
+    "SentFeedback",
     "SourceNode",
     "Translation",
     "Up",

@@ -89,7 +89,7 @@ class Stages:
     def backward(self) -> bool:
         """Whether anything may go back to a stage that has run: a loop, or a message upwards."""
         edges = [exchange for stage in self.stages for exchange in stage.departures]
-        return any(e.back for e in edges) or any(n.speaks for s in self.stages for n in s.nodes)
+        return any(e.back for e in edges) or any(n.sends_feedback for s in self.stages for n in s.nodes)
 
 
 def cut(outputs: Mapping[str, Node], buckets: int | None = None) -> Stages:

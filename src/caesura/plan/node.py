@@ -19,7 +19,7 @@ import pyarrow as pa
 from caesura.errors import CaesuraError, PlanError, closest, here
 from caesura.events.types import check_schema
 from caesura.expr.code import code_key
-from caesura.plan.feedback import FeedbackRule, Said, Switches
+from caesura.plan.feedback import FeedbackRule, SentFeedback, Switches
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
 from caesura.plan.properties import Properties
@@ -46,7 +46,7 @@ class Node:
     """Where rows must lie: in 'any' place, by 'key', equal ones together (see `keys`), or all in 'one'."""
     row_wise: ClassVar[bool] = False
     """Whether the step looks at one row at a time and keeps nothing."""
-    speaks: ClassVar[bool] = False
+    sends_feedback: ClassVar[bool] = False
     """Whether the step may tell those above it, at run time, what it can do without."""
     arrival_dependent: ClassVar[bool] = False
     """Whether rows are let go by when they arrive, so that no state behind it is that of a prefix."""
@@ -158,7 +158,7 @@ class Node:
         """How the step answers feedback, the best way first; None where it takes none."""
         return None
 
-    def says(self) -> tuple[Said, ...]:
+    def feedback_sent(self) -> tuple[SentFeedback, ...]:
         """The forms of assumed feedback that the step sends by itself."""
         return ()
 

@@ -85,13 +85,15 @@ def check_time(trial: Trial, claim: Claim, given: Sequence[Sequence[Item]]) -> N
     """A synchronised claim's prefixes have all promised its time, and what they say is what was recorded."""
     for number, items in enumerate(given):
         prefix = claim.prefix[LABELS[number]]
-        said = Promises(
+        promised = Promises(
             i.pattern
             for i in first_items(items, prefix)
             if not isinstance(i, Page) and i.intent is Intent.DEFINITE
         )
-        if said.cti != Promises(prefix.definite).cti or (claim.time is not None and said.cti < claim.time):
-            raise trial.broken("claims", f"{claim}: input {number + 1} has promised {said}")
+        if promised.cti != Promises(prefix.definite).cti or (
+            claim.time is not None and promised.cti < claim.time
+        ):
+            raise trial.broken("claims", f"{claim}: input {number + 1} has promised {promised}")
 
 
 def twofold(case: LawCase, given: Sequence[Sequence[Item]], claim: Claim, plan: Node) -> History:

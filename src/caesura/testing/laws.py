@@ -207,10 +207,10 @@ def check_final(trial: Trial) -> None:
 
     Rows without end are left aside: `final` sends their starts before anything can be marked.
     """
-    run, told = (_delivered(trial, mode) for mode in ("final", "marked"))
+    run, noted = (_delivered(trial, mode) for mode in ("final", "marked"))
     schema = trial.plan.schema
     sent, marks = list[Item](), list[Item]()
-    for position, (out, marked) in enumerate(zip(run.outs, told.outs, strict=True)):
+    for position, (out, marked) in enumerate(zip(run.outs, noted.outs, strict=True)):
         sent += out
         marks += [replace(p, settled=False) for p in marked if isinstance(p, Page) and p.settled]
         if position in trial.waits:

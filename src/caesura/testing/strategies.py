@@ -185,15 +185,15 @@ def _paged(spec: InputSpec, changes: list[Change], style: Style, closed: bool) -
     run: list[Change] = []
     for gap in range(len(changes) + 1):
         wish = changes[gap - 1].touch.wish if gap else style.first
-        told = truthful(spec, wish, changes[gap:]) if wish else None
+        promise = truthful(spec, wish, changes[gap:]) if wish else None
         cut = changes[gap - 1].touch.cut if gap else 0
-        if run and (told is not None or cut > style.coarse or gap == len(changes)):
+        if run and (promise is not None or cut > style.coarse or gap == len(changes)):
             items.append(spec.page((c.le, c.re, c.new, c.payload) for c in run))
             run = []
         if cut == FINEST:
             items.append(spec.page([]))
-        if told is not None:
-            items.append(told)
+        if promise is not None:
+            items.append(promise)
         run += changes[gap : gap + 1]
     return [*items, Punctuation(Pattern())] if closed else items
 

@@ -149,7 +149,7 @@ class Caller:
             self.refuse(members, place, f"raised {type(error).__name__}: {error}", error)
 
     def reads(self, method: Callable[..., Any]) -> bool:
-        """Whether a step of the module wants to be told its window."""
+        """Whether a step of the module takes its window."""
         from caesura.udm.define import reads_window
 
         return self.module.reads_window and reads_window(method)
@@ -244,9 +244,9 @@ class Caller:
         for own in [own for own in kept if lo <= own[0] < hi and own not in there]:
             del kept[own]
 
-    def forget(self, gone: Sequence[Any]) -> None:
+    def forget(self, done: Sequence[Any]) -> None:
         """Lets go of the windows of each (group, bound on starts)."""
-        for group, bound in gone:
+        for group, bound in done:
             kept = self._states.get(group)
             if kept is None:
                 continue

@@ -231,5 +231,5 @@ def _gives(kind: Kind, returned: Any) -> tuple[pa.Schema, bool]:
 
 
 def reads_window(method: Callable[..., Any]) -> bool:
-    """Whether a function wants to be told its window."""
+    """Whether a function takes its window."""
     return "window" in inspect.signature(method).parameters

@@ -43,7 +43,9 @@ class Stepping:
         self.caller = caller
         target = caller.target
         self._init, self._add, self._remove = target.init, target.add, target.remove
-        self._told = {step: caller.reads(getattr(target, step)) for step in ("add", "remove", "compute")}
+        self._takes_window = {
+            step: caller.reads(getattr(target, step)) for step in ("add", "remove", "compute")
+        }
         self.states: dict[Any, dict[int, SteppedStates]] = {}
         """By group, then by window start; a sliding state lies under the group's name alone."""
 
@@ -61,8 +63,10 @@ class Stepping:
                     entry = kept[start] = SteppedStates(self._init())
                 if entry.past:  # nobody asks for it any more
                     continue
-                told = Window(start, ends[place])
-                more = {step: {"window": told} if reads else {} for step, reads in self._told.items()}
+                window = Window(start, ends[place])
+                more = {
+                    step: {"window": window} if reads else {} for step, reads in self._takes_window.items()
+                }
                 for i in range(bounds[place], bounds[place + 1]):
                     times = weight[i]
                     step, name = (self._add, "add") if times > 0 else (self._remove, "remove")
@@ -92,7 +96,7 @@ class Stepping:
         caller, items = self.caller, self.caller.adapter.items(members)
         times, out = members.n.tolist(), []
         add, remove, compute = self._add, self._remove, caller.compute
-        tell, listed = self._told["compute"], caller.module.kind == "udo"
+        takes_window, listed = self._takes_window["compute"], caller.module.kind == "udo"
         counts = [0, 0]
         now, state = -1, None
         kinds, owners, which = steps.kind.tolist(), steps.group.tolist(), steps.which.tolist()
@@ -104,7 +108,7 @@ class Stepping:
                     now = owners[i]
                     state = self._enter(groups[now])
                 if kind == GIVE:
-                    more = {"window": caller.window(members, which[i])} if tell else {}
+                    more = {"window": caller.window(members, which[i])} if takes_window else {}
                     result = compute(state, **more)
                     out.append(caller.listed(result) if listed else result)
                 elif kind == RESET:
@@ -119,8 +123,8 @@ class Stepping:
         except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
             place, inside = _where(steps, i)
             there = np.where(np.isin(np.arange(len(items)), inside), place, -1)
-            told = members._replace(owner=there)
-            caller.refuse(told, place, f"raised {type(error).__name__}: {error}", error)
+            culprits = members._replace(owner=there)
+            caller.refuse(culprits, place, f"raised {type(error).__name__}: {error}", error)
         self._leave(groups, now, state)
         caller.counts["adds"] += counts[ENTER]
         caller.counts["removes"] += counts[LEAVE]

@@ -74,13 +74,13 @@ def result_of(caller: Caller, trial: Trial, *, detour: bool = False) -> Any:
     """A module's answer; with a detour, other rows are added and removed on the way."""
     module = caller.module
     window = {"window": Window(0, trial.end)}
-    told = window if caller.reads(caller.compute) else {}
+    arguments = window if caller.reads(caller.compute) else {}
     if not module.incremental:
         members = _members(caller, trial, trial.rows, trial.spans)
         if module.segments:
             return caller.values(members, [])[0].as_py()
         loaded = caller.adapter.part(caller.adapter.load(members), 0, len(trial.rows))
-        return _plain(caller, caller.compute(loaded, **told))
+        return _plain(caller, caller.compute(loaded, **arguments))
     steps = [("add", item) for item in given(caller, trial)]
     if detour:
         spans = [(0, trial.end)] * len(trial.passing)
@@ -91,7 +91,7 @@ def result_of(caller: Caller, trial: Trial, *, detour: bool = False) -> Any:
         method = getattr(caller.target, step)
         new = method(state, item, **(window if caller.reads(method) else {}))
         state = state if new is None else new
-    return _plain(caller, caller.compute(state, **told))
+    return _plain(caller, caller.compute(state, **arguments))
 
 
 def _plain(caller: Caller, result: Any) -> Any:

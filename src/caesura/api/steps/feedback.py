@@ -15,7 +15,7 @@ from caesura.expr import Expr, col
 from caesura.misuse import strict
 from caesura.ops.archive import Archive, Fill, Slow
 from caesura.ops.deadline import Deadline
-from caesura.ops.feedback_from import FeedbackFrom, Wish
+from caesura.ops.feedback_from import FeedbackFrom, FeedbackIntent
 from caesura.ops.impute import Impute, Per
 from caesura.ops.instrument import Instrument
 from caesura.ops.pace import Pace
@@ -67,10 +67,10 @@ class FeedbackSteps(Planned):
     def feedback_from(
         self,
         control: Stream,
-        intent: Wish = "assumed",
+        intent: FeedbackIntent = "assumed",
         *,
         on: str | Sequence[str],
-        leaving: Wish | None = None,
+        leaving: FeedbackIntent | None = None,
         name: str = "",
     ) -> Stream:
         """A row of another stream is feedback on this one, by the columns ``on``, while it lives.

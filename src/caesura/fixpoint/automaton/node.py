@@ -24,7 +24,7 @@ from caesura.fixpoint.automaton.written import item_columns, source
 from caesura.plan import OUTPUT_ONLY, FeedbackRule, Holding, Need, Node, Operator, Properties, shown, ticks
 from caesura.punctuation import Pattern
 
-MOST_TESTS = 7
+TESTS_LIMIT = 7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,9 +46,9 @@ class Match(Node):
         if self.within <= 0:
             raise PlanError(f"nothing fits within {self.within}.", remedy="Give a positive time.")
         tests = len(predicates(auto))
-        if tests > MOST_TESTS:
+        if tests > TESTS_LIMIT:
             raise PlanError(
-                f"the arcs test {tests} different things of an item; at most {MOST_TESTS} will do.",
+                f"the arcs test {tests} different things of an item; at most {TESTS_LIMIT} will do.",
                 remedy="Classify items in a column first, and test that column.",
             )
         for name in item_columns(auto):

@@ -58,15 +58,15 @@ class Follow(Operator):
     # Events in.
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        gone = None
+        removed = None
         if page.re_new is not None and page.retracts is not None:
-            gone = page.filter(page.retracts & (page.re_new <= page.le))
+            removed = page.filter(page.retracts & (page.re_new <= page.le))
             page = page.filter(~page.retracts)
         if len(page):
             self._fresh.append(page)
-        if gone is not None and len(gone):
+        if removed is not None and len(removed):
             self._settle_in()
-            take_out(self.waiting, gone)
+            take_out(self.waiting, removed)
         return []
 
     def _settle_in(self) -> None:
@@ -198,11 +198,11 @@ class Follow(Operator):
         if self.runs.size == 0:
             return
         begin = self.runs.get("begin")
-        gone = (
+        removed = (
             np.flatnonzero(begin <= bound - self.node.within) if bound < INFINITY else np.arange(len(begin))
         )
-        if len(gone):
-            self.runs.kill(gone)
+        if len(removed):
+            self.runs.kill(removed)
             self.runs.compact()
 
     def _page(self, le: I64, row: I64, state: I64, begin: I64, length: I64, *, registers: list[Any]) -> Page:

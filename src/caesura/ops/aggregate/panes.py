@@ -48,7 +48,7 @@ from caesura.punctuation import MIN_TIME, Pattern
 
 CHUNK = 1 << 18
 """So many windows leave in one page; where there is little, room is made for less."""
-FEW = 256
+LEAST_CHUNK = 256
 
 
 class OverPanes:
@@ -155,16 +155,16 @@ class Panes:
         count, first = self.groups.size, 0
         dues = np.broadcast_to(np.asarray(due), count)
         while first < count:
-            chunk = min(CHUNK, FEW + 16 * self.slots.rows.live)
+            chunk = min(CHUNK, LEAST_CHUNK + 16 * self.slots.rows.live)
             room = 2 * self.slots.rows.live + chunk
             kind, who, row = (np.empty(room, np.int64) for _ in range(3))
-            window, told = np.empty(chunk, np.int64), np.zeros(2, np.int64)
+            window, counts = np.empty(chunk, np.int64), np.zeros(2, np.int64)
             rows = self.slots.rows
             first = plan_slide(
                 first, self.hop, self.size, self.grid.least, dues, self.groups.get("done"), rows.get("w"),
-                self._ahead.view, self._ends, kind, who, row, window, chunk, told,
+                self._ahead.view, self._ends, kind, who, row, window, chunk, counts,
             )  # fmt: skip
-            steps, given = told.tolist()
+            steps, given = counts.tolist()
             plan = Plan(kind[:steps], who[:steps], row[:steps], given)
             self._follow(plan)
             if given:
@@ -338,9 +338,9 @@ class PaneOperator(TumblingOperator):
 
     def _due(self) -> int | I64:
         """The last window that has closed, for all groups or for each."""
-        told, groups = self.promises[0], self.panes.groups
-        if told.size == 0:
-            return self.grid.first(told.cti) - 1
+        promises, groups = self.promises[0], self.panes.groups
+        if promises.size == 0:
+            return self.grid.first(promises.cti) - 1
         bound = self._bound(groups.payload.take(np.arange(groups.size)))
         return self.grid.first(bound) - 1
 

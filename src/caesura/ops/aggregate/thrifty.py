@@ -28,7 +28,7 @@ from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.aggregate.tumbling_operator import TumblingOperator
-from caesura.plan import Said
+from caesura.plan import SentFeedback
 from caesura.plan.samples import sample
 from caesura.punctuation import Pattern, Values, le, value
 
@@ -62,18 +62,18 @@ def threshold(
     node: Tumbling, group: Mapping[str, Values], start: int, least: Mapping[str, Any]
 ) -> Pattern | None:
     """The input rows of a window's own with none of these values above its threshold; None if unsayable."""
-    told = node.feedback()[0].ports[0]
-    assert told is not None
-    rows = told.up(Pattern(**group, LE=value(start))) if told.known.insert_only else None
+    translation = node.feedback()[0].ports[0]
+    assert translation is not None
+    rows = translation.up(Pattern(**group, LE=value(start))) if translation.known.insert_only else None
     return None if rows is None else Pattern(**dict(rows.items()), **{n: le(v) for n, v in least.items()})
 
 
-def says(node: Tumbling) -> tuple[Said, ...]:
+def feedback_sent(node: Tumbling) -> tuple[SentFeedback, ...]:
     """The form of what such windows say."""
     columns = [is_column(a.value) for _, a in node.aggregates if a.value is not None]
     group = dict(sample(node.schema, node.group).items())
-    told = threshold(node, group, node.offset, {c: 0 for c in columns if c is not None})
-    return () if told is None else (Said(0, told),)
+    pattern = threshold(node, group, node.offset, {c: 0 for c in columns if c is not None})
+    return () if pattern is None else (SentFeedback(0, pattern),)
 
 
 class ThriftyTumbling(TumblingOperator):
@@ -88,10 +88,10 @@ class ThriftyTumbling(TumblingOperator):
 
     def _came(self, touched: I64) -> list[Item]:
         if len(touched):
-            self._speak(touched)
+            self._send_thresholds(touched)
         return super()._came(touched)
 
-    def _speak(self, touched: I64) -> None:
+    def _send_thresholds(self, touched: I64) -> None:
         rows = self.slots.rows
         came = rows.get("rows")[touched]
         due = np.flatnonzero(came >= 2 * np.maximum(rows.get("told")[touched], self._keeps))
@@ -107,9 +107,9 @@ class ThriftyTumbling(TumblingOperator):
         for i, start in enumerate(starts.tolist()):
             group = {n: value(g[i]) for n, g in zip(self.node.group, groups, strict=True)}
             least = self._thresholds([b[i] for b in bounds])
-            told = None if least is None else threshold(self.node, group, start, least)
-            if told is not None:
-                self.outbox.send(0, assumed(told))
+            pattern = None if least is None else threshold(self.node, group, start, least)
+            if pattern is not None:
+                self.outbox.send(0, assumed(pattern))
                 self.counters.count_feedback("thresholds said")
 
     def _thresholds(self, found: list[Any]) -> dict[str, Any] | None:

@@ -93,9 +93,9 @@ class Totals(Node):
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Groups are given up whole, by their columns; their hulls are guarded behind."""
-        told = Translation.of(self.group, self.inputs[0].properties, Whole())
+        translation = Translation.of(self.group, self.inputs[0].properties, Whole())
         bounds = directions(self.aggregates) if self.inputs[0].properties.insert_only else ()
-        return (FeedbackRule((told,), "groups", purges=True, bounds=bounds, group=self.group),)
+        return (FeedbackRule((translation,), "groups", purges=True, bounds=bounds, group=self.group),)
 
     def operator(self) -> Operator:
         return TotalsOperator(self)
@@ -222,10 +222,10 @@ class TotalsOperator(Operator):
             return []
         items: list[Item] = []
         if self.speculate == "watermark":
-            said = rows.get("sent")[closed] >= 0
-            full = closed[(rows.get("rows")[closed] > 0) & ~said]
+            shown = rows.get("sent")[closed] >= 0
+            full = closed[(rows.get("rows")[closed] > 0) & ~shown]
             items = [self._final(full)] if len(full) else []
-            items += [self._send(closed[said])] if said.any() else []
+            items += [self._send(closed[shown])] if shown.any() else []
         self.sent.forget(closed)
         self.slots.drop(closed)
         self._tidy()
@@ -237,17 +237,19 @@ class TotalsOperator(Operator):
         live = np.flatnonzero(rows.alive)
         keys = rows.payload.take(live).columns if self._keys else []
         columns = {**dict(zip(self.node.group, keys, strict=True)), "LE": np.zeros(len(live), np.int64)}
-        gone = live[pattern.matches(columns)]
+        dropped = live[pattern.matches(columns)]
         items: list[Item] = []
-        if (rows.get("sent")[gone] >= 0).any():
-            le, re = self._hull(gone)
-            items = [self.sent.change(gone, le, re, self._payload(gone), np.zeros(len(gone), np.bool_))]
-        self.slots.drop(gone)
+        if (rows.get("sent")[dropped] >= 0).any():
+            le, re = self._hull(dropped)
+            items = [
+                self.sent.change(dropped, le, re, self._payload(dropped), np.zeros(len(dropped), np.bool_))
+            ]
+        self.slots.drop(dropped)
         self._tidy()
-        return GivenUp(items, INFINITY, len(gone))
+        return GivenUp(items, INFINITY, len(dropped))
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
-        """What open groups say so far; with speculation it was said already."""
+        """The results of open groups so far; with speculation they were sent already."""
         rows = self.slots.rows
         live = np.flatnonzero(rows.alive & (rows.get("rows") > 0))
         if self.speculate == "arrival" or len(live) == 0:

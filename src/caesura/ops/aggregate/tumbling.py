@@ -31,7 +31,7 @@ from caesura.plan import (
     Node,
     Operator,
     Properties,
-    Said,
+    SentFeedback,
     Translation,
     shown,
 )
@@ -121,18 +121,18 @@ class Tumbling(Node):
         """Windows are given up whole, by group and by start (thesis, 4.2.7)."""
         grid = Grid(self.size, self.every, self.offset)
         known = self.inputs[0].properties
-        told = Translation.of(self.group, known, grid)
+        translation = Translation.of(self.group, known, grid)
         bounds = directions(self.aggregates) if known.insert_only else ()
-        return (FeedbackRule((told,), "groups", purges=True, bounds=bounds, group=self.group),)
+        return (FeedbackRule((translation,), "groups", purges=True, bounds=bounds, group=self.group),)
 
     @property
-    def speaks(self) -> bool:  # type: ignore[override]
+    def sends_feedback(self) -> bool:  # type: ignore[override]
         return self.thrifty
 
-    def says(self) -> tuple[Said, ...]:
-        from caesura.ops.aggregate.thrifty import says
+    def feedback_sent(self) -> tuple[SentFeedback, ...]:
+        from caesura.ops.aggregate.thrifty import feedback_sent
 
-        return says(self) if self.thrifty else ()
+        return feedback_sent(self) if self.thrifty else ()
 
     def operator(self) -> Operator:
         """Panes where windows overlap and only points come, and none goes."""
@@ -151,5 +151,5 @@ class Tumbling(Node):
         by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")
         what = ", ".join(f"{name}={a}" for name, a in self.aggregates)
         hop = "" if self.every == self.size else f" every {shown(self.every, self.time)}"
-        speaks = "; thrifty" if self.thrifty else ""
-        return f"{by}{shown(self.size, self.time)}{hop}; {what}{speaks}"
+        thrifty = "; thrifty" if self.thrifty else ""
+        return f"{by}{shown(self.size, self.time)}{hop}; {what}{thrifty}"

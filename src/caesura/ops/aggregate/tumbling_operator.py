@@ -243,10 +243,10 @@ class TumblingOperator(Operator):
         closed = live[shut]
         items: list[Item] = []
         if self.speculate == "watermark":
-            said = rows.get("sent")[closed] >= 0
-            full = closed[(rows.get("rows")[closed] > 0) & ~said]
+            shown = rows.get("sent")[closed] >= 0
+            full = closed[(rows.get("rows")[closed] > 0) & ~shown]
             items = [Page(*self._span(full), self._payload(full))] if len(full) else []
-            items += self._corrected(closed[said])
+            items += self._corrected(closed[shown])
         self.sent.forget(closed)
         self.slots.drop(closed)
         self._tidy()
@@ -265,17 +265,17 @@ class TumblingOperator(Operator):
         columns = self._named(rows.payload.take(live).columns if self._keys else [])
         le, re = self._span(live)
         some = pattern.matches({**columns, "LE": le, "RE": re})
-        gone, until = live[some], int(re[some].max(initial=MIN_TIME))
+        dropped, until = live[some], int(re[some].max(initial=MIN_TIME))
         items: list[Item] = []
-        if (self.slots.rows.get("sent")[gone] >= 0).any():
-            none = np.zeros(len(gone), np.bool_)
-            items = [self.sent.change(gone, *self._span(gone), self._payload(gone), none)]
-        self.slots.drop(gone)
+        if (self.slots.rows.get("sent")[dropped] >= 0).any():
+            none = np.zeros(len(dropped), np.bool_)
+            items = [self.sent.change(dropped, *self._span(dropped), self._payload(dropped), none)]
+        self.slots.drop(dropped)
         self._tidy()
-        return GivenUp(items, until, len(gone) + self._drop_endless(pattern))
+        return GivenUp(items, until, len(dropped) + self._drop_endless(pattern))
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
-        """What open windows say so far; with speculation it was said already."""
+        """The results of open windows so far; with speculation they were sent already."""
         rows = self.slots.rows
         live = np.flatnonzero(rows.alive & (rows.get("rows") > 0))
         if self.speculate == "arrival" or len(live) == 0:
@@ -298,12 +298,12 @@ class TumblingOperator(Operator):
             return 0
         live = np.flatnonzero(rows.alive)
         columns = self._named(rows.payload.take(live).columns[: len(self._keys)])
-        gone = live[pattern.matches({**columns, "LE": rows.get("le")[live]})]
-        self.endless.drop(gone)
-        return len(gone)
+        dropped = live[pattern.matches({**columns, "LE": rows.get("le")[live]})]
+        self.endless.drop(dropped)
+        return len(dropped)
 
     def _corrected(self, at: I64) -> list[Item]:
-        """The change from what was said of windows on demand to what they say in the end."""
+        """The change from what was sent of windows on demand to their results in the end."""
         if len(at) == 0:
             return []
         present = self.slots.rows.get("rows")[at] > 0

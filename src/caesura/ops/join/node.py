@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, attributes, reads_time, type_of
-from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Said, Translation
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, SentFeedback, Translation
 from caesura.plan.lifetimes import Inside, Whole
 from caesura.plan.roles import WHOLE, OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, Image, Pattern, SchemaMapping, ge, le, lt
@@ -182,7 +182,7 @@ class Join(Node):
         return tuple(held)
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
-        """The five cases of the thesis (4.2.5): what one side knows whole is told to that side.
+        """The five cases of the thesis (4.2.5): what one side knows whole is sent to that side.
 
         Patterns on both sides' own columns have no translation and are guarded behind. Where a side is
         preserved, rows of the other side decide how it is cut: they are left out only for whole keys, once
@@ -206,11 +206,11 @@ class Join(Node):
         )
         return FeedbackRule(ports, "groups", purges=True), own
 
-    def says(self) -> tuple[Said, ...]:
+    def feedback_sent(self) -> tuple[SentFeedback, ...]:
         if not self.thrifty:
             return ()
         found = [(port, self.gap(port, MIN_TIME, 0)) for port in (0, 1)]
-        return tuple(Said(port, pattern) for port, pattern in found if pattern is not None)
+        return tuple(SentFeedback(port, pattern) for port, pattern in found if pattern is not None)
 
     def gap(self, port: int, begin: int, settled: int) -> Pattern | None:
         """The rows of an input on a stretch where the other has none; None where ends may change."""
@@ -234,14 +234,14 @@ class Join(Node):
         return self.how == "inner"
 
     @property
-    def speaks(self) -> bool:  # type: ignore[override]
+    def sends_feedback(self) -> bool:  # type: ignore[override]
         return self.thrifty or self.impatient
 
     def operator(self) -> Operator:
         from caesura.ops.join.physical import JoinOperator
         from caesura.ops.join.thrifty import SeekingJoin
 
-        return SeekingJoin(self) if self.speaks else JoinOperator(self)
+        return SeekingJoin(self) if self.sends_feedback else JoinOperator(self)
 
     def describe(self) -> str:
         keys = ", ".join(a if a == b else f"{a} = {b}" for a, b in self.on)

@@ -266,12 +266,12 @@ class JoinOperator(Operator):
         over = other.rows.live == 0 and self.promises[1 - side].cti == INFINITY
         if other.preserved and not over:
             theirs = np.minimum(theirs, self._purge_bound(side, side, payload))
-        gone = ends <= theirs
+        dropped = ends <= theirs
         if mine.preserved:
             own = self.promises[side].cti if payload is None else self.promises[side].effective_cti(payload)
             settled = np.minimum(own, self._purge_bound(1 - side, side, payload))
-            gone = gone & ((ends < settled) | (settled == INFINITY))
-        mine.drop(live[gone])
+            dropped = dropped & ((ends < settled) | (settled == INFINITY))
+        mine.drop(live[dropped])
         if mine.preserved:
             self._purge_pieces(side)
 

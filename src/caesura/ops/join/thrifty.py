@@ -56,14 +56,14 @@ class SeekingJoin(JoinOperator):
         """Per side, the stretches with rows that start past what is settled, apart and in order."""
         self._until = [MIN_TIME, MIN_TIME]
         """Per side, the latest end of rows that start in the settled past."""
-        self._said = [MIN_TIME, MIN_TIME]
+        self._sent_until = [MIN_TIME, MIN_TIME]
         self._wishes: list[list[Pattern]] = [[], []]
         """Per side that was asked, what stands of it, oldest first; what is older was withdrawn."""
 
     def meta(self) -> dict[str, Any]:
         ahead = [[starts.tolist(), ends.tolist()] for starts, ends in self._ahead]
         wishes = [[p.to_json() for p in some] for some in self._wishes]
-        own = {"ahead": ahead, "until": self._until, "said": self._said, "wishes": wishes}
+        own = {"ahead": ahead, "until": self._until, "said": self._sent_until, "wishes": wishes}
         return {**super().meta(), **own}
 
     def remember(self, meta: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ class SeekingJoin(JoinOperator):
         self._ahead = [
             (np.array(starts, np.int64), np.array(ends, np.int64)) for starts, ends in meta["ahead"]
         ]
-        self._until, self._said = meta["until"], meta["said"]
+        self._until, self._sent_until = meta["until"], meta["said"]
         self._wishes = [[Pattern.from_json(p) for p in some] for some in meta["wishes"]]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
@@ -117,10 +117,10 @@ class SeekingJoin(JoinOperator):
         begin = max(self._until[port], int(ends[past].max(initial=MIN_TIME)))
         self._until[port] = begin
         self._ahead[port] = starts[~past], ends[~past]
-        begin = max(begin, self._said[port])
+        begin = max(begin, self._sent_until[port])
         if begin >= settled:
             return
-        self._said[port] = settled
-        told = self.node.gap(1 - port, begin, settled)
-        if told is not None:
-            self.outbox.send(1 - port, assumed(told))
+        self._sent_until[port] = settled
+        pattern = self.node.gap(1 - port, begin, settled)
+        if pattern is not None:
+            self.outbox.send(1 - port, assumed(pattern))

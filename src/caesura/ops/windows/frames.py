@@ -23,7 +23,7 @@ from caesura.kernels.ticks import later
 from caesura.ops.aggregate.shape import check_grid
 from caesura.plan import shown
 
-MOST_POINTS = 2**31
+POINTS_LIMIT = 2**31
 """End points of a count window: so many would have to be kept."""
 Belongs = Literal["overlap", "start", "end"]
 
@@ -97,10 +97,10 @@ class Count:
                 f"a count window of {self.n} end points holds nothing.",
                 remedy="Count 1 or more, as in count_by_start(3).",
             )
-        if self.n > MOST_POINTS:
+        if self.n > POINTS_LIMIT:
             raise PlanError(
                 f"a count window of {self.n} end points is never full.",
-                remedy=f"Count {MOST_POINTS:,} or fewer; totals() takes all rows there are.",
+                remedy=f"Count {POINTS_LIMIT:,} or fewer; totals() takes all rows there are.",
             )
 
     def describe(self, time: pa.DataType) -> str:

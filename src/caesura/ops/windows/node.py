@@ -267,8 +267,8 @@ class Windows(Node):
         A module that a filter commutes with gives up single rows, with the events that they come from.
         """
         known = self.inputs[0].properties
-        told = Translation.of(self.group, known, self._lifetimes())
-        rule = FeedbackRule((told,), "groups", purges=True)
+        translation = Translation.of(self.group, known, self._lifetimes())
+        rule = FeedbackRule((translation,), "groups", purges=True)
         if not self.passed:
             return (rule,)
         images = {name: Image(column) for name, column in self.passed}
@@ -278,9 +278,9 @@ class Windows(Node):
 
     def given_up(self, pattern: Pattern) -> tuple[Pattern, Pattern]:
         """What the events have, of keys and values and of lifetimes, that no result besides these needs."""
-        told = next(up[0] for rule in self.feedback() if (up := rule.up(pattern)) is not None)
+        events = next(up[0] for rule in self.feedback() if (up := rule.up(pattern)) is not None)
         own = Pattern(**{name: v for name, v in pattern.items() if name not in ("LE", "RE")})
-        times = {} if told is None else {name: told[name] for name in ("LE", "RE") if name in told}
+        times = {} if events is None else {name: events[name] for name in ("LE", "RE") if name in events}
         return own, Pattern(**times)
 
     @property
@@ -331,5 +331,5 @@ class Windows(Node):
             f"{use.module.name} is {use.module.traits}" for use in self.uses if str(use.module.traits)
         )
         past = "" if self.past is None else f"windows past {self.past} are let alone"
-        told = [f"{by}{frame + '; ' if frame else ''}{what}{how}", self.waits_for, known, self.form, past]
-        return "; ".join(part for part in told if part)
+        parts = [f"{by}{frame + '; ' if frame else ''}{what}{how}", self.waits_for, known, self.form, past]
+        return "; ".join(part for part in parts if part)

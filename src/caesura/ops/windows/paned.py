@@ -127,8 +127,8 @@ class Paned(Stepwise):
                 if len(stack):
                     out.append((start, stack.merged()))
             except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
-                told = f"raised {type(error).__name__} in merge: {error}"
-                use.caller.refuse(self._units(np.array([start])), 0, told, error)
+                problem = f"raised {type(error).__name__} in merge: {error}"
+                use.caller.refuse(self._units(np.array([start])), 0, problem, error)
             number += 1
         stack.leave(grid.start(stop))
         use.caller.counts["merges"] = use.caller.counts.get("merges", 0) + stack.merges

@@ -288,17 +288,17 @@ class WindowsOperator(Operator):
         owner = owner[self.events.group.view[live]]
         le, re, hold, bound = rows.get("le")[live], rows.get("re")[live], start[owner], c[owner]
         if self._early:
-            gone = le < hold
+            dropped = le < hold
         elif isinstance(self.frame, Grid):
-            gone = (re < bound) & (re <= hold)
+            dropped = (re < bound) & (re <= hold)
         else:
-            gone = (re < bound) & (re < hold)
-        gone |= bound == INFINITY
+            dropped = (re < bound) & (re < hold)
+        dropped |= bound == INFINITY
         if self._steps is not None:
             self._steps.forget(groups, start, over=c == INFINITY, slides=self._slides)
         elif self.work.incremental:
             self._results.forget(groups, start)
-        rows.kill(live[gone])
+        rows.kill(live[dropped])
         self.sent.settle(groups, start)
         if rows.wasteful or self.sent.rows.wasteful:
             self._tidy()
@@ -316,17 +316,17 @@ class WindowsOperator(Operator):
         self.sent.rows.kill(found)
         rows = self.events.rows
         own, times = self.node.given_up(pattern)
-        gone = self.events.matching(own, times, [*self.node.group, *(f.name for f in self.work.fields)])
-        if len(gone):
-            owners = np.unique(self.events.group.view[gone])
-            rows.get("n")[gone] = 0
-            rows.kill(gone)
+        dropped = self.events.matching(own, times, [*self.node.group, *(f.name for f in self.work.fields)])
+        if len(dropped):
+            owners = np.unique(self.events.group.view[dropped])
+            rows.get("n")[dropped] = 0
+            rows.kill(dropped)
             self._renew(owners)
-        until = max(int(re.max(initial=MIN_TIME)), int(rows.get("re")[gone].max(initial=MIN_TIME)))
+        until = max(int(re.max(initial=MIN_TIME)), int(rows.get("re")[dropped].max(initial=MIN_TIME)))
         if rows.wasteful or self.sent.rows.wasteful:
             self._tidy()
         items: list[Item] = [Page.of(payload, le=le, re=re, re_new=le)] if len(found) else []
-        return GivenUp(items, until, len(found) + len(gone))
+        return GivenUp(items, until, len(found) + len(dropped))
 
     def _renew(self, groups: I64) -> None:
         """Makes the states of modules anew, for groups that have lost events."""
@@ -336,7 +336,7 @@ class WindowsOperator(Operator):
             self._results.forget(groups, np.full(len(groups), INFINITY))
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
-        """What open windows say so far; with speculation it was said already."""
+        """The results of open windows so far; with speculation they were sent already."""
         if self.speculate == "arrival" or self._steps is not None:
             return []
         groups, _ = self.events.live_groups()

@@ -93,9 +93,9 @@ class Quantiser(Operator):
         re = later(le, self.node.size)
         if page.re_new is None or page.retracts is None:
             return [Page(le, re, page.payload)]
-        gone = page.retracts & (page.re_new <= page.le)
-        new = np.where(gone, le, KEPT)
-        kept = np.flatnonzero(~page.retracts | gone)
+        removed = page.retracts & (page.re_new <= page.le)
+        new = np.where(removed, le, KEPT)
+        kept = np.flatnonzero(~page.retracts | removed)
         whole = Page.of(page.payload, le=le, re=re, re_new=new)
         return [whole if len(kept) == len(page) else whole.take(kept)]
 

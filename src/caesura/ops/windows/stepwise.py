@@ -47,13 +47,13 @@ class Touched(NamedTuple):
 @kernel
 def plan_grid(
     owner: I64, first: I64, after: I64, inside: I64, begin: I64, leave: I64, lo: I64, hi: I64, kind: I64,
-    who: I64, which: I64, o_region: I64, o_number: I64, told: I64,
+    who: I64, which: I64, o_region: I64, o_number: I64, counts: I64,
 ) -> None:  # fmt: skip
     """The steps of sliding states over the windows [lo, hi) of each region, by number.
 
     A member is there from its ``first`` window until before ``after``; ``begin`` names those that come by
     (region, first), ``leave`` those that go by (region, after); ``inside`` counts those that are there.
-    ``told`` receives how many steps and windows there are.
+    ``counts`` receives how many steps and windows there are.
     """
     steps = 0
     given = 0
@@ -63,17 +63,17 @@ def plan_grid(
         number = lo[r]
         there = inside[r]
         while True:
-            gone = j
-            while gone < len(leave) and owner[leave[gone]] == r and after[leave[gone]] <= number:
-                gone += 1
-            if gone > j and gone - j == there:
+            left = j
+            while left < len(leave) and owner[leave[left]] == r and after[leave[left]] <= number:
+                left += 1
+            if left > j and left - j == there:
                 kind[steps] = RESET
                 who[steps] = r
                 which[steps] = 0
                 steps += 1
                 there = 0
-                j = gone
-            while j < gone:
+                j = left
+            while j < left:
                 kind[steps] = LEAVE
                 who[steps] = r
                 which[steps] = leave[j]
@@ -103,8 +103,8 @@ def plan_grid(
             else:
                 number = hi[r]
         inside[r] = there
-    told[0] = steps
-    told[1] = given
+    counts[0] = steps
+    counts[1] = given
 
 
 class Stepwise:
@@ -340,7 +340,7 @@ def _planned(
         )
     most_steps = len(begin) + 2 * len(leave) + room + 1
     kind, who, which = (np.empty(most_steps, np.int64) for _ in range(3))
-    region, number, told = np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(2, np.int64)
-    plan_grid(owner, first, after, inside, begin, leave, lo, hi, kind, who, which, region, number, told)
-    count, given = told.tolist()
+    region, number, counts = np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(2, np.int64)
+    plan_grid(owner, first, after, inside, begin, leave, lo, hi, kind, who, which, region, number, counts)
+    count, given = counts.tolist()
     return Steps(kind[:count], who[:count], which[:count]), region[:given], number[:given]

@@ -64,12 +64,12 @@ class Swept(NamedTuple):
 @kernel
 def plan_sweep(
     owner: I64, le: I64, re: I64, begin: I64, leave: I64, n: I64, lo: I64, hi: I64, kind: I64, who: I64,
-    which: I64, o_region: I64, o_start: I64, o_end: I64, count: I64, first: I64, last: I64, told: I64,
+    which: I64, o_region: I64, o_start: I64, o_end: I64, count: I64, first: I64, last: I64, counts: I64,
 ) -> None:  # fmt: skip
     """The steps of a sweep, and the snapshots on the way.
 
     ``begin`` names members by (region, start), ``leave`` those that end within reach by (region, end).
-    ``told`` says whether steps are wanted, and receives how many steps and snapshots there are.
+    ``counts`` says whether steps are wanted, and receives how many steps and snapshots there are.
     """
     steps = 0
     given = 0
@@ -90,7 +90,7 @@ def plan_sweep(
             r = owner[m]
             inside = 0
         elif before < time and inside > 0 and lo[r] <= before < hi[r]:
-            if told[0]:
+            if counts[0]:
                 kind[steps] = GIVE
                 who[steps] = r
                 which[steps] = 0
@@ -101,7 +101,7 @@ def plan_sweep(
             count[given] = inside
             given += 1
         before = time
-        if told[0]:
+        if counts[0]:
             kind[steps] = ENTER if enters else LEAVE
             who[steps] = r
             which[steps] = m
@@ -116,8 +116,8 @@ def plan_sweep(
         else:
             inside -= n[m]
             j += 1
-    told[0] = steps
-    told[1] = given
+    counts[0] = steps
+    counts[1] = given
 
 
 @kernel
@@ -194,13 +194,13 @@ def sweep(events: WindowEvents, regions: Regions, *, steps: bool) -> Swept:
     points = len(begin) + len(leave)
     kind, who, which = (np.empty(2 * points if steps else 0, np.int64) for _ in range(3))
     region, start, close, many = (np.empty(points, np.int64) for _ in range(4))
-    told = np.array([int(steps), 0])
+    counts = np.array([int(steps), 0])
     first, last = (np.full(len(row) if steps else 0, -1, np.int64) for _ in range(2))
     plan_sweep(
         owner, le, re, begin, leave, n, regions.lo, regions.hi, kind, who, which, region, start, close, many,
-        first, last, told,
+        first, last, counts,
     )  # fmt: skip
-    count, given = told.tolist()
+    count, given = counts.tolist()
     if steps:
         last[last < 0] = given
         bounds = np.searchsorted(region[:given], np.arange(1, len(regions.group) + 1))

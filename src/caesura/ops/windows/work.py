@@ -52,7 +52,7 @@ class Work(Protocol):
 
     def rows(self, units: Units, given: Given) -> Rows: ...
     def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None: ...
-    def forget(self, gone: Sequence[Any]) -> None: ...
+    def forget(self, done: Sequence[Any]) -> None: ...
     def renumber(self, kept: I64) -> None: ...
     def restored(self, members: int) -> None: ...
     def counts(self) -> dict[str, int]: ...
@@ -139,9 +139,9 @@ class Aggregation:
         for call, _, _ in self._calls:
             call.retain(group, lo, hi, there)
 
-    def forget(self, gone: Sequence[Any]) -> None:
+    def forget(self, done: Sequence[Any]) -> None:
         for call, _, _ in self._calls:
-            call.forget(gone)
+            call.forget(done)
 
     def renumber(self, kept: I64) -> None:
         for call, _, _ in self._calls:
@@ -186,8 +186,8 @@ class Application:
     def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None:
         self._call.retain(group, lo, hi, there)
 
-    def forget(self, gone: Sequence[Any]) -> None:
-        self._call.forget(gone)
+    def forget(self, done: Sequence[Any]) -> None:
+        self._call.forget(done)
 
     def renumber(self, kept: I64) -> None:
         self._call.renumber(kept)

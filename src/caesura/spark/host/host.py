@@ -66,7 +66,7 @@ def make_job(
         )
     ahead = ahead if len(stages.sources) > 1 else None
     log = loop if stages.backward or heard or ahead is not None else ""
-    wishes = heard or any(node.speaks for stage in stages.stages for node in stage.nodes)
+    wishes = heard or any(node.sends_feedback for stage in stages.stages for node in stage.nodes)
     return Job(
         name or uuid.uuid4().hex, stages, buckets, speculate, closes, log, ahead, wishes, secret=secret
     )

@@ -141,7 +141,7 @@ class Bag:
         self.rows = RowState({"slot": np.int64, "n": np.int64, "word": np.int64})
         self._table = KeyTable()
         self._follow = np.zeros(0, np.int64)
-        self._kept = 0
+        self._compacted_size = 0
 
     def fields(self) -> Fields:
         return {f"{self.name}_best": np.int64, f"{self.name}_head": np.int64}
@@ -169,13 +169,13 @@ class Bag:
         best = slots.get(f"{self.name}_best")
         update_best(at, row, self.rows.get("n"), self.rows.get("word"), self.sign, best, stale)
         self._walk(slots, np.flatnonzero(stale))
-        if self.rows.size > 2 * self._kept + 4096:
+        if self.rows.size > 2 * self._compacted_size + 4096:
             self._tidy(slots)
 
     def _tidy(self, slots: RowState) -> None:
         """Gives back the room of values whose count is at zero."""
         self.rebuild(slots)
-        self._kept = self.rows.size
+        self._compacted_size = self.rows.size
 
     def _append(self, slots: RowState, at: I64, word: I64) -> None:
         if len(at) == 0:

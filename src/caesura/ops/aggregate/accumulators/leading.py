@@ -20,7 +20,7 @@ from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.accumulators.sums import Fields, follow_slots, present
 
-FEW = 64
+SPARE = 64
 
 
 class Leading:
@@ -54,7 +54,7 @@ class Leading:
             {"slot": slot}, pa.RecordBatch.from_arrays([values], schema=self.rows.schema)
         )
         slots.get(f"{self.name}_row")[slot] = np.arange(first, first + len(slot))
-        if self.rows.size > 2 * self.rows.live + FEW:
+        if self.rows.size > 2 * self.rows.live + SPARE:
             self._sweep(slots)
 
     def _order(self, values: pa.Array) -> I64:
@@ -83,7 +83,7 @@ class Leading:
         row = slots.get(f"{self.name}_row")[at]
         self.rows.kill(row[row >= 0])
         slots.get(f"{self.name}_row")[at] = -1
-        if self.rows.size > 2 * self.rows.live + FEW:
+        if self.rows.size > 2 * self.rows.live + SPARE:
             self._sweep(slots)
 
     def compact(self, keep: I64) -> None:

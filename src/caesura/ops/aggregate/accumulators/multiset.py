@@ -44,7 +44,7 @@ class Multiset:
         fields = {"slot": np.int64, "n": np.int64, "le": np.int64}
         self.rows = RowState(fields, pa.schema([("value", t)]))
         self._table, self._chains = KeyTable(), Chains()
-        self._kept = 0
+        self._compacted_size = 0
         self._order, self._ordered = Ordered(), 0
         """Rows in order within their slots, so many of them: the others follow when somebody asks."""
         self._words = SortWords(t)
@@ -75,9 +75,9 @@ class Multiset:
         some = np.unique(row)
         self.rows.touch(some)
         self.rows.keep(some, self.rows.get("n")[some] > 0)
-        if self.rows.size > 2 * self._kept + SPARE:
+        if self.rows.size > 2 * self._compacted_size + SPARE:
             self.rebuild(slots)
-            self._kept = self.rows.size
+            self._compacted_size = self.rows.size
 
     def _taken(self, values: pa.Array) -> tuple[I64, pa.Array]:
         if not self.timed:

@@ -99,67 +99,67 @@ def link_panes(fresh: I64, group: I64, w: I64, ahead: I64, behind: I64, ends: I6
 @kernel
 def plan_slide(
     first: int, hop: int, size: int, least: int, due: I64, done: I64, w: I64, ahead: I64, ends: I64,
-    kind: I64, who: I64, row: I64, window: I64, most: int, told: I64,
+    kind: I64, who: I64, row: I64, window: I64, most: int, counts: I64,
 ) -> int:  # fmt: skip
     """Plans the windows that are due, from group ``first`` on; gives the group to go on with.
 
     None is before ``least``, which may begin before the first pane that there can be.
-    ``told`` receives how many steps and how many windows were planned; it stops at ``most`` windows.
+    ``counts`` receives how many steps and how many windows were planned; it stops at ``most`` windows.
     """
     steps = 0
     given = 0
     for g in range(first, len(done)):
         while True:
-            head = ends[g, 0]
+            front = ends[g, 0]
             cursor = ends[g, 1]
             j = done[g] + 1
-            if head == cursor:
+            if front == cursor:
                 if cursor < 0:
                     break
                 j = max(j, least, w[cursor] // hop + (w[cursor] % hop - size) // hop + 1)
             if j > due[g]:
                 break
             if given == most:
-                told[0] = steps
-                told[1] = given
+                counts[0] = steps
+                counts[1] = given
                 return g
             begin = MIN_TIME
             follow = (j + 1) * hop if j < INFINITY // hop else INFINITY
             until = follow + (size - hop) if follow <= INFINITY - (size - hop) else INFINITY
             if j > least:
                 begin = j * hop
-            while head != cursor and w[head] < begin:
+            while front != cursor and w[front] < begin:
                 kind[steps] = LEAVE
                 who[steps] = g
-                row[steps] = head
+                row[steps] = front
                 steps += 1
-                head = ahead[head]
+                front = ahead[front]
             while cursor >= 0 and w[cursor] < until:
                 kind[steps] = ENTER
                 who[steps] = g
                 row[steps] = cursor
                 steps += 1
                 cursor = ahead[cursor]
-            if head != cursor:
+            if front != cursor:
                 kind[steps] = GIVE
                 who[steps] = g
-                row[steps] = head
+                row[steps] = front
                 steps += 1
                 window[given] = j
                 given += 1
             done[g] = j
-            while head != cursor and w[head] < follow:
+            while front != cursor and w[front] < follow:
                 kind[steps] = LEAVE
                 who[steps] = g
-                row[steps] = head
+                row[steps] = front
                 steps += 1
-                head = ahead[head]
-            if head < 0:
+                front = ahead[front]
+            if front < 0:
                 ends[g, 2] = -1
-            ends[g, 0] = head
+            ends[g, 0] = front
             ends[g, 1] = cursor
-    told[0] = steps
-    told[1] = given
+    counts[0] = steps
+    counts[1] = given
     return len(done)
 
 
