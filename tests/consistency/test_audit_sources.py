@@ -18,6 +18,7 @@ from caesura.audit import Finding, audit_states
 from caesura.consistency import Mode
 from caesura.consistency.token import is_token
 from caesura.events import History, Item
+from caesura.io import Reader
 from caesura.io.ingress.policy import Policy
 from caesura.io.ingress.shape import Shape
 from caesura.io.sources.source import Source
@@ -31,7 +32,7 @@ TOLD = PLAIN.append(pa.field("punct", pa.string()))
 
 
 @dataclass(frozen=True)
-class Lanes:
+class Lanes(Reader):
     """Batches of several lanes, in the order in which they are read."""
 
     schema: pa.Schema

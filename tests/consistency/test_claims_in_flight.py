@@ -13,6 +13,7 @@ from caesura.audit import audit_states
 from caesura.consistency import Mode
 from caesura.errors import CaesuraError
 from caesura.events import History, Page
+from caesura.io import Reader
 from caesura.io.ingress.shape import Shape
 from caesura.io.sources.source import Source
 from caesura.ops.archive import Archive
@@ -134,7 +135,7 @@ def test_output_held_back_is_that_of_claims_in_every_mode(mode: Mode) -> None:
     assert seen > 12
 
 
-class Watched:
+class Watched(Reader):
     """A reader that knows how far it was read."""
 
     lanes, punctuates, key, schema = 1, False, "watched", TABLE.schema

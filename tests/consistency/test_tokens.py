@@ -11,6 +11,7 @@ from caesura.consistency import Mode
 from caesura.consistency.token import is_token
 from caesura.errors import CaesuraError
 from caesura.events import History, Item, Page
+from caesura.io import Reader
 from caesura.ops.input import Input
 from caesura.plan import Raw
 from caesura.punctuation import Intent
@@ -134,7 +135,7 @@ def test_a_source_of_the_second_query_puts_its_tokens_where_the_first_ones_come(
     assert all(set(c.prefix) == {"out/read", "read"} for c in second.claims)
 
 
-class Repeating:
+class Repeating(Reader):
     """A reader that gives some rows twice."""
 
     lanes, punctuates, key = 1, False, "repeating"

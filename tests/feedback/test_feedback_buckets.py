@@ -15,7 +15,7 @@ from caesura import Pattern, Stream, col
 from caesura.events import History, Page, violations
 from caesura.events.identity import Secret
 from caesura.feedback.messages import assumed
-from caesura.io import Source, delay
+from caesura.io import Reader, Source, delay
 from caesura.io.ingress.shape import Shape
 from caesura.plan import Raw
 from caesura.plan.cut import Exchange
@@ -29,7 +29,7 @@ SCHEMA = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("v", pa.int64())])
 Rows = list[tuple[int, int, int]]
 
 
-class Listed:
+class Listed(Reader):
     """A reader that gives these batches."""
 
     lanes, punctuates, schema = 1, False, SCHEMA

@@ -13,7 +13,7 @@ import caesura as cz
 from caesura import Stream, col
 from caesura.events.identity import Secret
 from caesura.feedback import responder
-from caesura.io import Source
+from caesura.io import Reader, Source
 from caesura.io.ingress.shape import Shape
 from caesura.ops.join import thrifty
 from caesura.plan import Raw
@@ -28,7 +28,7 @@ SCHEMA = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("v", pa.int64()), (
 FIRST = 10_000
 
 
-class Endless:
+class Endless(Reader):
     """A reader of two rows and some punctuation for each tick; some ticks have no rows."""
 
     lanes, punctuates, schema = 1, False, SCHEMA

@@ -11,7 +11,7 @@ import pyarrow as pa
 import caesura as cz
 from caesura import Stream, col, lit, qre
 from caesura.events import KEPT, Item, Page, parse
-from caesura.io import Source, delay
+from caesura.io import Reader, Source, delay
 from caesura.io.ingress.shape import Shape
 from caesura.ops.deliver import Deliver
 from caesura.plan import Raw
@@ -21,7 +21,7 @@ OWN = [("kind", pa.string()), ("from", pa.int64()), ("to", pa.int64()), ("now", 
 
 
 @dataclass(frozen=True)
-class Scripted:
+class Scripted(Reader):
     """A reader that gives these batches."""
 
     key: str

@@ -150,8 +150,8 @@ class Consumer:
     def __init__(self, store: Store, view: str) -> None:
         self.view = view
         reader = ClaimedReader(store, view)
-        self.breaks = reader.breaks()
-        batches = [raw.batch for raw in reader.read({})]
+        self.breaks = reader.claims()
+        batches = [raw.batch for raw in reader.read_between({})]
         self.rows = pa.Table.from_batches(batches, reader.schema)
 
     def misread(self, place: int, claim: Claim, wanted: History) -> list[str]:

@@ -13,7 +13,7 @@ from caesura.audit.progress import Known, bound_of, carried, needed, reached
 from caesura.audit.values import NotAuditedError, RowValues
 from caesura.fixpoint.node import RANK, Fixpoint, Recursive
 from caesura.ops.deliver import Deliver
-from caesura.plan import Node
+from caesura.plan import Node, SourceNode
 from caesura.punctuation import INFINITY
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.oracles.steps import STEPS, recomputes
@@ -62,7 +62,7 @@ class Evaluation:
                 node, start.rows, lambda rows: Evaluation(self.given, self, node.loop, rows).of(body).rows
             )
             return Known(made, carried(node, [start]) if start.progress and start.progress.closed else None)
-        if not node.inputs or hasattr(node, "reader"):
+        if not node.inputs or isinstance(node, SourceNode):
             return self.given(node)
         inputs = [self.of(child) for child in node.inputs]
         return Known(_step(node, inputs), carried(node, inputs))

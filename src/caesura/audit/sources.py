@@ -85,6 +85,11 @@ def given_by(source: Source, prefix: Prefix, files: Sequence[str] | None = None)
             f"the rows behind {prefix.log} of '{source.step}' cannot be read again from here.",
             remedy="Audit a pipeline over files, or compare the views by hand.",
         )
+    if lost := source.reader.cannot_replay():
+        raise NotAuditedError(
+            f"'{source.step}' cannot be read again: {lost}.",
+            remedy="Audit a pipeline over files or tables, or compare the views by hand.",
+        )
     _read_prefix(source, prefix, lag, judged)
     promised = judged.promised(source.reader.lanes, lag)
     _check_promises(source, prefix, promised)
@@ -100,12 +105,8 @@ def rows_of(source: Source, prefix: Prefix, files: Sequence[str] | None = None) 
 
 def _read_prefix(source: Source, prefix: Prefix, lag: int | None, judged: Judged) -> None:
     read: dict[int, int] = {}
-    for raw in source.read({}):
-        end = prefix.offsets.get(raw.lane, 0)
-        if raw.offset >= end:
-            continue
-        part = _first(raw, end - raw.offset)
-        read[raw.lane] = max(read.get(raw.lane, 0), part.offset + part.batch.num_rows)
+    for part in source.read_between({}, prefix.offsets):
+        read[part.lane] = max(read.get(part.lane, 0), part.end)
         _judge(source, part, lag, judged)
     for lane, end in prefix.offsets.items():
         if read.get(lane, 0) < end:
@@ -137,13 +138,6 @@ def _read_files(source: Source, files: Sequence[str]) -> Iterator[Raw]:
     for file in files:
         if file.endswith(reader.suffixes):
             yield from reader.read_file(file)
-
-
-def _first(raw: Raw, rows: int) -> Raw:
-    if rows >= raw.batch.num_rows:
-        return raw
-    marks = tuple(mark for mark in raw.punctuations if mark[0] < rows)
-    return Raw(raw.lane, raw.offset, raw.batch.slice(0, rows), marks)
 
 
 def _judge(source: Source, raw: Raw, lag: int | None, judged: Judged) -> None:

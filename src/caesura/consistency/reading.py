@@ -5,7 +5,7 @@ So a pipeline in two queries, joined by storage, still answers for one prefix of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from caesura.consistency.claim import Prefix
@@ -13,18 +13,16 @@ from caesura.consistency.store import Store, Written
 from caesura.errors import CaesuraError, DataError, closest
 from caesura.io.ingress.policy import at_end
 from caesura.io.ingress.shape import Shape
+from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.source import Source
-from caesura.plan import Raw, here
+from caesura.plan import Given, Raw, here
 
 Break = tuple[int, dict[str, Prefix]]
 """So many rows of the view, and the prefix of the sources behind it that they answer for."""
 
 
-class ClaimedReader:
+class ClaimedReader(Reader):
     """Reads what the manifests of a folder name, in the order of the claims."""
-
-    lanes = 1
-    punctuates = False
 
     def __init__(self, store: Store, view: str) -> None:
         self.store = store
@@ -34,7 +32,7 @@ class ClaimedReader:
         self._known: int | None = None
         """How many claims were there when they were asked for; None where nobody asked."""
 
-    def breaks(self) -> list[Break]:
+    def claims(self) -> list[Break]:
         """Where claims stand among the rows; what is written later is not read before they are asked again.
 
         They are counted in the files that are read: a claim may have been made by a process that had
@@ -49,7 +47,11 @@ class ClaimedReader:
             found.append((at, named))
         return found
 
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+    def latest(self) -> Offsets:
+        manifests = self.store.chain().manifests[: self._known]
+        return {0: sum(w.rows for m in manifests for w in m.files.get(self.view, ()))}
+
+    def read(self, offsets: Offsets) -> Iterator[Given]:
         manifests = self.store.chain().manifests[: self._known]
         return self._rows([w for m in manifests for w in m.files.get(self.view, ())], offsets.get(0, 0))
 

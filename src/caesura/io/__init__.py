@@ -11,6 +11,7 @@ from caesura.io.ingress.policy import Policy, at_end, delay, every, heartbeat, i
 from caesura.io.ingress.shape import Shape, Shaped
 from caesura.io.sinks.rows import rows_table
 from caesura.io.sources.drawn import from_items
+from caesura.io.sources.protocol import Offsets, Reader, lane_ends
 from caesura.io.sources.read import (
     Events,
     from_arrow,
@@ -20,10 +21,11 @@ from caesura.io.sources.read import (
     read_json,
     read_parquet,
 )
-from caesura.io.sources.source import Reader, Source
+from caesura.io.sources.source import Source
 
 __all__ = [
     "Events",
+    "Offsets",
     "Policy",
     "Reader",
     "Rules",
@@ -41,6 +43,7 @@ __all__ = [
     "heartbeat",
     "imported",
     "in_data",
+    "lane_ends",
     "read_csv",
     "read_json",
     "read_parquet",

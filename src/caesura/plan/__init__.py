@@ -8,20 +8,23 @@ from caesura.plan.node import TICKS, Node, walk
 from caesura.plan.operator import Counters, GivenUp, Operator, Outbox, Up, aligned, definite
 from caesura.plan.properties import Properties, both
 from caesura.plan.roles import OnLoop, RowForm
-from caesura.plan.source import Ingress, Raw, SourceNode
+from caesura.plan.source import NOTHING_NOW, Given, Ingress, NothingNow, Raw, SourceNode
 
 __all__ = [
+    "NOTHING_NOW",
     "OUTPUT_ONLY",
     "OWN",
     "TICKS",
     "Counters",
     "Duration",
     "FeedbackRule",
+    "Given",
     "GivenUp",
     "Holding",
     "Ingress",
     "Need",
     "Node",
+    "NothingNow",
     "OnLoop",
     "Operator",
     "Outbox",

@@ -121,7 +121,7 @@ class _Cutter:
 
     def _static(self) -> set[str]:
         """Tables that only serve as the looked-up side of inner joins, with the row-wise steps on them."""
-        tables = {n.fingerprint for n in self.nodes if getattr(n, "is_table", False)}
+        tables = {n.fingerprint for n in self.nodes if isinstance(n, SourceNode) and n.is_table}
         for node in self.nodes:
             if node.inputs and node.row_wise and all(c.fingerprint in tables for c in node.inputs):
                 tables.add(node.fingerprint)

@@ -8,11 +8,12 @@ replay gives the same stream.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from caesura.events.item import Item
+from caesura.kernels.hashing import I64
 from caesura.plan.node import Node
 from caesura.plan.operator import Operator
 from caesura.punctuation import MIN_TIME, Pattern
@@ -31,10 +32,46 @@ class Raw:
     """How many rows behind the batch were not read, because all of them will be ignored."""
     top: int | None = None
     """The latest time among those."""
+    gap: int = 0
+    """How many offsets behind all of these stand for no row, as in a log that was compacted."""
+
+    @property
+    def end(self) -> int:
+        """Where the lane is read on."""
+        return self.offset + int(self.batch.num_rows) + self.skipped + self.gap
+
+    def first(self, rows: int) -> Raw | None:
+        """The first rows of the batch; the same if it has no more, None of none."""
+        if rows <= 0:
+            return None
+        return self if rows >= self.batch.num_rows else self.split(rows)[0]
+
+    def split(self, rows: int) -> tuple[Raw, Raw]:
+        """The first rows of a batch, and the rest."""
+        early = tuple(mark for mark in self.punctuations if mark[0] < rows)
+        late = tuple((at - rows, pattern) for at, pattern in self.punctuations if at >= rows)
+        first = Raw(self.lane, self.offset, self.batch.slice(0, rows), early)
+        return first, replace(
+            self, offset=self.offset + rows, batch=self.batch.slice(rows), punctuations=late
+        )
+
+
+class NothingNow:
+    """What a source answers that has no rows at the moment, and may have some later."""
+
+    def __repr__(self) -> str:
+        return "NOTHING_NOW"
+
+
+NOTHING_NOW = NothingNow()
+Given = Raw | NothingNow
 
 
 class Ingress(Operator):
     """Turns raw rows into a legal stream; what may not enter goes to the late table."""
+
+    entered: I64 | None = None
+    """The offsets of the rows of the page that entered last, where they are known."""
 
     @property
     def top(self) -> int:
@@ -64,9 +101,19 @@ class SourceNode(Node):
 
     shows_all = True
 
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+    def read(self, offsets: Mapping[int, int]) -> Iterator[Given]:
         """Raw rows from these offsets on (per lane; 0 where none is given)."""
         raise NotImplementedError
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the rows are all there from the start, so that every bucket can hold them."""
+        return False
+
+    @property
+    def punctuated(self) -> bool:
+        """Whether punctuation may lie between the rows, so that a page is not all of a batch."""
+        return True
 
     @property
     def promised(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ the first (or of the schema given), in types that fit; a file that does not is n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +27,7 @@ from caesura.errors import DataError, PlanError, closest
 from caesura.events.types import plain_type
 from caesura.io.ingress.clock import to_ticks
 from caesura.io.sources.memory import BATCH, in_lane
+from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.pruning import Pruning, Span
 from caesura.io.sources.row_groups import Groups, Part, unread, wanted_first
 from caesura.plan import Raw
@@ -51,11 +52,10 @@ class Format:
     """Whether values of a found type can be read as the wanted one."""
 
 
-class FileReader:
+class FileReader(Reader):
     """A file, or the files of a folder."""
 
-    lanes = 1
-    punctuates = False
+    spark_form = "files"
 
     def __init__(
         self,
@@ -78,13 +78,10 @@ class FileReader:
                 )
             schema = self._first_schema(files[0])
         self.schema = _pruned(schema, columns, str(self.path))
+        self.complete = self.path.is_file()
+        self.prunes = format.name == "Parquet"
         names = ",".join(self.schema.names)
         self.key = f"{format.name}:{self.path.resolve()}:{names}:{batch_size}"
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a single file, to which none is added."""
-        return self.path.is_file()
 
     def _first_schema(self, file: Path) -> pa.Schema:
         if self.format.rows is None and file.stat().st_size == 0:
@@ -114,7 +111,12 @@ class FileReader:
             )
         return mine
 
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+    def latest(self) -> Offsets | None:
+        if self.format.rows is None:
+            return None
+        return {0: sum(self._open(file, self.format.rows) for file in self.files())}
+
+    def read(self, offsets: Offsets) -> Iterator[Raw]:
         skip = offsets.get(0, 0)
         offset = 0
         for file in self.files():
@@ -128,15 +130,12 @@ class FileReader:
                     yield Raw(0, offset + raw.offset, raw.batch)
                 offset += batch.num_rows
 
-    def read_pruned(self, offsets: Mapping[int, int], pruning: Pruning) -> Iterator[Raw]:
+    def read_pruned(self, offsets: Offsets, pruning: Pruning) -> Iterator[Raw]:
         """As `read`, without the row groups all of whose rows will be ignored by the time they are due.
 
         What is not read still counts for the lane's time, by its statistics. Row groups with rows that are
         wanted come first, where that changes nothing else.
         """
-        if self.format.name != "Parquet":
-            yield from self.read(offsets)
-            return
         known = dict(offsets)
         before: Groups | None = None
         for part in wanted_first(self._parts(known, pruning.time), pruning):
@@ -147,7 +146,7 @@ class FileReader:
         if before is not None:
             before.close()
 
-    def _parts(self, offsets: Mapping[int, int], time: str) -> Iterator[Part]:
+    def _parts(self, offsets: Offsets, time: str) -> Iterator[Part]:
         """What is left to read of the files, in their order."""
         start = 0
         for file in self.files():
@@ -188,7 +187,7 @@ class FileReader:
             self.path, self.format, schema=self.schema, columns=columns, batch_size=self.batch_size
         )
 
-    def coarser(self, rows: int) -> FileReader:
+    def batched(self, rows: int) -> FileReader:
         """The same files in larger batches, unless a size was asked for."""
         if self.batch_size != BATCH:
             return self
@@ -205,7 +204,7 @@ class FileReader:
     def suffixes(self) -> tuple[str, ...]:
         return self.format.endings
 
-    def earliest(self, uri: str, time: str) -> int | None:
+    def first_time(self, uri: str, time: str) -> int | None:
         """The first time in a file, by its statistics or else in its first rows; None if it has none."""
         file = Path(unquote(urlparse(uri).path))
         if self.format.name == "Parquet":

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from caesura.errors import DataError
 from caesura.events.content import column_key
+from caesura.io.sources.protocol import Offsets, Reader
 from caesura.plan import Raw
 
 if TYPE_CHECKING:
@@ -43,22 +44,20 @@ def columns_key(schema: pa.Schema) -> str:
     return ",".join(f"{field.name} {field.type}" for field in schema)
 
 
-class TableReader:
+class TableReader(Reader):
     """A table in memory; it can be read again and again."""
 
     in_memory = True
 
-    lanes = 1
-    punctuates = False
-
     def __init__(self, table: pa.Table, *, batch_size: int = BATCH) -> None:
         self.table = table
+        self.schema = table.schema
         self.batch_size = batch_size
         self._columns: dict[str, str] = {}
         """The keys of those columns that were asked for, shared by narrower readers of the table."""
 
     @cached_property
-    def key(self) -> str:
+    def key(self) -> str:  # type: ignore[override]
         """Equal for tables of the same rows, in any process."""
         names = [name for name in self.table.schema.names if name not in self._columns]
         with ThreadPoolExecutor(max_workers=THREADS) as threads:
@@ -73,11 +72,10 @@ class TableReader:
         other._columns = self._columns
         return other
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self.table.schema
+    def latest(self) -> Offsets:
+        return {0: self.table.num_rows}
 
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+    def read(self, offsets: Offsets) -> Iterator[Raw]:
         skip = offsets.get(0, 0)
         rest = self.table.slice(skip)
         for raw in in_lane(rest.to_batches(max_chunksize=self.batch_size), 0, self.batch_size):
@@ -87,30 +85,23 @@ class TableReader:
         return f"Arrow table of {self.table.num_rows} rows"
 
 
-class StreamReader:
+class StreamReader(Reader):
     """An Arrow stream, which can be read once."""
 
-    lanes = 1
-    punctuates = False
-
     def __init__(self, stream: pa.RecordBatchReader, *, batch_size: int = BATCH) -> None:
-        self.stream = stream
+        self.stream = self.origin = stream
+        self.schema = stream.schema
         self.batch_size = batch_size
         self.key = f"stream:{columns_key(stream.schema)}"
         self._used = False
 
-    @property
-    def origin(self) -> object:
-        return self.stream
+    def cannot_replay(self) -> str:
+        return "this Arrow stream was read already, and it can be read once only" if self._used else ""
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self.stream.schema
-
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+    def read(self, offsets: Offsets) -> Iterator[Raw]:
         if self._used:
             raise DataError(
-                "this Arrow stream was read already, and it can be read once only.",
+                f"{self.cannot_replay()}.",
                 remedy="Read it into a table first: from_arrow(stream.read_all(), ...).",
             )
         self._used = True

@@ -22,19 +22,18 @@ from caesura.events.columns import empty_rows
 from caesura.events.content import column_key
 from caesura.expr.arrays import exact_array
 from caesura.io.sources.memory import BATCH, columns_key
-from caesura.plan import Raw
+from caesura.io.sources.protocol import Offsets, Reader
+from caesura.plan import Given, Raw
 from caesura.punctuation import Intent, Pattern, Punctuation
 
 PEEKED = 100  # rows that a schema is inferred from
 LIVE_BATCH = 1024  # rows of an iterator that wait for each other
 
 
-class RowsReader:
+class RowsReader(Reader):
     """An iterable of Python rows. A sequence can be read again; an iterator once."""
 
     in_memory = True
-
-    lanes = 1
 
     def __init__(
         self, rows: Iterable[Any], schema: pa.Schema | None = None, *, batch_size: int | None = None
@@ -77,7 +76,7 @@ class RowsReader:
             ) from None
 
     @cached_property
-    def key(self) -> str:
+    def key(self) -> str:  # type: ignore[override]
         """By content, where the rows can be read again; else by the columns alone."""
         if self.origin is not None:
             return f"iterator:{columns_key(self.schema)}"
@@ -87,10 +86,16 @@ class RowsReader:
         told = [f"{raw.offset + place}:{pattern}" for raw in parts for place, pattern in raw.punctuations]
         return f"rows:{columns_key(self.schema)}:{whole.num_rows}:{keys}:{self.batch_size}:{told}"
 
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+    def latest(self) -> Offsets | None:
+        return None if self.origin is not None else {0: sum(raw.batch.num_rows for raw in self._again())}
+
+    def read(self, offsets: Offsets) -> Iterator[Given]:
         parts = self._gathered(self.batch_size) if self.origin is not None else self._again()
         for raw in parts:
             yield from _cut(raw, self.batch_size, offsets.get(0, 0))
+
+    def cannot_replay(self) -> str:
+        return "these rows were read already, and an iterator can be read once only" if self._used else ""
 
     def _again(self) -> list[Raw]:
         if self._parts is None:
@@ -119,7 +124,7 @@ class RowsReader:
             return iter(self._rows)
         if self._used:
             raise DataError(
-                "these rows were read already, and an iterator can be read once only.",
+                f"{self.cannot_replay()}.",
                 remedy="Give a list, or make the iterator anew.",
             )
         self._used = True

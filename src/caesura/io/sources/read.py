@@ -24,8 +24,9 @@ from caesura.io.ingress.policy import Policy, at_end
 from caesura.io.ingress.shape import Form, Shape
 from caesura.io.sources.files import CSV, JSON, PARQUET, FileReader, Format
 from caesura.io.sources.memory import BATCH, arrow_reader, pandas_reader
+from caesura.io.sources.protocol import Reader
 from caesura.io.sources.python_rows import RowsReader
-from caesura.io.sources.source import Reader, Source
+from caesura.io.sources.source import Source
 from caesura.misuse import described, fits, shown
 from caesura.plan import here
 

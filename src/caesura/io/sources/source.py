@@ -10,10 +10,11 @@ rows, time 'ts' (point); gives time: 5 behind the latest event of the slowest la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -23,42 +24,23 @@ from caesura.events.types import plain_type
 from caesura.io.ingress.ingress import Lateness, Rules, SourceIngress
 from caesura.io.ingress.policy import Policy, at_end
 from caesura.io.ingress.shape import Shape
+from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.pruning import Pruning
-from caesura.plan import OUTPUT_ONLY, OWN, FeedbackRule, Holding, Need, Node, Properties, Raw, SourceNode
+from caesura.plan import (
+    OUTPUT_ONLY,
+    OWN,
+    FeedbackRule,
+    Given,
+    Holding,
+    Need,
+    Node,
+    Properties,
+    Raw,
+    SourceNode,
+)
 from caesura.punctuation import Pattern
 from caesura.punctuation.scheme import Scheme, check_scheme
 from caesura.punctuation.template import Template
-
-
-@runtime_checkable
-class Reader(Protocol):
-    """Where raw rows come from. A reader keeps no position; offsets say where to begin."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns as the outside gives them."""
-
-    @property
-    def lanes(self) -> int:
-        """How many lanes there are, numbered from 0; a lane that gave nothing yet holds the CTI."""
-
-    @property
-    def key(self) -> str:
-        """Equal for readers that read the same, in any process: by name, schema, options and content.
-
-        A reader of something that has none of these (a DataFrame, an iterator) has an ``origin`` beside it:
-        the thing itself. Its source counts by the user's name too, and two origins under one key are refused.
-        """
-
-    @property
-    def punctuates(self) -> bool:
-        """Whether punctuation may lie between the rows."""
-
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
-        """Raw rows from these offsets on."""
-
-    def describe(self) -> str:
-        """What is read, for explain."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -137,14 +119,10 @@ class Source(SourceNode):
 
     def counts(self, name: str) -> bool:
         """The name of the step counts where nothing else tells what is read."""
-        return (name == "name" and self._origin is not None) or super().counts(name)
-
-    @property
-    def _origin(self) -> object:
-        return getattr(self.reader, "origin", None)
+        return (name == "name" and self.reader.origin is not None) or super().counts(name)
 
     def refuse_twin(self, other: Node) -> None:
-        if not isinstance(other, Source) or self._origin is other._origin:
+        if not isinstance(other, Source) or self.reader.origin is other.reader.origin:
             return
         places = " and ".join(f"'{place}'" for place in (other.place, self.place) if place)
         raise PlanError(
@@ -202,15 +180,17 @@ class Source(SourceNode):
 
     def narrowed(self, wanted: set[str]) -> Source:
         """The same source, read without the columns that nobody wants."""
-        narrow = getattr(self.reader, "narrowed", None)
-        if narrow is None or not self.shape.insert_only:
+        if not self.shape.insert_only:
             return self  # a retract names its event by all columns
         own = {*self.shape.columns, *([self.policy.column] if self.policy.column else [])}
         read = {*wanted, *self.promised}
         keep = [n for n in self.reader.schema.names if n in own or self.shape.named(n) in read]
+        reader = self.reader.narrowed(keep)
+        if reader is self.reader:
+            return self
         renamed = tuple(pair for pair in self.shape.renamed if pair[0] in keep)
         shape = replace(self.shape, renamed=renamed)
-        return replace(self, reader=narrow(keep), shape=shape, policy=self._brief())
+        return replace(self, reader=reader, shape=shape, policy=self._brief())
 
     def _brief(self) -> Policy:
         """The policy, with a scheme that names only the columns it says something of."""
@@ -221,10 +201,11 @@ class Source(SourceNode):
 
     @property
     def is_table(self) -> bool:
-        """Whether the rows are all there from the start, so that every bucket can hold them."""
-        return getattr(self.reader, "in_memory", False) or (
-            not self.declares and getattr(self.reader, "is_file", False)
-        )
+        return self.reader.in_memory or (self.reader.complete and not self.declares)
+
+    @property
+    def punctuated(self) -> bool:
+        return self.policy.column is not None or self.reader.punctuates
 
     @property
     def carries_ends(self) -> bool:
@@ -245,7 +226,7 @@ class Source(SourceNode):
 
         Only inserted points tell by their own columns that nobody wants them.
         """
-        if not hasattr(self.reader, "read_pruned") or not self.properties.points:
+        if not self.reader.prunes or not self.properties.points:
             return None
         names = {self.shape.named(raw): raw for raw in self.reader.schema.names}
         pruning = Pruning(told, names, self.shape.time)
@@ -263,16 +244,27 @@ class Source(SourceNode):
     @property
     def unguarded(self) -> bool:
         """Whether one timestamp that is far too late would make all behind it late."""
-        ordered = not getattr(self.reader, "unordered", False) or self.policy.period is not None
+        ordered = not self.reader.unordered or self.policy.period is not None
         bounded = ordered and self.policy.ahead(self.time) is not None
         return self.policy.lag is not None and not bounded and not pa.types.is_integer(self.time)
 
-    def read(self, offsets: Mapping[int, int], pruning: Pruning | None = None) -> Iterator[Raw]:
+    def read(self, offsets: Offsets, pruning: Pruning | None = None) -> Iterator[Given]:
+        with self._named():
+            if pruning is None:
+                yield from self.reader.read(offsets)
+            else:
+                yield from self.reader.read_pruned(offsets, pruning)
+
+    def read_between(self, start: Offsets, end: Offsets | None = None) -> Iterator[Raw]:
+        """The rows from some offsets up to others, once more, or up to what there is now."""
+        with self._named():
+            yield from self.reader.read_between(start, end)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """An error names the step and the user's line."""
         try:
-            if pruning is not None:
-                yield from self.reader.read_pruned(offsets, pruning)  # type: ignore[attr-defined]
-                return
-            yield from self.reader.read(offsets)
+            yield
         except CaesuraError as error:
             raise error.at(self.step, self.place) from None
 

@@ -154,9 +154,14 @@ class Cluster:
                     raw = next(raws, None)
                     if raw is None:
                         readers.remove((source, raws))
+                    if not isinstance(raw, Raw):
                         break
                     batch.append((source, raw))
-            self.epoch(batch, closes=not readers, clock=self._reading())
+            clock = self._reading()
+            if readers and not batch and clock is None:
+                time.sleep(min(source.reader.poll_seconds for source, _ in readers))
+            else:
+                self.epoch(batch, closes=not readers, clock=clock)
         self.drain()
 
     def _reading(self) -> int | None:

@@ -41,7 +41,7 @@ class Mapper:
         self.departures = [d for d in stages.stages[0].departures if root_of(d.producer, stages) is source]
         self._grafted: dict[str, Node] = {}
         self._lag = source.policy.lags(source.time)[0]
-        self._together = getattr(source.reader, "unordered", False)
+        self._together = source.reader.unordered
         self._clocked = source.policy.clocked(source.time)
         ordered = self._clocked or not self._together
         self._future = source.policy.ahead(source.time) if ordered else None

@@ -17,7 +17,7 @@ from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.emitter import Emitter
 from caesura.runtime.graph.graph import Graph
-from caesura.runtime.graph.source_reader import ReadableSource, next_of
+from caesura.runtime.graph.source_reader import ReadableSource, next_ready
 
 
 class CountedReader(ReadableSource, Protocol):
@@ -26,7 +26,7 @@ class CountedReader(ReadableSource, Protocol):
     node: SourceNode
     cell: Cell
     done: bool
-    most: int | None
+    limit: int | None
 
     @property
     def ingress(self) -> Ingress: ...
@@ -102,17 +102,18 @@ class Claiming:
         self.let_in(self.emitters[label], [item])
 
     def pull(self) -> bool:
-        """Lets the source give more whose turn it is; False when all are at their end."""
-        live = {label: r for label, r in self.readers.items() if not r.done}
-        if not live:
-            return False
-        reader = next_of(list(live.values()))
-        self.turn(reader, self.emitters[next(label for label, r in live.items() if r is reader)])
-        return True
+        """Lets the source give more whose turn it is; False when none has anything now."""
+        labels = {reader: label for label, reader in self.readers.items()}
+        live = [reader for reader in self.readers.values() if not reader.done]
+        for passed in (ready := next_ready(live)).passed_over:
+            self.let_in(self.emitters[labels[passed]], passed.beats())
+        if ready.chosen is not None:
+            self.turn(ready.chosen, self.emitters[labels[ready.chosen]])
+        return ready.chosen is not None
 
     def turn(self, reader: CountedReader, emitter: Emitter) -> None:
         """Reads a batch."""
-        self.read(reader, emitter, reader.most)
+        self.read(reader, emitter, reader.limit)
 
     def read(self, reader: CountedReader, emitter: Emitter, most: int | None) -> Raw | None:
         """Reads at most so many rows, and lets in what they give; None at the end."""
@@ -220,10 +221,3 @@ def insert_only(reader: CountedReader) -> bool:
 def holds_back(cell: Cell) -> bool:
     """Whether a step keeps results until they are final, and shows them earlier on demand."""
     return cell.operator.speculate == "watermark" or cell.node.kind == "output final"
-
-
-def punctuated(reader: CountedReader) -> bool:
-    """Whether punctuation may lie between a source's rows, so that a page is not all of a batch."""
-    policy: Any = getattr(reader.node, "policy", None)
-    inner: Any = getattr(reader.node, "reader", None)
-    return getattr(policy, "column", None) is not None or bool(getattr(inner, "punctuates", True))

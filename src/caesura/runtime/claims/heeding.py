@@ -27,7 +27,7 @@ from caesura.events.labels import Labels, Vector
 from caesura.kernels.hashing import I64
 from caesura.plan import Raw
 from caesura.punctuation import Intent, Promises, Punctuation
-from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only, punctuated
+from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only
 from caesura.runtime.claims.views import View
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
@@ -103,8 +103,8 @@ class HeedClaims(Claiming):
         self.note(reader, emitter, raw)
         items = reader.cell.guarded(reader.ingress.raw, raw)
         pages = sum(isinstance(i, Page) for i in items)
-        exact = insert_only(reader) and not punctuated(reader) and pages == 1
-        entered = getattr(reader.ingress, "entered", None) if exact else None
+        exact = insert_only(reader) and not reader.node.punctuated and pages == 1
+        entered = reader.ingress.entered if exact else None
         first = emitter.items + 1
         self._enter(emitter, items, entered, raw.lane)
         if not exact:

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from caesura.consistency import Claim, Prefix, Synchronised, Tokens
-from caesura.consistency.reading import ClaimedReader
 from caesura.consistency.token import Marks, is_token, merged_tokens, number_of, prefix_of, token
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.events.chunks import Chunks, json_chunk
+from caesura.io.sources.source import Source
 from caesura.plan import here, ticks
 from caesura.punctuation import INFINITY, MIN_TIME, Punctuation
-from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only, punctuated
+from caesura.runtime.claims.claiming import Claiming, CountedReader, insert_only
 from caesura.runtime.claims.tuner import Tuner
 from caesura.runtime.claims.views import View
 from caesura.runtime.feedback.saved import snapshot_of
@@ -57,9 +57,8 @@ class TokenClaims(Claiming):
         """The times t that the sources have agreed on."""
         self._finished = False
         for label, reader in self.readers.items():
-            inner = getattr(reader.node, "reader", None)
-            if isinstance(inner, ClaimedReader):
-                self.emitters[label].breaks.extend(inner.breaks())
+            if isinstance(reader.node, Source):
+                self.emitters[label].breaks.extend(reader.node.reader.claims())
         self._led = any(e.breaks for e in self.emitters.values())
         """Whether another pipeline's claims say where tokens go."""
 
@@ -99,7 +98,7 @@ class TokenClaims(Claiming):
 
     def _carries(self, reader: CountedReader) -> bool:
         """Whether a batch enters as one page, in which tokens can stand."""
-        if self.mode.saves or isinstance(self.mode, Synchronised) or punctuated(reader):
+        if self.mode.saves or isinstance(self.mode, Synchronised) or reader.node.punctuated:
             return False
         return insert_only(reader) and len(self.roots) == len(self.emitters)
 
@@ -133,8 +132,8 @@ class TokenClaims(Claiming):
     ) -> list[Item]:
         """The items of a batch, with tokens inside its page, or in front where no row entered."""
         place = next((i for i, item in enumerate(items) if isinstance(item, Page)), None)
-        entered = getattr(reader.ingress, "entered", np.zeros(0, np.int64)) if place is not None else ()
-        positions = np.searchsorted(entered, cuts) if place is not None else np.zeros(len(cuts), np.int64)
+        entered = reader.ingress.entered if place is not None else None
+        positions = np.zeros(len(cuts), np.int64) if entered is None else np.searchsorted(entered, cuts)
         tokens = []
         for cut, position in zip(cuts, positions.tolist(), strict=True):
             prefix = Prefix(

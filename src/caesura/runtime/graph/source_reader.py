@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
+from caesura.errors import StreamError
 from caesura.events.item import Item
+from caesura.io.sources.protocol import Reader, close
 from caesura.io.sources.pruning import Pruning
 from caesura.io.sources.python_rows import LIVE_BATCH
 from caesura.io.sources.row_groups import read_up_to
 from caesura.io.sources.source import Source
-from caesura.plan import Ingress, Raw, SourceNode
+from caesura.plan import Given, Ingress, NothingNow, Raw, SourceNode
 from caesura.punctuation import Pattern, Punctuation
 from caesura.runtime.graph.cell import Cell
+
+CLOCK = "clock"
+"""Under which a reading of the clock stands among the offsets of a source."""
 
 
 class SourceReader:
@@ -31,12 +37,15 @@ class SourceReader:
         self.turns = 0
         self.last = 0
         """When it was last chosen, among all readers of the query."""
-        self.most: int | None = None
+        self.limit: int | None = None
         """How many rows it reads in a turn; None for whatever its source gives at once."""
         self._before: tuple[int, Punctuation | None] = (self.cti, None)
-        self._raw: Iterator[Raw] | None = None
-        self._left: Raw | None = None
-        self._next_beat = 0
+        self._rows: Iterator[Given] | None = None
+        self._next: Raw | None = None
+        """Rows that were read and not taken yet."""
+        self._ended = False
+        self.clock = 0
+        """The last reading of the clock that entered."""
         self.pruning: Pruning | None = None
         self.reorders = True
         """Whether rows that are wanted may be read first; not where claims speak of a prefix."""
@@ -51,54 +60,89 @@ class SourceReader:
         cti, last = self._before
         return self.cti == cti and self.ingress.counters.punctuation_out is not last
 
-    def seek(self, offsets: dict[int, int]) -> None:
-        self.offsets = offsets
-        self._raw = self._left = None
+    @property
+    def position(self) -> dict[str, int]:
+        """Where it stands, as it is saved: the offset of each lane, and the last reading of the clock."""
+        lanes = {str(lane): at for lane, at in self.offsets.items()}
+        return lanes | ({CLOCK: self.clock} if self.clock else {})
+
+    def seek(self, position: Mapping[str, int]) -> None:
+        """Goes on from where it stood; what lies there no longer is refused."""
+        self.clock = position.get(CLOCK, 0)
+        self.offsets = {int(lane): at for lane, at in position.items() if lane != CLOCK}
+        self.close()
+        if isinstance(self.node, Source):
+            check_position(self.node, self.offsets)
+
+    def close(self) -> None:
+        """Releases what reading holds open; it is opened again where it is read on."""
+        if self._rows is not None:
+            close(self._rows)
+        self._rows = self._next = None
+        self._ended = False
 
     def turn(self) -> None:
-        """Reads one batch, or closes the stream."""
+        """Takes one batch, or closes the stream."""
         self.cell.send(self.beats())
-        raw = self.next(self.most)
+        raw = self.next(self.limit)
         if raw is None:
             self.cell.send(self.cell.guarded(self.ingress.close))
         else:
             self.cell.send(self.cell.guarded(self.ingress.raw, raw))
         self.cell.feedback.settle()
 
-    def next(self, most: int | None) -> Raw | None:
-        """The next rows, at most so many; None at the end."""
+    def poll(self) -> bool:
+        """Whether there are rows to take, or the end; asks the source unless it is known."""
+        if self._next is not None or self._ended:
+            return True
+        if self._rows is None:
+            self._rows = self._opened()
+        given = next(self._rows, None)
+        if isinstance(given, NothingNow):
+            return False
+        self._next, self._ended = given, given is None
+        return True
+
+    def pass_over(self) -> None:
+        """Lets the clock in where there are no rows."""
+        self.cell.send(self.beats())
+        self.cell.feedback.settle()
+
+    def next(self, limit: int | None) -> Raw | None:
+        """The rows that `poll` found, at most so many; None at the end."""
         self.turns += 1
         self._before = (self.cti, self.ingress.counters.punctuation_out)
-        if self._raw is None:
-            self._raw = self._opened()
-        raw = self._left if self._left is not None else next(self._raw, None)
-        self._left = None
+        found = self.poll()
+        assert found, "rows are taken from a source that has none now"
+        raw, self._next = self._next, None
         if raw is None:
             self.done = True
             return None
-        if most is not None and raw.batch.num_rows > most:
-            raw, self._left = _split(raw, most)
-        end = raw.offset + raw.batch.num_rows + raw.skipped
+        if limit is not None and raw.batch.num_rows > limit:
+            raw, self._next = raw.split(limit)
         if self.pruning is None:
-            self.offsets[raw.lane] = end
+            self.offsets[raw.lane] = raw.end
         else:
-            read_up_to(self.offsets, raw.lane, raw.offset, end)
-            if self.pruning.moved:
-                self.ingress.counters.feedback["rows read first"] = self.pruning.moved
+            read_up_to(self.offsets, raw.lane, raw.offset, raw.end)
+            self._count_pruned(self.pruning, raw)
         self.ingress.counters.rows_in += raw.batch.num_rows
-        if raw.skipped and self.cell.responder is not None and raw.top is not None:
-            guard = self.cell.responder.guards.output
-            guard.until = max(guard.until, raw.top + 1)  # of points, which is all that is left unread
-        if raw.skipped and self.pruning is not None:
-            counts = self.ingress.counters.feedback
-            counts["rows not read"], counts["bytes not read"] = self.pruning.rows, self.pruning.bytes
         return raw
 
-    def _opened(self) -> Iterator[Raw]:
+    def _count_pruned(self, pruning: Pruning, raw: Raw) -> None:
+        counts = self.ingress.counters.feedback
+        if pruning.moved:
+            counts["rows read first"] = pruning.moved
+        if raw.skipped:
+            counts["rows not read"], counts["bytes not read"] = pruning.rows, pruning.bytes
+            if self.cell.responder is not None and raw.top is not None:
+                guard = self.cell.responder.guards.output
+                guard.until = max(guard.until, raw.top + 1)  # of points, which is all that is left unread
+
+    def _opened(self) -> Iterator[Given]:
         if isinstance(self.node, Source):
             wanted = self._wanted if self.reorders else None
             self.pruning = self.node.pruned_by(self._ignored, wanted, self._top)
-            return iter(self.node.read(self.offsets, self.pruning))
+            return self.node.read(self.offsets, self.pruning)
         return iter(self.node.read(self.offsets))
 
     def _wanted(self) -> list[Pattern]:
@@ -114,11 +158,28 @@ class SourceReader:
     def beats(self) -> list[Item]:
         """What enters because of the clock, where a policy asks for it."""
         period = self.node.heartbeat
-        now = time.time_ns() // 1000
-        if period is None or now < self._next_beat:
+        if period is None:
             return []
-        self._next_beat = now + period
+        now = self._now()
+        if now < self.clock + period:
+            return []
+        self.clock = now
         return self.cell.guarded(self.ingress.beat, now)
+
+    def _now(self) -> int:
+        return self.node.reader.clock() if isinstance(self.node, Source) else time.time_ns() // 1000
+
+    def announce(self, wake: Callable[[], None]) -> None:
+        """Has the source call a function when rows come."""
+        if isinstance(self.node, Source):
+            self.node.reader.on_arrival(wake)
+
+    def seconds(self) -> float:
+        """For how long nothing happens here without rows: until it is asked again, or reads the clock."""
+        wait = self.node.reader.poll_seconds if isinstance(self.node, Source) else Reader.poll_seconds
+        if self.node.heartbeat is None:
+            return wait
+        return min(wait, max(0, self.clock + self.node.heartbeat - self._now()) / 1e6)
 
 
 T = TypeVar("T", bound="ReadableSource")
@@ -135,6 +196,8 @@ class ReadableSource(Protocol):
     def turns(self) -> int: ...
     @property
     def timeless(self) -> bool: ...
+    def poll(self) -> bool: ...
+    def beats(self) -> list[Item]: ...
 
 
 def next_of(live: Sequence[T]) -> T:
@@ -146,11 +209,48 @@ def next_of(live: Sequence[T]) -> T:
     return chosen
 
 
+class Ready(NamedTuple, Generic[T]):
+    """Which source is read next, and which were passed over because they have nothing now."""
+
+    chosen: T | None
+    passed_over: list[T]
+
+
+def next_ready(live: Sequence[T]) -> Ready[T]:
+    """The source whose turn it is among those that have rows, or the end; others do not wait for the rest."""
+    waiting = list(live)
+    passed: list[T] = []
+    while waiting:
+        chosen = next_of(waiting)
+        if chosen.poll():
+            return Ready(chosen, passed)
+        waiting.remove(chosen)
+        passed.append(chosen)
+    return Ready(None, passed)
+
+
+class Waiter:
+    """Waits where no source has anything, until one may have, or the clock is due."""
+
+    def __init__(self) -> None:
+        self._arrived = threading.Event()
+        self._known: set[SourceReader] = set()
+
+    def wait(self, readers: Iterable[SourceReader]) -> None:
+        """Returns when a source says that rows have come, or when one has to be asked again."""
+        some = list(readers)
+        for reader in {*some} - self._known:
+            reader.announce(self._arrived.set)
+            self._known.add(reader)
+        self._arrived.wait(min(reader.seconds() for reader in some))
+        self._arrived.clear()
+
+
 def share(readers: Sequence[SourceReader]) -> None:
     """Lets sources with punctuation in their data read few rows at a time, where others wait for it."""
     for reader in readers if len(readers) > 1 else ():
         if isinstance(reader.node, Source) and reader.node.declares == ("*",):
-            reader.most = LIVE_BATCH
+            reader.limit = LIVE_BATCH
 
 
 def refused_by(cells: Iterable[Cell]) -> dict[str, pa.Table]:
@@ -163,10 +263,15 @@ def refused_by(cells: Iterable[Cell]) -> dict[str, pa.Table]:
     return tables
 
 
-def _split(raw: Raw, rows: int) -> tuple[Raw, Raw]:
-    """The first rows of a batch, and the rest."""
-    early = tuple(mark for mark in raw.punctuations if mark[0] < rows)
-    late = tuple((at - rows, pattern) for at, pattern in raw.punctuations if at >= rows)
-    first = Raw(raw.lane, raw.offset, raw.batch.slice(0, rows), early)
-    rest = raw.batch.slice(rows)
-    return first, Raw(raw.lane, raw.offset + rows, rest, late, raw.skipped, raw.top)
+def check_position(source: Source, offsets: Mapping[int, int]) -> None:
+    """Refuses an offset that a source no longer has, or does not have yet."""
+    read = {lane: at for lane, at in offsets.items() if lane >= 0 and at}
+    earliest, latest = (source.reader.earliest(), source.reader.latest()) if read else ({}, None)
+    for lane, at in read.items():
+        begin, end = earliest.get(lane, 0), None if latest is None else latest.get(lane, 0)
+        if at < begin or (end is not None and at > end):
+            there = f"begins at {begin}" if at < begin else f"ends at {end}"
+            raise StreamError(
+                f"lane {lane} is to be read on from {at}, and it {there} now: rows of it are gone.",
+                remedy="Put them back and start again, or start anew without the saved state.",
+            ).at(source.step, source.place)

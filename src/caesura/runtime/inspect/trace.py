@@ -26,7 +26,8 @@ from typing import Any
 from caesura.errors import PlanError, closest, looked_up
 from caesura.events import Item, Page
 from caesura.io.ingress.late import lifetimes
-from caesura.io.sources.source import Reader, Source
+from caesura.io.sources.protocol import Offsets, Reader
+from caesura.io.sources.source import Source
 from caesura.misuse import checked_methods
 from caesura.plan import Node, Raw, walk
 from caesura.plan.node import rebuilt
@@ -157,7 +158,7 @@ class _Now:
         self.row = ""
 
 
-class _OneByOne:
+class _OneByOne(Reader):
     """A source's reader, row by row; with or without the chosen ones."""
 
     in_memory = True
@@ -173,9 +174,9 @@ class _OneByOne:
     def describe(self) -> str:
         return self._inner.describe()
 
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+    def read(self, offsets: Offsets) -> Iterator[Raw]:
         left = self._most
-        for raw in self._inner.read(offsets):
+        for raw in self._inner.read_between(offsets):
             whole = raw.batch.num_rows
             mine = None if self._chosen is None else self._chosen.matches(raw.batch)
             for at in range(whole + 1):

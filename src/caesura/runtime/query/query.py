@@ -223,6 +223,10 @@ class Query:
         """
         return self.runner.step()
 
+    def close(self) -> None:
+        """Releases what its sources hold open; where it is read on they are opened again."""
+        self.runner.close()
+
     def take(self, output: str) -> list[Item]:
         """What came out since the last call; with claims, a token stands wherever one holds."""
         if self.claiming is not None:

@@ -172,6 +172,7 @@ def preview(node: Node, rows: int) -> Preview:
         fresh = query.take("out")
         items += fresh
         seen += sum(len(page) for page in pages(fresh))
+    query.close()
     return Preview(_first(items, rows), node, query.late(), query.counters())
 
 

@@ -7,7 +7,7 @@ from caesura.runtime.claims.claiming import Claiming
 from caesura.runtime.graph.budgets import Budgets
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.schedule import BottomUp, Schedule
-from caesura.runtime.graph.source_reader import next_of
+from caesura.runtime.graph.source_reader import SourceReader, Waiter, next_ready
 from caesura.runtime.query.assembly import Assembly
 
 
@@ -21,6 +21,7 @@ class Runner:
         self._pulls = bool(parts.readers or parts.feeders) or claiming is not None
         """Whether more may come by itself when nothing is queued."""
         self.budgets = Budgets(parts.graph.cells)
+        self.waiter = Waiter()
 
     def run(self) -> None:
         """Works until nothing is queued and every source is at its end: an epoch, for budgets."""
@@ -36,16 +37,23 @@ class Runner:
 
     def step(self) -> bool:
         """Takes one item, or one batch of raw rows, or else work that waits; False when there is nothing."""
-        if self._step():
-            return True
-        self.budgets.begin()
-        return self._resume()
+        return self._step() or self._go_on()
+
+    def close(self) -> None:
+        """Releases what the sources hold open; where they are read on they are opened again."""
+        for reader in self._readers:
+            reader.close()
 
     def deliver(self) -> None:
         """Delivers all feedback that waits, and has given what is demanded."""
         self._mailbox.deliver(self._graph.bottom_up)
         if self._mailbox.demands:
             self._give_now()
+
+    def _go_on(self) -> bool:
+        """Begins another epoch with the work that waits; False where none does."""
+        self.budgets.begin()
+        return self._resume()
 
     def _resume(self) -> bool:
         """Lets work that waits go on; not under claims, which speak of what each item became."""
@@ -92,11 +100,22 @@ class Runner:
     def _pull(self) -> bool:
         """Lets the source read whose turn it is; False when all are at their end.
 
-        When none is left, the queries that this one reads from take a step.
+        When none has anything, the queries that this one reads from take a step; or else it waits.
         """
-        if self._claiming is not None:
-            return self._claiming.pull() or any(advance() for advance in self._feeders)
         live = [r for r in self._readers if not r.done]
-        if live:
-            next_of(live).turn()
-        return bool(live) or any(advance() for advance in self._feeders)
+        if self._read(live) or any(advance() for advance in self._feeders):
+            return True
+        if live and self._next() is None and not self._go_on():
+            self.waiter.wait(live)
+        return bool(live)
+
+    def _read(self, live: list[SourceReader]) -> bool:
+        """Reads the source whose turn it is; False when none has anything now."""
+        if self._claiming is not None:
+            return self._claiming.pull()
+        ready = next_ready(live)
+        for reader in ready.passed_over:
+            reader.pass_over()
+        if ready.chosen is not None:
+            ready.chosen.turn()
+        return ready.chosen is not None

@@ -51,7 +51,7 @@ class SavedState:
             chunks |= {f"{PUBLISHED}{output}/{n}": data for n, data in published.snapshot().items()}
         if self._claiming is not None:
             chunks |= self._claiming.snapshot()
-        chunks |= self._offsets.changed({label: r.offsets for label, r in self._parts.readers.items()})
+        chunks |= self._offsets.changed({label: r.position for label, r in self._parts.readers.items()})
         return chunks | self._keeper.snapshot()
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
@@ -74,7 +74,7 @@ class SavedState:
         if self._claiming is not None:
             self._claiming.restore(chunks)
         for label, offsets in self._offsets.read(chunks).items():
-            readers[label].seek({int(lane): at for lane, at in offsets.items()})
+            readers[label].seek(offsets)
 
 
 def _under(prefix: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:

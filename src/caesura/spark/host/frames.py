@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from caesura.errors import StreamError
 from caesura.io.sources.memory import columns_key
+from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.read import Events, source_of
 from caesura.io.sources.source import Source
 from caesura.plan import Raw
@@ -33,27 +34,21 @@ FRAME = "frame"
 """What stands for every frame in a worker, which has none."""
 
 
-class FrameReader:
+class FrameReader(Reader):
     """Reads a DataFrame; only the Spark host can."""
 
-    punctuates = False
-    in_memory = False
+    spark_form = "frame"
 
     def __init__(self, frame: DataFrame, *, lane: str | None, offset: str | None, lanes: int) -> None:
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        self.frame = frame
-        self.lane, self.offset = lane, offset
+        self.frame, self.origin = frame, FRAME if frame is None else frame
+        self.lane, self.offset, self.unordered = lane, offset, lane is None
         own = {c for c in (lane, offset) if c is not None}
         whole = to_arrow_schema(frame.schema, timezone="UTC")
         self.schema = pa.schema([field for field in whole if field.name not in own])
         self.lanes = lanes
         self.key = f"frame:{columns_key(whole)}:{lane}:{offset}:{lanes}"
-
-    @property
-    def origin(self) -> object:
-        """Nothing but the user's name tells two frames apart from one start to the next."""
-        return FRAME if self.frame is None else self.frame
 
     def narrowed(self, columns: Sequence[str]) -> FrameReader:
         """The same frame, of which only these columns hop."""
@@ -64,20 +59,18 @@ class FrameReader:
 
     def __getstate__(self) -> dict[str, Any]:
         """Workers get everything but the frame itself."""
-        return {**self.__dict__, "frame": None}
-
-    @property
-    def unordered(self) -> bool:
-        """Whether the rows of an epoch have no order among them."""
-        return self.lane is None
+        return {**self.__dict__, "frame": None, "origin": FRAME}
 
     @property
     def streaming(self) -> bool:
         return bool(self.frame.isStreaming)
 
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Raw]:
+    def cannot_replay(self) -> str:
+        return "a Spark DataFrame can be read by the Spark host only"
+
+    def read(self, offsets: Offsets) -> Iterator[Raw]:
         raise StreamError(
-            "a Spark DataFrame can be read by the Spark host only.",
+            f"{self.cannot_replay()}.",
             remedy="Use start(spark, ...), to_spark(spark) or run_batch(spark); preview reads files, tables.",
         )
 
@@ -117,7 +110,7 @@ def hops(spark: SparkSession, job: Job) -> Iterator[None]:
 
     Spark weighs a batch anew for every row that it adds, which takes longer than everything else about it.
     """
-    if not any(isinstance(getattr(s, "reader", None), FrameReader) for s in job.stages.sources):
+    if not any(isinstance(s, Source) and s.reader.spark_form == "frame" for s in job.stages.sources):
         yield
         return
     wanted = {"maxRecordsPerBatch": str(HOP_ROWS), "maxBytesPerBatch": NEVER}

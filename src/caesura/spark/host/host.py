@@ -231,7 +231,7 @@ def _chunks(job: Job, fingerprint: str) -> FileReader:
     """A source's files, in parts as large as a task takes."""
     reader = worker.mapper(job, fingerprint).source.reader
     assert isinstance(reader, FileReader)
-    return reader.coarser(CHUNK_ROWS)
+    return reader.batched(CHUNK_ROWS)
 
 
 def _packets(
@@ -248,7 +248,7 @@ def _memory(spark: SparkSession, job: Job, source: Source) -> DataFrame:
         source = job.source(fingerprint)
         with worker.reading(source):
             for _ in batches:
-                for number, raw in enumerate(source.read({})):
+                for number, raw in enumerate(source.read_between({})):
                     yield worker.packets_of(job, fingerprint, raw, (number,))
 
     return spark.range(0, 1, 1, 1).mapInArrow(read, PACKETS)

@@ -20,7 +20,7 @@ from caesura.consistency.store import Manifest, Store, Written
 from caesura.errors import PlanError
 from caesura.fixpoint.node import Fixpoint
 from caesura.io.sinks.rows import row_schema
-from caesura.io.sources.files import FileReader
+from caesura.io.sources.source import Source
 from caesura.plan import Node, here, walk
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
@@ -85,11 +85,16 @@ class ClaimedSink(ParquetSink):
             said = entries[place] if place < len(entries) else "-"
             before = {} if last is None else dict(last.claim.prefix[label].offsets)
             prefix[label] = Prefix(offsets=_offsets(said) or before, log=said)
-            if isinstance(getattr(self.labels[label], "reader", None), FileReader):
+            if reads_files(self.labels[label]):
                 span = range(before.get(0, 0), prefix[label].offsets.get(0, 0))
                 files = (files_of(Path(self.checkpoint), place, n) for n in span)
                 read[label] = tuple(sorted(file for some in files for file in some))
         return prefix, read
+
+
+def reads_files(node: Node) -> bool:
+    """Whether Spark's own log of a source names files."""
+    return isinstance(node, Source) and node.reader.spark_form == "files"
 
 
 def _offsets(said: str) -> dict[int, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from caesura.events.identity import Secret
+from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
@@ -273,9 +274,8 @@ def to_spark(
 
 
 def _streaming(node: Node) -> bool:
-    reader = getattr(node, "reader", None)
-    if isinstance(reader, FrameReader):
-        return reader.streaming
+    if isinstance(node, Source) and isinstance(node.reader, FrameReader):
+        return node.reader.streaming
     return any(_streaming(child) for child in node.inputs)
 
 

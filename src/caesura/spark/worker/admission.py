@@ -84,7 +84,7 @@ def admitted(reader: FileReader, path: str, time: str, most: int | None) -> bool
     """Whether a file begins within what is read in this epoch."""
     if most is None:
         return True
-    begins = reader.earliest(path, time)
+    begins = reader.first_time(path, time)
     return begins is None or begins <= most
 
 
