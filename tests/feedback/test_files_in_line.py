@@ -23,10 +23,10 @@ pytest.importorskip("pyspark")
 from depth import examples
 
 from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.worker import priority as wishes
-from caesura.spark.worker.admission import Most
+from caesura.spark.worker import priority
+from caesura.spark.worker.admission import EpochLimits
+from caesura.spark.worker.job import Job, as_batch
 from caesura.spark.worker.priority import WaitingFile, choose, lined_up, note_wanted, wait, waits, wanted_of
-from caesura.spark.worker.worker import Job, as_batch
 
 EXAMPLES = examples(60)
 Rows = list[tuple[int, int]]
@@ -65,7 +65,7 @@ def some_rows(random: Random) -> Rows:
 def test_the_same_rows_are_late_in_whatever_order_files_are_read(seed: int) -> None:
     random = Random(seed)
     lag = random.choice([2, 4, 7, 20])
-    most = random.choice([Most(), Most(files=1), Most(files=2), Most(bytes=15)])
+    most = random.choice([EpochLimits(), EpochLimits(files=1), EpochLimits(files=2), EpochLimits(bytes=15)])
     files: dict[str, Rows] = {}
     line: list[WaitingFile] = []
     order: list[str] = []
@@ -89,31 +89,31 @@ LINE = [waiting(0, name, [(t, i)]) for name, t, i in (("a", 1, 0), ("b", 2, 1), 
 
 
 def test_wanted_files_come_first_as_many_as_an_epoch_takes() -> None:
-    assert names(choose(LINE, told(9, 1), Most(files=2), 9)) == ("bd", "ac")
-    assert names(choose(LINE, told(9, 1), Most(files=3), 9)) == ("bda", "c")
-    assert names(choose(LINE, told(9, 1), Most(bytes=10), 9)) == ("b", "acd")
-    assert names(choose(LINE, told(9, 1), Most(), 9)) == ("bd", "ac")
+    assert names(choose(LINE, told(9, 1), EpochLimits(files=2), 9)) == ("bd", "ac")
+    assert names(choose(LINE, told(9, 1), EpochLimits(files=3), 9)) == ("bda", "c")
+    assert names(choose(LINE, told(9, 1), EpochLimits(bytes=10), 9)) == ("b", "acd")
+    assert names(choose(LINE, told(9, 1), EpochLimits(), 9)) == ("bd", "ac")
 
 
 def test_where_nothing_is_wanted_all_are_read_in_their_order() -> None:
-    assert names(choose(LINE, told(9, 7), Most(), 9)) == ("abcd", "")
-    assert names(choose(LINE, None, Most(files=3), 9)) == ("abc", "d")
+    assert names(choose(LINE, told(9, 7), EpochLimits(), 9)) == ("abcd", "")
+    assert names(choose(LINE, None, EpochLimits(files=3), 9)) == ("abc", "d")
 
 
 def test_a_file_that_others_would_make_late_goes_first() -> None:
     far = [waiting(0, "a", [(1, 0)]), waiting(0, "b", [(50, 1)])]
-    assert names(choose(far, told(9, 1), Most(files=1), 9)) == ("a", "b")
-    assert names(choose(far, told(9, 1), Most(), 9)) == ("ab", "")
-    assert names(choose(far, told(None, 1), Most(files=1), 9)) == ("b", "a")  # nothing is ever late
+    assert names(choose(far, told(9, 1), EpochLimits(files=1), 9)) == ("a", "b")
+    assert names(choose(far, told(9, 1), EpochLimits(), 9)) == ("ab", "")
+    assert names(choose(far, told(None, 1), EpochLimits(files=1), 9)) == ("b", "a")  # nothing is ever late
 
 
 def test_others_wait_while_wanted_files_may_be_to_come_but_not_for_ever() -> None:
     line = LINE[::2]
-    assert names(choose(line, told(9, 1), Most(files=1), 1)) == ("", "ac")
-    assert names(choose(line, told(9, 1), Most(files=1), 2)) == ("a", "c")  # Spark has named no more
-    more = [*line, waiting(wishes.PATIENCE - 1, "e", [(5, 0)])]
-    assert names(choose(more, told(9, 1), Most(files=1), wishes.PATIENCE - 1)) == ("", "ace")
-    assert names(choose(more, told(9, 1), Most(files=1), wishes.PATIENCE)) == ("a", "ce")
+    assert names(choose(line, told(9, 1), EpochLimits(files=1), 1)) == ("", "ac")
+    assert names(choose(line, told(9, 1), EpochLimits(files=1), 2)) == ("a", "c")  # Spark has named no more
+    more = [*line, waiting(priority.PATIENCE - 1, "e", [(5, 0)])]
+    assert names(choose(more, told(9, 1), EpochLimits(files=1), priority.PATIENCE - 1)) == ("", "ace")
+    assert names(choose(more, told(9, 1), EpochLimits(files=1), priority.PATIENCE)) == ("a", "ce")
 
 
 def job(folder: Path, **options: Any) -> tuple[Job, Source]:
@@ -124,20 +124,20 @@ def job(folder: Path, **options: Any) -> tuple[Job, Source]:
     stages = cut({"out": plan.node}, 2)
     [source] = stages.sources
     assert isinstance(source, Source)
-    return Job("q", stages, 2, "arrival", closes=False, loop=f"{folder}/cp/loop", wishes=True), source
+    return Job("q", stages, 2, "arrival", closes=False, loop=f"{folder}/cp/loop", priorities=True), source
 
 
 def at(epoch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wishes, "epoch_here", lambda: epoch)
+    monkeypatch.setattr(priority, "epoch_here", lambda: epoch)
 
 
-def test_tasks_see_the_wishes_of_earlier_epochs_over_their_own_columns(
+def test_tasks_see_the_priorities_of_earlier_epochs_over_their_own_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, source = job(tmp_path)
-    [way] = [e.label for e in mine.stages.stages[1].arrivals]
+    [exchange] = [e.label for e in mine.stages.stages[1].arrivals]
     at(4, monkeypatch)
-    note_wanted(mine, 1, 1, {way: [Pattern(id=value(3)).to_json()]})
+    note_wanted(mine, 1, 1, {exchange: [Pattern(id=value(3))]})
     assert wanted_of(mine, source) == []  # nobody in this epoch could have known
     at(5, monkeypatch)
     assert wanted_of(mine, source) == [Pattern(seg=value(3))]
@@ -152,12 +152,12 @@ def test_new_files_wait_while_others_are_wanted_or_wait(
 ) -> None:
     mine, source = job(tmp_path)
     at(5, monkeypatch)
-    assert not wait(mine, source, None, Most(files=1))
-    assert wait(mine, source, told(5, 3), Most(files=1))
+    assert not wait(mine, source, None, EpochLimits(files=1))
+    assert wait(mine, source, told(5, 3), EpochLimits(files=1))
     line = as_batch([waits(source.fingerprint, "a", 3)], mine.keys)
     LoopLog(mine.loop).write(4, 0, line)
-    assert wait(mine, source, None, Most(files=1))
-    assert not wait(mine, source, None, Most())  # all that waits is read in this epoch, in its order
+    assert wait(mine, source, None, EpochLimits(files=1))
+    assert not wait(mine, source, None, EpochLimits())  # all that waits is read in this epoch, in its order
 
 
 def test_late_rows_that_are_moved_keep_the_order_of_files(
@@ -165,7 +165,7 @@ def test_late_rows_that_are_moved_keep_the_order_of_files(
 ) -> None:
     mine, source = job(tmp_path, late="adjust")
     at(5, monkeypatch)
-    assert not wait(mine, source, told(5, 3), Most(files=1))
+    assert not wait(mine, source, told(5, 3), EpochLimits(files=1))
 
 
 def test_statistics_of_a_file_that_waits_are_read_once(tmp_path: Path) -> None:

@@ -19,9 +19,10 @@ from caesura.runtime.buckets.cluster import Cluster
 from caesura.runtime.packets.packet import Packet
 
 pytest.importorskip("pyspark")
-from caesura.spark.host.feedback import Speaking
+from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.worker.worker import SUPPRESSED, Job
+from caesura.spark.loop_log.records import SuppressedRows
+from caesura.spark.worker.job import Job
 
 
 def said(folder: Path, *words: str) -> list[str]:
@@ -35,15 +36,17 @@ def plan() -> Stream:
     return Stream(source([[(t, t % 3, 1) for t in range(6)]], 2)).where(col("v") > 0)
 
 
-def started(folder: Path, stream: Stream | None = None, *, name: str = "out") -> Speaking:
+def started(folder: Path, stream: Stream | None = None, *, name: str = "out") -> CheckpointFeedback:
     node = (stream or plan()).node
     stages = cut({name: node}, 2)
-    return Speaking.of(Job("q", stages, 2, "arrival", closes=False, loop=f"{folder}/loop"), {name: node})
+    return CheckpointFeedback.of(
+        Job("q", stages, 2, "arrival", closes=False, loop=f"{folder}/loop"), {name: node}
+    )
 
 
 def messages(folder: Path) -> list[Packet]:
     log = LoopLog(f"{folder}/loop")
-    tables = [log.read(name) for name in log.said(-1, 99)]
+    tables = [log.read(name) for name in log.feedback(-1, 99)]
     rows = [tuple(row.values())[1:] for table in tables for row in table.to_pylist()]
     return [Packet.from_row(row) for row in rows]
 
@@ -54,7 +57,7 @@ def test_every_word_reaches_the_query_and_what_stands_is_listed(tmp_path: Path) 
     assert said(tmp_path, "assume", "id = 1") == ["#1 assumed: id = 1"]
     assert said(tmp_path, "desire", "id = 2") == ["#1 assumed: id = 1", "#2 desired: id = 2"]
     assert said(tmp_path, "demand") == query.standing()
-    query.say(Intent.ASSUMED, col("id") == 0, None)  # whoever started it speaks, too
+    query.give(Intent.ASSUMED, col("id") == 0, None)  # whoever started it speaks, too
     assert said(tmp_path, "withdraw", "#1") == ["#2 desired: id = 2", "#3 assumed: id = 0"]
     heard = [str(m) for packet in messages(tmp_path) if packet.bucket == 0 for m in packet.items]
     assert heard == [
@@ -83,14 +86,17 @@ def test_what_the_command_line_says_is_obeyed(tmp_path: Path) -> None:
 def test_what_is_still_suppressed_is_listed(tmp_path: Path) -> None:
     started(tmp_path)
     for bucket in range(2):
-        LoopLog(f"{tmp_path}/loop").note(f"1-{bucket}{SUPPRESSED}", json.dumps([["tumbling", "id = 1"]]))
+        log, record = LoopLog(f"{tmp_path}/loop"), SuppressedRows([("tumbling", "id = 1")])
+        log.save(SuppressedRows.name(1, bucket), record)
     assert said(tmp_path, "list") == ["still suppressed at 'tumbling': id = 1"]
 
 
 def test_two_who_speak_at_once_are_both_heard(tmp_path: Path) -> None:
     started(tmp_path)
     voices = [
-        threading.Thread(target=lambda n=n: Speaking.at(tmp_path).say(Intent.ASSUMED, col("id") == n, None))
+        threading.Thread(
+            target=lambda n=n: CheckpointFeedback.at(tmp_path).give(Intent.ASSUMED, col("id") == n, None)
+        )
         for n in range(8)
     ]
     for voice in voices:
@@ -98,17 +104,17 @@ def test_two_who_speak_at_once_are_both_heard(tmp_path: Path) -> None:
     for voice in voices:
         voice.join()
     assert len(messages(tmp_path)) == 16
-    assert len(Speaking.at(tmp_path).standing()) == 8
+    assert len(CheckpointFeedback.at(tmp_path).standing()) == 8
 
 
 def test_what_was_said_of_an_output_that_is_gone_can_be_withdrawn(tmp_path: Path) -> None:
-    started(tmp_path, name="map").say(Intent.ASSUMED, col("id") == 1, None)
+    started(tmp_path, name="map").give(Intent.ASSUMED, col("id") == 1, None)
     later = started(tmp_path)
     assert later.standing() == ["#1 assumed: id = 1 (over: there is no output 'map' any more)"]
     later.withdraw(1)
     assert later.standing() == []
     with pytest.raises(StreamError, match="there is no output 'map'"):
-        later.say(Intent.ASSUMED, col("id") == 1, "map")
+        later.give(Intent.ASSUMED, col("id") == 1, "map")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +136,7 @@ def test_a_word_that_means_nothing_is_answered(words: tuple[str, ...], told: str
 def test_where_nobody_listens_the_remedy_says_how(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["feedback", str(tmp_path), "list"])
     assert result.exit_code == 1
-    assert "nobody listens" in result.output and "--feedback" in result.output
+    assert "no query takes feedback" in result.output and "--feedback" in result.output
 
 
 def test_the_former_name_of_the_command_works_and_warns(tmp_path: Path) -> None:

@@ -19,11 +19,11 @@ from caesura.io.sources.source import Source
 from caesura.plan.cut import Stage, Stages
 from caesura.punctuation import Intent
 from caesura.spark import MemorySink, SparkQuery
-from caesura.spark.host.feedback import Speaking
+from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.running import launch
 from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.worker.admission import Most
-from caesura.spark.worker.worker import Job
+from caesura.spark.worker.admission import EpochLimits
+from caesura.spark.worker.job import Job
 
 
 def test_a_cycle_across_buckets_circulates_drains_and_leaves_nothing(spark: Any, tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_cycle_across_buckets_circulates_drains_and_leaves_nothing(spark: Any,
     sink = MemorySink()
     place = str(tmp_path / "checkpoint")
     job = Job("looping", stages, 2, "arrival", closes=False, loop=f"{place}/loop")
-    query = launch(job, {"out": node}, spark, sink, place, trigger="available", most=Most(files=1))
+    query = launch(job, {"out": node}, spark, sink, place, trigger="available", limits=EpochLimits(files=1))
     query.wait()
     got = sorted(row[2][0] for row in History.of(sink.items("out"), node.schema).rows())
     assert got == backward_steps.halvings(ids)
@@ -108,6 +108,6 @@ def test_a_query_without_a_way_back_says_how_to_get_one(tmp_path: Path) -> None:
     source = cz.from_rows([{"ts": 1, "id": 2}], time="ts").node
     assert isinstance(source, Source)
     stages = Stages((Stage(0), Stage(1, outputs={"out": source})), {"out": source}, (source,))
-    speaking = Speaking.of(Job("mute", stages, 2, "arrival", closes=False), {"out": source})
+    speaking = CheckpointFeedback.of(Job("mute", stages, 2, "arrival", closes=False), {"out": source})
     with pytest.raises(StreamError, match="without a way back"):
-        speaking.say(Intent.ASSUMED, col("id") == 2, None)
+        speaking.give(Intent.ASSUMED, col("id") == 2, None)

@@ -15,7 +15,7 @@ from caesura.errors import CaesuraError, StreamError
 from caesura.spark.errors import cause_of, explained, ours
 from caesura.spark.host.checkpoint import kept_plan, query_id
 from caesura.spark.host.clock_source import ClockReader
-from caesura.spark.host.feedback import Speaking
+from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.loop_source import LoopReader
 from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
@@ -77,7 +77,7 @@ def test_a_file_of_the_loop_log_that_is_gone_is_named(tmp_path: Path) -> None:
     for bucket in (0, 1):
         log.write(3, bucket, pa.record_batch({"n": [bucket]}))
     log.note_sent()
-    log.ask(pa.record_batch({"n": [7]}))
+    log.add_feedback(pa.record_batch({"n": [7]}))
     end = reader.latestOffset(start, ALL)
     parts = reader.partitions(start, end)
     read = [b.column("n").to_pylist() for part in parts for b in reader.read(part)]
@@ -102,8 +102,8 @@ SPOKEN = {"last": 0, "spoken": []}
     [
         ("caesura.json", KEPT, kept_plan),
         ("metadata", {"id": "one"}, query_id),
-        ("loop/listeners.json", LISTENING, Speaking.at),
-        ("loop/spoken.json", SPOKEN, lambda folder: Speaking(f"{folder}/loop", 2, {}).standing()),
+        ("loop/listeners.json", LISTENING, CheckpointFeedback.at),
+        ("loop/spoken.json", SPOKEN, lambda folder: CheckpointFeedback(f"{folder}/loop", 2, {}).standing()),
     ],
 )
 def test_a_file_that_is_cut_off_anywhere_is_named(

@@ -17,7 +17,7 @@ from caesura.punctuation import Intent, Pattern
 from caesura.punctuation.words import parse_punctuation
 
 if TYPE_CHECKING:
-    from caesura.spark.host.feedback import Speaking
+    from caesura.spark.host.feedback import CheckpointFeedback
 
 ACTIONS = ("assume", "desire", "demand", "withdraw", "list")
 
@@ -94,27 +94,27 @@ def give(checkpoint: str, action: str, what: str | None, output: str | None, *, 
         raise typer.BadParameter(f"'{action}' is none of {', '.join(ACTIONS)}", param_hint="ACTION")
     if "://" not in checkpoint:
         check_folder(checkpoint)
-    from caesura.spark.host.feedback import Speaking
+    from caesura.spark.host.feedback import CheckpointFeedback
 
-    speaking = Speaking.at(checkpoint)
-    _give(speaking, action, what, output)
-    standing = speaking.standing()
+    feedback = CheckpointFeedback.at(checkpoint)
+    _give(feedback, action, what, output)
+    standing = feedback.standing()
     if as_json:
         say_json(standing)
     else:
         say("\n".join(standing) or "no feedback stands.")
 
 
-def _give(speaking: Speaking, action: str, what: str | None, output: str | None) -> None:
+def _give(feedback: CheckpointFeedback, action: str, what: str | None, output: str | None) -> None:
     match action:
         case "assume" | "desire":
             if what is None:
                 raise typer.BadParameter(f"{action} which rows?", param_hint="WHAT")
             intent = Intent.ASSUMED if action == "assume" else Intent.DESIRED
-            speaking.say(intent, read_pattern(what), output)
+            feedback.give(intent, read_pattern(what), output)
         case "demand":
-            speaking.demand(True if what is None else read_pattern(what), output)
+            feedback.demand(True if what is None else read_pattern(what), output)
         case "withdraw":
             if what is None or not what.lstrip("#").isdigit():
                 raise typer.BadParameter("withdraw which number? See list.", param_hint="WHAT")
-            speaking.withdraw(int(what.lstrip("#")))
+            feedback.withdraw(int(what.lstrip("#")))

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from caesura import errors
 from caesura.errors import CaesuraError, StreamError
+from caesura.plan import Node
 from caesura.spark.session import spark_log
 
 AGAIN = "start again with the same checkpoint: the epoch runs again, and nothing is lost"
@@ -55,7 +56,7 @@ def ours(error: Exception) -> Exception:
     text = str(error)
     found = re.search(r"CAESURA<<(\w+)\|(.*?)>>", text, re.DOTALL)
     if found is not None:
-        return _told(found.group(1), found.group(2), error)
+        return _parsed(found.group(1), found.group(2), error)
     if _through_py4j(error) and _lost(error):
         return _gone(error)
     if "Python worker failed to connect back" in text:
@@ -88,8 +89,8 @@ def cause_of(text: str) -> str:
     return f"{kind.split('.')[-1]}: {said.strip()}" if said else kind.split(".")[-1]
 
 
-def _told(kind: str, said: str, error: Exception) -> CaesuraError:
-    problem, _, remedy = said.partition("\n")
+def _parsed(kind: str, text: str, error: Exception) -> CaesuraError:
+    problem, _, remedy = text.partition("\n")
     made: CaesuraError = getattr(errors, kind, StreamError)(problem, remedy=remedy)
     made.called = ""  # the worker's text names its place
     made.__cause__ = error
@@ -143,3 +144,28 @@ def asking_spark() -> Iterator[None]:
         raise
     except Exception as error:
         raise ours(error) from error
+
+
+@contextmanager
+def named_errors(source: Node) -> Iterator[None]:
+    """Errors in a worker while a source is read: they name it and the user's line, and survive the JVM."""
+    try:
+        yield
+    except CaesuraError as error:
+        raise as_line(error.at(source.step, source.place)) from error
+
+
+@contextmanager
+def errors_as_lines() -> Iterator[None]:
+    """Errors in a worker that survive the way through the JVM."""
+    try:
+        yield
+    except CaesuraError as error:
+        raise as_line(error) from error
+
+
+def as_line(error: Exception) -> Exception:
+    """An error of ours as one line that survives the way through the JVM; `ours` reads it."""
+    if isinstance(error, CaesuraError):
+        return RuntimeError(f"CAESURA<<{type(error).__name__}|{error}>>")
+    return error

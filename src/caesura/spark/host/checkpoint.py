@@ -23,7 +23,7 @@ from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.buckets.stage0 import root_of
 from caesura.runtime.query.secret import FORMAT, forgotten
 from caesura.spark.json_files import read_json
-from caesura.spark.worker.worker import SECRET
+from caesura.spark.worker.job import SECRET
 
 NAME = "caesura.json"
 Kept = dict[str, Any]

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from caesura.runtime.buckets.clock import clock_readings
 from caesura.runtime.buckets.labels import CLOCK
 from caesura.spark.worker.bucket_keys import bucket_keys
-from caesura.spark.worker.worker import PACKETS, as_batch
+from caesura.spark.worker.job import PACKETS, as_batch
 
 Offset = dict[str, int]
 

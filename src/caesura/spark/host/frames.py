@@ -19,8 +19,8 @@ from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.read import Events, source_of
 from caesura.io.sources.source import Source
 from caesura.plan import Raw
-from caesura.spark.worker import worker
-from caesura.spark.worker.worker import PACKETS, Job
+from caesura.spark.worker.job import PACKETS, Job
+from caesura.spark.worker.reading import packets_of, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,11 +89,11 @@ class FrameReader(Reader):
 
             context = TaskContext.get()
             part = context.partitionId() if context is not None else 0
-            with worker.reading(job.source(fingerprint)):
+            with reading(job.source(fingerprint)):
                 for number, plain in enumerate(gathered(batches, CHUNK_ROWS)):
                     batch = plain.rename_columns(wanted)
                     for raw, order in _chunks(batch, schema, lane, offset, (part, number)):
-                        yield worker.packets_of(job, fingerprint, raw, order)
+                        yield packets_of(job, fingerprint, raw, order)
 
         plain = self.frame.select(*map(_quoted, wanted)).toDF(*(f"c{n}" for n in range(len(wanted))))
         return plain.mapInArrow(read, PACKETS)

@@ -1,7 +1,7 @@
 """The loop log as a source of the query that writes it.
 
 Its offset is the last epoch that sent anything back with the files that it sent, and the number of the last
-thing that a consumer said, so an idle loop makes no epochs; with `availableNow` it goes on as long as
+feedback of a consumer, so an idle loop makes no epochs; with `availableNow` it goes on as long as
 something circulates. A file that an offset names is read, or stops the query.
 """
 
@@ -14,8 +14,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
+from caesura.spark.errors import errors_as_lines
 from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.worker.worker import PACKETS, told
+from caesura.spark.worker.job import PACKETS
 
 KEPT_EPOCHS = 2
 FILES = "files"
@@ -50,20 +51,20 @@ class LoopReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         log = LoopLog(self.place)
-        with told():
+        with errors_as_lines():
             fresh = log.sent(start["epoch"])
-        if not fresh and log.asked() <= start["asked"]:
+        if not fresh and log.last_feedback() <= start["asked"]:
             return start
         last = max([start["epoch"], *(int(name.split("-")[0]) for name in fresh)])
-        return {"epoch": last, "asked": max(start["asked"], log.asked()), FILES: fresh}
+        return {"epoch": last, "asked": max(start["asked"], log.last_feedback()), FILES: fresh}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         log = LoopLog(self.place)
         files = end.get(FILES, log.between(start["epoch"], end["epoch"]))
-        return [InputPartition(name) for name in [*log.said_all(start["asked"], end["asked"]), *files]]
+        return [InputPartition(name) for name in [*log.all_feedback(start["asked"], end["asked"]), *files]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        with told():
+        with errors_as_lines():
             rows = LoopLog(self.place).read(partition.value)
         yield from rows.to_batches()
 

@@ -20,15 +20,15 @@ from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.query.result import Output, Result, delivered
 from caesura.spark.errors import asking_spark, explained, ours
 from caesura.spark.host.checkpoint import buckets_of, keep_plan, keep_secret, query_id
-from caesura.spark.host.feedback import Said, Speaking
+from caesura.spark.host.feedback import CheckpointFeedback, What
 from caesura.spark.host.frames import FrameReader, hops
 from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.session import check_session
 from caesura.spark.sinks.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
-from caesura.spark.worker.admission import EVERYTHING, Most
-from caesura.spark.worker.worker import Job
+from caesura.spark.worker.admission import EVERYTHING, EpochLimits
+from caesura.spark.worker.job import Job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,11 +42,11 @@ class SparkQuery:
     """A running query."""
 
     def __init__(
-        self, query: StreamingQuery, sink: Sink, failures: list[Exception], speaking: Speaking
+        self, query: StreamingQuery, sink: Sink, failures: list[Exception], consumer: CheckpointFeedback
     ) -> None:
         self.query = query
         self.sink = sink
-        self.speaking = speaking
+        self.consumer = consumer
         self._failures = failures
         """What went wrong in an epoch on the driver, as ours."""
         self._began = time.monotonic()
@@ -86,25 +86,25 @@ class SparkQuery:
         with asking_spark():
             return bool(self.query.isActive)
 
-    def assume(self, what: Said, *, output: str | None = None) -> StandingFeedback:
+    def assume(self, what: What, *, output: str | None = None) -> StandingFeedback:
         """These rows will be ignored: from the next epoch on, steps need not make them."""
-        return self.speaking.say(Intent.ASSUMED, what, output)
+        return self.consumer.give(Intent.ASSUMED, what, output)
 
-    def desire(self, what: Said, *, output: str | None = None) -> StandingFeedback:
+    def desire(self, what: What, *, output: str | None = None) -> StandingFeedback:
         """These rows first, where rows wait."""
-        return self.speaking.say(Intent.DESIRED, what, output)
+        return self.consumer.give(Intent.DESIRED, what, output)
 
-    def demand(self, what: Said = True, *, output: str | None = None) -> None:
+    def demand(self, what: What = True, *, output: str | None = None) -> None:
         """What there is of these rows now, marked as partial."""
-        self.speaking.demand(what, output)
+        self.consumer.demand(what, output)
 
     def withdraw(self, spoken: StandingFeedback | int) -> None:
         """Takes feedback back; what lost rows by it stays suppressed until it is closed."""
-        self.speaking.withdraw(spoken)
+        self.consumer.withdraw(spoken)
 
     def feedback(self) -> list[str]:
         """The feedback that stands, and what is still suppressed as of the last epoch."""
-        return self.speaking.standing()
+        return self.consumer.standing()
 
     def progress(self) -> dict[str, Any]:
         """What Spark says of the last epoch: durations, offsets, its state store."""
@@ -159,7 +159,7 @@ def start(
     read further ``ahead`` of the slowest source, in event time.
     """
     partitions = check_session(spark)
-    per_epoch = Most(files_per_epoch, bytes_per_epoch)
+    limits = EpochLimits(files_per_epoch, bytes_per_epoch)
     target = as_sink(sink)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
@@ -173,7 +173,7 @@ def start(
     secret = keep_secret(Path(place))
     stages = keep_plan(Path(place), job.stages, buckets, partitions)
     job = dataclasses.replace(job, stages=stages, secret=secret)
-    return launch(job, nodes, spark, target, place, trigger=trigger, most=per_epoch)
+    return launch(job, nodes, spark, target, place, trigger=trigger, limits=limits)
 
 
 def launch(
@@ -184,11 +184,11 @@ def launch(
     place: str,
     *,
     trigger: Trigger = "continuous",
-    most: Most = EVERYTHING,
+    limits: EpochLimits = EVERYTHING,
 ) -> SparkQuery:
     """Starts a plan that is cut already."""
     job = dataclasses.replace(job, wakes=bool(job.loop) and trigger != "available")
-    frame = packets(spark, job, streaming=True, most=most)
+    frame = packets(spark, job, streaming=True, limits=limits)
     target.open(nodes, job.buckets)
 
     failures: list[Exception] = []
@@ -211,7 +211,7 @@ def launch(
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
     with hops(spark, job), asking_spark():
         query = writer.start()
-    return SparkQuery(query, target, failures, Speaking.of(job, nodes))
+    return SparkQuery(query, target, failures, CheckpointFeedback.of(job, nodes))
 
 
 def run_all(
@@ -226,7 +226,7 @@ def run_all(
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     job = make_job(nodes, buckets, speculate=chosen, closes=True, secret=Secret.drawn())
-    frame = packets(spark, job, streaming=False, most=EVERYTHING)
+    frame = packets(spark, job, streaming=False, limits=EVERYTHING)
     sink = MemorySink()
     sink.open(nodes, buckets)
     try:
@@ -268,7 +268,7 @@ def to_spark(
     log = "" if loop_log is None else str(loop_log)
     secret = None if streaming else Secret.drawn()
     job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log, secret=secret)
-    frame = packets(spark, job, streaming=streaming, most=EVERYTHING)
+    frame = packets(spark, job, streaming=streaming, limits=EVERYTHING)
     schema = from_arrow_schema(row_schema(node.schema, node.time))
     return frame.filter("stage = 0").mapInArrow(decoder(node.schema, node.time), schema)
 

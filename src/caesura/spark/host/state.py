@@ -19,7 +19,7 @@ from caesura.spark.errors import ours
 from caesura.spark.host.checkpoint import NAME, kept_plan
 from caesura.spark.host.running import whole
 from caesura.spark.worker.bucket_keys import bucket_keys
-from caesura.spark.worker.worker import from_text
+from caesura.spark.worker.state_store import from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

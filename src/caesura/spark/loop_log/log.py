@@ -19,23 +19,27 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from caesura.errors import StreamError
+from caesura.spark.json_files import FRESH, parsed
+from caesura.spark.loop_log.records import Record
 
 SUFFIX = ".arrow"
-ASKED = ".asked"
+FEEDBACK = ".asked"
 OWNER = "owner"
 LOCK = "lock"
 SENT = "sent.json"
 """The files that there were when the last epoch was through."""
 NO_END = 10**12
+R = TypeVar("R", bound=Record)
 
 
 class LoopLog:
-    """A folder of files of packets, by epoch and bucket."""
+    """A folder of packets by epoch and bucket, of feedback by number, and of the records beside them."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -50,36 +54,51 @@ class LoopLog:
             return
         self._replace(name, ipc_bytes(rows))
 
-    def ask(self, rows: pa.RecordBatch) -> int:
-        """Puts what a consumer says, for the next epoch; gives its number."""
-        number = self.asked() + 1
-        self._replace(f"{self._path}/{number:012d}{ASKED}", ipc_bytes(rows))
+    # -- feedback of consumers ------------------------------------------------------------------------
+
+    def add_feedback(self, rows: pa.RecordBatch) -> int:
+        """Puts the packets of a consumer's feedback, for the next epoch; gives its number."""
+        number = self.last_feedback() + 1
+        self._replace(f"{self._path}/{number:012d}{FEEDBACK}", ipc_bytes(rows))
         return number
 
-    def asked(self) -> int:
-        """The number of the last that a consumer said; -1 when none has spoken."""
-        names = self._names(ASKED)
+    def last_feedback(self) -> int:
+        """The number of the last feedback; -1 when there was none."""
+        names = self._names(FEEDBACK)
         return int(names[-1].split(".")[0]) if names else -1
 
-    def said(self, start: int, end: int) -> list[str]:
-        """The files of what consumers said behind start, up to end."""
-        return [name for name in self._names(ASKED) if start < int(name.split(".")[0]) <= end]
+    def feedback(self, start: int, end: int) -> list[str]:
+        """The files of feedback behind start, up to end, that are there."""
+        return [name for name in self._names(FEEDBACK) if start < int(name.split(".")[0]) <= end]
 
-    def note(self, name: str, text: str) -> None:
-        """Keeps a small text under a name."""
+    # -- records --------------------------------------------------------------------------------------
+
+    def save(self, name: str, record: Record) -> None:
+        """Writes a record, unless it is there as it is."""
+        text = json.dumps(record.to_json())
+        if self._text(name) != text:
+            self._put_text(name, text)
+
+    def load(self, name: str, kind: type[R], remedy: str = FRESH) -> R | None:
+        """The record under a name, if there is one."""
+        text = self._text(name)
+        if text is None:
+            return None
+        return kind.from_json(parsed(text, f"{self.place}/{name}", remedy, wants=kind.wants))
+
+    def records(self, suffix: str) -> list[str]:
+        """The names of the records that end so."""
+        return self._names(suffix)
+
+    def _put_text(self, name: str, text: str) -> None:
         self._replace(f"{self._path}/{name}", text.encode())
 
-    def noted(self, name: str) -> str | None:
-        """The text under a name, if there is one."""
+    def _text(self, name: str) -> str | None:
         path = f"{self._path}/{name}"
         if self._files.get_file_info(path).type == pafs.FileType.NotFound:
             return None
         with self._files.open_input_stream(path) as file:
             return bytes(file.read()).decode()
-
-    def notes(self, suffix: str) -> list[str]:
-        """The names of the texts that end so."""
-        return self._names(suffix)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -93,16 +112,16 @@ class LoopLog:
             yield
 
     def remove(self, name: str) -> None:
-        """Takes away the text under a name, if there is one."""
+        """Takes away the record under a name, if there is one."""
         path = f"{self._path}/{name}"
         if self._files.get_file_info(path).type != pafs.FileType.NotFound:
             self._files.delete_file(path)
 
     def own(self, query: str) -> None:
         """Takes the log for a query; one that another query has written to is refused."""
-        owner = self.noted(OWNER)
+        owner = self._text(OWNER)
         if owner is None:
-            self.note(OWNER, query)
+            self._put_text(OWNER, query)
         elif owner != query:
             raise StreamError(
                 f"the loop log in '{self.place}' belongs to another query ({owner}).",
@@ -142,20 +161,20 @@ class LoopLog:
     def note_sent(self) -> None:
         """Writes down, on the driver, which files there are once an epoch is through."""
         text = json.dumps(self.names())
-        if self.noted(SENT) != text:
-            self.note(SENT, text)
+        if self._text(SENT) != text:
+            self._put_text(SENT, text)
 
     def sent(self, start: int) -> list[str]:
         """The files of the epochs behind start; one that was written and is gone is an error."""
         there = self.between(start, NO_END)
-        for name in json.loads(self.noted(SENT) or "[]"):
+        for name in json.loads(self._text(SENT) or "[]"):
             if _epoch(name) > start and name not in there:
                 raise self._gone(name)
         return there
 
-    def said_all(self, start: int, end: int) -> list[str]:
-        """The files of what consumers said behind start, up to end; they are numbered without gaps."""
-        return [f"{number:012d}{ASKED}" for number in range(start + 1, end + 1)]
+    def all_feedback(self, start: int, end: int) -> list[str]:
+        """The files of feedback behind start, up to end, numbered without gaps: each must be there."""
+        return [f"{number:012d}{FEEDBACK}" for number in range(start + 1, end + 1)]
 
     def read(self, name: str) -> pa.Table:
         """The rows of a file."""
@@ -176,9 +195,9 @@ class LoopLog:
             remedy="Put it back and start again, or start with a new checkpoint.",
         )
 
-    def forget(self, epoch: int, asked: int) -> None:
-        """Removes the files of epochs, and of what was said, up to these; the last said keeps its number."""
-        for name in (*self.between(-1, epoch), *self.said(-1, min(asked, self.asked() - 1))):
+    def forget(self, epoch: int, number: int) -> None:
+        """Removes the files of epochs and of feedback up to these; the last feedback keeps its number."""
+        for name in (*self.between(-1, epoch), *self.feedback(-1, min(number, self.last_feedback() - 1))):
             self._files.delete_file(f"{self._path}/{name}")
 
 

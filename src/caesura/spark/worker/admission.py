@@ -9,22 +9,19 @@ the same. A file waits only as long as somebody else moves: an idle source holds
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from caesura.errors import PlanError
 from caesura.io.sources.files import FileReader
 from caesura.punctuation import MIN_TIME
 from caesura.runtime.packets.packet import Packet
 from caesura.spark.loop_log.log import LoopLog
-
-if TYPE_CHECKING:
-    from caesura.spark.worker.worker import Job
+from caesura.spark.loop_log.records import SourceProgress
+from caesura.spark.worker.job import Job, epoch_here
 
 
 @dataclass(frozen=True)
-class Most:
+class EpochLimits:
     """How much of each folder an epoch takes: so many files, or files of so many bytes; at least one."""
 
     files: int | None = None
@@ -45,31 +42,22 @@ class Most:
         return {name: value for name, value in given.items() if value is not None}
 
 
-EVERYTHING = Most()
+EVERYTHING = EpochLimits()
 ANY_AGE = "36500d"
 """Spark passes over files that are a week older than the newest, without a word."""
-HELD = "held"
+DEFERRED = "held"
 """The label of packets that name a file which was not read yet."""
-KEPT_NOTES = 4
-
-
-def epoch_here() -> int:
-    """The number of the epoch that this task belongs to; -1 outside a streaming query."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    number = None if context is None else context.getLocalProperty("streaming.sql.batchId")
-    return -1 if number is None else int(number)
+EPOCHS_REMEMBERED = 4
 
 
 def note_progress(job: Job, stage: int, reached: dict[str, int]) -> None:
     """Writes down how far the sources that enter at a stage have come."""
     epoch, log = epoch_here(), LoopLog(job.loop)
-    log.note(_name(epoch, stage), json.dumps(reached))
-    log.remove(_name(epoch - KEPT_NOTES, stage))
+    log.save(SourceProgress.name(epoch, stage), SourceProgress(reached))
+    log.remove(SourceProgress.name(epoch - EPOCHS_REMEMBERED, stage))
 
 
-def limit(job: Job, fingerprint: str) -> int | None:
+def time_limit(job: Job, fingerprint: str) -> int | None:
     """The time up to which a source is read in this epoch; None where nothing holds it back."""
     if job.ahead is None:
         return None
@@ -80,26 +68,22 @@ def limit(job: Job, fingerprint: str) -> int | None:
     return None if slowest is None else slowest + job.ahead
 
 
-def admitted(reader: FileReader, path: str, time: str, most: int | None) -> bool:
+def admitted(reader: FileReader, path: str, time: str, limit: int | None) -> bool:
     """Whether a file begins within what is read in this epoch."""
-    if most is None:
+    if limit is None:
         return True
     begins = reader.first_time(path, time)
-    return begins is None or begins <= most
+    return begins is None or begins <= limit
 
 
-def held(fingerprint: str, path: str) -> Packet:
+def deferred(fingerprint: str, path: str) -> Packet:
     """The name of a file, on its way to the next epoch."""
-    return Packet(~0, HELD, 0, f"{fingerprint}:{path}", 0, {"source": fingerprint, "path": path})
+    return Packet(~0, DEFERRED, 0, f"{fingerprint}:{path}", 0, {"source": fingerprint, "path": path})
 
 
 def _others(job: Job, epoch: int, fingerprint: str) -> dict[str, int]:
     """How far the other sources had come after an epoch."""
     log = LoopLog(job.loop)
-    notes = [log.noted(_name(epoch, stage)) for stage in range(1, len(job.stages.stages))]
-    told = [json.loads(text) for text in notes if text is not None]
-    return {name: at for one in told for name, at in one.items() if name != fingerprint}
-
-
-def _name(epoch: int, stage: int) -> str:
-    return f"{epoch:012d}-{stage}.reached"
+    names = [SourceProgress.name(epoch, stage) for stage in range(1, len(job.stages.stages))]
+    records = [record for name in names if (record := log.load(name, SourceProgress)) is not None]
+    return {name: at for record in records for name, at in record.reached.items() if name != fingerprint}

@@ -24,6 +24,7 @@ from typing import Any
 
 from caesura.events.chunks import Chunks
 from caesura.runtime.packets.packet import Row
+from caesura.spark.loop_log.records import ByLabel, patterns_from_json, patterns_to_json
 from caesura.spark.worker import sealed
 
 Place = tuple[str, int, int]
@@ -38,24 +39,26 @@ class Worked:
     """The packets that follow."""
     chunks: Chunks
     stamp: str
-    ignored: dict[str, Any]
+    ignored: ByLabel
     """What the bucket stops at its gates."""
     reached: dict[str, int]
     """How far the sources that enter here have come."""
-    wanted: dict[str, Any]
+    wanted: ByLabel
     """What is wanted first of what enters here."""
     suppressed: list[tuple[str, str]]
     """By step, what is kept back after a withdrawal."""
 
     def packed(self) -> bytes:
-        told = [self.stamp, self.ignored, self.reached, self.wanted, self.suppressed]
+        patterns = [patterns_to_json(self.ignored), patterns_to_json(self.wanted)]
+        about = [self.stamp, *patterns, self.reached, self.suppressed]
         heads, bodies = _apart(self.rows)
         names = list(self.chunks)
-        return sealed.packed([told, heads, names], [*bodies, *(self.chunks[name] for name in names)])
+        return sealed.packed([about, heads, names], [*bodies, *(self.chunks[name] for name in names)])
 
     @staticmethod
     def unpacked(data: bytes) -> Worked:
-        ((stamp, ignored, reached, wanted, suppressed), heads, names), bodies = sealed.unpacked(data)
+        ((stamp, *some, reached, suppressed), heads, names), bodies = sealed.unpacked(data)
+        ignored, wanted = map(patterns_from_json, some)
         chunks = dict(zip(names, bodies[len(heads) :], strict=True))
         kept = [(step, what) for step, what in suppressed]
         return Worked(_together(heads, bodies), chunks, stamp, ignored, reached, wanted, kept)

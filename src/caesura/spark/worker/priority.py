@@ -15,11 +15,10 @@ decides the same.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from caesura.io.sources.files import FileReader
 from caesura.io.sources.pruning import Pruning, Span
@@ -31,13 +30,10 @@ from caesura.runtime.buckets.stage0 import path as steps_from
 from caesura.runtime.buckets.stage0 import root_of
 from caesura.runtime.packets.packet import Packet, decode
 from caesura.spark.loop_log.log import SUFFIX, LoopLog
-from caesura.spark.worker.admission import HELD, Most, epoch_here
+from caesura.spark.loop_log.records import ByLabel, PriorityRows
+from caesura.spark.worker.admission import DEFERRED, EVERYTHING, EpochLimits
+from caesura.spark.worker.job import Job, epoch_here
 
-if TYPE_CHECKING:
-    from caesura.spark.worker.worker import Job
-
-WANTED = ".wanted"
-KEPT_NOTES = 8
 PATIENCE = 8
 """So many epochs a file waits for wanted ones that Spark may still name."""
 
@@ -53,15 +49,13 @@ class WaitingFile:
     bytes: int = 0
 
 
-def note_wanted(job: Job, stage: int, bucket: int, wanted: Mapping[str, Any]) -> None:
+def note_wanted(job: Job, stage: int, bucket: int, wanted: ByLabel) -> None:
     """Writes down what a bucket wants first of what enters there, if that has changed."""
-    log, name, epoch = LoopLog(job.loop), f"{stage}-{bucket}{WANTED}", epoch_here()
-    noted = json.loads(log.noted(name) or "[]")
-    before = [entry for entry in noted if entry[0] < epoch]
-    if (before[-1][1] if before else {}) != wanted:
-        before.append([epoch, wanted])
-    if before != noted:
-        log.note(name, json.dumps(before[-KEPT_NOTES:]))
+    log, name = LoopLog(job.loop), PriorityRows.name(stage, bucket)
+    before = log.load(name, PriorityRows) or PriorityRows()
+    now = before.at(epoch_here(), wanted)
+    if now != before:
+        log.save(name, now)
 
 
 def wanted_of(job: Job, source: Source) -> list[Pattern]:
@@ -69,49 +63,48 @@ def wanted_of(job: Job, source: Source) -> list[Pattern]:
     log, epoch = LoopLog(job.loop), epoch_here()
     found: dict[Pattern, None] = {}
     for stage in job.stages.stages[1:]:
-        ways = [e for e in stage.arrivals if e.source_stage == 0]
-        mine = {e.label: e for e in ways if root_of(e.producer, job.stages) is source}
+        arrivals = [e for e in stage.arrivals if e.source_stage == 0]
+        mine = {e.label: e for e in arrivals if root_of(e.producer, job.stages) is source}
         for bucket in range(job.buckets if mine else 0):
-            noted = json.loads(log.noted(f"{stage.number}-{bucket}{WANTED}") or "[]")
-            told = [entry[1] for entry in noted if entry[0] < epoch]
-            for label, patterns in (told[-1] if told else {}).items():
+            record = log.load(PriorityRows.name(stage.number, bucket), PriorityRows) or PriorityRows()
+            for label, patterns in record.before(epoch).items():
                 for pattern in patterns if label in mine else ():
-                    wide = above(mine[label], source, Pattern.from_json(pattern))
+                    wide = above(mine[label], source, pattern)
                     found.update({} if wide is None else {wide: None})
     return list(found)
 
 
-def above(way: Exchange, source: Source, pattern: Pattern) -> Pattern | None:
-    """A wish behind the steps of stage 0 over the source's own rows, widely; None where that is every row."""
+def above(exchange: Exchange, source: Source, pattern: Pattern) -> Pattern | None:
+    """A priority behind the steps of stage 0, over the source's own rows; None where that is every row."""
     found: Pattern | None = pattern
-    for node, port in reversed(steps_from(way.producer, source)):
+    for node, port in reversed(steps_from(exchange.producer, source)):
         found = None if found is None else _wide(node, port, found)
     return found
 
 
 def _wide(node: Node, port: int, pattern: Pattern) -> Pattern | None:
     for rule in node.feedback() or ():
-        told = rule.ports[port] if port < len(rule.ports) else None
-        wide = None if told is None else told.wide(pattern)
+        mapping = rule.ports[port] if port < len(rule.ports) else None
+        wide = None if mapping is None else mapping.wide(pattern)
         if wide is not None:
             return wide
     return None
 
 
-def orders(source: Source) -> bool:
-    """Whether the order of a source's files may change on account of a wish."""
+def reorders(source: Source) -> bool:
+    """Whether the order of a source's files may change on account of a priority."""
     reader = source.reader
     parquet = isinstance(reader, FileReader) and reader.format.name == "Parquet"
     return parquet and source.permutable and source.properties.points and source.late == "reject"
 
 
-def wait(job: Job, source: Source, pruning: Pruning | None, most: Most) -> bool:
+def wait(job: Job, source: Source, pruning: Pruning | None, limits: EpochLimits) -> bool:
     """Whether new files of a source wait for the next epoch: some are wanted first, or wait already."""
-    if not job.wishes or not job.loop or not orders(source):
+    if not job.priorities or not job.loop or not reorders(source):
         return False
     if pruning is not None and pruning.wanted():
         return True
-    return most != Most() and any(held["source"] == source.fingerprint for held in _in_line(job))
+    return limits != EVERYTHING and any(held["source"] == source.fingerprint for held in _in_line(job))
 
 
 def _in_line(job: Job) -> list[dict[str, Any]]:
@@ -120,14 +113,14 @@ def _in_line(job: Job) -> list[dict[str, Any]]:
     if name not in log.names():
         return []
     rows = log.read(name).select(["label", "data"]).to_pylist()
-    headers = [decode(row["data"])[0] for row in rows if row["label"] == HELD]
+    headers = [decode(row["data"])[0] for row in rows if row["label"] == DEFERRED]
     return [header for header in headers if "epoch" in header]
 
 
 def waits(fingerprint: str, path: str, epoch: int) -> Packet:
     """The name of a file on its way to the next epoch."""
-    told = {"source": fingerprint, "path": path, "epoch": epoch}
-    return Packet(~0, HELD, 0, f"{fingerprint}:{path}", 0, told)
+    header = {"source": fingerprint, "path": path, "epoch": epoch}
+    return Packet(~0, DEFERRED, 0, f"{fingerprint}:{path}", 0, header)
 
 
 def lined_up(source: Source, headers: Sequence[Mapping[str, Any]]) -> list[WaitingFile]:
@@ -144,7 +137,7 @@ def _known(reader: FileReader, path: str, time: str) -> tuple[Mapping[str, Span]
 
 
 def choose(
-    files: Sequence[WaitingFile], pruning: Pruning | None, most: Most, now: int
+    files: Sequence[WaitingFile], pruning: Pruning | None, limits: EpochLimits, now: int
 ) -> tuple[list[WaitingFile], list[WaitingFile]]:
     """Which of the files that wait are read in this epoch, and which wait on.
 
@@ -155,17 +148,17 @@ def choose(
     left, size = list(files), 0
     chosen: list[WaitingFile] = []
     naming = any(file.epoch >= now - 1 for file in files)
-    while left and not _full(most, len(chosen), size):
+    while left and not _full(limits, len(chosen), size):
         place = 0
         if pruning is not None and pruning.wanted():
             place = pruning.first([file.spans for file in left])
             if not pruning.meets(left[place].spans):
                 more = any(pruning.meets(file.spans) for file in left)
-                if most == Most() and not more and not chosen:
+                if limits == EVERYTHING and not more and not chosen:
                     return left, []
-                if most == Most() and any(pruning.meets(file.spans) for file in chosen):
+                if limits == EVERYTHING and any(pruning.meets(file.spans) for file in chosen):
                     break
-                if most != Most() and not more and naming and left[0].epoch > now - PATIENCE:
+                if limits != EVERYTHING and not more and naming and left[0].epoch > now - PATIENCE:
                     break
         file = left.pop(place)
         if place and pruning is not None:
@@ -175,7 +168,8 @@ def choose(
     return chosen, left
 
 
-def _full(most: Most, files: int, size: int) -> bool:
+def _full(limits: EpochLimits, files: int, size: int) -> bool:
     if files == 0:
         return False
-    return (most.files is not None and files >= most.files) or (most.bytes is not None and size >= most.bytes)
+    enough = limits.files is not None and files >= limits.files
+    return enough or (limits.bytes is not None and size >= limits.bytes)

@@ -1,0 +1,155 @@
+"""One bucket of a stage in a Spark worker: its packets of an epoch through its fragment.
+
+Live fragments stay in the worker between epochs. A fragment is used again only if its stamp equals
+the one that the state store holds, here or in a sibling that is asked to step it (`neighbours`): a
+retried task finds another stamp and restores from the store.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.runtime.buckets.fragment import Fragment
+from caesura.runtime.packets.packet import KEYED_ROWS, Packet, Row
+from caesura.spark.loop_log.log import LoopLog
+from caesura.spark.loop_log.records import IgnoredRows, SuppressedRows
+from caesura.spark.worker import neighbours
+from caesura.spark.worker.admission import note_progress
+from caesura.spark.worker.job import SECRET, Job, epoch_here, query_here, secret_of
+from caesura.spark.worker.live import FRAGMENTS, exempt_from_collection, forget_old
+from caesura.spark.worker.neighbours import Place, Worked
+from caesura.spark.worker.priority import note_wanted
+from caesura.spark.worker.state_store import ChunkStore
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def run_bucket(
+    job: Job, stage: int, key: int, rows: Iterator[pd.DataFrame], store: ChunkStore
+) -> Iterator[pd.DataFrame]:
+    """One epoch of one bucket: its packets through its fragment; others are passed on.
+
+    Behind the last stage, what goes backwards is written to the loop log.
+    """
+    import pandas as pd
+
+    mine: list[Row] = []
+    returning: list[pd.DataFrame] = []
+    logs = bool(job.loop) and stage == job.last
+    for frame in rows:
+        others = frame[frame["stage"] != stage]
+        if logs:
+            returning.append(others[others["stage"] < 0])
+            others = others[others["stage"] >= 0]
+        if len(others):
+            yield others[KEYED_ROWS.names]
+        for row in frame[frame["stage"] == stage].itertuples(index=False):
+            cells: Any = row
+            mine.append(tuple(cells[1:]))
+    bucket = job.keys.index(key)
+    out = _step(job, stage, bucket, mine, store) if mine else []
+    if logs:
+        returning.append(_frame(job, bucket, [row for row in out if row[0] < 0]))
+        _log(job, bucket, pd.concat(returning))
+        out = [row for row in out if row[0] >= 0]
+    if out:
+        yield _frame(job, bucket, out)
+
+
+def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore) -> list[Row]:
+    """One epoch of a bucket, here or where a sibling holds its fragment; the store has what changed."""
+    exempt_from_collection()
+    neighbours.know(job.name, job.seal)
+    place, held = (job.name, stage, bucket), store.stamp()
+    worked = None if held is None else _work_on(place, held, rows, job.closes)
+    if worked is None and held is not None:
+        worked = neighbours.ask(place, held, rows, job.closes)
+    if worked is None:
+        fragment = _restored(job, stage, bucket, None if held is None else store.read())
+        worked = _work(place, fragment, rows, job.closes)
+    _publish(job, stage, bucket, worked)
+    store.write(worked.chunks, worked.stamp)
+    return worked.rows
+
+
+def _work_on(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+    """Steps the live fragment of a place, if it stands where the store does."""
+    live = FRAGMENTS.pop(place, None)
+    if live is not None and live[0] == stamp:
+        return _work(place, live[1], rows, closes)
+    if live is not None:
+        live[1].release()
+    return None
+
+
+def _work(place: Place, fragment: Fragment, rows: list[Row], closes: bool) -> Worked:
+    """One epoch of a fragment, which is live from then on: one that failed half way is not used again."""
+    packets = [Packet.from_row(row) for row in rows]
+    out = [*fragment.step(packets, closes=closes), fragment.report()]
+    about = (fragment.ignored(), fragment.reached(), fragment.wanted(), fragment.suppressed())
+    stamp, rows = uuid.uuid4().hex, [p.to_row() for p in out]
+    worked = Worked(rows, fragment.snapshot(), stamp, *about)
+    FRAGMENTS[place] = (stamp, fragment)
+    neighbours.tell(place, stamp, _work_on)
+    return worked
+
+
+def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None) -> Fragment:
+    """A fragment as the store has it, or a new one."""
+    forget_old(job.name)
+    secret = secret_of(job)
+    own = (job.stages, stage, bucket, job.buckets, secret)
+    fragment = Fragment(*own, speculate=job.speculate, wakes=job.wakes)
+    if chunks is not None:
+        if chunks.get("query/secret", secret.key) != secret.key:
+            raise StreamError(
+                "the state of this checkpoint was saved under another secret than the one beside it.",
+                remedy=f"Put the file {SECRET} of its first start back, or start with a new checkpoint.",
+            )
+        fragment.restore(chunks)
+    return fragment
+
+
+def _publish(job: Job, stage: int, bucket: int, worked: Worked) -> None:
+    """Lets others know, from the next epoch on, how this bucket stands."""
+    if job.loop:
+        log, ignored = LoopLog(job.loop), IgnoredRows(job.stages.readers, worked.ignored)
+        log.save(IgnoredRows.name(stage, bucket), ignored)
+        log.save(SuppressedRows.name(stage, bucket), SuppressedRows(worked.suppressed))
+        if job.priorities:
+            note_wanted(job, stage, bucket, worked.wanted)
+    if job.ahead is not None and bucket == 0:
+        note_progress(job, stage, worked.reached)
+
+
+def _frame(job: Job, bucket: int, rows: list[Row]) -> pd.DataFrame:
+    """Packets as a frame; what leaves or goes backwards stays with the bucket that sent it."""
+    import pandas as pd
+
+    table = [(job.keys[row[2] if row[0] > 0 else bucket], *row) for row in rows]
+    narrow = {column.name: "int32" for column in KEYED_ROWS if column.type == pa.int32()}
+    return pd.DataFrame(table, columns=KEYED_ROWS.names).astype(narrow)
+
+
+def _log(job: Job, bucket: int, returning: pd.DataFrame) -> None:
+    """Writes what goes backwards, addressed to the epoch that will take it."""
+    epoch, query = epoch_here(), query_here()
+    if epoch < 0 or query is None:
+        raise StreamError(
+            "a plan in which something goes backwards runs only as a streaming query.",
+            remedy="Use start(...), with trigger='available' to stop at the end of the input.",
+        )
+    log = LoopLog(job.loop)
+    log.own(str(query))
+    if len(returning) == 0:
+        log.write(epoch, bucket, None)
+        return
+    rows = returning.assign(stage=~returning["stage"], key=[job.keys[b] for b in returning["bucket"]])
+    batch = pa.RecordBatch.from_pandas(rows[KEYED_ROWS.names], schema=KEYED_ROWS, preserve_index=False)
+    log.write(epoch, bucket, batch)

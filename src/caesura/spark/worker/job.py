@@ -1,0 +1,101 @@
+"""A plan on its way to the workers, the query and epoch of a task, and packets as rows of Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import Literal
+
+import pyarrow as pa
+
+from caesura.errors import StreamError
+from caesura.events.identity import Secret
+from caesura.io.sources.source import Source
+from caesura.plan.cut import Stages
+from caesura.runtime.packets.packet import KEYED_ROWS, Packet
+from caesura.spark.worker.bucket_keys import bucket_keys
+from caesura.spark.worker.sealed import new_seal
+
+SECRET = "caesura.secret"
+"""The file beside a checkpoint that only its owner may read."""
+SQL_TYPES = {pa.int32(): "int", pa.int64(): "long", pa.string(): "string", pa.binary(): "binary"}
+PACKETS = ", ".join(f"{column.name} {SQL_TYPES[column.type]}" for column in KEYED_ROWS)
+"""The same as Spark writes it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan on its way to the workers."""
+
+    name: str
+    stages: Stages
+    buckets: int
+    speculate: Literal["arrival", "watermark"]
+    closes: bool
+    """Whether the input of an epoch is all there ever is."""
+    loop: str = ""
+    """Where the loop log lies, if the plan has anything that goes backwards."""
+    ahead: int | None = None
+    """How far a source may be read ahead of the slowest, in ticks; None for any distance."""
+    priorities: bool = False
+    """Whether anybody may ask for some rows before others."""
+    wakes: bool = False
+    """Whether work that waits asks for another epoch, through the loop log."""
+    seal: bytes = field(default_factory=new_seal, repr=False)
+    """What the workers of this query prove themselves to each other with."""
+    secret: Secret | None = None
+    """What the identities of rows begin with; None where Spark alone knows the checkpoint: `secret_of`."""
+
+    @cached_property
+    def keys(self) -> list[int]:
+        """The key of each bucket."""
+        return bucket_keys(self.buckets)
+
+    @property
+    def last(self) -> int:
+        """The stage behind which packets leave."""
+        return len(self.stages.stages) - 1
+
+    def source(self, fingerprint: str) -> Source:
+        found = next(s for s in self.stages.sources if s.fingerprint == fingerprint)
+        assert isinstance(found, Source)
+        return found
+
+
+def secret_of(job: Job) -> Secret:
+    """The secret of a query: its checkpoint's, or one made of the random name that Spark keeps there."""
+    if job.secret is not None:
+        return job.secret
+    name = query_here()
+    if name is None:
+        raise StreamError(
+            "a streaming DataFrame was used outside a streaming query.", remedy="Write it with writeStream."
+        )
+    return Secret(blake2b(name.encode(), person=b"query", digest_size=Secret.SIZE).digest())
+
+
+def query_here() -> str | None:
+    """The name of the streaming query that this task belongs to, which its checkpoint keeps."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty("sql.streaming.queryId")
+
+
+def epoch_here() -> int:
+    """The number of the epoch that this task belongs to; -1 outside a streaming query."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    number = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    return -1 if number is None else int(number)
+
+
+def as_batch(packets: list[Packet], keys: list[int]) -> pa.RecordBatch:
+    """Packets as rows; each goes to the partition of its bucket."""
+    rows = [(keys[p.bucket], *p.to_row()) for p in packets]
+    columns = [[row[i] for row in rows] for i in range(len(KEYED_ROWS))]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(c, f.type) for c, f in zip(columns, KEYED_ROWS, strict=True)], schema=KEYED_ROWS
+    )
