@@ -13,13 +13,13 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from caesura.errors import CaesuraError, StreamError
 from caesura.spark.errors import cause_of, explained, ours
-from caesura.spark.host.checkpoint import kept_plan, query_id
+from caesura.spark.host.checkpoint import FORMAT, STATE_FORMAT, kept_plan, query_id
 from caesura.spark.host.clock_source import ClockReader
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.loop_source import LoopReader
 from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.sinks.sinks import ParquetSink, _commit
+from caesura.spark.sinks.parquet import ParquetSink
 
 ALL = ReadAllAvailable()
 
@@ -53,10 +53,7 @@ def committed(folder: Path, *epochs: int) -> None:
     (folder / "_commits").mkdir(parents=True, exist_ok=True)
     sink = ParquetSink(str(folder))
     for epoch in epochs:
-        content = {"epoch": epoch, "before": sink._before(epoch), "files": []}
-        _commit(folder / "_commits" / f"{epoch:06d}.json", content)
-        _commit(folder / "_commits" / "last", epoch)
-        sink._last = epoch
+        sink.commit(epoch, [])
 
 
 @pytest.mark.parametrize("gone", [0, 1, 3, 4])
@@ -93,7 +90,7 @@ def test_a_file_of_the_loop_log_that_is_gone_is_named(tmp_path: Path) -> None:
 
 
 LISTENING = {"buckets": 2, "readers": "x", "outputs": {}}
-KEPT = {"buckets": 2, "partitions": 2, "stages": 2, "sources": {}, "keeps": {}}
+KEPT = {FORMAT: STATE_FORMAT, "buckets": 2, "partitions": 2, "stages": 2, "sources": {}, "keeps": {}}
 SPOKEN = {"last": 0, "spoken": []}
 
 

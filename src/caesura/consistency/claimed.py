@@ -49,11 +49,8 @@ class Claimed:
 
     def changes(self, view: str) -> pa.Table:
         """The rows of a view as they came: kind, LE, RE, RE_new, payload."""
-        import pyarrow.parquet as pq
-
-        files, schema = self.paths(view), self.store.schema(view)
-        tables = [pq.read_table(file, schema=schema) for file in files]
-        return pa.concat_tables(tables) if tables else schema.empty_table()
+        self._known(view)
+        return self.store.rows(view, self.manifests)
 
     def history(self, view: str) -> History:
         """A view's state: its rows folded."""

@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from typing import Any
 import pyarrow as pa
 
 from caesura.consistency.claim import Claim
-from caesura.errors import DataError
+from caesura.errors import DataError, StreamError
+from caesura.io.sinks.protocol import Sink
 
 FORMAT = 1
 OWN_NAME = re.compile(r"(?:claim|epoch)-(\d+)(?:-\d+)?")
@@ -94,17 +95,18 @@ class Chain:
         return self.manifests[-1] if self.manifests else None
 
 
-class Store:
-    """A folder of claimed views."""
+class Store(Sink):
+    """A folder of claimed views: a sink whose epochs are claims, and count once they have a manifest."""
 
     def __init__(self, path: str | Path) -> None:
         if not str(path).strip():
             raise DataError("The name of a folder is empty.", remedy="Give a folder, e.g. 'views'.")
         self.path = Path(path)
+        self._fence = 0
 
     # -- writing ----------------------------------------------------------------------------------------
 
-    def open(self, views: Mapping[str, pa.Schema], about: Mapping[str, Any], plan: bytes | None) -> None:
+    def create(self, views: Mapping[str, pa.Schema], about: Mapping[str, Any], plan: bytes | None) -> None:
         """Makes the folder, or goes on with one of the same pipeline."""
         for name in ("_claims", "_pipeline", "_state", *views):
             (self.path / name).mkdir(parents=True, exist_ok=True)
@@ -132,8 +134,42 @@ class Store:
         put(self.path / view / file, data)
         return Written(file, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
 
+    def attach(self, query: str) -> None:
+        """Takes the folder for a start of its pipeline: one that started before can claim no more."""
+        self._fence = 1 + self._latest_fence()
+        put(self._fence_file, str(self._fence).encode())
+
+    @property
+    def _fence_file(self) -> Path:
+        return self.path / "_pipeline" / "fence"
+
+    def _latest_fence(self) -> int:
+        return int(self._fence_file.read_text()) if self._fence_file.exists() else 0
+
+    def last_epoch(self) -> int | None:
+        last = self.chain().last
+        return None if last is None else last.claim.number
+
+    def abort(self, epoch: int) -> None:
+        """Takes away torn manifests, and the files of claims from a number on that were never made."""
+        last = self.last_epoch()
+        first = epoch if last is None else max(epoch, last + 1)
+        for file in (self.path / "_claims").glob("*.json"):
+            if int(file.stem) >= first:
+                file.unlink()
+        for view in self.about["views"]:
+            for file in (self.path / view).glob("claim-*.parquet"):
+                if int(file.stem.removeprefix("claim-")) >= first:
+                    file.unlink()
+
     def commit(self, manifest: Manifest) -> None:
         """Makes a claim hold for readers."""
+        if self._fence and self._latest_fence() != self._fence:
+            raise StreamError(
+                f"another start of this pipeline writes to '{self.path}': its number is "
+                f"{self._latest_fence()}, and this one's {self._fence}.",
+                remedy="Let the later one run, or stop it and start this one again.",
+            )
         put(self.path / "_claims" / f"{manifest.claim.number:08d}.json", manifest.to_bytes())
 
     # -- reading ----------------------------------------------------------------------------------------
@@ -153,6 +189,18 @@ class Store:
     def schema(self, view: str) -> pa.Schema:
         """The columns of a view's files."""
         return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(self.about["views"][view])))
+
+    def read_back(self, view: str) -> pa.Table:
+        """The rows of a view that are claimed, claim after claim."""
+        return self.rows(view, self.chain().manifests)
+
+    def rows(self, view: str, manifests: Sequence[Manifest]) -> pa.Table:
+        """The rows of a view that some manifests name."""
+        import pyarrow.parquet as pq
+
+        schema = self.schema(view)
+        files = [self.path / view / written.file for m in manifests for written in m.files.get(view, ())]
+        return pa.concat_tables([schema.empty_table(), *(pq.read_table(f, schema=schema) for f in files)])
 
     def chain(self) -> Chain:
         """The manifests up to the first that is torn or does not follow."""

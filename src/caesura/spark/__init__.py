@@ -3,7 +3,8 @@
 from caesura.spark.host.running import SparkQuery, run_all, run_batch, start, to_spark
 from caesura.spark.session import session
 from caesura.spark.sinks.delta import DeltaSink
-from caesura.spark.sinks.sinks import CallbackSink, ConsoleSink, MemorySink, ParquetSink
+from caesura.spark.sinks.memory import CallbackSink, ConsoleSink, MemorySink
+from caesura.spark.sinks.parquet import ParquetSink
 
 __all__ = [
     "CallbackSink",

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from caesura.io.sinks.protocol import Sink
     from caesura.plan import Duration
     from caesura.spark import SparkQuery
-    from caesura.spark.sinks.sinks import Sink
 
 
 class OnSpark(Planned):

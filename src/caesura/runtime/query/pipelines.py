@@ -59,7 +59,8 @@ def write_views(nodes: Mapping[str, Node], path: str | Path, mode: Tokens | Sync
     log = StateLog(store, {cell.node.fingerprint: cell.label for cell in query.graph.cells})
     if last is not None:
         query.restore(log.load(last.state))
-    _clear(store, last)
+    store.attach("")
+    store.abort(0)
     while True:
         going = query.step()
         for claim, chunks in query.saved():
@@ -83,7 +84,7 @@ def check_folder(nodes: Mapping[str, Node], path: str | Path) -> Store:
     schemas = {name: row_schema(node.schema, node.time) for name, node in nodes.items()}
     steps = [f"{node.kind} ({', '.join(node.schema.names)})" for node in walk(*nodes.values())]
     about = {"host": "embedded", "sources": list(source_labels(nodes)), "steps": steps}
-    store.open(schemas, about, pickled(nodes))
+    store.create(schemas, about, pickled(nodes))
     return store
 
 
@@ -98,18 +99,6 @@ def _up_to(query: Query, view: str, claim: Claim) -> list[Item]:
             break
         found.append(item)
     return found
-
-
-def _clear(store: Store, last: Manifest | None) -> None:
-    """Takes away a torn manifest, and what was written for claims that were never made."""
-    number = -1 if last is None else last.claim.number
-    for file in (store.path / "_claims").glob("*.json"):
-        if int(file.stem) > number:
-            file.unlink()
-    for view in store.about["views"]:
-        for file in (store.path / view).glob("claim-*.parquet"):
-            if int(file.stem.removeprefix("claim-")) > number:
-                file.unlink()
 
 
 class StateLog:

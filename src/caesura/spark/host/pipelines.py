@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from caesura.consistency import Claim, Level, Prefix
 from caesura.consistency.claimable import refuse_arrival, refuse_budgets
 from caesura.consistency.store import Manifest, Store, Written
 from caesura.errors import PlanError
 from caesura.fixpoint.node import Fixpoint
-from caesura.io.sinks.rows import row_schema
+from caesura.io.sinks.protocol import Part
 from caesura.io.sources.source import Source
 from caesura.plan import Node, here, walk
 from caesura.plan.cut import cut
@@ -28,10 +28,10 @@ from caesura.runtime.query.pipelines import source_labels
 from caesura.runtime.query.stored_plan import pickled
 from caesura.spark.host.running import SparkQuery, Trigger, start
 from caesura.spark.host.source_log import files_of, offsets_of
-from caesura.spark.sinks.sinks import ParquetSink, make_again, query_of
+from caesura.spark.sinks.parquet import ParquetSink
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 
 @dataclass
@@ -41,26 +41,24 @@ class ClaimedSink(ParquetSink):
     checkpoint: str = ""
     nodes: Mapping[str, Node] = field(default_factory=dict)
 
-    def open(self, outputs: Mapping[str, Node], buckets: int) -> None:
-        super().open(outputs, buckets)
+    def open(self, outputs: Mapping[str, Node]) -> None:
+        super().open(outputs)
         self.store = Store(self.path)
         self.labels = _in_spark_order(self.nodes)
-        schemas = {name: row_schema(node.schema, node.time) for name, node in outputs.items()}
         about = {"host": "spark", "sources": list(self.labels)}
-        self.store.open(schemas, about, pickled(self.nodes))
+        self.store.create(self._schemas, about, pickled(self.nodes))
 
-    def write(self, epoch: int, packets: DataFrame) -> None:
-        self._own(query_of(packets))
+    def pending(self, epoch: int, outputs: Sequence[str]) -> Sequence[str]:
+        """An epoch counts once it has a manifest."""
+        return () if any(m.claim.number == epoch for m in self.store.chain().manifests) else outputs
+
+    def commit(self, epoch: int, parts: Sequence[Part]) -> None:
+        super().commit(epoch, parts)
         chain = self.store.chain()
-        if any(m.claim.number == epoch for m in chain.manifests):
-            make_again(packets)
-            return
-        self._put(epoch, packets, self._tables)
-        made = json.loads((self.store.path / "_commits" / f"{epoch:06d}.json").read_text())
-        files: dict[str, list[Written]] = {name: [] for name in self._tables}
-        for one in made["files"]:
-            if one["output"] in files:
-                files[one["output"]].append(self._written(one))
+        files: dict[str, list[Written]] = {name: [] for name in self._schemas}
+        for part in parts:
+            if part.output in files:
+                files[part.output].append(self._written(part))
         before = [m for m in chain.manifests if m.claim.number < epoch]
         last = before[-1] if before else None
         prefix, read = self._prefix(epoch, last)
@@ -70,9 +68,9 @@ class ClaimedSink(ParquetSink):
         named = {view: tuple(some) for view, some in files.items()}
         self.store.commit(Manifest(claim, named, (), "" if last is None else last.check, read))
 
-    def _written(self, one: Mapping[str, Any]) -> Written:
-        data = (self.store.path / one["output"] / one["file"]).read_bytes()
-        return Written(one["file"], one["rows"], len(data), hashlib.sha256(data).hexdigest())
+    def _written(self, part: Part) -> Written:
+        data = (self.store.path / part.output / part.file).read_bytes()
+        return Written(part.file, part.rows, len(data), hashlib.sha256(data).hexdigest())
 
     def _prefix(
         self, epoch: int, last: Manifest | None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from caesura.events.identity import Secret
+from caesura.io.sinks.protocol import Sink
 from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.duration import Duration, ticks
@@ -26,7 +27,9 @@ from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.session import check_session
-from caesura.spark.sinks.sinks import ConsoleSink, MemorySink, ParquetSink, Sink
+from caesura.spark.sinks.epochs import EpochWriter, check_form
+from caesura.spark.sinks.memory import ConsoleSink, MemorySink
+from caesura.spark.sinks.parquet import ParquetSink
 from caesura.spark.worker.admission import EVERYTHING, EpochLimits
 from caesura.spark.worker.job import Job
 
@@ -161,6 +164,7 @@ def start(
     partitions = check_session(spark)
     limits = EpochLimits(files_per_epoch, bytes_per_epoch)
     target = as_sink(sink)
+    check_form(target, output)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     place = whole(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
@@ -189,28 +193,28 @@ def launch(
     """Starts a plan that is cut already."""
     job = dataclasses.replace(job, wakes=bool(job.loop) and trigger != "available")
     frame = packets(spark, job, streaming=True, limits=limits)
-    target.open(nodes, job.buckets)
+    writer = EpochWriter.of(target, nodes, job.buckets)
 
     failures: list[Exception] = []
 
     def epoch(batch: DataFrame, number: int) -> None:
         try:
             check_files(Path(place), number)
-            target.write(number, batch)
+            writer.write(number, batch)
             if job.loop:
                 LoopLog(job.loop).note_sent()
         except Exception as error:
             failures.append(explained(error, number))
             raise
 
-    writer = frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place)
+    stream = frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place)
     if trigger == "available":
-        writer = writer.trigger(availableNow=True)
+        stream = stream.trigger(availableNow=True)
     elif trigger != "continuous":
-        writer = writer.trigger(processingTime=trigger)
+        stream = stream.trigger(processingTime=trigger)
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
     with hops(spark, job), asking_spark():
-        query = writer.start()
+        query = stream.start()
     return SparkQuery(query, target, failures, CheckpointFeedback.of(job, nodes))
 
 
@@ -228,9 +232,8 @@ def run_all(
     job = make_job(nodes, buckets, speculate=chosen, closes=True, secret=Secret.drawn())
     frame = packets(spark, job, streaming=False, limits=EVERYTHING)
     sink = MemorySink()
-    sink.open(nodes, buckets)
     try:
-        sink.write(0, frame)
+        EpochWriter.of(sink, nodes, buckets).write(0, frame)
     except Exception as error:
         raise ours(error) from error
     late = sink.late()

@@ -1,0 +1,102 @@
+"""What a sink is: everything that a host may ask of one.
+
+A sink takes the output of a query an epoch at a time, and an epoch counts when it is committed: whatever was
+written before that is partial work, and an epoch that runs again finds it gone. So the answer of a sink to
+"which epoch did you commit last?" is all that makes a query exactly-once.
+
+A sink belongs to one query. Each start of the query takes the next fencing number; a start that a later one
+has taken over from is refused when it commits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import pyarrow as pa
+
+from caesura.plan import Node
+
+if TYPE_CHECKING:
+    from caesura.runtime.buckets.aligner import Epoch
+    from caesura.runtime.buckets.status import Board
+
+Form = Literal["changes", "final", "marked"]
+"""What output rows are: changes as they come, rows that no longer change, or changes with marks for those."""
+
+
+class Sink(ABC):
+    """Where the output of a query goes."""
+
+    takes: ClassVar[tuple[Form, ...]] = ("changes", "final", "marked")
+    """The forms of output that it can hold."""
+    delivery: ClassVar[Literal["exactly once", "at least once"]] = "exactly once"
+    """What of an epoch that runs again: nothing, or whoever takes it may have seen some of it before."""
+    board: Board
+    """How the query stands, as of the last epoch; the host writes it."""
+
+    def open(self, outputs: Mapping[str, Node]) -> None:
+        """Called once at a start, with the outputs that will come."""
+        return
+
+    def attach(self, query: str) -> None:
+        """Takes the sink for a start of a query, before its first epoch; refuses another query."""
+        return
+
+    @abstractmethod
+    def last_epoch(self) -> int | None:
+        """The last epoch that was committed; None where none was."""
+
+    def pending(self, epoch: int, outputs: Sequence[str]) -> Sequence[str]:
+        """Which outputs of an epoch are not committed yet; none where the epoch ran before."""
+        last = self.last_epoch()
+        return outputs if last is None or epoch > last else ()
+
+    def begin(self, epoch: int) -> None:
+        """An epoch is about to be written: partial work of an earlier try goes."""
+        self.abort(epoch)
+
+    def abort(self, epoch: int) -> None:
+        """Takes away what was written of an epoch that is not committed."""
+        return
+
+
+class EpochSink(Sink):
+    """A sink that takes an epoch whole, on the driver: rows, punctuation and late rows."""
+
+    @abstractmethod
+    def take(self, epoch: Epoch) -> None:
+        """Takes an epoch, and commits it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one worker wrote of an output in an epoch; it counts when the epoch is committed."""
+
+    output: str
+    file: str
+    rows: int
+
+
+PartWriter = Callable[[str, int, pa.Table], Part]
+"""Writes the rows of an output that worker so-and-so has, wherever it runs."""
+LATE = "_late"
+"""The output that late rows go to, as ``_late/<source>``."""
+
+
+class TableSink(Sink):
+    """A sink whose parts are written by workers, wherever those run, and committed by the driver."""
+
+    @abstractmethod
+    def writer(self, epoch: int) -> PartWriter:
+        """What writes a part of an epoch; it travels to workers."""
+
+    @abstractmethod
+    def commit(self, epoch: int, parts: Sequence[Part]) -> None:
+        """Makes an epoch count, with these parts."""
+
+    @abstractmethod
+    def read_back(self, output: str) -> pa.Table:
+        """The rows of an output that count, epoch after epoch: for an audit, or to rebuild from."""

@@ -1,0 +1,138 @@
+"""An epoch of a Spark query goes to a sink; every sink is idempotent by epoch.
+
+An epoch is evaluated once: by collecting its packets, where the sink takes epochs whole, or by writing parts
+in the workers and collecting what was written. One that was committed before runs for its state alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.events import Item, Page
+from caesura.io.sinks.protocol import LATE as LATE_ROWS
+from caesura.io.sinks.protocol import EpochSink, Form, Part, PartWriter, Sink, TableSink
+from caesura.io.sinks.rows import rows_table
+from caesura.plan import Node, here
+from caesura.runtime.buckets.aligner import Aligner
+from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
+from caesura.runtime.packets.packet import Packet, decode
+from caesura.spark.sinks.late import tables_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+REPORTS = (COUNTS, UNREAD)
+"""What is for the driver's eyes, not for the sink."""
+WRITTEN = pa.schema([("output", pa.string()), ("file", pa.string()), ("rows", pa.int64())])
+Tables = dict[str, tuple[pa.Schema, pa.DataType]]
+"""The columns of outputs, and how they count time."""
+
+
+@dataclass
+class EpochWriter:
+    """Gives the epochs of one start of a query to its sink, and its reports to the sink's board."""
+
+    sink: Sink
+    outputs: Mapping[str, Node]
+    aligner: Aligner
+    _query: str | None = field(default=None, init=False)
+
+    @staticmethod
+    def of(sink: Sink, outputs: Mapping[str, Node], buckets: int) -> EpochWriter:
+        """Opens a sink for these outputs."""
+        sink.open(outputs)
+        return EpochWriter(sink, outputs, Aligner(buckets))
+
+    def write(self, epoch: int, packets: DataFrame) -> None:
+        """Writes an epoch, unless the sink has it."""
+        if self._query is None:
+            self._query = _query_of(packets)
+            self.sink.attach(self._query)
+        pending = self.sink.pending(epoch, list(self.outputs))
+        match self.sink:
+            case EpochSink():
+                self._take(self.sink, epoch, packets, again=not pending)
+            case TableSink():
+                tables = {name: (self.outputs[name].schema, self.outputs[name].time) for name in pending}
+                self._put(self.sink, epoch, packets, tables, again=bool(self.outputs) and not pending)
+
+    def _take(self, sink: EpochSink, epoch: int, packets: DataFrame, *, again: bool) -> None:
+        rows = packets.filter("stage = 0").collect()
+        if again:
+            return
+        some = [Packet.from_row((r.stage, r.label, r.bucket, r.origin, r.seq, bytes(r.data))) for r in rows]
+        made = self.aligner.epoch(epoch, some)
+        for origin, report in made.reports.items():
+            sink.board.take(origin, report)
+        for report in made.unread:
+            sink.board.spare(report)
+        sink.take(made)
+
+    def _put(self, sink: TableSink, epoch: int, packets: DataFrame, tables: Tables, *, again: bool) -> None:
+        if not again:
+            sink.begin(epoch)
+        writer = None if again else sink.writer(epoch)
+
+        def save(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            worker = context.partitionId() if context is not None else 0
+            for line in _save(writer, tables, worker, batches):
+                yield pa.RecordBatch.from_pylist([line], WRITTEN)
+
+        done = packets.filter("stage = 0").mapInArrow(save, "output string, file string, rows long").collect()
+        for report in (json.loads(r.file) for r in done if r.output == COUNTS):
+            sink.board.take(report["origin"], report)
+        for report in (json.loads(r.file) for r in done if r.output == UNREAD):
+            sink.board.spare(report)
+        if not again:
+            sink.commit(epoch, [Part(r.output, r.file, r.rows) for r in done if r.output not in REPORTS])
+
+
+def _query_of(packets: DataFrame) -> str:
+    """The id of the streaming query whose epoch this is; none for a batch."""
+    return packets.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
+
+
+def check_form(sink: Sink, form: Form) -> None:
+    """Refuses a form of output that a sink cannot hold."""
+    if form not in sink.takes:
+        raise PlanError(
+            f"{type(sink).__name__} does not take output='{form}'.",
+            remedy=f"It takes: {', '.join(sink.takes)}.",
+        ).at("start", here())
+
+
+def _save(
+    writer: PartWriter | None, tables: Tables, worker: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[dict[str, Any]]:
+    """Writes one worker's share of an epoch, and passes reports on."""
+    items: dict[str, list[Item]] = {}
+    late: dict[str, list[pa.RecordBatch]] = {}
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in ("label", "origin", "data"))
+        for label, origin, data in zip(*columns, strict=True):
+            header, some = decode(data)
+            if label in REPORTS:
+                yield {"output": label, "file": json.dumps({"origin": origin, **header}), "rows": 0}
+            elif label == LATE:
+                rows = [i.payload for i in some if isinstance(i, Page)]
+                late.setdefault(header["source"], []).extend(rows)
+            elif label.removeprefix(OUT) in tables:
+                items.setdefault(label.removeprefix(OUT), []).extend(some)
+    if writer is None:
+        return
+    for output, came in items.items():
+        table = rows_table([i for i in came if isinstance(i, Page)], *tables[output])
+        if table.num_rows:
+            yield vars(writer(output, worker, table))
+    for source, rows in late.items():
+        for step, table in tables_of(source, rows):
+            yield vars(writer(f"{LATE_ROWS}/{step}", worker, table))

@@ -1,0 +1,73 @@
+"""Sinks that take an epoch on the driver: a function, memory, the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from caesura.events import Item, draw
+from caesura.io.sinks.protocol import EpochSink
+from caesura.plan import Node
+from caesura.runtime.buckets.aligner import Epoch
+from caesura.runtime.buckets.status import Board
+from caesura.spark.sinks.late import tables_of
+
+
+class CallbackSink(EpochSink):
+    """Hands every epoch to a function on the driver."""
+
+    delivery = "at least once"
+
+    def __init__(self, function: Callable[[Epoch], object]) -> None:
+        self._function = function
+        self._last: int | None = None
+        self.board = Board()
+
+    def last_epoch(self) -> int | None:
+        """The last that this start has seen: one that runs again after a kill is given again."""
+        return self._last
+
+    def take(self, epoch: Epoch) -> None:
+        """Gives an epoch to the function."""
+        self._last = epoch.number
+        self._function(epoch)
+
+
+class MemorySink(CallbackSink):
+    """Keeps everything on the driver: for tests and notebooks."""
+
+    def __init__(self) -> None:
+        self.epochs: list[Epoch] = []
+        super().__init__(self.epochs.append)
+
+    def items(self, output: str = "out") -> list[Item]:
+        """The items of an output, epoch after epoch."""
+        return [item for epoch in self.epochs for item in epoch.items.get(output, [])]
+
+    def late(self) -> dict[str, pa.Table]:
+        """The late rows by source."""
+        found: dict[str, list[pa.RecordBatch]] = {}
+        for epoch in self.epochs:
+            for source, batches in epoch.late.items():
+                found.setdefault(source, []).extend(batches)
+        return {name: table for source, some in found.items() for name, table in tables_of(source, some)}
+
+
+class ConsoleSink(CallbackSink):
+    """Draws every epoch in the terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(self._show)
+        self._times: dict[str, pa.DataType] = {}
+
+    def open(self, outputs: Mapping[str, Node]) -> None:
+        """Learns how each output counts time."""
+        self._times = {name: node.time for name, node in outputs.items()}
+
+    def _show(self, epoch: Epoch) -> None:
+        for name, items in epoch.items.items():
+            if items:
+                drawn = draw(items, time=self._times.get(name))
+                sys.stdout.write(f"epoch {epoch.number}, {name}\n{drawn}\n")

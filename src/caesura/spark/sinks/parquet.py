@@ -1,0 +1,188 @@
+"""Parquet files as a sink: workers write them, the driver commits each epoch by a file that names them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from caesura.errors import StreamError
+from caesura.io.sinks.protocol import LATE, Part, TableSink
+from caesura.io.sinks.rows import row_schema
+from caesura.plan import Node
+from caesura.runtime.buckets.status import Board
+from caesura.spark.json_files import read_json
+
+LAST, OWNER, FENCE = "last", "query", "fence"
+COMMIT_REMEDY = "Put back the commit as it was, or write into a new folder with a new checkpoint."
+LATE_LOOKED_THROUGH_EVERY = 100
+"""Late rows are looked through once in so many epochs."""
+
+
+@dataclass(frozen=True)
+class ParquetWriter:
+    """Writes the parts of an epoch into a folder."""
+
+    path: str
+    epoch: int
+
+    def __call__(self, output: str, worker: int, table: pa.Table) -> Part:
+        """A file of an output, or of the late rows of a source; it appears whole."""
+        name = f"epoch-{self.epoch:06d}-{worker}.parquet"
+        folder, _, source = output.partition("/")
+        file = Path(self.path) / folder / (f"{source}-{name}" if source else name)
+        partial = file.with_name("." + file.name)
+        pq.write_table(table, partial)
+        partial.rename(file)
+        return Part(folder, file.name, table.num_rows)
+
+
+@dataclass
+class ParquetSink(TableSink):
+    """Writes Parquet files in the workers, one per epoch, bucket and output; the driver commits.
+
+    ``<path>/<output>/epoch-000007-1.parquet`` holds kind, LE, RE, RE_new and the payload;
+    ``<path>/_commits/000007.json`` names the epoch's files and appears when all are complete.
+    """
+
+    path: str
+    board: Board = field(default_factory=Board)
+    late_epochs: int = 10_000
+    """For how many epochs late rows are kept beside the output."""
+    _last: int | None = field(default=None, init=False, repr=False)
+    """The last epoch that was committed; None until the commits were looked at, or if there is none."""
+    _fence: int = field(default=0, init=False, repr=False)
+    """The fencing number of this start; 0 for a batch."""
+
+    _begun: bool = field(default=False, init=False, repr=False)
+
+    @property
+    def _commits(self) -> Path:
+        return Path(self.path) / "_commits"
+
+    def open(self, outputs: Mapping[str, Node]) -> None:
+        self._schemas = {name: row_schema(node.schema, node.time) for name, node in outputs.items()}
+        for name in [*outputs, "_commits", LATE]:
+            (Path(self.path) / name).mkdir(parents=True, exist_ok=True)
+
+    def attach(self, query: str) -> None:
+        """A folder goes with one checkpoint: another query's epochs would replace those that are there."""
+        if not query:
+            return
+        owner, fence = self._commits / OWNER, self._commits / FENCE
+        if not owner.exists():
+            owner.write_text(query)
+        elif owner.read_text() != query:
+            raise StreamError(
+                f"'{self.path}' was written from another checkpoint, and this query's epochs would replace "
+                "what is there.",
+                remedy="Go on with that checkpoint, or write into a new folder.",
+            )
+        self._fence = 1 + _number(fence)
+        put_json(fence, self._fence)
+
+    def last_epoch(self) -> int | None:
+        if self._last is None:
+            self._last = checked_commits(self._commits)
+        return self._last
+
+    def begin(self, epoch: int) -> None:
+        """A try that failed ended its start: there is partial work before the first epoch only."""
+        if not self._begun:
+            self.abort(epoch)
+            self._begun = True
+
+    def writer(self, epoch: int) -> ParquetWriter:
+        return ParquetWriter(self.path, epoch)
+
+    def commit(self, epoch: int, parts: Sequence[Part]) -> None:
+        later = _number(self._commits / FENCE)
+        if self._fence and later != self._fence:
+            raise StreamError(
+                f"another start of this query writes to '{self.path}': its number is {later}, and this one's "
+                f"{self._fence}.",
+                remedy="Let the later one run, or stop it and start this one again.",
+            )
+        before = self._before(epoch)
+        content = {"epoch": epoch, "before": before, "files": [vars(part) for part in parts]}
+        put_json(self._commits / f"{epoch:06d}.json", content)
+        put_json(self._commits / LAST, epoch)
+        self._last = epoch
+        self._forget_late(epoch - self.late_epochs)
+
+    def abort(self, epoch: int) -> None:
+        if (self._commits / f"{epoch:06d}.json").exists():
+            return
+        for folder in [*self._schemas, LATE]:
+            for file in (Path(self.path) / folder).glob(f"*epoch-{epoch:06d}-*.parquet"):
+                if not file.name.startswith("."):  # such a file is not whole: its next writer replaces it
+                    file.unlink(missing_ok=True)
+
+    def read_back(self, output: str) -> pa.Table:
+        files = [part.file for part in self._parts() if part.output == output]
+        tables = [pq.read_table(Path(self.path) / output / file) for file in files]
+        return pa.concat_tables(tables) if tables else self._schemas[output].empty_table()
+
+    def _parts(self) -> list[Part]:
+        """The parts that count, epoch after epoch."""
+        commits = [read_json(file, COMMIT_REMEDY) for file in sorted(self._commits.glob("*.json"))]
+        return [Part(**part) for commit in commits for part in commit["files"]]
+
+    def _before(self, epoch: int) -> int | None:
+        """The epoch that was committed before this one; a commit that is gone stops the query."""
+        last = self.last_epoch()
+        if last is None or last < epoch:
+            return last
+        there = (int(file.stem) for file in self._commits.glob("*.json"))
+        return max((number for number in there if number < epoch), default=None)
+
+    def _forget_late(self, last: int) -> None:
+        """Removes the late rows of epochs up to one, and has the status tell."""
+        if last < 0 or last % LATE_LOOKED_THROUGH_EVERY:
+            return
+        for file in (Path(self.path) / LATE).glob("*.parquet"):
+            source, _, rest = file.stem.rpartition("-epoch-")
+            if int(rest.partition("-")[0]) <= last:
+                self.board.forget(source, pq.read_metadata(file).num_rows)
+                file.unlink(missing_ok=True)
+
+
+def checked_commits(commits: Path) -> int | None:
+    """The last epoch that was committed; refuses commits of which one has been taken away.
+
+    Each names the one before it, so only those behind a gap have to be opened.
+    """
+    there = sorted(int(file.stem) for file in commits.glob("*.json"))
+    for earlier, later in pairwise([-1, *there]):
+        if later != earlier + 1:
+            before = read_json(commits / f"{later:06d}.json", COMMIT_REMEDY).get("before", earlier)
+            if before is not None and before != earlier:
+                raise _no_commit(commits, before)
+    if (number := _number(commits / LAST, -1)) > (there[-1] if there else -1):
+        raise _no_commit(commits, number)
+    return there[-1] if there else None
+
+
+def _no_commit(commits: Path, epoch: int) -> StreamError:
+    return StreamError(
+        f"'{commits / f'{epoch:06d}.json'}' is gone, so whoever reads the output has lost that epoch's rows.",
+        remedy="Put it back and start again, or write into a new folder with a new checkpoint.",
+    )
+
+
+def _number(file: Path, nothing: int = 0) -> int:
+    """The number in a file; another where there is no file, or nothing in it."""
+    return int(file.read_text() or nothing) if file.is_file() else nothing
+
+
+def put_json(file: Path, content: Any) -> None:
+    """Writes a small file that appears whole."""
+    partial = file.with_suffix(".tmp")
+    partial.write_text(json.dumps(content))
+    partial.rename(file)
