@@ -176,7 +176,7 @@ def test_rows_are_marked_with_the_claim_that_covers_them() -> None:
 def test_a_claim_names_the_feedback_it_is_under() -> None:
     query = source().query(claims=cz.tokens(every=30))
     message = cz.Punctuation(cz.Pattern(k=1), Intent.ASSUMED)
-    query.send_feedback("out", message)
+    query.ports.send("out", message)
     query.run()
     assert all(claim.under == (message,) for claim in query.claims)
     assert "under assumed: k = 1" in str(query.claims[0])

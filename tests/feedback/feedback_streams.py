@@ -25,7 +25,7 @@ def stream(label: str = "a", known: Properties = INSERTS, **columns: str) -> Str
 
 def feed(query: Query, text: str, label: str = "a") -> None:
     """Feeds a drawn stream and lets it through."""
-    schema = query._parts.inputs[label].target.node.schema  # type: ignore[union-attr]
+    schema = query.parts.inputs[label].target.node.schema  # type: ignore[union-attr]
     for item in parse(text, schema):
         query.feed(label, item)
     query.run()

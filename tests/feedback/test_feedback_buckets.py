@@ -276,7 +276,7 @@ def test_a_window_that_is_empty_in_one_bucket_only_is_kept_from_that_bucket_alon
             filters = [
                 [[str(p) for p in each.guard.patterns] for each in some]
                 for f in cluster.fragments[0]
-                for some in f.filters.filters.values()
+                for some in f.feedback.filters.filters.values()
             ]
         cluster.epoch([(s, raws[number]) for s, raws in feeds])  # type: ignore[misc]
     cluster.epoch([], closes=True)
@@ -286,7 +286,7 @@ def test_a_window_that_is_empty_in_one_bucket_only_is_kept_from_that_bucket_alon
     filtered = [some for some in filters if any(some)]
     past = "LE < 0, RE < 1"  # nothing was there before the first window
     assert filtered == [[[past, "LE in [5..9], RE < 11"], [past]]] * 2
-    exchanges = [some for f in cluster.fragments[0] for some in f.filters.filters.values()]
+    exchanges = [some for f in cluster.fragments[0] for some in f.feedback.filters.filters.values()]
     assert sum(each.guard.hits for some in exchanges for each in some) == 1
 
 

@@ -63,7 +63,7 @@ def test_most_rows_of_a_window_need_not_come_and_few_messages_say_so() -> None:
         came[thrifty] = query.counters()["tumbling"].rows_in
         [(_, _, _, best)] = rows(query, plan)
         assert list(best.values()) == sorted(values)[:-6:-1]
-    said = query.counters()["tumbling"].feedback["thresholds said"]
+    said = query.counters()["tumbling"].feedback["thresholds sent"]
     assert came[False] == 4000
     assert came[True] <= 250
     assert said <= 5

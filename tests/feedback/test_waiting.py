@@ -106,7 +106,7 @@ def test_a_step_that_neither_acts_nor_sends_on_says_so() -> None:
     for _ in range(2):
         feed(query, ROW)
     assert query.upstream_feedback("a") == []
-    assert counted(query)["where"] == {"told nobody": 2}
+    assert counted(query)["where"] == {"not sent on": 2}
 
 
 def test_what_the_step_above_keeps_back_is_not_looked_for_again() -> None:

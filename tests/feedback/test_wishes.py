@@ -15,7 +15,7 @@ from caesura.runtime import Query
 
 def waiting(query: Query, text: str) -> None:
     """Queues a drawn stream without working on it."""
-    schema = query._parts.inputs["a"].target.node.schema  # type: ignore[union-attr]
+    schema = query.parts.inputs["a"].target.node.schema  # type: ignore[union-attr]
     for item in parse(text, schema):
         query.feed("a", item)
 

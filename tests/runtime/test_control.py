@@ -22,7 +22,7 @@ def test_a_message_from_a_consumer_reaches_its_operator_before_the_next_page() -
         query.feed("numbers", item)
     while not query.take("out"):
         query.step()
-    query.send_feedback("out", assumed(Pattern(id=2)))
+    query.ports.send("out", assumed(Pattern(id=2)))
     query.run()
     assert log == ["page [1]", "assumed: id = 2", "page [2]"]
 
@@ -48,7 +48,7 @@ def test_a_message_climbs_as_far_as_each_operator_passes_it_on() -> None:
     low: list[str] = []
     above = Step(inputs=(numbers(),), made=lambda: Listener(top))
     query = Query({"out": Step(inputs=(above,), made=lambda: Listener(low))})
-    query.send_feedback("out", assumed(Pattern(id=4)))
+    query.ports.send("out", assumed(Pattern(id=4)))
     query.run()
     assert top == low == ["assumed: id = 4"]
     assert query.counters()["input"].extra == {"control": 1}

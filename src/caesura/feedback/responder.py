@@ -93,7 +93,7 @@ class Responder:
         shared = self.agreement.add(consumer, pattern, standing, message.noted(WHY) or "")
         if not shared:
             alone = len(self.agreement.consumers) == 1
-            self._count("said before" if alone else "waiting for other consumers")
+            self._count("known already" if alone else "waiting for other consumers")
         for each in shared:
             self._answer(each, standing, reply)
         return reply
@@ -193,7 +193,7 @@ class Responder:
             self._count("covered already")
             return False
         if not standing and not could_go(pattern, self.kinds[port]):
-            self._count("could never go")
+            self._count("could never be removed")
             return False
         self._reach = None
         if guard.mount(pattern, self._why):
@@ -209,7 +209,7 @@ class Responder:
             return
         once = not standing and len(self.agreement.consumers) == 1  # it was news when it was taken
         if not once and not self.sent.patterns[port].add(to_promise(pattern)):
-            self._count("said before")
+            self._count("known already")
             return
         if standing:
             self.sent.standing[port].append(pattern)
@@ -299,7 +299,7 @@ class Responder:
         self.agreement.settle(self.given)
         if self.crossed.size:
             drop_overtaken(self.crossed, self.given)
-        self._count("guards gone", dropped)
+        self._count("guards removed", dropped)
         if not self.pending:
             return None
         reply = Reply()

@@ -110,7 +110,7 @@ class ThriftyTumbling(TumblingOperator):
             pattern = None if least is None else threshold(self.node, group, start, least)
             if pattern is not None:
                 self.outbox.send(0, assumed(pattern))
-                self.counters.count_feedback("thresholds said")
+                self.counters.count_feedback("thresholds sent")
 
     def _thresholds(self, found: list[Any]) -> dict[str, Any] | None:
         """Per column the least of its thresholds; None where some aggregate has room left, or NaN."""

@@ -32,5 +32,5 @@ def rows_with_reasons(fragment: Fragment) -> Iterator[Packet]:
                 yield note_packet(table, arrival.entry.step + STOPPED, origin)
             else:
                 yield late_packet(table, source, arrival.producer, origin, STOPPED)
-    for departure, table in fragment.filters.rejected_rows():
+    for departure, table in fragment.feedback.filters.rejected_rows():
         yield note_packet(table, departure.producer.step + STOPPED, origin)

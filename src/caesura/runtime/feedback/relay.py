@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from caesura.runtime.graph.cell import Cell
     from caesura.runtime.graph.edge import Edge
 
-NOT_SENT = "told nobody"
+NOT_SENT = "not sent on"
 """What is counted of messages at a step that neither acts on them nor sends them on."""
 
 

@@ -89,3 +89,7 @@ class Assembly:
     def ends(self) -> dict[str, Cell]:
         """The steps behind the outputs, by their names."""
         return {name: self.behind(name) for name in self.outputs}
+
+    def loop_head(self, loop: str) -> Cell:
+        """The step that closes a loop."""
+        return next(known.head for known in self.loops if known.name == loop)

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
@@ -27,25 +28,22 @@ from caesura.events.identity import Secret
 from caesura.events.item import Item
 from caesura.events.show.html import table
 from caesura.expr import Expr
-from caesura.feedback.messages import WITHDRAWN
 from caesura.io.ingress.pushed import Door
 from caesura.plan import Counters, Node, here
-from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
+from caesura.punctuation import Intent, Pattern, Punctuation
 from caesura.runtime.claims.choose import claiming_for, put_token, saved_by
 from caesura.runtime.claims.claiming import Claiming
 from caesura.runtime.feedback.consumer import ConsumerFeedback, StandingFeedback
-from caesura.runtime.feedback.losses import note_losses
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.publication import Publication
 from caesura.runtime.graph.rejected import rejected_rows
 from caesura.runtime.graph.schedule import BottomUp, Schedule
 from caesura.runtime.graph.source_reader import refused_by
 from caesura.runtime.query.assembly import Assembly, Speculate
+from caesura.runtime.query.feedback_ports import FeedbackPorts, reader_of
 from caesura.runtime.query.runner import Runner
 from caesura.runtime.query.saved import PUBLISHED, SavedState
 from caesura.runtime.query.secret import Keeper
-
-OUTPUT = "output:"
 
 
 class Query:
@@ -66,7 +64,7 @@ class Query:
         secret: Secret | None = None,
     ) -> None:
         keeper = Keeper(secret)
-        parts = self._parts = Assembly(
+        parts = self.parts = Assembly(
             outputs, capacity=capacity, speculate=speculate, secret=keeper.secret, crossing=crossing or {}
         )
         self.graph, self.outputs = parts.graph, parts.outputs
@@ -76,12 +74,13 @@ class Query:
         self._published: dict[str, Publication] = {}
         for name, cell in parts.ends.items():
             count = (readers or {}).get(name, 1)
-            cell.feedback.branches += [f"{OUTPUT}{name}#{n}" for n in range(count)]
+            cell.feedback.branches += [reader_of(name, n) for n in range(count)]
         self.claiming = self._watched(claims)
         mailbox = self.graph.mailbox
         mailbox.prompt, mailbox.closed = claims is not None, not listens
         self.runner = Runner(parts, schedule or BottomUp(), self.claiming)
-        self.consumer = ConsumerFeedback(parts.ends, self.graph.cells, self.send_feedback)
+        self.ports = FeedbackPorts(parts, self.runner, self.claiming)
+        self.consumer = ConsumerFeedback(parts.ends, self.graph.cells, self.ports.send)
         self._saved = SavedState(parts, keeper, self.claiming, self.consumer, self._published)
         self._keeper = keeper
         for cell in self.graph.cells:
@@ -89,7 +88,7 @@ class Query:
 
     def _watched(self, claims: Mode | None) -> Claiming | None:
         """Whoever makes claims about the outputs; without, plain lists take what leaves."""
-        parts = self._parts
+        parts = self.parts
         if claims is None:
             for name, cell in parts.ends.items():
                 cell.taps.append(self._taps[name])
@@ -103,7 +102,7 @@ class Query:
 
         A name tells it from the same output of another query of the same plan.
         """
-        cell = looked_up(self._parts.ends, output, "output", "publish")
+        cell = looked_up(self.parts.ends, output, "output", "publish")
         if output in self._published:
             return self._published[output]
         if cell.responder is not None:
@@ -123,10 +122,10 @@ class Query:
 
     def feed(self, label: str, item: Item) -> None:
         """Queues an item at an `Input`; at a pushed one, what its laws let in."""
-        inputs = self._parts.inputs
+        inputs = self.parts.inputs
         if label not in inputs and label in self._unused:
             return
-        cell = self._parts.fed_by(label)
+        cell = self.parts.fed_by(label)
         door = cell.operator
         for legal in cell.guarded(door.enter, item) if isinstance(door, Door) else (item,):
             if self.claiming is None:
@@ -134,43 +133,14 @@ class Query:
             else:
                 self.claiming.feed(label, legal)
 
-    def send_feedback(self, output: str, message: Punctuation, reader: int = 0) -> None:
-        """Gives a message to the step behind an output, as its consumer, or as one of its readers."""
-        if self.graph.mailbox.closed:
-            return
-        if message.noted(WITHDRAWN):
-            note_losses(self.graph.cells)
-        if self.claiming is not None:
-            self.claiming.take_feedback(message)
-        self.cell(output).feedback.take(message, f"{OUTPUT}{output}#{reader}")
-        self.runner.deliver()
-
-    def deliver_feedback(self) -> None:
-        """Delivers feedback that waits for the next page."""
-        if self.graph.mailbox.waiting:
-            self.runner.deliver()
-
-    def ignored(self, label: str) -> list[Pattern]:
-        """What everybody behind an `Input` ignores: rows that need not be fed."""
-        self.deliver_feedback()
-        responder = self.cell_of(label).responder if label in self.inputs else None
-        guard = None if responder is None else responder.guards.output
-        return guard.patterns if guard is not None and guard.active else []
-
-    def wanted(self, label: str) -> list[Pattern]:
-        """What somebody behind an `Input` wants first."""
-        return list(self.cell_of(label).feedback.desired) if label in self.inputs else []
-
     def upstream_feedback(self, label: str) -> list[Punctuation]:
         """The feedback for whoever feeds an `Input`, since the last call."""
-        if label not in self.inputs:
-            return []
-        self.deliver_feedback()
-        messages = self.graph.mailbox.take(self._parts.inputs[label])
-        responder = self.cell_of(label).responder
-        if responder is not None and any(m.intent is Intent.ASSUMED for m in messages):
-            responder.suppression.lost = INFINITY  # what others leave out for it cannot be known here
-        return messages
+        return self.ports.upstream(label)
+
+    def heard(self, label: str) -> list[Punctuation]:
+        """The old name of `upstream_feedback`."""
+        warnings.warn("heard() is now upstream_feedback().", DeprecationWarning, stacklevel=2)
+        return self.upstream_feedback(label)
 
     def assume(self, what: Pattern | Expr | bool, *, output: str | None = None) -> StandingFeedback:
         """These rows will be ignored: steps need not make them. Gives a handle to withdraw."""
@@ -195,15 +165,15 @@ class Query:
     @property
     def inputs(self) -> frozenset[str]:
         """The labels of what can be fed."""
-        return frozenset(self._parts.inputs)
+        return frozenset(self.parts.inputs)
 
     def cell_of(self, label: str) -> Cell:
         """The step that an input feeds, at work."""
-        return self._parts.fed_by(label)
+        return self.parts.fed_by(label)
 
     def cell(self, output: str) -> Cell:
         """The step behind an output, at work."""
-        return self._parts.behind(output)
+        return self.parts.behind(output)
 
     def run(self) -> None:
         """Works until nothing is queued and every source is at its end: an epoch, for budgets.
@@ -211,10 +181,6 @@ class Query:
         Work that waits has a turn, also when no item came for it.
         """
         self.runner.run()
-
-    def work(self) -> None:
-        """Works off what is queued and what the sources have, within the epoch that `run` began."""
-        self.runner.work()
 
     def step(self) -> bool:
         """Takes one item, or one batch of raw rows when nothing is queued, or else work that waits.
@@ -277,17 +243,13 @@ class Query:
 
     def counters(self) -> dict[str, Counters]:
         """What each step has done and holds; feedback that waits is delivered first."""
-        self.deliver_feedback()
+        self.ports.deliver()
         for cell in self.graph.cells:
             cell.feedback.measure()
         counted = {cell.label: cell.operator.measure() for cell in self.graph.cells}
-        for loop in self._parts.loops:
+        for loop in self.parts.loops:
             loop.measure()
         return counted
-
-    def loop_head(self, loop: str) -> Cell:
-        """The step that closes a loop."""
-        return next(known.head for known in self._parts.loops if known.name == loop)
 
     def _repr_html_(self) -> str:
         heads = ("step", "rows in", "rows out", "state rows", "state bytes", "last promise")
@@ -301,7 +263,7 @@ class Query:
 
     def snapshot(self) -> Chunks:
         """The chunks of state that changed since the last snapshot; with what waits between the steps."""
-        self.deliver_feedback()
+        self.ports.deliver()
         return self._saved.snapshot()
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
