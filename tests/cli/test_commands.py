@@ -185,7 +185,7 @@ def test_a_wrong_name_lists_the_right_ones(flow: str) -> None:
 
 def test_feedback_can_be_given_and_explained(flow: str) -> None:
     shown = CliRunner().invoke(app, ["feedback", flow, "id = 8"]).stdout
-    assert "r1 := where: stops id = 8 at its input; tells r0 id = 8" in shown
+    assert "r1 := where: stops id = 8 at its input; sends id = 8 to r0" in shown
     plain, ran = (
         CliRunner().invoke(app, ["run", flow, "--embedded", *more]).stdout
         for more in ([], ["--assume", "id = 8"])
@@ -202,7 +202,7 @@ def test_an_audit_compares_a_run_with_feedback_and_one_without(flow: str) -> Non
 
 def test_what_steps_do_about_feedback_comes_as_json(flow: str) -> None:
     where, source = told("feedback", flow, "id = 8")
-    assert where["does"] == ["stops id = 8 at its input"] and where["tells"] == {"r0": "id = 8"}
+    assert where["does"] == ["stops id = 8 at its input"] and where["sends"] == {"r0": "id = 8"}
     assert source["step"] == "read" and source["place"].startswith("flow.py:")
 
 

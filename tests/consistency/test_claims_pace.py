@@ -11,7 +11,7 @@ import pytest
 
 import caesura as cz
 from caesura.consistency import Mode
-from caesura.consistency.token_period import MOST, TokenPeriod
+from caesura.consistency.token_period import MAX_PERIOD, TokenPeriod
 from caesura.events import Item, Page
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.query.query import Query
@@ -119,8 +119,8 @@ def test_it_starts_with_rare_tokens_and_waits_for_what_it_has_measured() -> None
     for _ in range(5):
         seen.append(pace.every)
         pace.section(pace.every, busy=pace.every * 1e-6 + 2e-4, rate=None)
-    assert pace.base == MOST
-    assert min(seen) >= MOST // 8
+    assert pace.base == MAX_PERIOD
+    assert min(seen) >= MAX_PERIOD // 8
 
 
 @pytest.mark.parametrize(("inside", "between", "wanted"), [(4e-3, 1e-4, 8192), (1e-4, 1e-5, 3703)])

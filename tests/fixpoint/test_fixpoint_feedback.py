@@ -366,9 +366,9 @@ def test_a_loop_says_what_it_would_do() -> None:
     plan = Stream(walks(nodes, links))
     told = plan.explain("feedback", pattern=Pattern(src=1)).splitlines()
     assert next(line for line in told if "fixpoint" in line).split(": ", 1)[1] == (
-        "stops src = 1 at its inputs; tells r1 src = 1; tells r6 src = 1"
+        "stops src = 1 at its inputs; sends src = 1 to r1; sends src = 1 to r6"
     )
     other = plan.explain("feedback", pattern=Pattern(at=1)).splitlines()
     assert other[1].split(": ", 1)[1] == (
-        "keeps back at = 1 at its output; tells nobody, since no input can be told exactly"
+        "keeps back at = 1 at its output; sends nothing on, since it has no exact form over an input"
     )

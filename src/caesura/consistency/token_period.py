@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from statistics import median
 
-LEAST, MOST = 16, 1 << 17
+MIN_PERIOD, MAX_PERIOD = 16, 1 << 17
 WARM = 2
 """So many stretches are not counted: code is compiled and memory is got in them."""
 FEW, MANY = 5, 21
@@ -69,7 +69,7 @@ class Seen:
 class TokenPeriod:
     """Tunes the period from what stretches between two quiet moments took."""
 
-    every: int = MOST
+    every: int = MAX_PERIOD
     """The period now; that of a probe differs from `base`."""
     share: float = 0.03
     slack: float = 0.85
@@ -203,7 +203,7 @@ class TokenPeriod:
 
     def _move(self, to: float) -> None:
         """Takes another period."""
-        fresh = int(min(max(MOST, 2 * self.grain), max(LEAST, to)))
+        fresh = int(min(max(MAX_PERIOD, 2 * self.grain), max(MIN_PERIOD, to)))
         if 0 < self.grain < fresh:
             fresh = -(-fresh // self.grain) * self.grain
         if max(fresh, self.base) <= 1.1 * min(fresh, self.base):
@@ -236,7 +236,7 @@ class TokenPeriod:
             return
         event, token = known
         spare = self.slack / rate - event
-        self._held = token / spare if spare > 0 else MOST
+        self._held = token / spare if spare > 0 else MAX_PERIOD
         if self.base < self._held:
             self._move(min(self._held, 2 * self.base))
 

@@ -7,7 +7,7 @@
 >>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]), place="")
 >>> print(explain_feedback(Where(inputs=(clicks,), predicate=col("id") > 0, place=""), [Pattern(id=4)]))
 feedback: id = 4 will be ignored
-r1 := where: stops id = 4 at its input; tells r0 id = 4
+r1 := where: stops id = 4 at its input; sends id = 4 to r0
 r0 := input: keeps back id = 4 at its output
 """
 
@@ -25,22 +25,22 @@ from caesura.punctuation import Pattern
 
 @dataclass(frozen=True)
 class Response:
-    """What one step would do about a pattern; ``tells`` names which inputs it tells what."""
+    """What one step would do about a pattern; ``sends`` names what goes to which input."""
 
     ref: str
     step: str
     place: str
     pattern: str
     does: tuple[str, ...]
-    tells: tuple[tuple[str, str], ...] = ()
+    sends: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        words = [*self.does, *(f"tells {ref} {pattern}" for ref, pattern in self.tells)]
+        words = [*self.does, *(f"sends {pattern} to {ref}" for ref, pattern in self.sends)]
         return f"{self.ref} := {self.step}: {'; '.join(words or ['does nothing about it'])}"
 
     def to_json(self) -> dict[str, Any]:
         own = {"ref": self.ref, "step": self.step, "place": self.place, "pattern": self.pattern}
-        return {**own, "does": list(self.does), "tells": dict(self.tells)}
+        return {**own, "does": list(self.does), "sends": dict(self.sends)}
 
 
 def explain_feedback(root: Node, patterns: Iterable[Pattern]) -> str:
@@ -66,8 +66,8 @@ def responses(root: Node, patterns: Iterable[Pattern]) -> list[Response]:
             found.append(Response(*own, "", (waits,)))
         for pattern in agreed[node.fingerprint]:
             sent, words = answer(node, pattern)
-            tells = tuple((ref[node.inputs[port].fingerprint], str(g)) for port, g in sent)
-            found.append(Response(*own, str(pattern), tuple(words), tells))
+            sends = tuple((ref[node.inputs[port].fingerprint], str(g)) for port, g in sent)
+            found.append(Response(*own, str(pattern), tuple(words), sends))
             for port, g in sent:
                 child = node.inputs[port].fingerprint
                 agreed[child] += agreements[child].add(f"{node.fingerprint}:{port}", g, True)
@@ -93,9 +93,9 @@ def answer(node: Node, pattern: Pattern) -> tuple[list[tuple[int, Pattern]], lis
     action = next(actions(rules, pattern))
     words = _words(action) if node.switches.exploit else ["does not act on it"]
     if action.rule is None and any(rule.for_good(pattern) is not None for rule in rules if rule.bounds):
-        words.append("gives up results that match for good, and tells their groups")
+        words.append("gives up results that match for good, and sends their groups on")
     elif action.rule is None and node.inputs:
-        words.append("tells nobody, since no input can be told exactly")
+        words.append("sends nothing on, since it has no exact form over an input")
     return (list(action.upstream) if node.switches.propagate else []), words
 
 

@@ -31,7 +31,7 @@ def columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema) or "no columns"
 
 
-def told(given: Given) -> str:
+def in_words(given: Given) -> str:
     """What may be promised, in words."""
     if not given:
         return "punctuation only at the end"

@@ -65,16 +65,16 @@ def _inside(node: Node, head: Node, mine: set[str]) -> bool:
 
 def same_columns(node: Node, port: int) -> dict[str, str]:
     """An input's columns that a step gives on unchanged, under the names they have behind it."""
-    kept: dict[str, str] = {}
+    same: dict[str, str] = {}
     for name in node.inputs[port].schema.names:
         asked = sample(node.inputs[port].schema, (name, "time"))
-        told = node.carry(port, asked)
-        if told is None or len(told.without_time().attributes) != 1:
+        carried = node.carry(port, asked)
+        if carried is None or len(carried.without_time().attributes) != 1:
             continue
-        (now,) = told.without_time().attributes
-        if told[now] == asked[name]:  # a column that is moved by a constant is another one
-            kept[name] = now
-    return kept
+        (now,) = carried.without_time().attributes
+        if carried[now] == asked[name]:  # a column that is moved by a constant is another one
+            same[name] = now
+    return same
 
 
 def image(node: Node, port: int, name: str) -> str | None:
@@ -83,11 +83,11 @@ def image(node: Node, port: int, name: str) -> str | None:
     A column that is moved by a constant is another one: its rows lie elsewhere than its values say.
     """
     asked = sample(node.inputs[port].schema, (name,))
-    told = node.carry(port, asked)
-    if told is None or len(told.attributes) != 1:
+    carried = node.carry(port, asked)
+    if carried is None or len(carried.attributes) != 1:
         return None
-    (now,) = told.attributes
-    return now if told[now] == asked[name] else None
+    (now,) = carried.attributes
+    return now if carried[now] == asked[name] else None
 
 
 def carried_by(head: Node, members: list[Node]) -> str | None:

@@ -77,7 +77,7 @@ class Plan(str):
 
 def outline(*roots: Node) -> list[OutlineStep]:
     """The steps behind some others, inputs first."""
-    from caesura.plan.explain import Given, carried, told
+    from caesura.plan.explain import Given, carried, in_words
 
     number: dict[str, int] = {}
     given: dict[str, Given] = {}
@@ -94,8 +94,8 @@ def outline(*roots: Node) -> list[OutlineStep]:
                 place=node.place,
                 inputs=tuple(number[child.fingerprint] for child in node.inputs),
                 columns=_columns(node.schema),
-                known=node.properties.told(partial(shown, time=node.time)),
-                promises=told(given[node.fingerprint]),
+                known=node.properties.in_words(partial(shown, time=node.time)),
+                promises=in_words(given[node.fingerprint]),
             )
         )
     return steps

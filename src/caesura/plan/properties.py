@@ -35,9 +35,9 @@ class Properties:
         return replace(self, **changes)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        return self.told(str)
+        return self.in_words(str)
 
-    def told(self, span: Callable[[int], str]) -> str:
+    def in_words(self, span: Callable[[int], str]) -> str:
         """The facts in words; ``span`` writes a number of ticks."""
         words = []
         if self.insert_only:

@@ -17,7 +17,7 @@ from caesura.plan.explain import explain, explain_stages
 from caesura.plan.outline import html, mermaid, outline
 from caesura.plan.prune import prune
 from caesura.punctuation import Pattern
-from caesura.runtime.inspect.feedback_audit import Audit, audit
+from caesura.runtime.inspect.feedback_audit import FeedbackAudit, audit_feedback
 from caesura.runtime.inspect.trace import Trace, trace
 from caesura.runtime.query.result import Output, Preview, Result, delivered, preview, query_of, run
 
@@ -130,12 +130,12 @@ class Running(Planned):
         except CaesuraError as error:
             raise error.at("trace", here()) from None
 
-    def audit(self, *said: Pattern | Expr | bool | tuple[int, Pattern | Expr | bool]) -> Audit:
+    def audit(self, *said: Pattern | Expr | bool | tuple[int, Pattern | Expr | bool]) -> FeedbackAudit:
         """Runs twice, without feedback and with it, and says whether only what it covers was left out.
 
         Each of ``said`` is assumed from the start, or, as a pair, once so many rows have come out.
         """
-        return audit(self.node, [s if isinstance(s, tuple) else (0, s) for s in said])
+        return audit_feedback(self.node, [s if isinstance(s, tuple) else (0, s) for s in said])
 
     def preview(self, rows: int = 20) -> Preview:
         """Runs in this process until some rows have come out; they print as a timeline."""

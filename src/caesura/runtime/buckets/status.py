@@ -114,9 +114,9 @@ class Status:
             for n, s in self.steps.items()
         )
         late = sum(source.late for source in self.sources.values())
-        gone = sum(source.late_dropped for source in self.sources.values())
-        kept = f" ({gone} of them no longer kept)" if gone else ""
-        note = f"epoch {self.epoch}, {self.rows_per_second:,.0f} rows/s, {late} late{kept}"
+        dropped = sum(source.late_dropped for source in self.sources.values())
+        note = f"epoch {self.epoch}, {self.rows_per_second:,.0f} rows/s, {late} late"
+        note += f" ({dropped} of them no longer kept)" if dropped else ""
         return table(heads, rows, note=note)
 
     def to_json(self) -> dict[str, Any]:
@@ -135,11 +135,11 @@ class Board:
         self._unread: dict[str, tuple[int, int, int]] = {}
         self._forgotten: dict[str, int] = {}
 
-    def spare(self, told: Mapping[str, Any]) -> None:
+    def note_unread(self, report: Mapping[str, Any]) -> None:
         """A source did not read so many rows and bytes, and some parts before others."""
-        rows, size, first = self._unread.get(told["source"], (0, 0, 0))
-        more = (rows + told["rows"], size + told["bytes"], first + told["first"])
-        self._unread[told["source"]] = more
+        rows, size, first = self._unread.get(report["source"], (0, 0, 0))
+        more = (rows + report["rows"], size + report["bytes"], first + report["first"])
+        self._unread[report["source"]] = more
 
     def forget(self, source: str, rows: int) -> None:
         """So many late rows of a source are no longer kept."""
@@ -164,9 +164,9 @@ class Board:
         for name, (rows, size, first) in self._unread.items():
             known = sources.get(name, SourceStatus())
             sources[name] = replace(known, rows_unread=rows, bytes_unread=size, rows_first=first)
-        for name, gone in self._forgotten.items():
+        for name, dropped in self._forgotten.items():
             known = sources.get(name, SourceStatus())
-            sources[name] = replace(known, late_dropped=known.late_dropped + gone)
+            sources[name] = replace(known, late_dropped=known.late_dropped + dropped)
         steps: dict[str, StepStatus] = {}
         for stage, name in sorted(placed, key=lambda place: place[0]):
             steps[f"{name}@{stage}" if name in steps else name] = placed[stage, name]

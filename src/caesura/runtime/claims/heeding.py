@@ -246,7 +246,7 @@ class Log:
     whole: deque[tuple[int, int]] = field(default_factory=deque)
     """(first item, last item) of batches inside of which no offset is known."""
     rows: int = 0
-    told: int = 0
+    punctuations: int = 0
     lanes: dict[int, int] = field(default_factory=dict)
     promises: Promises = field(default_factory=Promises)
     closed: bool = False
@@ -255,8 +255,8 @@ class Log:
     def after(prefix: Prefix) -> Log:
         """The log of a source that has given a prefix."""
         promises = Promises(prefix.definite)
-        told = (prefix.rows, prefix.punctuations, dict(prefix.offsets), promises)
-        return Log(deque(), deque(), deque(), *told)
+        entered = (prefix.rows, prefix.punctuations, dict(prefix.offsets), promises)
+        return Log(deque(), deque(), deque(), *entered)
 
     def add(self, item: Item, first: int, size: int, offsets: I64 | None, lane: int) -> None:
         what: Any = offsets if isinstance(item, Page) else item
@@ -275,7 +275,7 @@ class Log:
         while self.entries and self.entries[0][0] <= end:
             first, size, what, lane = self.entries.popleft()
             if isinstance(what, Punctuation):
-                self.told += 1
+                self.punctuations += 1
                 if what.intent is Intent.DEFINITE:
                     self.promises.add(what.pattern)
                 continue
@@ -293,7 +293,9 @@ class Log:
             for lane, at in lanes.items():  # a batch of late rows alone was read before rows that have left
                 self.lanes[lane] = max(at, self.lanes.get(lane, 0))
             self.closed = self.closed or closed
-        return Prefix(self.rows, self.told, dict(self.lanes), tuple(self.promises.patterns()), self.closed)
+        return Prefix(
+            self.rows, self.punctuations, dict(self.lanes), tuple(self.promises.patterns()), self.closed
+        )
 
 
 def tagged(item: Item, labels: Labels) -> Item:

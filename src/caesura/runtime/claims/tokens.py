@@ -138,7 +138,7 @@ class TokenClaims(Claiming):
         for cut, position in zip(cuts, positions.tolist(), strict=True):
             prefix = Prefix(
                 emitter.rows + position,
-                emitter.told,
+                emitter.punctuations,
                 {**emitter.offsets, lane: cut},
                 tuple(emitter.promises.patterns()),
             )

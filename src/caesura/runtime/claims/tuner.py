@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from caesura.consistency.token_period import MOST, TokenPeriod
+from caesura.consistency.token_period import MAX_PERIOD, TokenPeriod
 from caesura.runtime.graph.emitter import Emitter
 
 IDLE = 0.8
@@ -79,7 +79,7 @@ class Tuner:
         rows = sum(e.rows for e in emitters)
         if rounds > self._begun.rounds and rows > self._begun.rows:
             read = {e.label for e in emitters if e.cell is None or e.closed} | self._turned
-            if len(read) >= len(emitters) or rows - self._begun.rows > 2 * MOST:
+            if len(read) >= len(emitters) or rows - self._begun.rows > 2 * MAX_PERIOD:
                 self._stretch(rows, rounds)
         return None
 

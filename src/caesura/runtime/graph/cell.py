@@ -112,8 +112,8 @@ class Cell:
         """A page with tokens in it through a step that keeps nothing; cut if the step loses them."""
         if self.carries:
             items = self.guarded(self.operator.page, port, page)
-            kept = [i.tags.tokens for i in items if isinstance(i, Page) and isinstance(i.tags, Marks)]
-            if kept == [marks.tokens]:
+            carried = [i.tags.tokens for i in items if isinstance(i, Page) and isinstance(i.tags, Marks)]
+            if carried == [marks.tokens]:
                 return items
             self.carries = False
         out: list[Item] = []

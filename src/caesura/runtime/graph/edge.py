@@ -121,12 +121,12 @@ def wanted(page: Page, patterns: Sequence[Pattern]) -> Mask:
 
 def merged(items: list[Item]) -> list[Item]:
     """Items of one step without the punctuations that a later one covers."""
-    kept: list[Item] = []
+    needed: list[Item] = []
     later: list[Punctuation] = []
     for item in reversed(items):
         if not isinstance(item, Page):
             if any(mergeable(item, after) for after in later):
                 continue
             later.append(item)
-        kept.append(item)
-    return kept[::-1]
+        needed.append(item)
+    return needed[::-1]

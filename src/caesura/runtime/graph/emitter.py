@@ -29,7 +29,7 @@ class Emitter:
         self.push = push
         self.cell = cell
         self.rows = 0
-        self.told = 0
+        self.punctuations = 0
         self.offsets: dict[int, int] = {}
         self.promises = Promises()
         self.closed = False
@@ -48,7 +48,7 @@ class Emitter:
 
     @property
     def items(self) -> int:
-        return self.rows + self.told
+        return self.rows + self.punctuations
 
     @property
     def root(self) -> bool:
@@ -65,7 +65,7 @@ class Emitter:
         if isinstance(item, Page):
             self.rows += len(item)
             return
-        self.told += 1
+        self.punctuations += 1
         if item.intent is Intent.DEFINITE:
             self.promises.add(item.pattern)
 
@@ -87,10 +87,12 @@ class Emitter:
 
     def prefix(self) -> Prefix:
         """What has entered so far."""
-        return Prefix(self.rows, self.told, self.offsets, tuple(self.promises.patterns()), self.closed)
+        return Prefix(
+            self.rows, self.punctuations, self.offsets, tuple(self.promises.patterns()), self.closed
+        )
 
     def go_on(self, prefix: Prefix) -> None:
         """Counts on from where a snapshot was taken."""
-        self.rows, self.told, self.closed = prefix.rows, prefix.punctuations, prefix.closed
+        self.rows, self.punctuations, self.closed = prefix.rows, prefix.punctuations, prefix.closed
         self.offsets = dict(prefix.offsets)
         self.promises = Promises(prefix.definite)

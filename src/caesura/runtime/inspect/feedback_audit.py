@@ -25,7 +25,7 @@ Ignored = Pattern | Expr | bool
 
 
 @dataclass(frozen=True)
-class Audit:
+class FeedbackAudit:
     """What two runs of a plan came to."""
 
     rows: int
@@ -56,13 +56,13 @@ class Audit:
         return "\n".join([head, *lines])
 
 
-def audit(node: Node, assumed: Sequence[tuple[int, Ignored]]) -> Audit:
+def audit_feedback(node: Node, assumed: Sequence[tuple[int, Ignored]]) -> FeedbackAudit:
     """Runs a plan twice: without feedback, and saying each thing once so many rows have come out."""
     paced = next((n for n in walk(node) if isinstance(n, Pace)), None)
     if paced is not None:
         raise PlanError(
             "what 'pace' lets through depends on arrival, so two runs need not agree.",
-            remedy="Audit the plan with union in its place.",
+            remedy="FeedbackAudit the plan with union in its place.",
         ).at(paced.step, paced.place)
     plain = _run(node, ())
     with_feedback = _run(node, assumed, listening=True)
@@ -71,7 +71,9 @@ def audit(node: Node, assumed: Sequence[tuple[int, Ignored]]) -> Audit:
     lost = _uncovered(node, whole, missing, [s for _, s in assumed])
     before, after = plain[1], with_feedback[1]
     saved = {step: c.rows_in - after[step].rows_in for step, c in before.items() if step in after}
-    return Audit(len(whole), sum(missing.values()), lost, list((got.bag - whole.bag).elements()), saved)
+    return FeedbackAudit(
+        len(whole), sum(missing.values()), lost, list((got.bag - whole.bag).elements()), saved
+    )
 
 
 def _run(

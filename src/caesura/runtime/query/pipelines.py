@@ -22,7 +22,7 @@ from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import Result
 from caesura.runtime.query.stored_plan import pickled
 
-MOST_LOGS = 32
+MAX_STATE_FILES = 32
 
 
 @checked_methods
@@ -122,7 +122,7 @@ class StateLog:
                 self.whole.pop(name, None)
             else:
                 self.whole[name] = data
-        full = len(self.files) >= MOST_LOGS
+        full = len(self.files) >= MAX_STATE_FILES
         old = self.files if full else []
         file = f"{number:08d}.chunks"
         put(self.folder / file, _packed(self.whole if full else chunks))

@@ -177,10 +177,10 @@ def preview(node: Node, rows: int) -> Preview:
 
 
 def _first(items: list[Item], rows: int) -> list[Item]:
-    kept: list[Item] = []
+    first: list[Item] = []
     for item in items:
         if isinstance(item, Page):
             item = item.slice(0, min(rows, len(item)))
             rows -= len(item)
-        kept.append(item)
-    return kept
+        first.append(item)
+    return first

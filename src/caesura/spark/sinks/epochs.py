@@ -71,7 +71,7 @@ class EpochWriter:
         for origin, report in made.reports.items():
             sink.board.take(origin, report)
         for report in made.unread:
-            sink.board.spare(report)
+            sink.board.note_unread(report)
         sink.take(made)
 
     def _put(self, sink: TableSink, epoch: int, packets: DataFrame, tables: Tables, *, again: bool) -> None:
@@ -91,7 +91,7 @@ class EpochWriter:
         for report in (json.loads(r.file) for r in done if r.output == COUNTS):
             sink.board.take(report["origin"], report)
         for report in (json.loads(r.file) for r in done if r.output == UNREAD):
-            sink.board.spare(report)
+            sink.board.note_unread(report)
         if not again:
             sink.commit(epoch, [Part(r.output, r.file, r.rows) for r in done if r.output not in REPORTS])
 

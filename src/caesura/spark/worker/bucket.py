@@ -92,7 +92,8 @@ def _work(place: Place, fragment: Fragment, rows: list[Row], closes: bool) -> Wo
     """One epoch of a fragment, which is live from then on: one that failed half way is not used again."""
     packets = [Packet.from_row(row) for row in rows]
     out = [*fragment.step(packets, closes=closes), fragment.report()]
-    about = (fragment.feedback.ignored(), fragment.reached(), fragment.feedback.wanted(), fragment.suppressed())
+    feedback = fragment.feedback
+    about = (feedback.ignored(), fragment.reached(), feedback.wanted(), fragment.suppressed())
     stamp, rows = uuid.uuid4().hex, [p.to_row() for p in out]
     worked = Worked(rows, fragment.snapshot(), stamp, *about)
     FRAGMENTS[place] = (stamp, fragment)
