@@ -7,7 +7,7 @@ from feedback_streams import ANY, feed, rows, stream
 
 import caesura as cz
 from caesura.errors import PlanError
-from caesura.ops.join.thrifty import MOST
+from caesura.ops.join.thrifty import STANDING_LIMIT
 
 
 def test_the_other_side_of_an_empty_closed_window_is_not_made() -> None:
@@ -38,7 +38,7 @@ def test_an_impatient_join_asks_for_the_keys_that_wait() -> None:
 def test_an_impatient_join_forgets_old_wishes() -> None:
     plan = stream(seg="int").join(stream("b", seg="int").select("seg", other="seg"), "seg", impatient=True)
     query, most = plan.query(), 0
-    for tick in range(3 * MOST):
+    for tick in range(3 * STANDING_LIMIT):
         for label in "ab":
             feed(query, f" LE RE | seg |\n {tick} {tick + 2} | {tick} | +\n-- {tick} --", label)
         wishes = sum(
@@ -46,8 +46,8 @@ def test_an_impatient_join_forgets_old_wishes() -> None:
             for cell in query.graph.cells
         )
         most = max(most, wishes)
-    assert len(rows(query, plan)) == 3 * MOST
-    assert 0 < most <= 6 * (MOST + 1)
+    assert len(rows(query, plan)) == 3 * STANDING_LIMIT
+    assert 0 < most <= 6 * (STANDING_LIMIT + 1)
 
 
 def test_only_inner_joins_seek() -> None:

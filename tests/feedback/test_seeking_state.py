@@ -96,8 +96,8 @@ def sizes(plan: Stream, buckets: int) -> list[int]:
 @pytest.fixture(autouse=True)
 def little_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is bounded by a number: let it be reached."""
-    monkeypatch.setattr(thrifty, "MOST", 2)
-    monkeypatch.setattr(thrifty, "MANY_STRETCHES", 4)
+    monkeypatch.setattr(thrifty, "STANDING_LIMIT", 2)
+    monkeypatch.setattr(thrifty, "STRETCHES_LIMIT", 4)
     monkeypatch.setattr(responder, "MAX_PATTERNS", 4)
 
 

@@ -129,8 +129,8 @@ class FlyingFixpoint(Operator):
             guess = Punctuation(item.pattern, Intent.SPECULATIVE, _as_outer(item, outer))
             return self._outer(item.noted("at"), guess)
         self.guessing.external(item.noted("at"), bound(item))
-        told = [self._inside(loop) for loop in self.rings if self.inner_entries(loop)]
-        return [*told, *self._guess()]
+        inner = [self._inside(loop) for loop in self.rings if self.inner_entries(loop)]
+        return [*inner, *self._guess()]
 
     def inner_entries(self, outer: str) -> list[str]:
         """The inputs of this loop, but for the seed, that an outer loop does not reach."""
@@ -243,9 +243,9 @@ class FlyingFixpoint(Operator):
         del self.outer[loop]
         self._waiting.pop(loop, None)
         out = Punctuation(Pattern.before(t), Intent.SPECULATIVE, passing.note)
-        return [*self._all_told(), out, *self._guess()]
+        return [*self._all_sent(), out, *self._guess()]
 
-    def _all_told(self) -> list[Item]:
+    def _all_sent(self) -> list[Item]:
         """What must leave before a guess does."""
         return []
 

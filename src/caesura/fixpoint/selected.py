@@ -31,7 +31,7 @@ from caesura.plan.operator import GivenUp
 from caesura.plan.ring import bound
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation
 
-MANY_WAVES = 64
+WAVES_LIMIT = 64
 """So many waves go around before what they did is given out although more is to come."""
 NOTHING: I64 = np.zeros(0, np.int64)
 
@@ -42,7 +42,7 @@ class SelectedFixpoint(FlyingFixpoint):
     def __init__(self, node: Fixpoint) -> None:
         super().__init__(node)
         assert node.keep is not None
-        self.kept = LoopState(node.plain, node.keep)
+        self.state = LoopState(node.plain, node.keep)
         self._fresh: list[I64] = []
         """Keys that something came for since they were last looked at."""
         self._pending: list[I64] = []
@@ -54,7 +54,7 @@ class SelectedFixpoint(FlyingFixpoint):
         self._waving = False
         self._lost = False
         """Whether the last wave took rows back."""
-        self._untold = False
+        self._changes_left = False
         self._waves = 0
         self._settled = MIN_TIME
         """Before it, nothing is kept any more."""
@@ -68,7 +68,7 @@ class SelectedFixpoint(FlyingFixpoint):
         if port == BODY:
             depth = page.payload.column(RANK).to_numpy()
             page = page.with_payload(page.payload.drop_columns([RANK]))
-        self._fresh.append(self.kept.take(page, depth))
+        self._fresh.append(self.state.take(page, depth))
         self._since = min(self._since, int(page.sync.min()))
         self.counters.extra["touched"] += len(page)
         if self._busy or self.across:
@@ -84,10 +84,10 @@ class SelectedFixpoint(FlyingFixpoint):
         wave, _ = self._turn(adding=not losing)
         if wave is not None:
             self.around.append(wave)
-        told = [] if self._pending else self._tell(INFINITY)
+        items = [] if self._pending else self._send_changes(INFINITY)
         self._tidy()
         self._launch(INFINITY, lodge=False)
-        return told
+        return items
 
     @property
     def report(self) -> tuple[int, bool, bool]:
@@ -106,7 +106,7 @@ class SelectedFixpoint(FlyingFixpoint):
         self._fresh = []
         settled = self.guessing.state.given
         if len(fresh):
-            page, lost, keys = self.kept.lay(fresh, settled, adding=False)
+            page, lost, keys = self.state.advance(fresh, settled, adding=False)
             self._pending.append(fresh)
             if lost and page is not None:
                 self._lost = True
@@ -118,7 +118,7 @@ class SelectedFixpoint(FlyingFixpoint):
         self._pending, self._since = [], INFINITY
         if len(wanted) == 0:
             return None, INFINITY
-        page, _, keys = self.kept.lay(wanted, settled, adding=True)
+        page, _, keys = self.state.advance(wanted, settled, adding=True)
         if page is None or len(page) == 0:
             return None, INFINITY
         self._noted(page, keys)
@@ -133,9 +133,9 @@ class SelectedFixpoint(FlyingFixpoint):
     def _go_on(self, wave: Page | None) -> list[Item]:
         """Sends a wave with its marker, or, when there is none, gives out what the waves did."""
         if wave is None:
-            told = self._tell(INFINITY)
+            items = self._send_changes(INFINITY)
             self._tidy()
-            return [*told, *self._guess()]
+            return [*items, *self._guess()]
         self.around.append(wave)
         if self.guessing.lodges:
             self._waving = True
@@ -144,8 +144,8 @@ class SelectedFixpoint(FlyingFixpoint):
             self._guess()
         elif self.guessing.state.circulating is None:
             self._launch(INFINITY, lodge=False)
-        many = self._waves >= MANY_WAVES and not self._pending
-        return self._tell(INFINITY) if many else []
+        many = self._waves >= WAVES_LIMIT and not self._pending
+        return self._send_changes(INFINITY) if many else []
 
     @property
     def _unsent(self) -> int:
@@ -179,18 +179,18 @@ class SelectedFixpoint(FlyingFixpoint):
         t = self.guessing.returned(min(bound(item), self.promises[SEED].cti))
         return [] if t is None else self._settle(before, t)
 
-    def _all_told(self) -> list[Item]:
-        return self._tell(INFINITY)
+    def _all_sent(self) -> list[Item]:
+        return self._send_changes(INFINITY)
 
     def _settle(self, before: int, t: int) -> list[Item]:
-        told = self._tell(t)
+        sent = self._send_changes(t)
         items = super()._settle(before, t)
-        self.kept.purge(t)
+        self.state.purge(t)
         self._settled = t
         self._tidy()
-        return [*told, *items]
+        return [*sent, *items]
 
-    def _tell(self, before: int) -> list[Item]:
+    def _send_changes(self, before: int) -> list[Item]:
         """Gives out the rows of the keys that changed before a time."""
         due = [keys for keys, since in self._changed if since < before]
         keys = _united(due)
@@ -198,35 +198,35 @@ class SelectedFixpoint(FlyingFixpoint):
             return []
         self._changed = [(k, s) for k, s in self._changed if s >= before]
         self._silent, self._waves = 0, 0
-        page = self.kept.tell(keys, self._settled)
+        page = self.state.send(keys, self._settled)
         return [page] if len(page) else []
 
     def _tidy(self) -> None:
-        if self.kept.wasteful and not self._fresh and not self._pending and not self._changed:
-            self.kept.index()
+        if self.state.wasteful and not self._fresh and not self._pending and not self._changed:
+            self.state.index()
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Nothing, once no row with these values is there that may still be replaced."""
-        return None if self.kept.holds(pattern) else GivenUp([], MIN_TIME)
+        return None if self.state.holds(pattern) else GivenUp([], MIN_TIME)
 
     def states(self) -> dict[str, RowState]:
-        return self.kept.states()
+        return self.state.states()
 
     def rebuild(self) -> None:
-        self.kept.index()
-        if self._since < INFINITY or self._untold:
-            keys = self.kept.keys()
+        self.state.index()
+        if self._since < INFINITY or self._changes_left:
+            keys = self.state.keys()
             self._pending = [keys] if self._since < INFINITY else []
             self._changed = [(keys, MIN_TIME)]
 
     def meta(self) -> dict[str, Any]:
         own = {"waving": self._waving, "settled": self._settled, "since": self._since, "lost": self._lost}
-        return {**super().meta(), **own, "untold": bool(self._changed)}
+        return {**super().meta(), **own, "changed": bool(self._changed)}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._waving, self._settled = meta["waving"], meta["settled"]
-        self._since, self._lost, self._untold = meta["since"], meta["lost"], meta["untold"]
+        self._since, self._lost, self._changes_left = meta["since"], meta["lost"], meta["changed"]
 
 
 def _united(parts: list[I64]) -> I64:

@@ -36,12 +36,12 @@ class LoopState:
         own = {"le": np.int64, "re": np.int64, "key": np.int64, "row": np.int64}
         self.came = RowState({**own, "depth": np.int64, "value": np.int64, "n": np.int64}, schema)
         self.loop = RowState({**own, "depth": np.int64}, schema)
-        self.told = RowState(own, schema)
+        self.sent = RowState(own, schema)
         self._key_places = [schema.get_field_index(name) for name in keep.per] if keep.value else []
         self.index()
 
     def states(self) -> dict[str, RowState]:
-        return {"came": self.came, "loop": self.loop, "told": self.told}
+        return {"came": self.came, "loop": self.loop, "sent": self.sent}
 
     def index(self) -> None:
         """Numbers everything anew, from the live rows alone."""
@@ -99,7 +99,7 @@ class LoopState:
         valid = validity(column)
         return np.where(valid, order, WORST) if len(valid) else order
 
-    def lay(self, keys: I64, settled: int, *, adding: bool) -> tuple[Page | None, bool, I64]:
+    def advance(self, keys: I64, settled: int, *, adding: bool) -> tuple[Page | None, bool, I64]:
         """What must change in the loop for these keys: (change, whether rows were lost, keys changed).
 
         The loop's rows are changed here; the page, with depths as its last column, is to go around.
@@ -185,32 +185,32 @@ class LoopState:
         ends = np.concatenate([self.loop.get("re")[old], re])
         return net_page(both, starts, ends, weight), (fields, payload)
 
-    def tell(self, keys: I64, settled: int) -> Page:
+    def send(self, keys: I64, settled: int) -> Page:
         """The change of the output for these keys: the loop's rows on maximal intervals."""
         _, at = self._of("loop", keys)
-        _, old = self._of("told", keys)
-        told, loop = self.told, self.loop
-        early = old[(told.get("le")[old] < settled) & (told.get("re")[old] >= settled)]
-        row = np.concatenate([loop.get("row")[at], told.get("row")[early]])
-        le = np.concatenate([loop.get("le")[at], told.get("le")[early]])
+        _, old = self._of("sent", keys)
+        sent, loop = self.sent, self.loop
+        early = old[(sent.get("le")[old] < settled) & (sent.get("re")[old] >= settled)]
+        row = np.concatenate([loop.get("row")[at], sent.get("row")[early]])
+        le = np.concatenate([loop.get("le")[at], sent.get("le")[early]])
         re = np.concatenate([loop.get("re")[at], np.full(len(early), settled, np.int64)])
-        key = np.concatenate([loop.get("key")[at], told.get("key")[early]])
+        key = np.concatenate([loop.get("key")[at], sent.get("key")[early]])
         order = np.lexsort((le, row))
         row, le, re, key = row[order], le[order], re[order], key[order]
         first, ends = _merged(row, le, re)
         source = order[first]
-        payload = pa.concat_batches([loop.payload.take(at), told.payload.take(early)])
+        payload = pa.concat_batches([loop.payload.take(at), sent.payload.take(early)])
         fresh = take_rows(payload, source)
         weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(first), np.int64)])
         change = net_page(
-            pa.concat_batches([told.payload.take(old), fresh]),
-            np.concatenate([told.get("le")[old], le[first]]),
-            np.concatenate([told.get("re")[old], ends]),
+            pa.concat_batches([sent.payload.take(old), fresh]),
+            np.concatenate([sent.get("le")[old], le[first]]),
+            np.concatenate([sent.get("re")[old], ends]),
             weight,
         )
-        told.kill(old)
-        told.append({"le": le[first], "re": ends, "key": key[first], "row": row[first]}, fresh)
-        self.chains["told"].add(key[first])
+        sent.kill(old)
+        sent.append({"le": le[first], "re": ends, "key": key[first], "row": row[first]}, fresh)
+        self.chains["sent"].add(key[first])
         return change
 
     def keys(self) -> I64:

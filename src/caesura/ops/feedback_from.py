@@ -192,12 +192,12 @@ class Relaying(Operator):
     def meta(self) -> dict[str, Any]:
         sent = [[a.to_json(), times.to_json()] for a, times in self._sent.items()]
         spans = [[a.to_json(), s] for a, s in self._spans.items()]
-        return {**super().meta(), "spans": spans, "said": sent}
+        return {**super().meta(), "spans": spans, "sent": sent}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self._spans = {Pattern.from_json(a): [(le, re) for le, re in s] for a, s in meta["spans"]}
-        self._sent = {Pattern.from_json(a): Values.from_json(v) for a, v in meta["said"]}
+        self._sent = {Pattern.from_json(a): Values.from_json(v) for a, v in meta["sent"]}
 
 
 def _from(start: int, end: int) -> Values:

@@ -192,9 +192,9 @@ class Pacing(Merge):
 
     def meta(self) -> dict[str, Any]:
         counted = self.counters.extra.get(TOO_LATE, 0)
-        return {**super().meta(), "mark": self.mark, "told": self._sent_bound, "late": counted}
+        return {**super().meta(), "mark": self.mark, "sent": self._sent_bound, "late": counted}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
-        self.mark, self._sent_bound = meta["mark"], meta["told"]
+        self.mark, self._sent_bound = meta["mark"], meta["sent"]
         self.counters.extra[TOO_LATE] = meta["late"]

@@ -38,7 +38,7 @@ from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row
 from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy, RowForm
 from caesura.punctuation import MIN_TIME, TIME, Pattern, Promises, Values
 
-FEW = 64
+VALUES_LIMIT = 64
 """So many values, or combinations of them, that a filter lets pass are looked at one by one."""
 
 
@@ -93,8 +93,8 @@ class Where(Node):
         names: list[str] = []
         rows: list[tuple[Any, ...]] = [()]
         for name, values in self.passing.items():
-            members = values.members(FEW) if values.kind in ("", "int", "str", "bool") else None
-            if members is not None and len(rows) * len(members) <= FEW:
+            members = values.members(VALUES_LIMIT) if values.kind in ("", "int", "str", "bool") else None
+            if members is not None and len(rows) * len(members) <= VALUES_LIMIT:
                 names.append(name)
                 rows = [(*row, member) for row in rows for member in members]
         if len(rows) == 1:

@@ -79,8 +79,8 @@ def feedback_sent(node: Tumbling) -> tuple[SentFeedback, ...]:
 class ThriftyTumbling(TumblingOperator):
     """Windows with thresholds."""
 
-    extra = ("told",)
-    """How many rows a window had when it last spoke."""
+    extra = ("sent_at",)
+    """How many rows a window had when it last sent a threshold."""
 
     def __init__(self, node: Tumbling) -> None:
         super().__init__(node)
@@ -94,13 +94,13 @@ class ThriftyTumbling(TumblingOperator):
     def _send_thresholds(self, touched: I64) -> None:
         rows = self.slots.rows
         came = rows.get("rows")[touched]
-        due = np.flatnonzero(came >= 2 * np.maximum(rows.get("told")[touched], self._keeps))
+        due = np.flatnonzero(came >= 2 * np.maximum(rows.get("sent_at")[touched], self._keeps))
         if len(due) > AT_ONCE:
             due = due[np.argsort(-came[due], kind="stable")[:AT_ONCE]]
         if len(due) == 0:
             return
         at = touched[due]
-        rows.get("told")[at] = came[due]
+        rows.get("sent_at")[at] = came[due]
         starts, payload = self._span(at)[0], self._payload(at)
         groups = [payload.column(name).to_pylist() for name in self.node.group]
         bounds = [_least(a, payload.column(name)) for name, a in self.node.aggregates]

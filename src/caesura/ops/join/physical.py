@@ -24,7 +24,7 @@ from caesura.ops.join.side import NO_NEW, Side
 from caesura.plan import GivenUp, Operator, aligned
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern
 
-FEW = 32_768
+SPARE_KEYS = 32_768
 """So many keys may outlive their rows before they are forgotten."""
 
 
@@ -242,7 +242,7 @@ class JoinOperator(Operator):
             if self.sides[side].wasteful:
                 self.sides[side].compact()
                 self.sides[side].relink()
-        if self._table.count > 2 * sum(side.rows.live for side in self.sides) + FEW:
+        if self._table.count > 2 * sum(side.rows.live for side in self.sides) + SPARE_KEYS:
             self.rebuild()
         items = aligned(self._alignment, port, self.node.carry(port, pattern))
         behind = 0 if self.promises[0].cti <= self.promises[1].cti else 1

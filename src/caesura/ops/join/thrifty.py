@@ -21,18 +21,18 @@ from caesura.ops.join.node import Join
 from caesura.ops.join.physical import JoinOperator
 from caesura.punctuation import MIN_TIME, Intent, Pattern, Punctuation, one_of
 
-MANY = 100
+KEYS_LIMIT = 100
 """More keys than this are not asked for by name."""
-MANY_STRETCHES = 64
+STRETCHES_LIMIT = 64
 """Of so many stretches with rows half are kept apart."""
-MOST = 16
-"""So many wishes stand at a time, for each side."""
+STANDING_LIMIT = 16
+"""So many keys that were asked for stand at a time, for each side."""
 
 
 def stretches(starts: I64, ends: I64) -> tuple[I64, I64]:
     """Where there is any of these lifetimes, as stretches apart; of very many the widest gaps are kept.
 
-    A gap less is a chance less, and nothing wrong is said.
+    A gap less is a chance less, and no feedback is wrong.
 
     >>> [part.tolist() for part in stretches(np.array([7, 1, 2]), np.array([8, 2, 5]))]
     [[1, 7], [5, 8]]
@@ -40,14 +40,14 @@ def stretches(starts: I64, ends: I64) -> tuple[I64, I64]:
     order = np.argsort(starts, kind="stable")
     starts, reach = starts[order], np.maximum.accumulate(ends[order])
     apart = np.flatnonzero(starts[1:] > reach[:-1])
-    if len(apart) >= MANY_STRETCHES:
+    if len(apart) >= STRETCHES_LIMIT:
         wide = starts[apart + 1].astype(np.float64) - reach[apart]
-        apart = np.sort(apart[np.argsort(-wide, kind="stable")[: MANY_STRETCHES // 2]])
+        apart = np.sort(apart[np.argsort(-wide, kind="stable")[: STRETCHES_LIMIT // 2]])
     return starts[np.append(0, apart + 1)], reach[np.append(apart, len(starts) - 1)]
 
 
 class SeekingJoin(JoinOperator):
-    """A join that speaks to its inputs."""
+    """A join that sends feedback to its inputs."""
 
     def __init__(self, node: Join) -> None:
         super().__init__(node)
@@ -57,13 +57,13 @@ class SeekingJoin(JoinOperator):
         self._until = [MIN_TIME, MIN_TIME]
         """Per side, the latest end of rows that start in the settled past."""
         self._sent_until = [MIN_TIME, MIN_TIME]
-        self._wishes: list[list[Pattern]] = [[], []]
+        self._wanted: list[list[Pattern]] = [[], []]
         """Per side that was asked, what stands of it, oldest first; what is older was withdrawn."""
 
     def meta(self) -> dict[str, Any]:
         ahead = [[starts.tolist(), ends.tolist()] for starts, ends in self._ahead]
-        wishes = [[p.to_json() for p in some] for some in self._wishes]
-        own = {"ahead": ahead, "until": self._until, "said": self._sent_until, "wishes": wishes}
+        wanted_keys = [[p.to_json() for p in some] for some in self._wanted]
+        own = {"ahead": ahead, "until": self._until, "sent until": self._sent_until, "wanted": wanted_keys}
         return {**super().meta(), **own}
 
     def remember(self, meta: dict[str, Any]) -> None:
@@ -71,8 +71,8 @@ class SeekingJoin(JoinOperator):
         self._ahead = [
             (np.array(starts, np.int64), np.array(ends, np.int64)) for starts, ends in meta["ahead"]
         ]
-        self._until, self._sent_until = meta["until"], meta["said"]
-        self._wishes = [[Pattern.from_json(p) for p in some] for some in meta["wishes"]]
+        self._until, self._sent_until = meta["until"], meta["sent until"]
+        self._wanted = [[Pattern.from_json(p) for p in some] for some in meta["wanted"]]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if self.node.thrifty and len(page):
@@ -88,20 +88,20 @@ class SeekingJoin(JoinOperator):
         wanted = {}
         for mine, theirs in zip(self.names[port], self.names[1 - port], strict=True):
             keys = page.payload.column(mine).unique().drop_null()
-            if len(keys) > MANY:
+            if len(keys) > KEYS_LIMIT:
                 return
             wanted[theirs] = one_of(keys.to_pylist())
         if wanted:
-            self._wish(1 - port, Pattern(**wanted))
+            self._want(1 - port, Pattern(**wanted))
 
-    def _wish(self, port: int, wanted: Pattern) -> None:
-        """Asks one side; of many wishes the oldest is withdrawn: by then what it was for has come, or not."""
-        standing = self._wishes[port]
+    def _want(self, port: int, wanted: Pattern) -> None:
+        """Asks one side; of many requests the oldest is withdrawn: what it was for has come, or not."""
+        standing = self._wanted[port]
         if wanted in standing:
             return
         standing.append(wanted)
         self.outbox.send(port, Punctuation(wanted, Intent.DESIRED))
-        if len(standing) > MOST:
+        if len(standing) > STANDING_LIMIT:
             self.outbox.send(port, Punctuation(standing.pop(0), Intent.DESIRED, ((WITHDRAWN, True),)))
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
