@@ -37,7 +37,7 @@ FILTERED = {"where and select", "a diamond"}
 def _small_packets() -> Iterator[None]:
     """Packets of a row or two, so that what a chunk says travels in many, and courses of two rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("caesura.runtime.packets.packet.MOST_BYTES", 100)
+        patch.setattr("caesura.runtime.packets.packet.MAX_BYTES", 100)
         patch.setattr("caesura.io.ingress.future_bound.ROWS", 2)
         yield
 
