@@ -11,9 +11,9 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+from stray_punctuation import may_come
 
 from caesura.contracts import Scheme, Template, Verdict, Watch
-from caesura.contracts.analysis import may_come
 from caesura.events import Item, Page
 from caesura.expr import col
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
