@@ -65,7 +65,7 @@ def test_behind_a_pause_longer_than_the_bound_a_lane_goes_on_after_a_few_rows():
 def test_where_a_clock_is_read_rows_are_held_against_it():
     ingress = from_rows(rows(), time="t", punctuate=cz.delay("5s", idle="1m", future="1h")).operator()
     clock = int((NOON - datetime(1970, 1, 1)).total_seconds()) * 1_000_000
-    ingress.beat(clock)
+    ingress.on_clock(clock)
     times = [NOON + timedelta(minutes=m) for m in (-600, 59, 61)]
     ingress.raw(Raw(0, 0, pa.record_batch({"t": pa.array(times, pa.timestamp("us")), "id": [1, 2, 3]})))
     [late] = ingress.drain_late().to_pylist()

@@ -87,18 +87,18 @@ def test_an_insert_only_source_keeps_no_rows():
 
 def test_a_heartbeat_follows_the_clock():
     ingress = points(heartbeat("10s", delay=5))
-    assert give(ingress, 3) and said(ingress.beat(20)) == ["definite: time < 15"]
+    assert give(ingress, 3) and said(ingress.on_clock(20)) == ["definite: time < 15"]
     assert entered(give(ingress, 14, 16)) == [16]
     assert reasons(ingress) == ["came after definite: time < 15"]
 
 
 def test_a_silent_lane_lets_go_and_its_later_rows_obey_the_stream():
     ingress = points(delay(5, idle=100), lanes=2)
-    ingress.beat(0)
+    ingress.on_clock(0)
     give(ingress, 10, lane=1)
-    ingress.beat(99)
+    ingress.on_clock(99)
     assert said(give(ingress, 50)) == ["definite: time < 5"]
-    assert said(ingress.beat(150)) == ["definite: time < 45"]
+    assert said(ingress.on_clock(150)) == ["definite: time < 45"]
     assert entered(give(ingress, 44, 46, lane=1, offset=1)) == [46]
     assert reasons(ingress) == ["came after definite: time < 45"]
 

@@ -159,7 +159,7 @@ def embedded(of: Source, drawn: list[tuple[dict[int, list[int]], int | None]]) -
         ingress.clock = max(ingress.clock, MIN_TIME if clock is None else clock)
         for _, raw in raws(of, rows, at):
             items += ingress.raw(raw)
-        items += [] if clock is None else ingress.beat(clock)
+        items += [] if clock is None else ingress.on_clock(clock)
     late = ingress.drain_late()
     return items, [] if late is None else sorted(late["reason"].to_pylist())
 

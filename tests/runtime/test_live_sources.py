@@ -137,7 +137,7 @@ def test_a_reading_of_the_clock_is_part_of_the_offset() -> None:
     again.restore({name: data for name, data in query.snapshot().items() if data is not None})
     [restored] = again.runner._readers
     assert restored.position == reader.position
-    assert restored.beats() == [], "the same time is not read twice"
+    assert restored.clock_items() == [], "the same time is not read twice"
 
 
 @pytest.mark.parametrize("buckets", [None, 1, 3])

@@ -1,7 +1,7 @@
 """What enters a plan: raw rows in lanes, and the operator that makes a legal stream of them.
 
 A lane is what keeps order (a file folder in listing order, a Kafka partition). Offsets count a
-lane's rows. An ingress is a pure function of its raw rows, beats and imported punctuation, so a
+lane's rows. An ingress is a pure function of its raw rows, clock readings and imported punctuation, so a
 replay gives the same stream.
 """
 
@@ -82,7 +82,7 @@ class Ingress(Operator):
         """What enters because a lane gave rows."""
         raise NotImplementedError
 
-    def beat(self, clock: int) -> Iterable[Item]:
+    def on_clock(self, clock: int) -> Iterable[Item]:
         """What enters because the heartbeat's clock reads this (microseconds)."""
         raise NotImplementedError
 

@@ -127,7 +127,7 @@ class SourceIngress(Ingress):
         yield from self._events(lane, rest, marks.offsets[begin:], in_line=in_line)
         yield from self._advance()
 
-    def beat(self, clock: int) -> list[Item]:
+    def on_clock(self, clock: int) -> list[Item]:
         self.clock = max(self.clock, clock)
         if self.idle is not None:
             self.lanes.tire(self.clock, self.idle)

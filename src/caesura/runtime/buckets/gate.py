@@ -110,7 +110,7 @@ class Gate(SourceIngress):
             items += self.take(chunk, pages)
             closes = closes or chunk.closes
         items += self.settle(closes=closes)
-        return items if clock is None else [*items, *self.beat(clock)]
+        return items if clock is None else [*items, *self.on_clock(clock)]
 
     def take(self, chunk: Chunk, pages: Iterable[Page]) -> list[Item]:
         """What enters because a chunk came, with those of its rows that belong to this bucket."""

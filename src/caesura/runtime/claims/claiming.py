@@ -34,7 +34,7 @@ class CountedReader(ReadableSource, Protocol):
     def offsets(self) -> dict[int, int]: ...
 
     def next(self, most: int | None) -> Raw | None: ...
-    def beats(self) -> list[Item]: ...
+    def clock_items(self) -> list[Item]: ...
 
 
 class Claiming:
@@ -106,7 +106,7 @@ class Claiming:
         labels = {reader: label for label, reader in self.readers.items()}
         live = [reader for reader in self.readers.values() if not reader.done]
         for passed in (ready := next_ready(live)).passed_over:
-            self.let_in(self.emitters[labels[passed]], passed.beats())
+            self.let_in(self.emitters[labels[passed]], passed.clock_items())
         if ready.chosen is not None:
             self.turn(ready.chosen, self.emitters[labels[ready.chosen]])
         return ready.chosen is not None
@@ -117,7 +117,7 @@ class Claiming:
 
     def read(self, reader: CountedReader, emitter: Emitter, most: int | None) -> Raw | None:
         """Reads at most so many rows, and lets in what they give; None at the end."""
-        self.let_in(emitter, reader.beats())
+        self.let_in(emitter, reader.clock_items())
         raw = reader.next(most)
         if raw is None:
             items = reader.cell.guarded(reader.ingress.close)

@@ -93,7 +93,7 @@ class HeedClaims(Claiming):
         self._enter(emitter, items, None, None)
 
     def read(self, reader: CountedReader, emitter: Emitter, most: int | None) -> Raw | None:
-        self.let_in(emitter, reader.beats())
+        self.let_in(emitter, reader.clock_items())
         raw = reader.next(most)
         if raw is None:
             items = reader.cell.guarded(reader.ingress.close)

@@ -104,7 +104,7 @@ class TokenClaims(Claiming):
 
     def _read_whole(self, reader: CountedReader, emitter: Emitter, room: int) -> None:
         """Reads a batch, and puts tokens into its page as row positions."""
-        self.let_in(emitter, reader.beats())
+        self.let_in(emitter, reader.clock_items())
         raw = reader.next(None)
         if raw is None:
             self.read(reader, emitter, None)

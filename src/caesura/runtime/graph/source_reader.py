@@ -83,7 +83,7 @@ class SourceReader:
 
     def turn(self) -> None:
         """Takes one batch, or closes the stream."""
-        self.cell.send(self.beats())
+        self.cell.send(self.clock_items())
         raw = self.next(self.limit)
         if raw is None:
             self.cell.send(self.cell.guarded(self.ingress.close))
@@ -105,7 +105,7 @@ class SourceReader:
 
     def pass_over(self) -> None:
         """Lets the clock in where there are no rows."""
-        self.cell.send(self.beats())
+        self.cell.send(self.clock_items())
         self.cell.feedback.settle()
 
     def next(self, limit: int | None) -> Raw | None:
@@ -155,7 +155,7 @@ class SourceReader:
         guard = None if self.cell.responder is None else self.cell.responder.guards.output
         return guard.patterns if guard is not None and guard.active else []
 
-    def beats(self) -> list[Item]:
+    def clock_items(self) -> list[Item]:
         """What enters because of the clock, where a policy asks for it."""
         period = self.node.heartbeat
         if period is None:
@@ -164,7 +164,7 @@ class SourceReader:
         if now < self.clock + period:
             return []
         self.clock = now
-        return self.cell.guarded(self.ingress.beat, now)
+        return self.cell.guarded(self.ingress.on_clock, now)
 
     def _now(self) -> int:
         return self.node.reader.clock() if isinstance(self.node, Source) else time.time_ns() // 1000
@@ -197,7 +197,7 @@ class ReadableSource(Protocol):
     @property
     def timeless(self) -> bool: ...
     def poll(self) -> bool: ...
-    def beats(self) -> list[Item]: ...
+    def clock_items(self) -> list[Item]: ...
 
 
 def next_of(live: Sequence[T]) -> T:

@@ -113,6 +113,8 @@ class StateLog:
         self.prints = {label: fingerprint for fingerprint, label in labels.items()}
         self.files: list[str] = []
         self.whole: dict[str, bytes] = {}
+        self._replaced: list[str] = []
+        """Files that the last full one has made superfluous; they go when another claim is made."""
 
     def save(self, number: int, chunks: Chunks) -> tuple[str, ...]:
         """Writes what changed; gives the files that a restart from here needs."""
@@ -123,11 +125,10 @@ class StateLog:
             else:
                 self.whole[name] = data
         full = len(self.files) >= MAX_STATE_FILES
-        old = self.files if full else []
+        stale, self._replaced = self._replaced, self.files if full else []
         file = f"{number:08d}.chunks"
         put(self.folder / file, _packed(self.whole if full else chunks))
         self.files = [file] if full else [*self.files, file]
-        self._old, stale = old, getattr(self, "_old", [])
         for name in stale:
             (self.folder / name).unlink(missing_ok=True)
         return tuple(self.files)
