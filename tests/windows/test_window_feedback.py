@@ -15,7 +15,14 @@ import caesura as cz
 from caesura import Stream
 from caesura.punctuation import Pattern
 from caesura.testing.case import LawCase
-from caesura.testing.feedback import Act, Told, check_feedback, check_feedback_laws, check_given_up, patterns
+from caesura.testing.feedback import (
+    Act,
+    FeedbackTrial,
+    check_feedback,
+    check_feedback_laws,
+    check_given_up,
+    patterns,
+)
 from caesura.testing.laws import draw_trial
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
@@ -70,6 +77,6 @@ def test_what_windows_show_on_demand_is_corrected(case: LawCase) -> None:
         acts: dict[int, list[Act]] = {
             at: [("demand", p) for p in data.draw(wishes)] for at in range(len(trial.fed))
         }
-        check_feedback(Told(trial, acts, None))
+        check_feedback(FeedbackTrial(trial, acts, None))
 
     holds()

@@ -89,10 +89,10 @@ def _nowhere(_: Payload) -> int:
 
 def bound_of(progress: Progress, payload: Payload) -> int:
     """The time before which nothing with these values changes any more."""
-    bounds = [p.time_bound for p in progress.patterns if _speaks_of(p.without_time(), payload)]
+    bounds = [p.time_bound for p in progress.patterns if _concerns(p.without_time(), payload)]
     return max((t for t in bounds if t is not None), default=MIN_TIME)
 
 
-def _speaks_of(pattern: Pattern, payload: Payload) -> bool:
+def _concerns(pattern: Pattern, payload: Payload) -> bool:
     row: dict[str, Any] = dict(payload)
     return set(pattern.attributes) <= set(row) and bool(pattern.matches_row(row))

@@ -105,7 +105,7 @@ class RowValues:
         except NoValueError:
             return None
 
-    def kept(self, exprs: Iterable[Expr], row: Mapping[str, Any], le: int, re: int) -> bool:
+    def has_values(self, exprs: Iterable[Expr], row: Mapping[str, Any], le: int, re: int) -> bool:
         """Whether all of some expressions have a value on a row."""
         try:
             for expr in exprs:

@@ -71,9 +71,9 @@ def _joined(node: Join, inputs: list[Node]) -> Node:
     right = inputs[1]
     renamed = tuple((OTHER if n == RANK else n, col(n)) for n in right.schema.names)
     both = rebuilt(node, (inputs[0], Select(inputs=(right,), columns=renamed, place=node.place)))
-    kept = [(n, col(n)) for n in both.schema.names if n not in (RANK, OTHER)]
+    columns = [(n, col(n)) for n in both.schema.names if n not in (RANK, OTHER)]
     deeper = (RANK, col(RANK).greatest(col(OTHER)))
-    return Select(inputs=(both,), columns=(*kept, deeper), place=node.place)
+    return Select(inputs=(both,), columns=(*columns, deeper), place=node.place)
 
 
 def _met(node: Join, inputs: list[Node], ports: tuple[int, ...]) -> Node:

@@ -283,5 +283,5 @@ class FlyingFixpoint(Operator):
 
 
 def _as_outer(item: Punctuation, loop: str) -> tuple[tuple[str, Any], ...]:
-    kept = tuple((name, value) for name, value in item.note if name in ("guess", "lodge"))
-    return (("loop", loop), *kept)
+    notes = tuple((name, value) for name, value in item.note if name in ("guess", "lodge"))
+    return (("loop", loop), *notes)

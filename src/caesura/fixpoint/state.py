@@ -177,9 +177,9 @@ class LoopState:
         payload = take_rows(pa.concat_batches([there, here]), back)
         fields = {f: self._source_field(f, source, c_at, s_at) for f in ("key", "row")}
         fields |= {"le": le, "re": re, "depth": depth}
-        gone = self.loop.payload.take(old)
+        old_rows = self.loop.payload.take(old)
         depths = np.concatenate([self.loop.get("depth")[old], depth])
-        both = pa.concat_batches([gone, payload]).append_column(RANK, pa.array(depths))
+        both = pa.concat_batches([old_rows, payload]).append_column(RANK, pa.array(depths))
         weight = np.concatenate([np.full(len(old), -1, np.int64), np.ones(len(le), np.int64)])
         starts = np.concatenate([self.loop.get("le")[old], le])
         ends = np.concatenate([self.loop.get("re")[old], re])

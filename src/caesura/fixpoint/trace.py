@@ -188,10 +188,10 @@ class Tracer:
         Nor is anything known of the rows of the outer loop that the inner one meets on its way.
         """
         around = [t for trip in Tracer(node.loop, node.inputs[1]).trips(node.inputs[1]) for t in views(trip)]
-        kept = [n for n in node.plain.names if all(is_rec(t.columns[n]) == n for t in around)]
+        unchanged = [n for n in node.plain.names if all(is_rec(t.columns[n]) == n for t in around)]
         for trip in self.trips(node.inputs[0]):
             unknown = self._any(node).columns
-            yield self._living({**unknown, **{n: trip.columns[n] for n in kept}}, trip.facts, trip.rows)
+            yield self._living({**unknown, **{n: trip.columns[n] for n in unchanged}}, trip.facts, trip.rows)
         if self._reaches(node.inputs[1]):
             yield self._any(node)
 

@@ -196,8 +196,8 @@ class Mover(Operator):
             moved = Page(le, re, page.payload, tags=page.tags)
             return [moved.filter(le < re)]
         assert page.retracts is not None
-        kept = np.where(page.retracts, page.re_new, page.re)
-        new_le, new_re = self._node.move(page.le, kept)
+        ends = np.where(page.retracts, page.re_new, page.re)
+        new_le, new_re = self._node.move(page.le, ends)
         new_re = np.where(page.retracts & (page.re_new <= page.le), new_le, new_re)
         return [_changes(page, le, re, new_le, new_re)]
 

@@ -23,7 +23,6 @@ from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import INFINITY, MIN_TIME
 
-LEVELS = 48
 LOWEST = -(2**63)
 
 

@@ -126,9 +126,9 @@ class Pacing(Merge):
         items: list[Item] = []
         if late.any():
             self._leave_out(page.filter(late))
-        kept = page.filter(~late)
-        if len(kept):
-            items.append(kept)
+        timely = page.filter(~late)
+        if len(timely):
+            items.append(timely)
         return [*items, *self._moved()]
 
     def _moved(self) -> list[Item]:
@@ -153,8 +153,8 @@ class Pacing(Merge):
 
     def _progress(self) -> list[Item]:
         """On inserts alone the bound is a promise: nothing before it leaves any more."""
-        told = self.counters.punctuation_out
-        known = told.pattern.time_bound if told is not None else MIN_TIME
+        last = self.counters.punctuation_out
+        known = last.pattern.time_bound if last is not None else MIN_TIME
         if known is not None and self.bound <= max(known, self._alignment.held.cti):
             return []
         return [Punctuation(Pattern.before(self.bound), Intent.DEFINITE)]

@@ -80,8 +80,8 @@ class Select(Node):
     def narrowed(self, wanted: set[str]) -> Select:
         """Without columns that nobody reads; but one that may send rows to the late table stays."""
         late = self.on_error == "late"
-        kept = ((n, e) for n, e in self.columns if n in wanted or (late and is_column(e) is None))
-        return replace(self, columns=tuple(kept))
+        columns = ((n, e) for n, e in self.columns if n in wanted or (late and is_column(e) is None))
+        return replace(self, columns=tuple(columns))
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return set().union(*(attributes(expr) for _, expr in self.columns))

@@ -75,8 +75,8 @@ class Where(Node):
         """A constraint that all rows that pass satisfy says nothing more, and goes."""
         known = self.passing
         left = {n: v for n, v in pattern.items() if n == TIME or not v.covers(known[n])}
-        gone = self.keep and not set(left) - {TIME} <= set(self.keep)
-        return None if gone else Pattern.of(left)
+        hidden = self.keep and not set(left) - {TIME} <= set(self.keep)
+        return None if hidden else Pattern.of(left)
 
     @cached_property
     def passing(self) -> Pattern:

@@ -91,7 +91,7 @@ class Sieve(Guard):
     def __init__(self, schema: pa.Schema, seed: int) -> None:
         super().__init__(schema, Properties())
         self._random = Random(seed)
-        self.told: list[Pattern] = []
+        self.standing: list[Pattern] = []
 
     def matches(self, page: Page) -> Mask:
         mask = super().matches(page)
@@ -99,19 +99,19 @@ class Sieve(Guard):
 
 
 @dataclass
-class Told:
-    """A trial with feedback: what is said before which item."""
+class FeedbackTrial:
+    """A trial with feedback: what is sent before which item."""
 
     trial: Trial
     acts: dict[int, list[Act]]
     thin: int | None
     """The seed by which the inputs leave rows out; None when the plan's own inputs stop them all."""
-    said: list[Pattern] = field(default_factory=list)
-    _kept: Chunks = field(default_factory=dict)
+    sent: list[Pattern] = field(default_factory=list)
+    _chunks: Chunks = field(default_factory=dict)
 
     def play(self) -> tuple[list[Item], Query]:
-        """Feeds the trial and speaks."""
-        query, self.said, self._kept = self._start(), [], {}
+        """Feeds the trial and sends feedback."""
+        query, self.sent, self._chunks = self._start(), [], {}
         sieves = [Sieve(spec.schema, self.thin or 0) for spec in self.trial.case.inputs]
         items: list[Item] = []
         spoken: list[int] = []
@@ -142,7 +142,7 @@ class Told:
         match act:
             case ("assume", Pattern() as pattern):
                 spoken.append(query.assume(pattern).number)
-                self.said.append(pattern)
+                self.sent.append(pattern)
             case ("desire", Pattern() as pattern):
                 query.desire(pattern)
             case ("demand", Pattern() as pattern):
@@ -152,10 +152,10 @@ class Told:
             case ("restart", _):
                 query.run()
                 items += query.take(OUT)
-                self._kept |= query.snapshot()
-                self._kept = {name: data for name, data in self._kept.items() if data is not None}
+                self._chunks |= query.snapshot()
+                self._chunks = {name: data for name, data in self._chunks.items() if data is not None}
                 query = self._start()
-                query.restore(self._kept)  # type: ignore[arg-type]
+                query.restore(self._chunks)  # type: ignore[arg-type]
         return query
 
     def _hear(self, query: Query, sieves: list[Sieve]) -> None:
@@ -163,10 +163,10 @@ class Told:
             assumed = [m for m in query.upstream_feedback(label) if m.intent is Intent.ASSUMED]
             for message in assumed:
                 if message.noted("withdrawn"):
-                    sieve.told.remove(message.pattern)
+                    sieve.standing.remove(message.pattern)
                 else:
-                    sieve.told.append(message.pattern)
-                sieve.replace(sieve.told)
+                    sieve.standing.append(message.pattern)
+                sieve.replace(sieve.standing)
 
     def broken(self, *lines: str) -> AssertionError:
         acts = [
@@ -175,7 +175,7 @@ class Told:
         return self.trial.broken("feedback", f"thin {self.thin}", *acts, *lines)
 
 
-def covers(said: Sequence[Pattern], schema: pa.Schema, rows: Sequence[Row]) -> list[bool]:
+def covers(sent: Sequence[Pattern], schema: pa.Schema, rows: Sequence[Row]) -> list[bool]:
     """Per row of a history, whether some feedback covers it."""
     if not rows:
         return []
@@ -183,19 +183,19 @@ def covers(said: Sequence[Pattern], schema: pa.Schema, rows: Sequence[Row]) -> l
     columns: dict[str, Any] = dict(zip(schema.names, page.payload.columns, strict=True))
     columns |= {"LE": page.le, "RE": page.re}
     mask = np.zeros(len(rows), np.bool_)
-    for pattern in said:
+    for pattern in sent:
         mask |= pattern.matches(columns)
     return [bool(b) for b in mask]
 
 
-def check_feedback(told: Told) -> None:
+def check_feedback(played: FeedbackTrial) -> None:
     """Law 6, law 2, and that guards go."""
-    items, query = told.play()
-    trial, schema = told.trial, told.trial.plan.schema
+    items, query = played.play()
+    trial, schema = played.trial, played.trial.plan.schema
     try:
         got = History.of(items, schema)
     except StreamError as error:
-        raise told.broken(str(error), "came out:", draw(items, schema=schema)) from error
+        raise played.broken(str(error), "came out:", draw(items, schema=schema)) from error
     wanted = trial.expected
     extra = list((got.bag - wanted.bag).elements())
     left = got.bag.copy()
@@ -206,14 +206,14 @@ def check_feedback(told: Told) -> None:
             left[key] -= 1
         else:
             lost.append(row)
-    uncovered = [r for r, c in zip(lost, covers(told.said, schema, lost), strict=True) if not c]
+    uncovered = [r for r, c in zip(lost, covers(played.sent, schema, lost), strict=True) if not c]
     if extra or uncovered:
         shown = [f"not there without feedback: {r}" for r in extra] + [f"lost: {r}" for r in uncovered]
         out = ["came out:", draw(items, schema=schema), "wanted:", repr(wanted)]
-        raise told.broken(*shown, *out)
+        raise played.broken(*shown, *out)
     check_truth(trial, items, "feedback")
     if all(_closed(trial.given(i)) for i in range(len(trial.case.inputs))):
-        _check_rest(told, query)
+        _check_rest(played, query)
 
 
 def check_given_up(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS) -> None:
@@ -267,24 +267,24 @@ def _into(node: Node, fed: Fed) -> list[tuple[int, Item]]:
     return found
 
 
-def _left(item: Item, told: Pattern | None) -> Item:
+def _left(item: Item, pattern: Pattern | None) -> Item:
     """An item without the rows that match."""
-    if not isinstance(item, Page) or told is None:
+    if not isinstance(item, Page) or pattern is None:
         return item
     columns: dict[str, Any] = dict(zip(item.schema.names, item.payload.columns, strict=True))
-    return item.filter(~told.matches({**columns, "LE": item.le, "RE": item.re}))
+    return item.filter(~pattern.matches({**columns, "LE": item.le, "RE": item.re}))
 
 
-def _check_rest(told: Told, query: Query) -> None:
+def _check_rest(played: FeedbackTrial, query: Query) -> None:
     counters = query.counters()
     guards = {
         label: c.feedback["guard state"] for label, c in counters.items() if c.feedback.get("guard state")
     }
     if guards:
-        raise told.broken(f"at the end there are guards: {guards}")
+        raise played.broken(f"at the end there are guards: {guards}")
     state = {label: c.state_rows for label, c in counters.items() if c.state_rows}
     if state:
-        raise told.broken(f"at the end there is state: {state}")
+        raise played.broken(f"at the end there is state: {state}")
 
 
 def _closed(items: Sequence[Item]) -> bool:
@@ -295,22 +295,24 @@ def _closed(items: Sequence[Item]) -> bool:
     return promises.covers(Pattern())
 
 
-def draw_told(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS) -> Told:
+def draw_feedback(
+    case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS
+) -> FeedbackTrial:
     """A random trial with random feedback."""
     trial = draw_trial(case, data, kinds=kinds)
     places = st.integers(0, max(0, len(trial.fed) - 1))
-    say = st.tuples(st.just("assume"), patterns(trial.plan.schema))
-    unsay = st.tuples(st.just("withdraw"), st.integers(0, 3))
+    assume = st.tuples(st.just("assume"), patterns(trial.plan.schema))
+    withdraw = st.tuples(st.just("withdraw"), st.integers(0, 3))
     again = st.tuples(st.just("restart"), st.just(0))
-    wish = st.tuples(st.sampled_from(("desire", "demand")), patterns(trial.plan.schema))
+    ask = st.tuples(st.sampled_from(("desire", "demand")), patterns(trial.plan.schema))
     acts: dict[int, list[Act]] = {}
     for at, act in data.draw(
-        st.lists(st.tuples(places, st.one_of(say, say, say, wish, unsay, again)), max_size=5)
+        st.lists(st.tuples(places, st.one_of(assume, assume, assume, ask, withdraw, again)), max_size=5)
     ):
         acts.setdefault(at, []).append(act)
-    return Told(trial, acts, data.draw(st.none() | st.integers(0, 5)))
+    return FeedbackTrial(trial, acts, data.draw(st.none() | st.integers(0, 5)))
 
 
 def check_feedback_laws(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS) -> None:
     """Draws a trial of a case with feedback and checks law 6 on it."""
-    check_feedback(draw_told(case, data, kinds=kinds))
+    check_feedback(draw_feedback(case, data, kinds=kinds))

@@ -236,14 +236,14 @@ def _delivered(trial: Trial, mode: Literal["final", "marked"]) -> Run:
 def check_recovery(trial: Trial) -> None:
     """Law 7 in process: fresh queries go on from snapshots, and nothing shows."""
     query, items = trial.start(), list[Item]()
-    kept: dict[str, bytes] = {}
+    chunks: dict[str, bytes] = {}
     first, second, third = sorted(trial.saves)
     for position, (number, item) in enumerate(trial.fed):
         for restart in [r for at, r in ((first, False), (second, True), (third, True)) if at == position]:
             if position not in trial.waits:
                 query.run()
             items += query.take(OUT)
-            query = _saved(trial, query, kept, restart=restart)
+            query = _saved(trial, query, chunks, restart=restart)
         query.feed(LABELS[number], item)
         if position not in trial.waits:
             query.run()
@@ -255,16 +255,16 @@ def check_recovery(trial: Trial) -> None:
         raise trial.broken("recovery", f"after a restart there is state at the end: {left}")
 
 
-def _saved(trial: Trial, query: Running, kept: dict[str, bytes], *, restart: bool) -> Running:
+def _saved(trial: Trial, query: Running, chunks: dict[str, bytes], *, restart: bool) -> Running:
     for name, data in query.snapshot().items():
         if data is None:
-            kept.pop(name, None)
+            chunks.pop(name, None)
         else:
-            kept[name] = data
+            chunks[name] = data
     if not restart:
         return query
     fresh = trial.start()
-    fresh.restore(dict(kept))
+    fresh.restore(dict(chunks))
     return fresh
 
 

@@ -31,8 +31,8 @@ FINEST = 4
 """How fine pages are cut, at most."""
 KINDS: tuple[PunctuationKind, ...] = ("time", "key", "both")
 
-Wish: TypeAlias = tuple[PunctuationKind, int, int]
-"""A wish to punctuate: the kind, which key values, how far behind the tightest time."""
+Punctuate: TypeAlias = tuple[PunctuationKind, int, int]
+"""A punctuation to try: the kind, which key values, how far behind the tightest time."""
 
 
 class Touch(NamedTuple):
@@ -40,7 +40,7 @@ class Touch(NamedTuple):
 
     late: int
     cut: int
-    wish: Wish | None
+    punctuate: Punctuate | None
 
 
 class Route(NamedTuple):
@@ -55,7 +55,7 @@ class Route(NamedTuple):
 class Style(NamedTuple):
     """What is drawn once for a stream: what is said before its first row, how long its pages are."""
 
-    first: Wish | None
+    first: Punctuate | None
     coarse: int
 
 
@@ -104,8 +104,8 @@ def histories(spec: InputSpec, max_rows: int | None = None) -> st.SearchStrategy
     return st.lists(rows(spec), max_size=spec.max_rows if max_rows is None else max_rows)
 
 
-def wishes(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Wish | None]:
-    """Random wishes to punctuate, or none; those that would be lies are dropped later."""
+def punctuations(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Punctuate | None]:
+    """Random punctuations to try, or none; those that would be lies are dropped later."""
     allowed = [kind for kind in kinds if kind == "time" or spec.promisable]
     if not allowed:
         return st.none()
@@ -116,7 +116,7 @@ def wishes(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrate
 def touches(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Touch]:
     """Random ways for a change to come."""
     late, cut = st.sampled_from((0, 0, 1, 2, 5, 40)), st.integers(0, FINEST)
-    return st.builds(Touch, late, cut, wishes(spec, kinds))
+    return st.builds(Touch, late, cut, punctuations(spec, kinds))
 
 
 def routes(spec: InputSpec, kinds: Sequence[PunctuationKind], detours: int = 0) -> st.SearchStrategy[Route]:
@@ -144,7 +144,7 @@ def _chain(row: Row, route: Route) -> list[Change]:
         elif was != end:
             chain.append(Change(le, was, end, payload, touch))
         was = end
-    quiet = [c._replace(touch=c.touch._replace(cut=0, wish=None)) for c in chain]
+    quiet = [c._replace(touch=c.touch._replace(cut=0, punctuate=None)) for c in chain]
     tail = max(0, len(chain) - route.together)
     return chain[:tail] + quiet[tail:-1] + chain[max(tail, len(chain) - 1) :]
 
@@ -162,9 +162,9 @@ def _ordered(chains: list[list[Change]], together: list[int]) -> list[Change]:
     return [chains[i][j] for _, i, j in sorted(placed)]
 
 
-def truthful(spec: InputSpec, wish: Wish, later: Iterable[Change]) -> Punctuation | None:
-    """The punctuation for a wish, made true for what comes later; None where it cannot be."""
-    kind, which, slack = wish
+def truthful(spec: InputSpec, punctuate: Punctuate, later: Iterable[Change]) -> Punctuation | None:
+    """The punctuation to try, made true for what comes later; None where it cannot be."""
+    kind, which, slack = punctuate
     if kind == "time":
         return cti(_behind(min((c.sync for c in later), default=LATEST + spec.origin), slack))
     assert spec.key is not None
@@ -184,8 +184,8 @@ def _paged(spec: InputSpec, changes: list[Change], style: Style, closed: bool) -
     items: list[Item] = []
     run: list[Change] = []
     for gap in range(len(changes) + 1):
-        wish = changes[gap - 1].touch.wish if gap else style.first
-        promise = truthful(spec, wish, changes[gap:]) if wish else None
+        punctuate = changes[gap - 1].touch.punctuate if gap else style.first
+        promise = truthful(spec, punctuate, changes[gap:]) if punctuate else None
         cut = changes[gap - 1].touch.cut if gap else 0
         if run and (promise is not None or cut > style.coarse or gap == len(changes)):
             items.append(spec.page((c.le, c.re, c.new, c.payload) for c in run))
@@ -210,7 +210,7 @@ def spurious(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStra
 
 def styles(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Style]:
     """Random ways to begin and to page a stream: from a page for nearly every row to long pages."""
-    return st.builds(Style, wishes(spec, kinds), st.integers(0, FINEST - 1))
+    return st.builds(Style, punctuations(spec, kinds), st.integers(0, FINEST - 1))
 
 
 def _delivered(

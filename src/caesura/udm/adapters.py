@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,9 +47,6 @@ class Members(NamedTuple):
             return self
         every = self.take(np.repeat(np.arange(len(self.n)), self.n))
         return every._replace(n=np.ones(len(every.n), np.int64))
-
-
-Load = Callable[[Members], Any]
 
 
 class Adapter:

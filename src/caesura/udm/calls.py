@@ -193,16 +193,16 @@ class Caller:
     def _advance(self, members: Members, place: int, keys: Sequence[Any]) -> Any:
         """Brings a window's state up to its members by adding and removing, and computes."""
         group, own = keys[place]
-        kept = self._states.setdefault(group, {})
+        states = self._states.setdefault(group, {})
         pairs = slice(*np.searchsorted(members.owner, (place, place + 1)))
         order = np.argsort(members.ids[pairs])
         ids, le, re, n = (f[pairs][order] for f in (members.ids, members.le, members.re, members.n))
-        entry = kept.get(own)
+        entry = states.get(own)
         if entry is None:
-            near = kept.get(keys[place - 1][1]) if place and keys[place - 1][0] == group else None
-            entry = kept[own] = self._born(near, ids)
-        gone, came = _difference(entry, ids, le, re, n)
-        for member in gone.tolist():
+            near = states.get(keys[place - 1][1]) if place and keys[place - 1][0] == group else None
+            entry = states[own] = self._born(near, ids)
+        removed, came = _difference(entry, ids, le, re, n)
+        for member in removed.tolist():
             item, times = entry.items.pop(member)
             self._change(members, place, entry, "remove", item, times)
         if len(came):
@@ -240,31 +240,31 @@ class Caller:
 
     def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None:
         """Lets go of the windows that start in [lo, hi) and are no longer there."""
-        kept = self._states.get(group, {})
-        for own in [own for own in kept if lo <= own[0] < hi and own not in there]:
-            del kept[own]
+        states = self._states.get(group, {})
+        for own in [own for own in states if lo <= own[0] < hi and own not in there]:
+            del states[own]
 
     def forget(self, done: Sequence[Any]) -> None:
         """Lets go of the windows of each (group, bound on starts)."""
         for group, bound in done:
-            kept = self._states.get(group)
-            if kept is None:
+            states = self._states.get(group)
+            if states is None:
                 continue
-            for own in [own for own in kept if own[0] < bound]:
-                del kept[own]
-            if not kept:
+            for own in [own for own in states if own[0] < bound]:
+                del states[own]
+            if not states:
                 del self._states[group]
 
-    def renumber(self, kept: I64) -> None:
+    def renumber(self, remaining: I64) -> None:
         """Members were renumbered: ``kept`` has the old numbers by new number.
 
         A member whose end changed goes on under another number; windows that the change did not touch
         still name the old one, which gets a number of its own below zero until they are looked at.
         """
-        self._old = int(np.searchsorted(kept, self._old))
+        self._old = int(np.searchsorted(remaining, self._old))
         for entries in self._states.values():
             for entry in entries.values():
-                self._rename(entry, kept)
+                self._rename(entry, remaining)
 
     @property
     def held(self) -> int:
@@ -275,10 +275,10 @@ class Caller:
         """So many members came from a snapshot: windows with them are handed over whole, once."""
         self._states, self._old = {}, members
 
-    def _rename(self, entry: Entry, kept: I64) -> None:
-        new = np.searchsorted(kept, entry.ids)
-        known = new < len(kept)
-        known[known] = kept[new[known]] == entry.ids[known]
+    def _rename(self, entry: Entry, remaining: I64) -> None:
+        new = np.searchsorted(remaining, entry.ids)
+        known = new < len(remaining)
+        known[known] = remaining[new[known]] == entry.ids[known]
         lost = np.flatnonzero(~known & (entry.ids >= 0))
         new[~known] = entry.ids[~known]
         new[lost] = -1 - self._lost - np.arange(len(lost))

@@ -57,10 +57,10 @@ class Stepping:
         weight, adds, removes, place = weights.tolist(), 0, 0, 0
         try:
             for place, start in enumerate(starts):
-                kept = self.states.setdefault(groups[place], {})
-                entry = kept.get(start)
+                states = self.states.setdefault(groups[place], {})
+                entry = states.get(start)
                 if entry is None:
-                    entry = kept[start] = SteppedStates(self._init())
+                    entry = states[start] = SteppedStates(self._init())
                 if entry.past:  # nobody asks for it any more
                     continue
                 window = Window(start, ends[place])
@@ -77,7 +77,7 @@ class Stepping:
                     entry.size += times
                     adds, removes = adds + max(times, 0), removes - min(times, 0)
                 if entry.size == 0:
-                    del kept[start]
+                    del states[start]
         except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
             caller.refuse(members, place, f"raised {type(error).__name__}: {error}", error)
         caller.counts["adds"] += adds
@@ -132,8 +132,8 @@ class Stepping:
         return out
 
     def _enter(self, group: Any) -> Any:
-        kept = self.states.get(group)
-        return self._init() if kept is None else kept[0].state
+        states = self.states.get(group)
+        return self._init() if states is None else states[0].state
 
     def _leave(self, groups: Sequence[Any], number: int, state: Any) -> None:
         if number >= 0:
@@ -146,12 +146,12 @@ class Stepping:
 
     def forget(self, group: Any, bound: int) -> None:
         """Lets go of the windows of a group that start before the bound."""
-        kept = self.states.get(group)
-        if kept is None:
+        states = self.states.get(group)
+        if states is None:
             return
-        for start in [start for start in kept if start < bound]:
-            del kept[start]
-        if not kept:
+        for start in [start for start in states if start < bound]:
+            del states[start]
+        if not states:
             del self.states[group]
 
     @property

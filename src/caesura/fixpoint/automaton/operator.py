@@ -167,8 +167,8 @@ class Follow(Operator):
                 sides.reverse()
                 registers.reverse()
             if found:
-                kept = [o[:found].copy() for o in o_registers]
-                yield self._page(le, *(o[:found].copy() for o in outs), registers=kept)
+                copies = [o[:found].copy() for o in o_registers]
+                yield self._page(le, *(o[:found].copy() for o in outs), registers=copies)
             elif at == before:
                 sides = [[np.append(a, np.empty_like(a)) for a in side] for side in sides]
                 registers = [[np.append(a, np.empty_like(a)) for a in side] for side in registers]

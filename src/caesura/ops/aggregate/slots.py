@@ -17,7 +17,7 @@ from caesura.kernels.hashing import I64, U64
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.accumulators.sums import Accumulator
-from caesura.ops.aggregate.kinds.record import COUNT, Aggregate, InSlots, State, result_type
+from caesura.ops.aggregate.kinds.record import COUNT, Aggregate, InSlots, State
 
 
 class Slots:
@@ -78,20 +78,10 @@ class Slots:
             self.states_of[part] = state
         return self._parts[state.name, value.key][1]
 
-    @property
-    def parts(self) -> list[Accumulator]:
-        """The accumulators, each once."""
-        return [part for _, part in self._parts.values()]
-
     def place(self, aggregate: Aggregate) -> int:
         """Which of the value columns an aggregate with a value reads."""
         assert aggregate.value is not None
         return self._parts[COUNT.name, aggregate.value.key][0]
-
-    @property
-    def result_types(self) -> list[pa.DataType]:
-        """The type of each aggregate's result."""
-        return [result_type(a, self.schema, self.time) for _, a in self.aggregates]
 
     @property
     def value_types(self) -> list[pa.Field]:

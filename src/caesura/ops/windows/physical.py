@@ -124,9 +124,9 @@ class WindowsOperator(Operator):
         """Sends what modules compute for some windows instead of what was sent before."""
         if len(touched.start) == 0:
             return []
-        kept, made = steps.given(touched)
-        at, le, re, payload = self._results.stamped(made, touched.start[kept], keys, touched.row[kept])
-        at = kept[at]
+        present, made = steps.given(touched)
+        at, le, re, payload = self._results.stamped(made, touched.start[present], keys, touched.row[present])
+        at = present[at]
         regions = Regions(touched.group, touched.start, touched.start + 1)
         page = self.sent.replace(regions, touched.group[at], touched.start[at], le, re, payload)
         self.counters.extra.update(self.work.counts())
@@ -141,8 +141,8 @@ class WindowsOperator(Operator):
             group = regions.group[region]
         else:
             touched = steps.due(*regions)
-            kept, made = steps.given(touched)
-            group, start = touched.group[kept], touched.start[kept]
+            present, made = steps.given(touched)
+            group, start = touched.group[present], touched.start[present]
         self.counters.extra.update(self.work.counts())
         if len(start) == 0:
             return []
@@ -359,9 +359,9 @@ class WindowsOperator(Operator):
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
         asked = None if pattern is None else pattern.matches({**columns, "LE": le, "RE": re})
         some = np.zeros(len(le), np.bool_) if asked is None else asked
-        kept = np.flatnonzero(self.sent.windows_of(group, window, some))
-        rows = (group[kept], window[kept], le[kept], re[kept])
-        page = self.sent.replace(regions, *rows, payload.take(pa.array(kept)))
+        shown = np.flatnonzero(self.sent.windows_of(group, window, some))
+        rows = (group[shown], window[shown], le[shown], re[shown])
+        page = self.sent.replace(regions, *rows, payload.take(pa.array(shown)))
         if self.work.incremental:  # of groups that show nothing, nobody would look at the states again
             silent = ~np.isin(groups, self.sent.groups)
             self._results.retain(Regions(*(field[silent] for field in regions)), [])

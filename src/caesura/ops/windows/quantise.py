@@ -95,9 +95,9 @@ class Quantiser(Operator):
             return [Page(le, re, page.payload)]
         removed = page.retracts & (page.re_new <= page.le)
         new = np.where(removed, le, KEPT)
-        kept = np.flatnonzero(~page.retracts | removed)
+        rows = np.flatnonzero(~page.retracts | removed)
         whole = Page.of(page.payload, le=le, re=re, re_new=new)
-        return [whole if len(kept) == len(page) else whole.take(kept)]
+        return [whole if len(rows) == len(page) else whole.take(rows)]
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         return definite(self.node.carry(port, pattern))

@@ -147,8 +147,8 @@ def scanned(events: WindowEvents, group: I64, lo: I64, hi: I64) -> tuple[I64, I6
     row = np.flatnonzero(events.rows.alive)
     owner = where[events.group.view[row]]
     le, re = events.rows.get("le")[row], events.rows.get("re")[row]
-    kept = (owner >= 0) & (le <= hi[owner]) & (re >= lo[owner])
-    return (owner, row) if kept.all() else (owner[kept], row[kept])
+    inside = (owner >= 0) & (le <= hi[owner]) & (re >= lo[owner])
+    return (owner, row) if inside.all() else (owner[inside], row[inside])
 
 
 def _spanned(
@@ -231,8 +231,8 @@ def _lay_snapshot(events: WindowEvents, regions: Regions) -> tuple[tuple[I64, I6
     end, owner, row = around(events, regions)
     le, re = events.rows.get("le")[row], events.rows.get("re")[row]
     region, time = np.concatenate([owner, owner]), np.concatenate([le, re])
-    kept = (time >= regions.lo[region]) & (time <= end[region])
-    region, time = region[kept], time[kept]
+    inside = (time >= regions.lo[region]) & (time <= end[region])
+    region, time = region[inside], time[inside]
     order = np.lexsort((time, region))
     out = tuple(np.empty(len(order), np.int64) for _ in range(3))
     n = lay_snapshots(region[order], time[order], *out)

@@ -63,8 +63,13 @@ class WindowRows:
         columns = [*self.events.keys_of(members), *made.columns]
         payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
         if not there.all():
-            kept = np.flatnonzero(there)
-            window, le, re, payload = window[kept], le[kept], re[kept], payload.take(pa.array(kept))
+            present = np.flatnonzero(there)
+            window, le, re, payload = (
+                window[present],
+                le[present],
+                re[present],
+                payload.take(pa.array(present)),
+            )
         return (todo.region[window], todo.start[window]), le, re, payload
 
     def _swept(self, over: Sweep, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
@@ -78,8 +83,13 @@ class WindowRows:
         le, re, there = stamp(self.node.stamp, start, end, start, end, start, end)
         if there.all():
             return (swept.region, start), le, re, payload
-        kept = np.flatnonzero(there)
-        return (swept.region[kept], start[kept]), le[kept], re[kept], payload.take(pa.array(kept))
+        present = np.flatnonzero(there)
+        return (
+            (swept.region[present], start[present]),
+            le[present],
+            re[present],
+            payload.take(pa.array(present)),
+        )
 
     def _given(self, todo: Units, regions: Regions) -> Given:
         keys: list[Any] = []
@@ -124,8 +134,8 @@ class WindowRows:
         payload = pa.RecordBatch.from_arrays(columns, schema=self.node.schema)
         if there.all():
             return made.unit, le, re, payload
-        kept = np.flatnonzero(there)
-        return made.unit[kept], le[kept], re[kept], payload.take(pa.array(kept))
+        present = np.flatnonzero(there)
+        return made.unit[present], le[present], re[present], payload.take(pa.array(present))
 
     def forget(self, groups: I64, start: I64) -> None:
         """Lets go of the states of windows that are done."""

@@ -139,8 +139,8 @@ class Stepwise:
         rows, weight = change.rows[pick], change.weight[pick]
         le, re = self._seen(change.le[pick], change.re[pick], start)
         if (weight < 0).any():
-            kept = self._net(rows, number, le, re, weight)
-            rows, number, le, re, weight = (f[kept] for f in (rows, number, le, re, weight))
+            net = self._net(rows, number, le, re, weight)
+            rows, number, le, re, weight = (f[net] for f in (rows, number, le, re, weight))
         order = np.lexsort((number, group[rows]))
         rows, number = rows[order], number[order]
         return self._step(rows, group[rows], number, le[order], re[order], weight[order], values)
@@ -248,16 +248,16 @@ class Stepwise:
             states.get(name, {}).get(start) for name, start in zip(names, touched.start.tolist(), strict=True)
         ]
         there = [entry is not None and not entry.past for entry in found]
-        kept = np.flatnonzero(np.array(there, np.bool_))
-        names = [names[i] for i in kept.tolist()]
-        members = self._units(touched.start[kept])
+        present = np.flatnonzero(np.array(there, np.bool_))
+        names = [names[i] for i in present.tolist()]
+        members = self._units(touched.start[present])
         results = [use.results(members, names) for use, _, _ in self._uses]
         if self.node.past is not None:
-            for i, value in zip(kept.tolist(), results[0], strict=True):
+            for i, value in zip(present.tolist(), results[0], strict=True):
                 entry = found[i]
                 if entry is not None and value is not None and value > self.node.past:
                     entry.past, entry.state = True, None
-        return kept, self.work.rows_of(members, results)
+        return present, self.work.rows_of(members, results)
 
     def _units(self, start: I64) -> Members:
         end = self.grid.close(start)
@@ -293,10 +293,10 @@ class Stepwise:
         le, re = rows.get("le")[row], rows.get("re")[row]
         first = grid.first(le)
         after = self._after(re, owner, regions, hi, reached)
-        kept = np.flatnonzero(
+        near = np.flatnonzero(
             (after > np.maximum(first, lo[owner])) | ((re == INFINITY) & (first < lo[owner]))
         )
-        owner, row, first, after = owner[kept], row[kept], first[kept], after[kept]
+        owner, row, first, after = owner[near], row[near], first[near], after[near]
         names = self._names(regions.group)
         known = np.array([name in self._uses[0][0].states for name in names], np.bool_)
         there = (first < lo[owner]) & known[owner]
@@ -305,7 +305,7 @@ class Stepwise:
         plan, region, number = _planned(owner, first, after, inside, there, lo, hi)
         start = grid.start(number)
         members = self._units(start)._replace(
-            owner=np.full(len(row), -1), le=le[kept], re=re[kept], n=rows.get("n")[row], ids=row
+            owner=np.full(len(row), -1), le=le[near], re=re[near], n=rows.get("n")[row], ids=row
         )
         values, results = self.events.values_of(row), []
         for use, begin, end in self._uses:

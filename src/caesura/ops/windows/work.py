@@ -53,7 +53,7 @@ class Work(Protocol):
     def rows(self, units: Units, given: Given) -> Rows: ...
     def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None: ...
     def forget(self, done: Sequence[Any]) -> None: ...
-    def renumber(self, kept: I64) -> None: ...
+    def renumber(self, remaining: I64) -> None: ...
     def restored(self, members: int) -> None: ...
     def counts(self) -> dict[str, int]: ...
     @property
@@ -143,9 +143,9 @@ class Aggregation:
         for call, _, _ in self._calls:
             call.forget(done)
 
-    def renumber(self, kept: I64) -> None:
+    def renumber(self, remaining: I64) -> None:
         for call, _, _ in self._calls:
-            call.renumber(kept)
+            call.renumber(remaining)
 
     def restored(self, members: int) -> None:
         for call, _, _ in self._calls:
@@ -189,8 +189,8 @@ class Application:
     def forget(self, done: Sequence[Any]) -> None:
         self._call.forget(done)
 
-    def renumber(self, kept: I64) -> None:
-        self._call.renumber(kept)
+    def renumber(self, remaining: I64) -> None:
+        self._call.renumber(remaining)
 
     def restored(self, members: int) -> None:
         self._call.restored(members)

@@ -43,7 +43,7 @@ from caesura.testing.oracles.steps import StepInputs, recomputes
 def _where(node: Where, given: StepInputs) -> Rows:
     rows, values = given.rows[0], given.values
     if node.on_error == "late":
-        rows = [(a, b, p) for a, b, p in rows if values.kept((node.predicate,), p, a, b)]
+        rows = [(a, b, p) for a, b, p in rows if values.has_values((node.predicate,), p, a, b)]
     passed = [(a, b, p) for a, b, p in rows if values.of(node.predicate, p, a, b) is True]
     return [(a, b, {n: p[n] for n in node.keep}) for a, b, p in passed] if node.keep else passed
 
@@ -52,7 +52,7 @@ def _where(node: Where, given: StepInputs) -> Rows:
 def _select(node: Select, given: StepInputs) -> Rows:
     rows, values = given.rows[0], given.values
     if node.on_error == "late":
-        rows = [(a, b, p) for a, b, p in rows if values.kept([e for _, e in node.columns], p, a, b)]
+        rows = [(a, b, p) for a, b, p in rows if values.has_values([e for _, e in node.columns], p, a, b)]
     return [(a, b, {n: values.of(e, p, a, b) for n, e in node.columns}) for a, b, p in rows]
 
 

@@ -22,7 +22,7 @@ class Evaluates(Protocol):
     @property
     def schema(self) -> pa.Schema: ...
     def of(self, expr: Expr, row: Payload, le: int = 0, re: int = 0) -> Any: ...
-    def kept(self, exprs: Any, row: Payload, le: int, re: int) -> bool:
+    def has_values(self, exprs: Any, row: Payload, le: int, re: int) -> bool:
         """Whether all of some expressions have a value on a row."""
 
 

@@ -62,12 +62,12 @@ def horizon(patterns: Sequence[Pattern]) -> Horizon:
     """How far punctuation, in the order given, took a group before it closed the group for good."""
 
     def reached(group: Payload) -> int:
-        bounds = [p.time_bound for p in patterns if _speaks_of(p.without_time(), group)]
+        bounds = [p.time_bound for p in patterns if _concerns(p.without_time(), group)]
         finite = takewhile(lambda t: t != INFINITY, (t for t in bounds if t is not None))
         return max(finite, default=EARLIEST)
 
     return reached
 
 
-def _speaks_of(pattern: Pattern, group: Payload) -> bool:
+def _concerns(pattern: Pattern, group: Payload) -> bool:
     return set(pattern.attributes) <= set(group) and pattern.matches_row(group)
