@@ -54,7 +54,7 @@ def test_maps_in_maps_agree_with_the_oracle_page_by_page(block: int) -> None:
 
 
 def test_keys_that_get_other_rows_keep_what_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped, "MANY", 1)
+    monkeypatch.setattr(grouped, "MIN_KEYS_TO_COMPACT", 1)
     assert sum(agrees(seed) for seed in range(1000, 1000 + EXAMPLES)) > EXAMPLES / 5
 
 

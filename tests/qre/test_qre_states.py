@@ -67,5 +67,5 @@ def test_states_are_made_as_the_stream_leads_to_them(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", ["stream", "partition", "map", "nested"])
 def test_states_that_no_key_is_in_are_forgotten(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "MOST_KNOWN", 5)
+    monkeypatch.setattr(stage, "MAX_KNOWN_STATES", 5)
     agrees(shape, random.Random(11))

@@ -16,12 +16,12 @@ from caesura.fixpoint.automaton.arcs import Arc
 from caesura.fixpoint.automaton.node import Match
 from caesura.punctuation import INFINITY
 from caesura.qre.checking.inference import value_type
-from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.engine.choice import machine_for
 from caesura.qre.engine.outputs import as_rows, output_schema
 from caesura.qre.language.items import TICK
 from caesura.qre.language.query import Partition, Pipe, Query
 from caesura.qre.language.types import Record
-from caesura.qre.reference.interpreter import Twin
+from caesura.qre.reference.interpreter import Interpreter
 from caesura.qre.reference.oracle import UNDEFINED, denote
 from caesura.qre.step.node import Over, OverEachKey
 from caesura.testing.oracles.rows import Row, Rows
@@ -106,13 +106,13 @@ def _values(query: Query, items: pa.RecordBatch, le: list[int]) -> list[Any]:
     ends = None if times is None else times + 1
     if items.num_rows <= SHORT:
         return denote(query, items, times, ends)
-    if not isinstance(query, Pipe) and Evaluator(query).twin is not None:
+    if not isinstance(query, Pipe) and not machine_for(query).compiled:
         raise NotAuditedError(
             f"the audit cannot recompute a quantitative expression over {items.num_rows} items that the "
             "engine runs in plain Python too: it would ask the same code twice.",
             remedy=f"Audit it on a stream of at most {SHORT} items.",
         )
-    return Twin(query).run(items, times, ends)
+    return Interpreter(query).run(items, times, ends)
 
 
 def _until_next(query: Query, times: list[tuple[int, int, dict[str, Any]]]) -> Rows:

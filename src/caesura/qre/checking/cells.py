@@ -21,7 +21,7 @@ from caesura.punctuation import Values, value
 from caesura.qre.checking.domains import Domain
 
 
-class Column:
+class CellColumn:
     """One column's cells: bit 0 lies below the first cut, bit i behind cut i, the last bit is null."""
 
     def __init__(self, index: int, name: str | None, field: pa.Field | None) -> None:
@@ -105,20 +105,20 @@ class Cells:
     """The columns that predicates name, and the conditions that are beyond the algebra."""
 
     def __init__(self) -> None:
-        self.columns: list[Column] = []
-        self._known: dict[Hashable, Column] = {}
+        self.columns: list[CellColumn] = []
+        self._known: dict[Hashable, CellColumn] = {}
 
-    def column(self, name: str, field: pa.Field) -> Column:
+    def column(self, name: str, field: pa.Field) -> CellColumn:
         """A column of the schema."""
         return self._made(("column", name), name, field)
 
-    def opaque(self, expr: Expr) -> Column:
+    def opaque(self, expr: Expr) -> CellColumn:
         """A condition that only its truth is known of."""
         return self._made(("opaque", expr.key), None, None)
 
-    def _made(self, key: Hashable, name: str | None, field: pa.Field | None) -> Column:
+    def _made(self, key: Hashable, name: str | None, field: pa.Field | None) -> CellColumn:
         if key not in self._known:
-            self._known[key] = Column(len(self.columns), name, field)
+            self._known[key] = CellColumn(len(self.columns), name, field)
             self.columns.append(self._known[key])
         return self._known[key]
 

@@ -102,8 +102,8 @@ def _check_pipe(query: Pipe) -> None:
             remedy="Apply an operation that gives scalars or a record, or promise a type with returns=.",
             place=query.place,
         )
-    onward = Items(pa.schema(columns(made)), time=query.items.time)
-    object.__setattr__(query, "second", query.second.on(onward))
+    second_items = Items(pa.schema(columns(made)), time=query.items.time)
+    object.__setattr__(query, "second", query.second.on(second_items))
 
 
 def _refuse_approximate(query: Query) -> None:
@@ -243,13 +243,13 @@ class _Checker:
             raise self._undecided(query, "it may be ambiguous", word)
         word = word or ambiguous_word(self.auto(query.rate))
         assert word is not None
-        told = parses(query, word, lambda r: self.auto(r))
+        parsed = parses(query, word, lambda r: self.auto(r))
         count = f"{len(word)} item" + ("s" if len(word) != 1 else "")
         raise self._shown(
             query,
             f"{apart(query)}. The shortest stream with two parses has {count}:",
             word,
-            told,
+            parsed,
             remedy=_REMEDIES.get(
                 type(query).__name__, "Rewrite it so that every stream parses in one way only."
             ),

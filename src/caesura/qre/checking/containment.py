@@ -46,7 +46,7 @@ def missing_word(a: Positions, b: Positions) -> list[int] | None:
     return None
 
 
-MOST_PAIRS = 20_000
+MAX_PAIRS = 20_000
 """So many pairs of states are looked at to tell whether a rate depends on keyed items."""
 
 
@@ -62,7 +62,7 @@ def dependent_words(rate: Positions, sync: int, count: int) -> tuple[list[int], 
     """Live positions after two words, where they came from, and what each has read since."""
     seen = {(start, start)}
     for at, (one, two, _, _) in enumerate(found):
-        if len(found) > MOST_PAIRS:
+        if len(found) > MAX_PAIRS:
             raise OverflowError
         for read in _branches(count, sync, one == two):
             pair = tuple(_reached(rate, live, w) for live, w in zip((one, two), read, strict=True))

@@ -23,12 +23,12 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Alias, Apply, Constant, Expr, evaluate, pattern_of, predicate_mask
-from caesura.qre.checking.cells import Cells, Column
+from caesura.qre.checking.cells import CellColumn, Cells
 from caesura.qre.checking.domains import Domain
 from caesura.qre.checking.solver import satisfying_row
 from caesura.qre.language.items import TICK, Items
 
-MOST = 4096
+MAX_REGIONS = 4096
 Box = tuple[int, ...]
 Boxes = list[Box]
 
@@ -87,9 +87,9 @@ class Alphabet:
                 if inside:
                     grown.append((truth | 1 << number, inside))
             regions = grown
-            if len(regions) > MOST:
+            if len(regions) > MAX_REGIONS:
                 raise PlanError(
-                    f"the predicates distinguish more than {MOST} kinds of items.",
+                    f"the predicates distinguish more than {MAX_REGIONS} kinds of items.",
                     remedy="Use fewer predicates, or name an item's kind in one column and test that.",
                 )
         return self._witnessed(regions)
@@ -142,7 +142,7 @@ class Alphabet:
                 return yes, no
         raise AssertionError(formula)
 
-    def _leaf(self, column: Column, values: Any, negative: bool = False) -> Boxes:
+    def _leaf(self, column: CellColumn, values: Any, negative: bool = False) -> Boxes:
         bits = column.bits(values, negative) & column.full
         full = list(self._full())
         full[column.index] = bits
@@ -182,7 +182,7 @@ class Alphabet:
                 bits.append(c.full if c.nullable else c.full & ~c.null)
         return tuple(bits)
 
-    def _tick_bits(self, c: Column) -> int:
+    def _tick_bits(self, c: CellColumn) -> int:
         return c.full if c.name is None else c.at(True) if c.name == TICK else c.null
 
     # Witnesses.
@@ -272,13 +272,13 @@ def _meet(a: Boxes, b: Boxes) -> Boxes:
 
 def _subtract(one: Box, box: Box) -> Boxes:
     out = []
-    kept = list(one)
+    narrowed = list(one)
     for i, bits in enumerate(box):
         rest = one[i] & ~bits
         if rest:
-            out.append((*kept[:i], rest, *one[i + 1 :]))
-        kept[i] = one[i] & bits
-        if not kept[i]:
+            out.append((*narrowed[:i], rest, *one[i + 1 :]))
+        narrowed[i] = one[i] & bits
+        if not narrowed[i]:
             break
     return out
 

@@ -26,8 +26,17 @@ from caesura.qre.compiler.inputs import Inputs
 from caesura.qre.compiler.ir import Term
 from caesura.qre.compiler.lowering import Word, leaves
 from caesura.qre.compiler.merging import merge
-from caesura.qre.compiler.states import START, State, States, together
-from caesura.qre.compiler.threads import BEGIN, STORE, Assign, Builder, Fragment, Refold, Ring, Stacks
+from caesura.qre.compiler.states import START, AutomatonState, States, together
+from caesura.qre.compiler.threads import (
+    BEGIN,
+    STORE,
+    Assign,
+    AutomatonPiece,
+    Builder,
+    Refold,
+    Stacks,
+    WindowRing,
+)
 from caesura.qre.language.query import Query
 from caesura.qre.language.types import ValueType
 
@@ -52,7 +61,7 @@ class Move:
 
 
 @dataclass
-class Automaton:
+class PatternAutomaton:
     """A query as kernels run it."""
 
     type: ValueType
@@ -63,7 +72,7 @@ class Automaton:
     """Per position (and START) where a thread may go."""
     last: dict[int, list[Word]]
     """Per accepting position the scalars of the value."""
-    rings: list[Ring]
+    rings: list[WindowRing]
     kinds: dict[str, str]
     coded: set[str]
     """The slots that hold codes of texts."""
@@ -83,7 +92,7 @@ class Automaton:
     """What folds are before their first value, by slot, where that is known."""
 
     @property
-    def states(self) -> list[State]:
+    def states(self) -> list[AutomatonState]:
         """The states that have numbers."""
         return self.making.all
 
@@ -91,7 +100,7 @@ class Automaton:
         """The register of a slot while a thread stands at a position."""
         return slot if self.shared.get(slot) else f"{slot}@{position}"
 
-    def holds(self, position: int, ring: Ring) -> bool:
+    def holds(self, position: int, ring: WindowRing) -> bool:
         """Whether a thread at a position is in a window."""
         return bool(self.need[position] & ring.slots)
 
@@ -103,7 +112,7 @@ class Automaton:
 
 def automaton(
     query: Query, *, make: type[Builder] = Builder, restarts: bool = False
-) -> tuple[Automaton, Builder]:
+) -> tuple[PatternAutomaton, Builder]:
     """Compiles a query, with maps if the builder knows them; `restarts` lets threads begin at any time.
 
     Raises `NotCompiled` where only the twin will do.
@@ -119,7 +128,7 @@ def automaton(
     moves: dict[int, list[Move]] = {START: [Move(START, q, put) for q, put in fragment.first.items()]}
     for (p, q), put in fragment.follow.items():
         moves.setdefault(p, []).append(Move(p, q, put))
-    auto = Automaton(
+    auto = PatternAutomaton(
         *(builder.type(query), letters, inputs, fragment.masks, moves, last),
         *(builder.rings, builder.kinds, builder.coded),
     )
@@ -134,7 +143,7 @@ def automaton(
     return auto, builder
 
 
-def _trim(auto: Automaton, fragment: Fragment) -> None:
+def _trim(auto: PatternAutomaton, fragment: AutomatonPiece) -> None:
     """Drops positions from which no word ends, as products may have."""
     before: dict[int, set[int]] = {}
     for p, some in auto.moves.items():
@@ -151,19 +160,19 @@ def _trim(auto: Automaton, fragment: Fragment) -> None:
     auto.moves = {p: [m for m in some if m.target in useful] for p, some in auto.moves.items() if p in useful}
 
 
-def _fold_constants(auto: Automaton) -> None:
+def _fold_constants(auto: PatternAutomaton) -> None:
     """Finds slots that hold one known value at a position, and writes the value where they are read."""
     wanted = _needs(auto)
     for p, words in auto.last.items():
         wanted[p] = wanted[p].union(*(ir.slots(t) for w in words for t in w.terms))
     value: dict[int, dict[str, Term | None]] = {p: {} for p in wanted}
-    kept = frozenset(s for ring in auto.rings if ring.sticky for s in ring.slots)
+    sticky = frozenset(s for ring in auto.rings if ring.sticky for s in ring.slots)
     reached, todo = {START}, deque([START])
     while todo:
         p = todo.popleft()
         for move in auto.moves.get(p, ()):
             q = move.target
-            changed = _flow(value[p], value[q], move, wanted[q] - kept)
+            changed = _flow(value[p], value[q], move, wanted[q] - sticky)
             if changed or q not in reached:
                 reached.add(q)
                 todo.append(q)
@@ -200,7 +209,7 @@ def _flow(held: dict[str, Term | None], there: dict[str, Term | None], move: Mov
     return changed
 
 
-def _needs(auto: Automaton) -> dict[int, set[str]]:
+def _needs(auto: PatternAutomaton) -> dict[int, set[str]]:
     """Which slots a thread at each position may still read."""
     need: dict[int, set[str]] = {p: set() for p in [*auto.masks, START]}
     before: dict[int, set[int]] = {}
@@ -223,7 +232,7 @@ def _needs(auto: Automaton) -> dict[int, set[str]]:
     return need
 
 
-def _find_needs(auto: Automaton) -> None:
+def _find_needs(auto: PatternAutomaton) -> None:
     """What threads hold where, and the answers that moves bring."""
     need = _needs(auto)
     auto.need = need
@@ -231,11 +240,11 @@ def _find_needs(auto: Automaton) -> None:
         for move in some:
             move.answer = answer(auto, move)
             move.accepts, move.mask = move.target in auto.last, auto.masks[move.target]
-            kept = need[move.target]
-            move.put = {s: t for s, t in move.put.items() if s in kept or s.startswith((STORE, BEGIN))}
+            needed = need[move.target]
+            move.put = {s: t for s, t in move.put.items() if s in needed or s.startswith((STORE, BEGIN))}
 
 
-def answer(auto: Automaton, move: Move) -> list[Word]:
+def answer(auto: PatternAutomaton, move: Move) -> list[Word]:
     """The value after a move that accepts, in terms of what its thread held before; else nothing."""
 
     def before(x: Term) -> Term | None:
@@ -255,13 +264,13 @@ def _reads(move: Move, wanted: set[str]) -> set[str]:
     return out
 
 
-def _determinise(auto: Automaton, restarts: bool) -> None:
+def _determinise(auto: PatternAutomaton, restarts: bool) -> None:
     """The sets of positions that words lead to: all of them, or as many as streams will need."""
     auto.making = States(auto, restarts)
     auto.grows = not auto.making.expand_all()
 
 
-def _apart(auto: Automaton, ring: Ring) -> list[Ring]:
+def _apart(auto: PatternAutomaton, ring: WindowRing) -> list[WindowRing]:
     """A ring for all threads, or one for each position where a thread may be in the window."""
     if ring.name not in auto.parted:
         return [ring]
@@ -269,13 +278,13 @@ def _apart(auto: Automaton, ring: Ring) -> list[Ring]:
     return [replace(ring, name=f"{ring.name}@{p}") for p in inside]
 
 
-def _allot(auto: Automaton) -> None:
+def _allot(auto: PatternAutomaton) -> None:
     """One register per slot where only one thread at a time holds it, else one per position."""
     crowded = _crowded(auto)
     auto.parted = frozenset(ring.name for ring in auto.rings if ring.slots & crowded)
     auto.rings = [one for ring in auto.rings for one in _apart(auto, ring)]
     if auto.parted:
-        auto.rings.append(Ring(SPARE, max(r.size for r in auto.rings)))
+        auto.rings.append(WindowRing(SPARE, max(r.size for r in auto.rings)))
     slots = sorted({s for need in auto.need.values() for s in need})
     auto.shared = {s: s not in crowded for s in slots}
     for p, need in auto.need.items():
@@ -283,7 +292,7 @@ def _allot(auto: Automaton) -> None:
             auto.registers[auto.register(p, s)] = auto.kinds[s]
 
 
-def _crowded(auto: Automaton) -> set[str]:
+def _crowded(auto: PatternAutomaton) -> set[str]:
     """The slots that several threads may hold at once."""
     pairs: set[tuple[int, int]] | None = set()
     if auto.grows:

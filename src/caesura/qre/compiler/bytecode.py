@@ -13,10 +13,10 @@ import numpy as np
 
 from caesura.kernels.hashing import I64
 from caesura.qre.compiler import ir
-from caesura.qre.compiler.automaton import SPARE, Automaton, Move
+from caesura.qre.compiler.automaton import SPARE, Move, PatternAutomaton
 from caesura.qre.compiler.ir import Term
 from caesura.qre.compiler.lowering import flattened
-from caesura.qre.compiler.states import State
+from caesura.qre.compiler.states import AutomatonState
 from caesura.qre.compiler.threads import STORE, Refold
 
 OPS = (
@@ -99,7 +99,7 @@ class Tables:
     _expanded: int = 0
     _lines: int = 0
 
-    def grow(self, auto: Automaton) -> None:
+    def grow(self, auto: PatternAutomaton) -> None:
         """Writes down the states that were expanded since; rows of others are UNKNOWN."""
         known = len(auto.states)
         self.steps = _longer(self.steps, known, UNKNOWN)
@@ -117,7 +117,7 @@ class Tables:
         self._lines = wanted
         self.scratch = self.coder.most + 1
 
-    def _write(self, number: int, state: State) -> None:
+    def _write(self, number: int, state: AutomatonState) -> None:
         self.steps[number] = 0
         self.steps[number, :, 0] = -1
         for c, (to, some) in state.moves.items():
@@ -129,7 +129,7 @@ class Tables:
 
 
 class _Coder:
-    def __init__(self, auto: Automaton) -> None:
+    def __init__(self, auto: PatternAutomaton) -> None:
         self.auto = auto
         self.code: list[tuple[int, int, int, int, int]] = []
         self.consts: dict[str, dict[float, int]] = {"i": {0: 0, 1: 1}, "f": {0.0: 0}}
@@ -240,10 +240,10 @@ class _Coder:
         """One value into the fold."""
         fresh: dict[Term, int] = {}
         places = [self.place(t, fresh) for t in spec.step]
-        kept = [self._room() for _ in places]
-        for into, place, t in zip(kept, places, spec.step, strict=True):
+        stored = [self._room() for _ in places]
+        for into, place, t in zip(stored, places, spec.step, strict=True):
             self.emit(f"copy_{t.kind}", into, [place])
-        for j, (place, t) in enumerate(zip(kept, spec.step, strict=True)):
+        for j, (place, t) in enumerate(zip(stored, spec.step, strict=True)):
             self.emit(f"copy_{t.kind}", self.locals[f"a{j}"], [place])
 
     def ring(self, name: str, position: int) -> int:
@@ -391,7 +391,7 @@ def _opcode(term: Term) -> str:
     return f"{term.op}_{kind}"
 
 
-def _all_terms(auto: Automaton) -> list[Term]:
+def _all_terms(auto: PatternAutomaton) -> list[Term]:
     terms = [t for some in auto.moves.values() for m in some for t in m.put.values()]
     for spec in auto.refolds:
         terms += [*spec.init, *spec.step, ir.const(spec.size), ir.const(spec.size - 1)]
@@ -409,7 +409,7 @@ def _longer(held: I64, rows: int, rest: int) -> I64:
     return out
 
 
-def tables(auto: Automaton) -> Tables:
+def tables(auto: PatternAutomaton) -> Tables:
     """The automaton as arrays."""
     coder = _Coder(auto)
     made = Tables(

@@ -17,7 +17,7 @@ from caesura.qre.compiler import ir
 from caesura.qre.compiler.inputs import Inputs
 from caesura.qre.compiler.ir import Term
 from caesura.qre.compiler.lowering import HANDLE, NotCompiled, Value, Word, leaves, lowered
-from caesura.qre.compiler.threads import BEGIN, Builder, Fragment
+from caesura.qre.compiler.threads import BEGIN, AutomatonPiece, Builder
 from caesura.qre.compiler.window_values import sliding
 from caesura.qre.language.operations import Operation
 from caesura.qre.language.query import MapCollect, Query, Window, walk
@@ -94,18 +94,18 @@ class MapBuilder(Builder):
             return names, replace(value, handle=True)
         return names, value
 
-    def build(self, query: Query) -> Fragment:
+    def build(self, query: Query) -> AutomatonPiece:
         if isinstance(query, MapCollect):
             return self._map(query)
         return super().build(query)
 
-    def _window(self, query: Window) -> Fragment:
+    def _window(self, query: Window) -> AutomatonPiece:
         """Over values made of maps: as an iteration, whose value is a window that never changes."""
         if not has_maps(query):
             return super()._window(query)
         window = sliding(query)
         done = self.build(query.body)
-        start = self.build(query.first) if query.first is not None else Fragment()
+        start = self.build(query.first) if query.first is not None else AutomatonPiece()
         (names, acc), (ahead, slid) = self.held(HANDLE), self.held(HANDLE)
         own = [(done, query.body), *([(start, query.first)] if query.first is not None else [])]
         again = {
@@ -130,7 +130,7 @@ class MapBuilder(Builder):
         done.last, done.empty = dict.fromkeys(again, value), None
         return done
 
-    def _map(self, query: MapCollect) -> Fragment:
+    def _map(self, query: MapCollect) -> AutomatonPiece:
         """The rate alone; its threads' value is the map that is there when they arrive at an end."""
         from caesura.qre.language.build import match
 

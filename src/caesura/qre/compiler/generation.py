@@ -16,18 +16,18 @@ from caesura.expr import Column
 from caesura.kernels import interpreted
 from caesura.kernels.written import run_of
 from caesura.qre.compiler import ir
-from caesura.qre.compiler.automaton import Automaton, Move
+from caesura.qre.compiler.automaton import Move, PatternAutomaton
 from caesura.qre.compiler.bytecode import Tables
 from caesura.qre.compiler.columns import PageColumns
 from caesura.qre.compiler.ir import TRUE, Term
 from caesura.qre.compiler.lowering import flattened
 from caesura.qre.compiler.packing import Scalars
 from caesura.qre.compiler.source_terms import CALLED, COUNTED, FORMS, TRUTHS, WHOLE, float_compare, literal
-from caesura.qre.compiler.states import State
+from caesura.qre.compiler.states import AutomatonState
 from caesura.qre.compiler.threads import STORE
 from caesura.qre.language.whole_numbers import STAMP
 
-MOST_BRANCHES = 4000
+MAX_BRANCHES = 4000
 Array = np.ndarray[Any, Any]
 
 
@@ -74,12 +74,12 @@ s = ri[k, 0]"""
 """A whole-number key's row is its low bits; a row at rest may change hands, any other ends the call."""
 
 
-class Source:
+class KernelSource:
     """Writes the loop of one automaton."""
 
     def __init__(
         self,
-        auto: Automaton,
+        auto: PatternAutomaton,
         t: Tables,
         keyed: bool,
         only: Term | None = None,
@@ -272,7 +272,7 @@ class Source:
     def _go(self, state: str) -> None:
         self.w.put(f"ri[k, 0] = {state}" if self.keyed else f"s = {state}")
 
-    def _step(self, number: int, state: State, letter: int) -> None:
+    def _step(self, number: int, state: AutomatonState, letter: int) -> None:
         to, moves = state.moves[letter]
         before = len(self.w.lines)
         writes: list[tuple[str, str]] = []
@@ -337,14 +337,14 @@ class Source:
         self.w.put("n += ONE")
 
 
-def always_there(auto: Automaton) -> list[bool]:
+def always_there(auto: PatternAutomaton) -> list[bool]:
     """Per scalar of the value whether it is never null."""
     moves = [m for some in auto.moves.values() for m in some if m.accepts]
     count = len(flattened(auto.type))
     return [all(m.answer[j].there == TRUE for m in moves) for j in range(count)]
 
 
-def always_fits(auto: Automaton) -> list[bool]:
+def always_fits(auto: PatternAutomaton) -> list[bool]:
     """Per scalar of the value whether it is never beyond 64 bits."""
     moves = [m for some in auto.moves.values() for m in some if m.accepts]
     return [not any(m.answer[j].risky for m in moves) for j in range(len(flattened(auto.type)))]
@@ -354,10 +354,10 @@ def always_fits(auto: Automaton) -> list[bool]:
 class Generated:
     """Specialised kernels of one automaton, by form."""
 
-    auto: Automaton
+    auto: PatternAutomaton
     sure: list[bool]
     firm: list[bool]
-    source: Callable[[Form], Source]
+    source: Callable[[Form], KernelSource]
     functions: dict[Form, Any] = field(default_factory=dict)
     texts: dict[Form, str] = field(default_factory=dict)
     _reads: dict[Form, list[bool]] = field(default_factory=dict)
@@ -402,15 +402,15 @@ class Generated:
 
 
 def generated(
-    auto: Automaton, t: Tables, keyed: bool = True, only: Term | None = None, once: int = 0
+    auto: PatternAutomaton, t: Tables, keyed: bool = True, only: Term | None = None, once: int = 0
 ) -> Generated | None:
     """The specialised kernels of an automaton; None when their source would be too long, or has loops."""
     branches = sum(len(s.moves) for s in auto.states)
-    if branches > MOST_BRANCHES or auto.tabled:
+    if branches > MAX_BRANCHES or auto.tabled:
         return None
 
-    def source(form: Form) -> Source:
-        return Source(auto, t, keyed, only, once, Form(keyed and form.direct, form.dense))
+    def source(form: Form) -> KernelSource:
+        return KernelSource(auto, t, keyed, only, once, Form(keyed and form.direct, form.dense))
 
     return Generated(auto, always_there(auto), always_fits(auto), source)
 
@@ -437,4 +437,4 @@ def _quietly(run: Callable[..., Any]) -> Callable[..., Any]:
     return quiet
 
 
-__all__ = ["Form", "Generated", "Source", "compiled", "generated"]
+__all__ = ["Form", "Generated", "KernelSource", "compiled", "generated"]

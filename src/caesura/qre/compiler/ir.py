@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from caesura.qre.language.whole_numbers import LEAST, VOID
+from caesura.qre.language.whole_numbers import MIN_INT64, VOID
 
 Kind = Literal["i", "f"]
 
@@ -106,7 +106,7 @@ def _number(op: str, a: Term, b: Term) -> Term:
         got = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y}[op](
             a.payload, b.payload
         )
-        return const(got if a.kind == "f" else (got - LEAST) % 2**64 + LEAST)
+        return const(got if a.kind == "f" else (got - MIN_INT64) % 2**64 + MIN_INT64)
     return Term(op, a.kind, (a, b))
 
 
@@ -117,19 +117,19 @@ def carried(a: Term, b: Term) -> Term:
     """How many 2**64 go with the low word of a sum."""
     if known(a) == 0 or known(b) == 0:
         return ZERO
-    return _counted("carried", a, b, lambda x, y: (x + y - LEAST) >> 64)
+    return _counted("carried", a, b, lambda x, y: (x + y - MIN_INT64) >> 64)
 
 
 def borrowed(a: Term, b: Term) -> Term:
     """How many 2**64 go with the low word of a difference."""
-    return ZERO if known(b) == 0 else _counted("borrowed", a, b, lambda x, y: (x - y - LEAST) >> 64)
+    return ZERO if known(b) == 0 else _counted("borrowed", a, b, lambda x, y: (x - y - MIN_INT64) >> 64)
 
 
 def too_large(a: Term, b: Term) -> Term:
     """Whether a product does not fit."""
     if known(a) in (0, 1) or known(b) in (0, 1):
         return ZERO
-    return _counted("too_large", a, b, lambda x, y: not LEAST <= x * y < -LEAST)
+    return _counted("too_large", a, b, lambda x, y: not MIN_INT64 <= x * y < -MIN_INT64)
 
 
 def _counted(op: str, a: Term, b: Term, fold: Callable[[int, int], int]) -> Term:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from caesura.expr import Column
 from caesura.qre.compiler import ir
-from caesura.qre.compiler.automaton import Automaton, Move
+from caesura.qre.compiler.automaton import Move, PatternAutomaton
 from caesura.qre.compiler.bytecode import Tables
 from caesura.qre.compiler.generation import (
     HEAD,
-    MOST_BRANCHES,
+    MAX_BRANCHES,
     Form,
     Generated,
-    Source,
+    KernelSource,
     always_fits,
     always_there,
 )
 from caesura.qre.compiler.ir import FALSE, TRUE, Term
 from caesura.qre.compiler.merging import does
-from caesura.qre.compiler.states import State
+from caesura.qre.compiler.states import AutomatonState
 from caesura.qre.language.items import TICK
 
 DONE, TAKEN, FULL = 0, 1, 2
@@ -52,7 +52,7 @@ if bring:
     maps[m, 0] = t
     maps[m, 1] = n
     m += 1"""
-AGAIN = "again = bring and rate[r, 1] == 2\nkept = np.uint64(0)\nfirst = np.int64(0)"
+AGAIN = "again = bring and rate[r, 1] == 2\nstill_active = np.uint64(0)\nfirst = np.int64(0)"
 EACH = """k = np.uint64(0)
 if j > 0:
     k = np.uint64(active[j - ONE])
@@ -60,17 +60,17 @@ s = ri[k, 0]"""
 AFTER_SYNC = """if again:
     ri[0, 0] = 0
     r = 0
-na = kept"""
+na = still_active"""
 
 
-class CollectSource(Source):
+class CollectSource(KernelSource):
     """Writes the loops of one map-collect: the keyed items up to a place, the synchronisation item there.
 
     Synchronisation items lie in columns of their own (``d0``, ...), one row each or one row for all of
     them; ``gap`` says whether they take a row among the keyed items too.
     """
 
-    def __init__(self, auto: Automaton, t: Tables, letters: int, by_tick: bool, form: Form) -> None:
+    def __init__(self, auto: PatternAutomaton, t: Tables, letters: int, by_tick: bool, form: Form) -> None:
         super().__init__(auto, t, keyed=True, once=1, form=form)
         self.letters, self.by_tick = letters, by_tick
         self.common = _held_in_common(auto, t, letters)
@@ -140,7 +140,7 @@ class CollectSource(Source):
         w.put("ri[k, 0] = -2")
         w.depth -= 1
         w.block("else:")
-        self.lines("active[kept] = k\nkept += ONE")
+        self.lines("active[still_active] = k\nstill_active += ONE")
         w.depth -= 2
         self.lines(AFTER_SYNC)
 
@@ -273,7 +273,7 @@ class TumblingSource(CollectSource):
                 first = False
 
 
-def _alike(auto: Automaton, begun: tuple[int, list[Move]], state: State, letter: int) -> bool:
+def _alike(auto: PatternAutomaton, begun: tuple[int, list[Move]], state: AutomatonState, letter: int) -> bool:
     to, moves = state.moves.get(letter, (-1, []))
     if to != begun[0] or len(moves) != 1 or len(begun[1]) != 1:
         return False
@@ -281,7 +281,7 @@ def _alike(auto: Automaton, begun: tuple[int, list[Move]], state: State, letter:
     return does(auto, moves[0], filled) == does(auto, begun[1][0], {})
 
 
-def _held_in_common(auto: Automaton, t: Tables, letters: int) -> tuple[list[str], list[int]]:
+def _held_in_common(auto: PatternAutomaton, t: Tables, letters: int) -> tuple[list[str], list[int]]:
     """The registers and rings that threads may hold which have read synchronisation items only."""
     reached, todo = {0}, [0]
     while todo:
@@ -297,7 +297,7 @@ def _held_in_common(auto: Automaton, t: Tables, letters: int) -> tuple[list[str]
     return cells, [j for j, ring in enumerate(auto.rings) if ring.slots & slots]
 
 
-def padding(auto: Automaton, t: Tables) -> list[tuple[str, int, float | int]]:
+def padding(auto: PatternAutomaton, t: Tables) -> list[tuple[str, int, float | int]]:
     """What rows at rest hold, as (kind, column, value): what the folds of the pattern begin with."""
     out: list[tuple[str, int, float | int]] = []
     for slot, value in auto.inits.items():
@@ -310,13 +310,13 @@ def padding(auto: Automaton, t: Tables) -> list[tuple[str, int, float | int]]:
 
 
 def generated_collect(
-    auto: Automaton, t: Tables, letters: int, *, tumbling: bool, by_tick: bool
+    auto: PatternAutomaton, t: Tables, letters: int, *, tumbling: bool, by_tick: bool
 ) -> Generated | None:
     """The specialised kernels of a map-collect; None when their source would be too long."""
-    if auto.tabled or sum(len(s.moves) for s in auto.states) > MOST_BRANCHES:
+    if auto.tabled or sum(len(s.moves) for s in auto.states) > MAX_BRANCHES:
         return None
 
-    def source(form: Form) -> Source:
+    def source(form: Form) -> KernelSource:
         if form.direct and tumbling:
             return TumblingSource(auto, t, letters, by_tick, form)
         return CollectSource(auto, t, letters, by_tick, form)

@@ -15,70 +15,79 @@ from caesura.qre.compiler.lowering import Word
 from caesura.qre.compiler.threads import BEGIN, STORE
 
 if TYPE_CHECKING:
-    from caesura.qre.compiler.automaton import Automaton, Move
+    from caesura.qre.compiler.automaton import Move, PatternAutomaton
 
-MOST = 60
+MAX_POSITIONS = 60
 """Above so many positions nothing is merged: pairs are compared."""
 
 
-def merge(auto: Automaton) -> None:
+def merge(auto: PatternAutomaton) -> None:
     """Merges as long as two positions have one future."""
-    while len(auto.masks) <= MOST:
+    while len(auto.masks) <= MAX_POSITIONS:
         found = next(_pairs(auto), None)
         if found is None:
             return
-        gone, kept, filled = found
+        removed, remaining, filled = found
         for some in auto.moves.values():
             for move in some:
-                if move.target == gone:
-                    move.target = kept
-                    move.put = _entering(auto, move.put, kept, filled)
+                if move.target == removed:
+                    move.target = remaining
+                    move.put = _entering(auto, move.put, remaining, filled)
         for held in (auto.moves, auto.masks, auto.need):
-            held.pop(gone, None)
+            held.pop(removed, None)
 
 
-def _pairs(auto: Automaton) -> Any:
+def _pairs(auto: PatternAutomaton) -> Any:
     """(position that goes, position that stays, what its slots are set to)."""
     able = [p for p in auto.masks if auto.moves.get(p)]
-    for gone in able:
-        for kept in able:
-            if gone == kept or len(auto.moves[gone]) != len(auto.moves[kept]):
+    for removed in able:
+        for remaining in able:
+            if removed == remaining or len(auto.moves[removed]) != len(auto.moves[remaining]):
                 continue
-            filled = _filled(auto, gone, kept)
+            filled = _filled(auto, removed, remaining)
             if filled is None:
                 continue
-            own = {_shape(auto, m, {}, gone, kept, filled) for m in auto.moves[gone]}
-            if own == {_shape(auto, m, filled, gone, kept, filled) for m in auto.moves[kept]}:
-                yield gone, kept, filled
+            own = {_shape(auto, m, {}, removed, remaining, filled) for m in auto.moves[removed]}
+            if own == {_shape(auto, m, filled, removed, remaining, filled) for m in auto.moves[remaining]}:
+                yield removed, remaining, filled
 
 
-def _filled(auto: Automaton, gone: int, kept: int) -> dict[str, Term] | None:
+def _filled(auto: PatternAutomaton, removed: int, remaining: int) -> dict[str, Term] | None:
     """What the slots of the one are at the other: what a fold begins with, or a copy that is made later."""
-    copies = {s: t for m in auto.moves[gone] for s, t in m.put.items() if t.op == "slot"}
-    lacking = auto.need[kept] - auto.need[gone]
+    copies = {s: t for m in auto.moves[removed] for s, t in m.put.items() if t.op == "slot"}
+    lacking = auto.need[remaining] - auto.need[removed]
     known = {**copies, **auto.inits}
     return None if lacking - known.keys() else {s: known[s] for s in lacking}
 
 
-def _entering(auto: Automaton, put: dict[str, Term], kept: int, filled: dict[str, Term]) -> dict[str, Term]:
+def _entering(
+    auto: PatternAutomaton, put: dict[str, Term], remaining: int, filled: dict[str, Term]
+) -> dict[str, Term]:
     """The assignment of a move that led to the one, when it leads to the other."""
     more = {s: ir.substitute(t, lambda x: put.get(x.payload)) for s, t in filled.items()}
-    return {s: t for s, t in {**put, **more}.items() if s in auto.need[kept] or s.startswith((STORE, BEGIN))}
+    return {
+        s: t for s, t in {**put, **more}.items() if s in auto.need[remaining] or s.startswith((STORE, BEGIN))
+    }
 
 
 def _shape(
-    auto: Automaton, move: Move, known: dict[str, Term], gone: int, kept: int, filled: dict[str, Term]
+    auto: PatternAutomaton,
+    move: Move,
+    known: dict[str, Term],
+    removed: int,
+    remaining: int,
+    filled: dict[str, Term],
 ) -> Any:
     """What a move does once the two are one, with what is known of the slots before it."""
     put, rest = does(auto, move, known)
     target = move.target
-    if target == gone:
-        target = kept
-        put = _entering(auto, put, kept, filled)
+    if target == removed:
+        target = remaining
+        put = _entering(auto, put, remaining, filled)
     return target, move.mask, *rest, frozenset(put.items())
 
 
-def does(auto: Automaton, move: Move, known: dict[str, Term]) -> tuple[dict[str, Term], Any]:
+def does(auto: PatternAutomaton, move: Move, known: dict[str, Term]) -> tuple[dict[str, Term], Any]:
     """What a move assigns, and its answer, where some slots are known before it."""
 
     def given(x: Term) -> Term | None:

@@ -15,7 +15,7 @@ BEGIN = "begin:"
 
 
 @dataclass
-class Ring:
+class WindowRing:
     """A sliding window's memory: the last ``size`` values, per key; single bits where they are 0 or 1."""
 
     name: str
@@ -56,7 +56,7 @@ class Stacks:
 
 
 @dataclass
-class Fragment:
+class AutomatonPiece:
     """A piece of the automaton, with nothing said about what was held before it."""
 
     masks: dict[int, int] = field(default_factory=dict)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from caesura.qre.compiler.ir import Term
-from caesura.qre.language.whole_numbers import LEAST
+from caesura.qre.language.whole_numbers import MIN_INT64
 
 CALLED = (
     *("added", "taken", "multiplied", "rest_of", "size_of"),
@@ -53,8 +53,8 @@ COUNTED = (*WHOLE, "i2f", "store")
 
 
 def literal(value: float | int) -> str:
-    if value == LEAST and isinstance(value, int):
-        return f"({LEAST + 1} - 1)"  # as a literal it would be the negative of what does not fit
+    if value == MIN_INT64 and isinstance(value, int):
+        return f"({MIN_INT64 + 1} - 1)"  # as a literal it would be the negative of what does not fit
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return f"float('{value}')"
     return repr(value)

@@ -14,16 +14,16 @@ from caesura.qre.checking.positions import bits
 from caesura.qre.compiler import ir
 
 if TYPE_CHECKING:
-    from caesura.qre.compiler.automaton import Automaton, Move
+    from caesura.qre.compiler.automaton import Move, PatternAutomaton
 
 START = -1
 """The position before the first item."""
-MOST_STATES = 300
+MAX_STATES = 300
 """So many states are made beforehand."""
 
 
 @dataclass
-class State:
+class AutomatonState:
     """A set of positions where threads may stand together, and what each letter does."""
 
     positions: frozenset[int]
@@ -41,7 +41,7 @@ class State:
 class States:
     """Numbers states and expands them."""
 
-    def __init__(self, auto: Automaton, restarts: bool) -> None:
+    def __init__(self, auto: PatternAutomaton, restarts: bool) -> None:
         self.auto, self.restarts = auto, restarts
         self.by_letter = {p: _sorted(some) for p, some in auto.moves.items()}
         self.begin()
@@ -49,7 +49,7 @@ class States:
     def begin(self, known: list[frozenset[int]] | None = None) -> None:
         """Starts anew, from the start alone or from states in the order of their numbers."""
         self.numbers: dict[frozenset[int], int] = {}
-        self.all: list[State] = []
+        self.all: list[AutomatonState] = []
         self.expanded: list[int] = []
         """The states that are expanded, in that order."""
         for positions in known or [frozenset([START])]:
@@ -62,8 +62,8 @@ class States:
             self.all.append(self._made(positions))
         return self.numbers[positions]
 
-    def _made(self, positions: frozenset[int]) -> State:
-        state = State(positions)
+    def _made(self, positions: frozenset[int]) -> AutomatonState:
+        state = AutomatonState(positions)
         letters = {c for p in positions for c in self.by_letter.get(p, {})}
         for c in sorted(letters):
             found = [m for p in sorted(positions) for m in self.by_letter.get(p, {}).get(c, [])]
@@ -74,7 +74,7 @@ class States:
             state.resting = like and _shape(state) == _shape(self.all[0]) and not self._holds(state)
         return state
 
-    def _holds(self, state: State) -> bool:
+    def _holds(self, state: AutomatonState) -> bool:
         """Whether its threads carry or read anything."""
         moves = [m for _, some in state.ahead.values() for m in some]
         if any(s not in m.put for m in moves for s in self.auto.need[m.target]):
@@ -101,7 +101,7 @@ class States:
         while at < len(self.all):
             self.expand(at)
             at += 1
-            if len(self.all) > MOST_STATES:
+            if len(self.all) > MAX_STATES:
                 self.begin([frozenset([START]), frozenset()])
                 self.expand(0)
                 return False
@@ -116,11 +116,11 @@ def _sorted(moves: list[Move]) -> dict[int, list[Move]]:
     return out
 
 
-def _size(state: State) -> list[tuple[int, int]]:
+def _size(state: AutomatonState) -> list[tuple[int, int]]:
     return [(c, len(moves)) for c, (_, moves) in state.ahead.items()]
 
 
-def _shape(state: State) -> object:
+def _shape(state: AutomatonState) -> object:
     """What a state does next; equal shapes that read no slot have equal futures."""
     return {
         c: (to, frozenset((m.target, frozenset(m.put.items()), tuple(m.answer)) for m in moves))
@@ -128,7 +128,7 @@ def _shape(state: State) -> object:
     }
 
 
-def together(auto: Automaton, most: int) -> set[tuple[int, int]] | None:
+def together(auto: PatternAutomaton, most: int) -> set[tuple[int, int]] | None:
     """The pairs of positions where threads may stand at once, without making states; None if too many."""
     by_letter = {p: _sorted(some) for p, some in auto.moves.items()}
     seen, todo = {(START, START)}, [(START, START)]

@@ -19,7 +19,7 @@ from caesura.events.identity import LOCAL, identity
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
 
-LITTLE = 1 << 16
+MIN_BYTES_TO_SWEEP = 1 << 16
 """So many bytes of texts are never looked through."""
 
 
@@ -64,7 +64,7 @@ class Texts:
     @property
     def grown(self) -> bool:
         """Whether it is time to sweep."""
-        return self.nbytes > 2 * self._held + LITTLE
+        return self.nbytes > 2 * self._held + MIN_BYTES_TO_SWEEP
 
     def sweep(self, alive: Mask, places: list[I64]) -> None:
         """Lets go of texts whose codes lie at no place of a row that is in use, and numbers the others anew.
@@ -76,11 +76,11 @@ class Texts:
         for held in places:
             held[~alive] = 0
             held[(held < 0) | (held >= self.keys.count)] = 0
-        kept = np.unique(np.concatenate([np.zeros(0, np.int64), *(held[alive].ravel() for held in places)]))
-        self.keys.compact(kept)
-        self.store.compact(kept)
+        used = np.unique(np.concatenate([np.zeros(0, np.int64), *(held[alive].ravel() for held in places)]))
+        self.keys.compact(used)
+        self.store.compact(used)
         for held in places:
-            held[alive] = np.searchsorted(kept, held[alive])
+            held[alive] = np.searchsorted(used, held[alive])
         self._held = self.nbytes
 
     @property

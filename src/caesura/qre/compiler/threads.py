@@ -27,7 +27,7 @@ from caesura.qre.compiler.lowering import (
     lowered,
     rebuilt,
 )
-from caesura.qre.compiler.pieces import BEGIN, STORE, Assign, Fragment, Refold, Ring, Stacks
+from caesura.qre.compiler.pieces import BEGIN, STORE, Assign, AutomatonPiece, Refold, Stacks, WindowRing
 from caesura.qre.compiler.windows import window
 from caesura.qre.compiler.words import UNKNOWN
 from caesura.qre.language.operations import Operation
@@ -36,7 +36,7 @@ from caesura.qre.language.query import Value as Empty
 from caesura.qre.language.regex import Star
 from caesura.qre.language.types import TEXT, UNIT, ValueType
 
-MOST_POSITIONS = 4000
+MAX_POSITIONS = 4000
 
 
 class Builder:
@@ -50,7 +50,7 @@ class Builder:
         self.kinds: dict[str, str] = {}
         self.coded: set[str] = set()
         """The slots that hold codes of texts."""
-        self.rings: list[Ring] = []
+        self.rings: list[WindowRing] = []
         self.refolds: list[Refold] = []
         self.stacks: list[Stacks] = []
         self.inits: Assign = {}
@@ -71,12 +71,12 @@ class Builder:
         """A value of one type as another wants it."""
         return fitted(value, t)
 
-    def build(self, query: Query) -> Fragment:
+    def build(self, query: Query) -> AutomatonPiece:
         match query:
             case Atom():
                 return self._atom(query)
             case Empty(op=op):
-                return Fragment(empty=fitted(lowered(op, {}), self.type(query)))
+                return AutomatonPiece(empty=fitted(lowered(op, {}), self.type(query)))
             case Split():
                 return self._split(query)
             case Iter():
@@ -123,15 +123,15 @@ class Builder:
                 out[name + "!"] = word.over
         return {name: term for name, term in out.items() if term != ir.slot(name, term.kind)}
 
-    def _atom(self, query: Atom) -> Fragment:
+    def _atom(self, query: Atom) -> AutomatonPiece:
         here = next(self._positions)
         t = self.type(query)
         value = self.inputs.value(query.op)
         names, read = self.held(t, [value])
         put = self.keep(names, value, t)
-        return Fragment({here: self.mask(query.predicate)}, {here: put}, {}, {here: read})
+        return AutomatonPiece({here: self.mask(query.predicate)}, {here: put}, {}, {here: read})
 
-    def _split(self, query: Split) -> Fragment:
+    def _split(self, query: Split) -> AutomatonPiece:
         if _is_iter1(query):
             once = self.build(query.parts[0])
             once.empty = None
@@ -148,7 +148,7 @@ class Builder:
             done = self._continued(node, done)
         return done
 
-    def _continued(self, query: Split, done: Fragment) -> Fragment:
+    def _continued(self, query: Split, done: AutomatonPiece) -> AutomatonPiece:
         """A split whose first part is built."""
         types = [self.type(p) for p in query.parts]
         read = query.op.reads(query.names) if self.frugal else query.names
@@ -169,8 +169,8 @@ class Builder:
                     done.follow[p, q] = {**enter(values), **put}
                 if begun is not None:
                     done.first[q] = {**enter(begun), **put}
-            kept: list[Value] = [{} if group is None else group[1] for group in groups]
-            after = {p: [*kept, v] for p, v in added.last.items()}
+            earlier: list[Value] = [{} if group is None else group[1] for group in groups]
+            after = {p: [*earlier, v] for p, v in added.last.items()}
             if added.empty is not None:
                 after |= {p: [*values, added.empty] for p, values in lasts.items()}
             whole = begun is not None and added.empty is not None
@@ -178,7 +178,7 @@ class Builder:
             lasts = after
         return self._closed(query, done, lasts, begun)
 
-    def _last_of_many(self, body: Query) -> Fragment:
+    def _last_of_many(self, body: Query) -> AutomatonPiece:
         """The body again and again: unique iteration lets one thread stand for all that was skipped."""
         done = self.build(body)
         for p in done.last:
@@ -200,8 +200,12 @@ class Builder:
         return enter
 
     def _closed(
-        self, query: Split | Combine, done: Fragment, lasts: dict[int, list[Value]], begun: list[Value] | None
-    ) -> Fragment:
+        self,
+        query: Split | Combine,
+        done: AutomatonPiece,
+        lasts: dict[int, list[Value]],
+        begun: list[Value] | None,
+    ) -> AutomatonPiece:
         t = self.type(query)
 
         def joined(values: list[Value]) -> Value:
@@ -212,7 +216,7 @@ class Builder:
         done.empty = None if begun is None else joined(begun)
         return done
 
-    def _iter(self, query: Iter) -> Fragment:
+    def _iter(self, query: Iter) -> AutomatonPiece:
         """Each value is folded in as soon as it is there, so that a thread holds the fold alone."""
         t = self.type(query)
         body = self.build(query.body)
@@ -249,12 +253,12 @@ class Builder:
         now = [_moved(w, put) for w in leaves(value)]
         return self.keep(names, rebuilt(t, now), t)
 
-    def _window(self, query: Window) -> Fragment:
+    def _window(self, query: Window) -> AutomatonPiece:
         return window(self, query)
 
-    def _or(self, query: Or) -> Fragment:
+    def _or(self, query: Or) -> AutomatonPiece:
         t = self.type(query)
-        out = Fragment()
+        out = AutomatonPiece()
         for part in query.parts:
             one = self.build(part)
             out.masks |= one.masks
@@ -265,7 +269,7 @@ class Builder:
             out.empty = self.fit(one.empty, t, own) if one.empty is not None else out.empty
         return out
 
-    def _combine(self, query: Combine) -> Fragment:
+    def _combine(self, query: Combine) -> AutomatonPiece:
         done = self.build(query.parts[0])
         lasts: dict[int, list[Value]] = {p: [v] for p, v in done.last.items()}
         begun: list[Value] | None = None if done.empty is None else [done.empty]
@@ -276,10 +280,10 @@ class Builder:
         return self._closed(query, done, lasts, begun)
 
     def _product(
-        self, a: Fragment, lasts: dict[int, list[Value]], b: Fragment
-    ) -> tuple[Fragment, dict[int, list[Value]]]:
+        self, a: AutomatonPiece, lasts: dict[int, list[Value]], b: AutomatonPiece
+    ) -> tuple[AutomatonPiece, dict[int, list[Value]]]:
         """The pairs of positions that two fragments reach in step."""
-        out = Fragment()
+        out = AutomatonPiece()
         numbers: dict[tuple[int, int], int] = {}
         todo: list[tuple[int, int]] = []
         after_a, after_b = _followers(a), _followers(b)
@@ -292,7 +296,7 @@ class Builder:
                 numbers[p, q] = next(self._positions)
                 out.masks[numbers[p, q]] = both
                 todo.append((p, q))
-                if len(numbers) > MOST_POSITIONS:
+                if len(numbers) > MAX_POSITIONS:
                     raise NotCompiled("a combine of more positions than a kernel takes")
             return numbers[p, q]
 
@@ -335,11 +339,11 @@ def _moved(w: Word, put: Assign) -> Word:
     return w.mapped(lambda t: ir.substitute(t, read))
 
 
-def _followers(f: Fragment) -> dict[int, list[tuple[int, Assign]]]:
+def _followers(f: AutomatonPiece) -> dict[int, list[tuple[int, Assign]]]:
     out: dict[int, list[tuple[int, Assign]]] = {}
     for (p, q), put in f.follow.items():
         out.setdefault(p, []).append((q, put))
     return out
 
 
-__all__ = ["BEGIN", "STORE", "Assign", "Builder", "Fragment", "Refold", "Ring", "Stacks"]
+__all__ = ["BEGIN", "STORE", "Assign", "AutomatonPiece", "Builder", "Refold", "Stacks", "WindowRing"]

@@ -35,7 +35,7 @@ class SlidingWindow:
         return acc
 
 
-class TwoStacks(SlidingWindow):
+class TwoStackWindow(SlidingWindow):
     """(front, back, values of back, back's fold, count): amortised constant time.
 
     The front is a linked list of (fold of this and all newer front values, rest).
@@ -70,7 +70,7 @@ class TwoStacks(SlidingWindow):
         return folded if front is None else self.join({"a": front[0], "b": folded})
 
 
-class TakeOut(SlidingWindow):
+class EvictingWindow(SlidingWindow):
     """(oldest values, newest values, fold, count): what leaves is taken out of the fold."""
 
     def __init__(self, node: Window) -> None:
@@ -88,21 +88,21 @@ class TakeOut(SlidingWindow):
             while new is not None:
                 y, new = new
                 old = (y, old)
-        gone, old = old
-        acc = self.evict({"acc": acc, "x": gone})
+        oldest, old = old
+        acc = self.evict({"acc": acc, "x": oldest})
         return old, new, acc if not _void(acc) else self._again(old, new), count - 1
 
     def _again(self, old: Any, new: Any) -> Any:
         """The fold from scratch: what has no value stays in a fold, and may have left the window."""
-        kept, later = [], []
+        earlier, later = [], []
         while old is not None:
             x, old = old
-            kept.append(x)
+            earlier.append(x)
         while new is not None:
             x, new = new
             later.append(x)
         acc = self.init
-        for x in [*kept, *later[::-1]]:
+        for x in [*earlier, *later[::-1]]:
             acc = self.step({"acc": acc, "x": x})
         return acc
 
@@ -113,9 +113,9 @@ class TakeOut(SlidingWindow):
 def sliding(node: Window) -> SlidingWindow:
     """The cheapest window that is exact for a fold."""
     if node.fold.evict is not None and exact(value_type(node)):
-        return TakeOut(node)
+        return EvictingWindow(node)
     regroups = node.fold.combine is not None and (node.fold.name != CUSTOM or not _whole(value_type(node)))
-    return TwoStacks(node) if regroups else SlidingWindow(node)
+    return TwoStackWindow(node) if regroups else SlidingWindow(node)
 
 
 def _whole(t: ValueType) -> bool:

@@ -24,7 +24,7 @@ from caesura.qre.compiler.lowering import (
     lowered,
     rebuilt,
 )
-from caesura.qre.compiler.pieces import STORE, Assign, Fragment, Refold, Ring, Stacks
+from caesura.qre.compiler.pieces import STORE, Assign, AutomatonPiece, Refold, Stacks, WindowRing
 from caesura.qre.compiler.window_values import exact
 from caesura.qre.compiler.words import UNKNOWN, chosen
 from caesura.qre.language.query import Window
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from caesura.qre.compiler.threads import Builder
 
 
-def window(b: Builder, query: Window) -> Fragment:
+def window(b: Builder, query: Window) -> AutomatonPiece:
     """As an iteration, by the cheapest way that is exact for the fold."""
     t, fold = b.type(query), query.fold
     body, start = b.build(query.body), _begun(b, query)
@@ -85,12 +85,14 @@ def _joined(query: Window, t: ValueType, like: list[Value]) -> tuple[list[Value]
         like = [rebuilt(t, after)]
 
 
-def _begun(b: Builder, query: Window) -> Fragment:
-    return Fragment() if query.first is None else b.build(query.first)
+def _begun(b: Builder, query: Window) -> AutomatonPiece:
+    return AutomatonPiece() if query.first is None else b.build(query.first)
 
 
-def _ring(b: Builder, size: int, *, bits: bool = False, real: bool = False, coded: bool = False) -> Ring:
-    b.rings.append(Ring(f"r{len(b.rings)}", size, bits, real, coded=coded))
+def _ring(
+    b: Builder, size: int, *, bits: bool = False, real: bool = False, coded: bool = False
+) -> WindowRing:
+    b.rings.append(WindowRing(f"r{len(b.rings)}", size, bits, real, coded=coded))
     return b.rings[-1]
 
 
@@ -103,13 +105,13 @@ def _whole(b: Builder) -> tuple[str, Term]:
 
 def _opened(
     query: Window,
-    body: Fragment,
-    start: Fragment,
+    body: AutomatonPiece,
+    start: AutomatonPiece,
     begin: Assign,
     put_in: Callable[[Value], Assign],
     come: Callable[[Value], Assign],
     value: Value | Callable[[Value], Value],
-) -> Fragment:
+) -> AutomatonPiece:
     """Pieces one behind the other: what puts a value in, what it does when it comes, and the fold then."""
     last = {**body.last, **start.last}
     for p, x in last.items():
@@ -117,7 +119,7 @@ def _opened(
         for q, first in body.first.items():
             body.follow[p, q] = {**put, **first}
     opening = start.first if query.first is not None else body.first
-    done = Fragment({**body.masks, **start.masks}, {}, {**body.follow, **start.follow})
+    done = AutomatonPiece({**body.masks, **start.masks}, {}, {**body.follow, **start.follow})
     done.first = {q: {**begin, **first} for q, first in opening.items()}
     coming = {q: come(x) for q, x in last.items()}
     for q, move in [*done.first.items(), *((q, m) for (_, q), m in done.follow.items())]:
@@ -142,7 +144,9 @@ def _takes_out(query: Window, pieces: list[Value]) -> bool:
     return able and not any(w.risky for w in words)
 
 
-def _evicting(b: Builder, query: Window, t: ValueType, body: Fragment, start: Fragment) -> Fragment:
+def _evicting(
+    b: Builder, query: Window, t: ValueType, body: AutomatonPiece, start: AutomatonPiece
+) -> AutomatonPiece:
     ring = _ring(b, query.size, bits=query.fold.name == "count_if")
     last = [*body.last.values(), *start.last.values()]
     oldest = _oldest(query, ring, ir.ZERO, last)
@@ -153,18 +157,20 @@ def _evicting(b: Builder, query: Window, t: ValueType, body: Fragment, start: Fr
     steps = [step(x, which) for x in last for which in (0, 1)]
     pieces = [oldest, *(_plain(query, x) for x in last)]
     names, acc = b.held(t, folding(t, _init(query, t), steps, pieces, (query.size + 1).bit_length()))
-    (at, head), (much, held) = _whole(b), _whole(b)
-    ring.slots = frozenset([*(s for n in names for s in (n, n + "?", n + "!")), at, much])
-    zero = {at: ir.const(0), much: ir.const(0)}
+    (at, position), (count, held) = _whole(b), _whole(b)
+    ring.slots = frozenset([*(s for n in names for s in (n, n + "?", n + "!")), at, count])
+    zero = {at: ir.const(0), count: ir.const(0)}
     begin = {**b.keep(names, _init(query, t), t), **zero}
 
     def put_in(x: Value) -> Assign:
-        value, (onward, more) = _slid(query, t, acc, x, _oldest(query, ring, head, last), (head, held))
-        stored = Term("store", "i", (head, _plain(query, x).term), ring.name)
-        return {**b.keep(names, value, t), at: onward, much: more, STORE + ring.name: stored}
+        value, (next_position, more) = _slid(
+            query, t, acc, x, _oldest(query, ring, position, last), (position, held)
+        )
+        stored = Term("store", "i", (position, _plain(query, x).term), ring.name)
+        return {**b.keep(names, value, t), at: next_position, count: more, STORE + ring.name: stored}
 
     def folded(x: Value) -> Value:
-        return _slid(query, t, acc, x, _oldest(query, ring, head, last), (head, held))[0]
+        return _slid(query, t, acc, x, _oldest(query, ring, position, last), (position, held))[0]
 
     return _opened(query, body, start, begin, put_in, lambda x: {}, folded)
 
@@ -177,9 +183,9 @@ def _plain(query: Window, x: Value) -> Word:
     return x if x.there == ir.TRUE else Word(ir.select(x.there, x.term, ir.const(0)), bits=x.bits)
 
 
-def _oldest(query: Window, ring: Ring, head: Term, pieces: list[Value]) -> Word:
+def _oldest(query: Window, ring: WindowRing, position: Term, pieces: list[Value]) -> Word:
     """What lies at a place of the ring."""
-    return Word(Term("ring", "i", (head,), ring.name), bits=max(_plain(query, x).bits for x in pieces))
+    return Word(Term("ring", "i", (position,), ring.name), bits=max(_plain(query, x).bits for x in pieces))
 
 
 def _after(query: Window, t: ValueType, acc: Value, x: Word, oldest: Word) -> tuple[Value, Value]:
@@ -192,27 +198,27 @@ def _after(query: Window, t: ValueType, acc: Value, x: Word, oldest: Word) -> tu
 def _slid(
     query: Window, t: ValueType, acc: Value, x: Value, oldest: Word, at: tuple[Term, Term]
 ) -> tuple[Value, tuple[Term, Term]]:
-    """The fold after a value, and where the ring goes on and how much it then holds."""
-    head, held = at
+    """The fold after a value, and where the ring goes on and how many values it then holds."""
+    position, held = at
     full = ir.eq(held, ir.const(query.size))
     after, less = _after(query, t, acc, _plain(query, x), oldest)
     pairs = zip(leaves(after), leaves(less), strict=True)
     value = rebuilt(t, [replace(chosen(full, y, x), there=x.there) for x, y in pairs])
-    return value, _turned(head, held, query.size)
+    return value, _turned(position, held, query.size)
 
 
-def _turned(head: Term, held: Term, size: int) -> tuple[Term, Term]:
-    """Where a ring goes on, and how much it then holds."""
-    return _next(head, size), ir.select(
+def _turned(position: Term, held: Term, size: int) -> tuple[Term, Term]:
+    """Where a ring goes on, and how many values it then holds."""
+    return _next(position, size), ir.select(
         ir.eq(held, ir.const(size)), ir.const(size), ir.add(held, ir.const(1))
     )
 
 
-def _next(head: Term, size: int) -> Term:
-    return ir.select(ir.eq(head, ir.const(size - 1)), ir.const(0), ir.add(head, ir.const(1)))
+def _next(position: Term, size: int) -> Term:
+    return ir.select(ir.eq(position, ir.const(size - 1)), ir.const(0), ir.add(position, ir.const(1)))
 
 
-def _newest(query: Window, t: ValueType, body: Fragment, start: Fragment) -> Fragment:
+def _newest(query: Window, t: ValueType, body: AutomatonPiece, start: AutomatonPiece) -> AutomatonPiece:
     """A window of one value holds nothing else."""
 
     def folded(x: Value) -> Value:
@@ -228,11 +234,11 @@ def _stacked(
     b: Builder,
     query: Window,
     t: ValueType,
-    body: Fragment,
-    start: Fragment,
+    body: AutomatonPiece,
+    start: AutomatonPiece,
     like: list[Value],
     join: list[Word],
-) -> Fragment:
+) -> AutomatonPiece:
     """In constant time, all in all: the back's fold is held, the front's folds lie in rings.
 
     A value that comes makes room for itself; where that leaves a full window without a front, the back is
@@ -243,25 +249,25 @@ def _stacked(
     b.stacks.append(Stacks(query.size, named, _flat(join, leaves(like[0]))))
     turn = f"{STORE}turn {len(b.stacks) - 1}"
     (names, back), (now, value) = b.held(t, like), b.held(t, like)
-    (at, head), (much, held), (ahead, front) = _whole(b), _whole(b), _whole(b)
+    (at, position), (count, held), (ahead, front) = _whole(b), _whole(b), _whole(b)
     for one in (r for some in rings for r in some):
-        one.slots = frozenset([*(s for n in names for s in (n, n + "?", n + "!")), at, much, ahead])
+        one.slots = frozenset([*(s for n in names for s in (n, n + "?", n + "!")), at, count, ahead])
     init = _init(query, t)
     one_less, zero = ir.const(query.size - 1), ir.const(0)
     full = ir.eq(held, ir.const(query.size))
     fewer, rest = ir.select(full, one_less, held), ir.select(full, ir.sub(front, ir.const(1)), front)
-    oldest = _read(rings, _back(head, fewer, query.size), t, like)
+    oldest = _read(rings, _back(position, fewer, query.size), t, like)
     over = ir.and_(ir.eq(fewer, one_less), ir.eq(rest, zero))
 
     def stepped(acc: Value, x: Value) -> Value:
         return _stepping(query, t, x)(acc)
 
     def put_in(x: Value) -> Assign:
-        onward = {at: _next(head, query.size), much: ir.add(held, ir.const(1))}
+        next_position = {at: _next(position, query.size), count: ir.add(held, ir.const(1))}
         return {
             **b.keep(names, stepped(back, x), t),
-            **onward,
-            **_stores(rings, leaves(stepped(init, x)), head),
+            **next_position,
+            **_stores(rings, leaves(stepped(init, x)), position),
         }
 
     def come(x: Value) -> Assign:
@@ -270,23 +276,23 @@ def _stacked(
         both = fitted(lowered(query.fold.combine, {"a": oldest, "b": newest}), t)
         put = b.keep(now, _either(ir.eq(rest, zero), newest, both, t), t)
         put |= b.keep(names, _either(over, init, back, t), t)
-        put |= {much: fewer, ahead: ir.select(over, one_less, rest)}
-        put[turn] = Term("turn", "i", (_back(head, ir.const(1), query.size), over), len(b.stacks) - 1)
+        put |= {count: fewer, ahead: ir.select(over, one_less, rest)}
+        put[turn] = Term("turn", "i", (_back(position, ir.const(1), query.size), over), len(b.stacks) - 1)
         return put
 
-    begin = {**b.keep(names, init, t), at: zero, much: zero, ahead: zero}
+    begin = {**b.keep(names, init, t), at: zero, count: zero, ahead: zero}
     return _opened(query, body, start, begin, put_in, come, value)
 
 
-def _back(head: Term, by: Term, size: int) -> Term:
+def _back(position: Term, by: Term, size: int) -> Term:
     """A place in a ring before another."""
-    at = ir.sub(head, by)
+    at = ir.sub(position, by)
     return ir.select(ir.lt(at, ir.const(0)), ir.add(at, ir.const(size)), at)
 
 
-def _rings(b: Builder, size: int, words: list[Word], t: ValueType) -> list[tuple[Ring, ...]]:
+def _rings(b: Builder, size: int, words: list[Word], t: ValueType) -> list[tuple[WindowRing, ...]]:
     """Per scalar of a type rings for its values, for whether they are there and, if need be, what is over."""
-    out: list[tuple[Ring, ...]] = []
+    out: list[tuple[WindowRing, ...]] = []
     for w, (_, kind, leaf) in zip(words, flattened(t), strict=True):
         more = [_ring(b, size) for _ in range(2 if w.risky else 1)]
         out.append((_ring(b, size, real=kind == "f", coded=leaf == TEXT), *more))
@@ -300,7 +306,7 @@ def _flat(words: list[Word], like: list[Word]) -> list[Term]:
     return [x for w, known in zip(words, like, strict=True) for x in w.terms[: 3 if known.risky else 2]]
 
 
-def _read(rings: list[tuple[Ring, ...]], at: Term, t: ValueType, like: list[Value]) -> Value:
+def _read(rings: list[tuple[WindowRing, ...]], at: Term, t: ValueType, like: list[Value]) -> Value:
     words = []
     for some, known in zip(rings, leaves(like[0]), strict=True):
         terms = [Term("ring", "f" if one.real else "i", (at,), one.name) for one in some]
@@ -317,9 +323,11 @@ def _either(test: Term, a: Value, b: Value, t: ValueType) -> Value:
 # Everything anew.
 
 
-def _refolded(b: Builder, query: Window, body: Fragment, start: Fragment, like: list[Value]) -> Fragment:
+def _refolded(
+    b: Builder, query: Window, body: AutomatonPiece, start: AutomatonPiece, like: list[Value]
+) -> AutomatonPiece:
     """The values lie in rings; the fold is worked out anew whenever one has come."""
-    (at, head), (much, held) = _whole(b), _whole(b)
+    (at, position), (count, held) = _whole(b), _whole(b)
     own = piece_type(query)
     pieces = [leaves(fitted(x, own)) for x in (*body.last.values(), *start.last.values())]
     values = [
@@ -330,18 +338,18 @@ def _refolded(b: Builder, query: Window, body: Fragment, start: Fragment, like: 
     named = [tuple(r.name for r in some) for some in rings]
     number = _refold(b, query, named, rebuilt(own, list(values)), like)
     for one in (r for some in rings for r in some):
-        one.slots = frozenset([at, much])
-    onward, more = _turned(head, held, query.size)
+        one.slots = frozenset([at, count])
+    next_position, more = _turned(position, held, query.size)
 
     def folded(x: Value) -> Value:
         scalars = _flat(leaves(fitted(x, own)), values)
-        return _numbered(value_type(query), like, "refold", (head, held, *scalars), number)
+        return _numbered(value_type(query), like, "refold", (position, held, *scalars), number)
 
     def come(x: Value) -> Assign:
-        return _stores(rings, leaves(fitted(x, own)), head)
+        return _stores(rings, leaves(fitted(x, own)), position)
 
-    begin = {at: ir.const(0), much: ir.const(0)}
-    return _opened(query, body, start, begin, lambda x: {at: onward, much: more}, come, folded)
+    begin = {at: ir.const(0), count: ir.const(0)}
+    return _opened(query, body, start, begin, lambda x: {at: next_position, count: more}, come, folded)
 
 
 def _refold(b: Builder, query: Window, rings: list[tuple[str, ...]], piece: Value, like: list[Value]) -> int:
@@ -354,10 +362,10 @@ def _refold(b: Builder, query: Window, rings: list[tuple[str, ...]], piece: Valu
     return len(b.refolds) - 1
 
 
-def _stores(rings: list[tuple[Ring, ...]], scalars: list[Word], head: Term) -> Assign:
+def _stores(rings: list[tuple[WindowRing, ...]], scalars: list[Word], position: Term) -> Assign:
     """A value into the rings."""
     return {
-        STORE + ring.name: Term("store", term.kind, (head, term), ring.name)
+        STORE + ring.name: Term("store", term.kind, (position, term), ring.name)
         for some, w in zip(rings, scalars, strict=True)
         for ring, term in zip(some, w.terms, strict=False)
     }

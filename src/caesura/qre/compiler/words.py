@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from caesura.qre.compiler import ir
 from caesura.qre.compiler.ir import FALSE, TRUE, ZERO, Term
-from caesura.qre.language.whole_numbers import LEAST, MOST, TURN, VOID
+from caesura.qre.language.whole_numbers import MAX_TURNS, MIN_INT64, TURN, VOID
 
 FITTING, UNKNOWN = 63, 64
 
@@ -79,7 +79,7 @@ def real(w: Word) -> Word:
     if w.over == ZERO or w.over.op == "spoilt":
         return Word(ir.real(w.term), w.there, over=w.over)
     turns = ir.mul(ir.real(w.over), ir.const(TURN))
-    void = ir.select(ir.lt(ir.const(MOST), w.over), ir.const(VOID), ZERO)
+    void = ir.select(ir.lt(ir.const(MAX_TURNS), w.over), ir.const(VOID), ZERO)
     return Word(ir.add(ir.real(w.term), turns), w.there, over=void)
 
 
@@ -176,7 +176,7 @@ def _negated(a: Word) -> Word:
 
 
 def _size(a: Word) -> Word:
-    least = ZERO if a.term.kind == "f" or a.bits <= FITTING else ir.eq(a.term, ir.const(LEAST))
+    least = ZERO if a.term.kind == "f" or a.bits <= FITTING else ir.eq(a.term, ir.const(MIN_INT64))
     (a,) = _ordered(a)
     return Word(ir.unary("abs", a.term), a.there, over=ir.spoilt(a.over, least), bits=a.bits)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from caesura.events.plain import weight
 from caesura.kernels.hashing import I64, Mask
-from caesura.qre.compiler.automaton import Automaton
+from caesura.qre.compiler.automaton import PatternAutomaton
 from caesura.qre.compiler.bytecode import CODE, UNKNOWN, Tables
 from caesura.qre.compiler.deferral import Later, MapBuilder
 from caesura.qre.compiler.lowering import flattened
@@ -30,7 +30,7 @@ Unpack = Callable[[ValueType, list[Array], list[Array | None], int], pa.Array]
 
 
 @dataclass
-class Page:
+class ItemPage:
     """A page of items, and which of them a pattern reads; without a mask, all."""
 
     batch: pa.RecordBatch
@@ -53,18 +53,18 @@ class MapEvents:
 class Child(Protocol):
     """A map inside a pattern."""
 
-    def maps(self, page: Page, events: MapEvents, starts: Mask, wants: Mask) -> dict[int, Any]: ...
+    def maps(self, page: ItemPage, events: MapEvents, starts: Mask, wants: Mask) -> dict[int, Any]: ...
 
     def renumber(self, old: I64, new: I64, size: int) -> None: ...
 
 
-class Inside:
+class DeferredMaps:
     """Log, values and maps of one automaton."""
 
     def __init__(
         self,
         built: MapBuilder,
-        auto: Automaton,
+        auto: PatternAutomaton,
         tables: Callable[[], Tables],
         children: Sequence[Child],
         unpack: Unpack,
@@ -89,7 +89,7 @@ class Inside:
         self._logs.append((log, whole, real, cursor, first))
         return log, whole, real, cursor
 
-    def work_out(self, page: Page, events: MapEvents) -> None:
+    def work_out(self, page: ItemPage, events: MapEvents) -> None:
         """Every logged value, once all items of a page have been read."""
         maps, begins = [], _begins(self.auto, len(self.children))
         for number, child in enumerate(self.children):
@@ -155,11 +155,11 @@ class Inside:
         known = len(self.built.constants)
         held = ri[:, self.columns]
         held[ri[:, 0] <= 0] = 0
-        kept = np.unique(held)
-        kept = kept[kept >= known]
-        self.values = [*self.values[:known], *(self.values[old] for old in kept.tolist())]
+        used = np.unique(held)
+        used = used[used >= known]
+        self.values = [*self.values[:known], *(self.values[old] for old in used.tolist())]
         again = held >= known
-        held[again] = known + np.searchsorted(kept, held[again])
+        held[again] = known + np.searchsorted(used, held[again])
         ri[:, self.columns] = held
 
     def compare(self, left: I64, right: I64, same: Mask) -> None:
@@ -196,7 +196,7 @@ def _beyond(t: ValueType, value: Any, words: list[tuple[Any, Any]]) -> Any:
     return value if count == 0 else of_words(int(word), int(count))
 
 
-def _begins(auto: Automaton, maps: int) -> Array:
+def _begins(auto: PatternAutomaton, maps: int) -> Array:
     """Per state which maps may begin with its next item."""
     out = np.zeros((len(auto.states) + 1, maps), np.bool_)
     for number, state in enumerate(auto.states):

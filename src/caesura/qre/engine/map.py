@@ -13,33 +13,26 @@ import pyarrow as pa
 
 from caesura.events.chunks import ChunkFormat
 from caesura.events.columns import NO_MASK, ColumnStore, from_words, words
-from caesura.expr import Column
 from caesura.expr.faults import shown
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.checking.checking import letters_of
-from caesura.qre.checking.minterms import Alphabet
-from caesura.qre.checking.positions import bits, positions
-from caesura.qre.compiler.automaton import Automaton
 from caesura.qre.compiler.columns import PageColumns
 from caesura.qre.compiler.generation import Form, Generated
 from caesura.qre.compiler.lowering import NotCompiled
 from caesura.qre.compiler.map_generation import DONE, FULL, TAKEN, generated_collect, padding
 from caesura.qre.compiler.packing import joined, scalars_of
-from caesura.qre.compiler.threads import STORE
 from caesura.qre.engine.map_columns import Maps, Syncs, void_maps
-from caesura.qre.engine.pattern import CHUNK, NO_FLOATS, NO_LOG, NOTHING, SHALLOW, Array, Stage
+from caesura.qre.engine.map_rates import by_tick, core, map_rate, sync_letters, turns_with_syncs
+from caesura.qre.engine.pattern import CHUNK, NO_FLOATS, NO_LOG, NOTHING, SHALLOW, Array, PatternStage
 from caesura.qre.engine.registers import RegisterState
 from caesura.qre.kernels.key_slots import KeySlots
 from caesura.qre.kernels.map import SHARED, run_collect
 from caesura.qre.language.items import TICK
-from caesura.qre.language.operations import ExprOp
-from caesura.qre.language.query import MapCollect, Query, Split
-from caesura.qre.language.regex import Star
+from caesura.qre.language.query import Query
 from caesura.qre.language.types import to_arrow
 from caesura.qre.language.whole_numbers import no_value
 
-MOST_RATES = 1000
-FEW_SYNCS = 16
+SHALLOW_SYNCS = 16
 ZERO: I64 = np.zeros(1, np.int64)
 NO_ROWS: Mask = np.zeros(1, np.bool_)
 
@@ -47,40 +40,6 @@ NO_ROWS: Mask = np.zeros(1, np.bool_)
 def never(rows: int) -> pa.BooleanArray:
     """A column of so many times False."""
     return pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(bytes(rows // 8 + 1))], null_count=0)
-
-
-def core(query: Query) -> tuple[MapCollect, bool] | None:
-    """The map-collect that a query is, and whether it begins anew after each map."""
-    if isinstance(query, MapCollect):
-        return query, False
-    match query:
-        case Split(parts=(skip, MapCollect() as inner), op=ExprOp(expr=expr)) if str(expr) == "_1":
-            return (inner, True) if skip.rate == Star(inner.rate) else None
-    return None
-
-
-def by_tick(node: MapCollect) -> bool:
-    """Whether ticks are the synchronisation items."""
-    return isinstance(node.sync, Column) and node.sync.name == TICK
-
-
-def anew_at_every_tick(node: MapCollect, again: bool) -> bool:
-    """Whether every tick brings a map and nothing of what was before it counts behind it."""
-    if not again or not by_tick(node) or node.items is None:
-        return False
-    rate = _rate(node, again)
-    return bool(rate[0, 0] >= 0 and rate[rate[0, 0], 1] == 2)
-
-
-def ends(node: MapCollect, again: bool) -> bool:
-    """Whether a synchronisation item may come behind which there are no maps any more."""
-    rate, at, seen = _rate(node, again), 0, set[int]()
-    while at >= 0 and at not in seen:
-        seen.add(at)
-        at = int(rate[at, 0])
-        if at >= 0 and rate[at, 1] == 2:
-            at = 0
-    return at < 0
 
 
 class _Call:
@@ -99,7 +58,7 @@ class _Call:
         self.special, self.syncs, self.arrays, self.outs, self.rows = special, syncs, arrays, outs, rows
         self.found = np.empty((len(syncs.places), 2), np.int64)
 
-    def maps(self, stage: CollectStage, keys: pa.RecordBatch) -> Maps:
+    def maps(self, stage: MapStage, keys: pa.RecordBatch) -> Maps:
         """The maps that came, by the number of their synchronisation item."""
         count, found = int(stage.meta[2]), self.found[: stage.meta[3]]
         _, scalars = self.special.columns(self.outs, count)
@@ -126,7 +85,7 @@ class MapState(RegisterState):
 MAP = ChunkFormat("a map-collect", MapState)
 
 
-class CollectStage(Stage):
+class MapStage(PatternStage):
     """The registers of all keys of a map-collect; row 0 is the state that keys share."""
 
     free = SHARED
@@ -141,7 +100,7 @@ class CollectStage(Stage):
         object.__setattr__(body, "items", self.node.items)
         super().__init__(body, kernel=kernel)
         self.by = self.node.by
-        self.rate = _rate(self.node, self.again)
+        self.rate = map_rate(self.node, self.again)
         schema = pa.schema([(name, pa.array([], t).type) for name, t in self._key_types()])
         self.key_store = ColumnStore(schema)
         self.active: I64 = np.zeros(64, np.int64)
@@ -151,8 +110,8 @@ class CollectStage(Stage):
         self.ri[0, 0] = 0
         self.keys = KeySlots()
         self.tumbling = bool(self.rate[0, 0] >= 0 and self.rate[self.rate[0, 0], 1] == 2)
-        self._turning = _turning(self.auto, _mask(self.auto.alphabet, self.node))
-        self.rings = self.rings[:, :, : FEW_SYNCS if self._turning else SHALLOW].copy()
+        self._turning = turns_with_syncs(self.auto, sync_letters(self.auto.alphabet, self.node))
+        self.rings = self.rings[:, :, : SHALLOW_SYNCS if self._turning else SHALLOW].copy()
 
     def _deepen_for(self, syncs: int, rows: int) -> None:
         """Rings that turn with synchronisation items are as deep as there have been such items."""
@@ -324,7 +283,7 @@ class CollectStage(Stage):
         if self.rows is None and self._cold(rows):
             return None
         if self._special is None:
-            letters = _mask(letters_of(self.node.body), self.node)
+            letters = sync_letters(letters_of(self.node.body), self.node)
             options = {"tumbling": self.tumbling, "by_tick": self._by_tick()}
             self._special = generated_collect(self.auto, self.tables, letters, **options)
         return self._special
@@ -478,52 +437,3 @@ class CollectStage(Stage):
     @property
     def nbytes(self) -> int:
         return super().nbytes + self.key_store.nbytes
-
-
-def _mask(letters: Alphabet, node: MapCollect) -> int:
-    """The letters of the body's alphabet that are synchronisation items."""
-    whole = letters_of(node)
-    sync = whole.mask(node.sync)
-    shared = [(whole.predicates[e.key], i) for i, e in enumerate(letters.exprs)]
-    truths = {
-        sum(1 << i for w, i in shared if m.truth >> w & 1)
-        for c, m in enumerate(whole.minterms)
-        if sync >> c & 1
-    }
-    return sum(1 << c for c, m in enumerate(letters.minterms) if m.truth in truths)
-
-
-def _turning(auto: Automaton, sync: int) -> bool:
-    """Whether the rings of windows go on at synchronisation items only."""
-    moves = [m for some in auto.moves.values() for m in some]
-    into: dict[int, int] = {}
-    for m in moves:
-        into[m.target] = into.get(m.target, 0) | m.mask
-    stores = [m for m in moves if any(s.startswith(STORE) for s in m.put)]
-    return bool(stores) and all(
-        not m.mask & ~sync or (m.source in into and not into[m.source] & ~sync) for m in stores
-    )
-
-
-def _rate(node: MapCollect, again: bool) -> I64:
-    """Per state: (the next after a synchronisation item, 1 if a map comes then, 2 to begin anew)."""
-    letters = letters_of(node)
-    auto = positions(node.over, lambda key: letters.mask(letters.exprs[letters.predicates[key]]))
-    sync = next(bits(letters.mask(node.sync)))
-    states: dict[int, int] = {-1: 0}
-    rows: list[list[int]] = []
-    live = -1
-    while len(states) <= MOST_RATES:
-        after = auto.by_letter[-1].get(sync, 0) if live == -1 else 0
-        for p in bits(live) if live > 0 else ():
-            after |= auto.by_letter[p].get(sync, 0)
-        rows.append([states.setdefault(after, len(states)) if after else -1, 0])
-        if not after or len(rows) >= len(states):
-            break
-        live = after
-    for mask, number in states.items():
-        if mask > 0 and number < len(rows):
-            rows[number][1] = (2 if again else 1) if mask & auto.last else 0
-    if len(states) > len(rows):
-        raise NotCompiled("a rate of too many synchronisation items")
-    return np.array(rows, np.int64)

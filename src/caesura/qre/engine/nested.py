@@ -24,11 +24,11 @@ import pyarrow as pa
 
 from caesura.events.chunks import ChunkFormat
 from caesura.kernels.hashing import I64, Mask
-from caesura.qre.compiler.automaton import Automaton, automaton
+from caesura.qre.compiler.automaton import PatternAutomaton, automaton
 from caesura.qre.compiler.deferral import MapBuilder
-from caesura.qre.engine.deferred import Inside, MapEvents, Page
+from caesura.qre.engine.deferred import DeferredMaps, ItemPage, MapEvents
 from caesura.qre.engine.nested_map import GroupedMap
-from caesura.qre.engine.pattern import NOTHING, Array, PatternState, Stage
+from caesura.qre.engine.pattern import NOTHING, Array, PatternStage, PatternState
 from caesura.qre.kernels.grouped import DROP, FRESH, ITEM, SKIP
 from caesura.qre.language.query import Query
 from caesura.qre.reference.oracle import UNDEFINED
@@ -45,17 +45,17 @@ class NestedState(PatternState):
 NESTED = ChunkFormat("a pattern with maps inside", NestedState)
 
 
-class NestedStage(Stage):
+class NestedStage(PatternStage):
     """A query over the whole stream, or over each key of a partition, with maps inside."""
 
     def __init__(self, query: Query) -> None:
         super().__init__(query, kernel="table")
         children = [GroupedMap(node, several=bool(self.by)) for node in self.built.maps]
-        self.inside = Inside(self.built, self.auto, lambda: self.tables, children, self.arrow, query)
+        self.inside = DeferredMaps(self.built, self.auto, lambda: self.tables, children, self.arrow, query)
         self._traces: list[I64] = []
         self._whose: list[I64] = []
 
-    def _automaton(self, body: Query) -> Automaton:
+    def _automaton(self, body: Query) -> PatternAutomaton:
         auto, builder = automaton(body, make=MapBuilder)
         assert isinstance(builder, MapBuilder)
         self.built = builder
@@ -89,7 +89,7 @@ class NestedStage(Stage):
         self._traces, self._whose = [], []
         got = self.run(batch, le, re)
         seen = self._seen(self.reader.page(batch, le, re))()
-        self.inside.work_out(Page(batch, le, re, seen), self._events(seen))
+        self.inside.work_out(ItemPage(batch, le, re, seen), self._events(seen))
         out: list[Any] = [UNDEFINED] * batch.num_rows
         for row, number in zip(got.rows.tolist(), got.values.to_pylist(), strict=True):
             out[row] = self.inside.values[number]
@@ -119,10 +119,10 @@ class NestedStage(Stage):
     def close(self, covered: Any) -> None:
         before = self._open_rows()
         super().close(covered)
-        gone = before[self.ri[before, 0] == self.free]
+        closed = before[self.ri[before, 0] == self.free]
         nothing = MapEvents(NOTHING, NOTHING, NOTHING, NOTHING)
         empty = pa.RecordBatch.from_pylist([], self.reader.items.schema)
-        self.inside.work_out(Page(empty, NOTHING, NOTHING), _with_drops(nothing, gone))
+        self.inside.work_out(ItemPage(empty, NOTHING, NOTHING), _with_drops(nothing, closed))
 
     def save(self) -> bytes:
         maps = [m.save() for m in self.maps]

@@ -13,10 +13,10 @@ import pyarrow as pa
 from caesura.events.chunks import ChunkFormat
 from caesura.events.columns import ColumnStore
 from caesura.kernels.hashing import I64, Mask
-from caesura.qre.compiler.automaton import Automaton, automaton
+from caesura.qre.compiler.automaton import PatternAutomaton, automaton
 from caesura.qre.compiler.deferral import MapBuilder, has_maps
-from caesura.qre.engine.deferred import Inside, MapEvents, Page
-from caesura.qre.engine.map import CollectStage
+from caesura.qre.engine.deferred import DeferredMaps, ItemPage, MapEvents
+from caesura.qre.engine.map import MapStage
 from caesura.qre.engine.map_columns import Maps
 from caesura.qre.engine.pattern import CHUNK, NO_FLOATS, NO_LOG, Array
 from caesura.qre.engine.registers import RegisterState
@@ -28,10 +28,10 @@ from caesura.qre.language.query import MapCollect, Query
 from caesura.qre.language.whole_numbers import NO_VALUE, whole
 
 GROUP = "group #"
-MANY = 1024
+MIN_KEYS_TO_COMPACT = 1024
 Read = tuple[Array, Array, Array, Array, I64]
 """Of a page's items: letters, which are synchronisation items, columns, and how many constants there are."""
-NONE_TOLD: I64 = np.zeros((0, 4), np.int64)
+NO_EVENTS: I64 = np.zeros((0, 4), np.int64)
 
 
 @dataclass
@@ -51,7 +51,7 @@ class GroupedState(RegisterState):
 GROUPED = ChunkFormat("a map inside a pattern", GroupedState)
 
 
-class GroupedMap(CollectStage):
+class GroupedMap(MapStage):
     """The registers of the keys of one map; threads begin, and maps come, when the pattern around says so."""
 
     def __init__(self, node: MapCollect, *, several: bool) -> None:
@@ -65,10 +65,10 @@ class GroupedMap(CollectStage):
         self.key_count: I64 = np.zeros(1, np.int64)
         self.next_key: I64 = np.zeros(64, np.int64)
         self._look_up()
-        self.inside: Inside | None = None
+        self.inside: DeferredMaps | None = None
         if self.built is not None:
             children = [GroupedMap(inner, several=True) for inner in self.built.maps]
-            self.inside = Inside(self.built, self.auto, lambda: self.tables, children, self.arrow, node)
+            self.inside = DeferredMaps(self.built, self.auto, lambda: self.tables, children, self.arrow, node)
         if several:
             self.key_store = ColumnStore(pa.schema([pa.field(GROUP, pa.int64()), *self.key_store.schema]))
 
@@ -84,7 +84,7 @@ class GroupedMap(CollectStage):
         super()._expand(state)
         self._look_up()
 
-    def _automaton(self, body: Query) -> Automaton:
+    def _automaton(self, body: Query) -> PatternAutomaton:
         if not has_maps(body):
             return automaton(body, restarts=True)[0]
         auto, builder = automaton(body, make=MapBuilder, restarts=True)
@@ -92,7 +92,7 @@ class GroupedMap(CollectStage):
         self.built = builder
         return auto
 
-    def maps(self, page: Page, events: MapEvents, starts: Mask, wants: Mask) -> dict[int, Any]:
+    def maps(self, page: ItemPage, events: MapEvents, starts: Mask, wants: Mask) -> dict[int, Any]:
         """Feeds what happens; gives the maps by the events at which they are wanted."""
         if len(events.kinds) == 0:
             return {}
@@ -110,9 +110,9 @@ class GroupedMap(CollectStage):
         slots = self._numbers(keys, synced, events)
         letters, arrays = self._letters(columns, None), self.auto.inputs.arrays(columns)
         read = (letters, synced, *self.gathered(arrays, 0, page.batch.num_rows))
-        found, told = self._fed(events, slots, starts, wants, read)
+        found, inner_events = self._fed(events, slots, starts, wants, read)
         if self.inside is not None:
-            self.inside.work_out(page, MapEvents(*(np.ascontiguousarray(c) for c in told.T)))
+            self.inside.work_out(page, MapEvents(*(np.ascontiguousarray(c) for c in inner_events.T)))
             if syncs:
                 self._join()
         made = _as_dicts(found, None if self.inside is None else self.inside.values, self.several)
@@ -168,18 +168,20 @@ class GroupedMap(CollectStage):
 
     def _fed(self, events: MapEvents, slots: I64, starts: Mask, wants: Mask, read: Read) -> tuple[Maps, I64]:
         outs: list[tuple[Array, ...]] = []
-        told: list[I64] = [NONE_TOLD]
+        inner_events: list[I64] = [NO_EVENTS]
         at, count = 0, len(events.kinds)
         while at < count:
-            at, made, tale = self._call(at, events, slots, starts, wants, read, sum(map(len, told)))
+            at, made, more_events = self._call(
+                at, events, slots, starts, wants, read, sum(map(len, inner_events))
+            )
             outs.append(made)
-            told.append(tale)
+            inner_events.append(more_events)
             if self.meta[3] == UNSEEN:
                 self._expand(int(self.meta[4]))
             elif self.meta[3] == KEYED:
-                told.append(self._copied(int(slots[at]), int(events.groups[at])))
+                inner_events.append(self._copied(int(slots[at]), int(events.groups[at])))
                 at += 1
-        return self._maps(outs), np.concatenate(told)
+        return self._maps(outs), np.concatenate(inner_events)
 
     def _call(
         self,
@@ -198,10 +200,10 @@ class GroupedMap(CollectStage):
         out_slot = np.empty(room, np.int64)
         out_i, out_f = np.empty((places, room), np.int64), np.empty((places, room), np.float64)
         found = np.empty((int(wants[at:].sum()), 2), np.int64)
-        told, log = NONE_TOLD, (NO_LOG, NO_LOG[0], NO_FLOATS, NO_LOG[1])
+        inner_events, log = NO_EVENTS, (NO_LOG, NO_LOG[0], NO_FLOATS, NO_LOG[1])
         if self.inside is not None:
-            told = np.zeros((4 * room, 4), np.int64)
-            log = self.inside.log(len(told), before)
+            inner_events = np.zeros((4 * room, 4), np.int64)
+            log = self.inside.log(len(inner_events), before)
         self.meta[:] = 0
         at = run_grouped(
             *(at, len(events.kinds), events.kinds, events.items, events.groups, slots, starts, wants),
@@ -210,15 +212,15 @@ class GroupedMap(CollectStage):
             *(self.ri, self.rf, self.rings, self.real, self.si, self.sf),
             t.out_place,
             *(self.first_key, self.next_key, self.key_count, self.meta),
-            *(out_slot, out_i, out_f, found, told, *log),
+            *(out_slot, out_i, out_f, found, inner_events, *log),
         )
         n, m = int(self.meta[0]), int(self.meta[1])
         keys = self.key_store.take(out_slot[:n])
         made = (found[:m, 0], found[:m, 1], out_slot[:n], out_i[:, :n].copy(), out_f[:, :n].copy(), keys)
-        return at, made, told[: self.meta[2]].copy()
+        return at, made, inner_events[: self.meta[2]].copy()
 
     def _copied(self, source: int, group: int) -> I64:
-        """Copies the keys of a group; what they share is there already. Gives what is told of it."""
+        """Copies the keys of a group; what they share is there already. Gives events for the maps inside."""
         old = np.array(self._list(source), np.int64)
         named = self.key_store.take(old)
         new = self._known(np.full(len(old), group, np.int64), list(named.columns[1:]))
@@ -228,7 +230,7 @@ class GroupedMap(CollectStage):
             self.rings[:, after] = self.rings[:, before]
         self._link(group, new)
         if self.inside is None:
-            return NONE_TOLD
+            return NO_EVENTS
         none = np.zeros(len(old), np.int64)
         return np.stack([none + COPY, none, 2 * new + 1, 2 * old + 1], axis=1)
 
@@ -294,7 +296,7 @@ class GroupedMap(CollectStage):
         if len(self.rings):
             alike &= (self.rings[:, left] == self.rings[:, right]).all(axis=(0, 2))
         for child in self.inner:
-            alike &= child.alike(self._whom(left), self._whom(right))
+            alike &= child.alike(self._inner_groups(left), self._inner_groups(right))
         same[alive] = alike
         return same
 
@@ -314,7 +316,7 @@ class GroupedMap(CollectStage):
         )
         return whole, real
 
-    def _whom(self, rows: I64) -> I64:
+    def _inner_groups(self, rows: I64) -> I64:
         """Rows by the numbers that maps inside know them by."""
         return np.where(rows < self.base, 2 * rows, 2 * (rows - self.base) + 1)
 
@@ -330,7 +332,11 @@ class GroupedMap(CollectStage):
         if self.inside is not None:
             self.inside.forget(self.ri)
         count = self.keys.count
-        open_ = int((self.ri[self.base : self.base + count, 0] != SHARED).sum()) if count >= MANY else count
+        open_ = (
+            int((self.ri[self.base : self.base + count, 0] != SHARED).sum())
+            if count >= MIN_KEYS_TO_COMPACT
+            else count
+        )
         if 2 * open_ <= count and count:
             whole = np.arange(self.base)
             self.renumber(whole, whole, self.base)
@@ -358,8 +364,11 @@ class GroupedMap(CollectStage):
             self.key_store.append(pa.RecordBatch.from_arrays(named, schema=schema))
         self.base = base
         if self.inside is not None:
-            whom = (np.append(2 * old, 2 * open_ + 1), np.append(2 * new, 2 * np.arange(len(open_)) + 1))
-            self.inside.renumber(*whom, 2 * max(base, len(open_) + 1))
+            inner_group = (
+                np.append(2 * old, 2 * open_ + 1),
+                np.append(2 * new, 2 * np.arange(len(open_)) + 1),
+            )
+            self.inside.renumber(*inner_group, 2 * max(base, len(open_) + 1))
 
     def _laid_out(self, old: I64, new: I64, base: int, size: int) -> None:
         ri, rf = np.zeros((size, self.ri.shape[1]), np.int64), np.zeros((size, self.rf.shape[1]))

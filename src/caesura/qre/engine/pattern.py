@@ -17,7 +17,7 @@ from caesura.events.chunks import ChunkFormat
 from caesura.events.columns import ColumnStore
 from caesura.expr.faults import shown
 from caesura.kernels.hashing import I64, Mask
-from caesura.qre.compiler.automaton import Automaton, automaton
+from caesura.qre.compiler.automaton import PatternAutomaton, automaton
 from caesura.qre.compiler.bytecode import tables
 from caesura.qre.compiler.columns import ColumnReader, PageColumns, null_key
 from caesura.qre.compiler.generation import Form, Generated, generated
@@ -32,9 +32,9 @@ from caesura.qre.language.types import ValueType
 from caesura.qre.language.whole_numbers import no_value
 
 CHUNK = 32_768
-HOT = 1_000_000
-MOST_KNOWN = 50_000
-MANY = 64
+ITEMS_TO_SPECIALISE = 1_000_000
+MAX_KNOWN_STATES = 50_000
+MIN_KEYS_TO_COMPACT = 64
 NOTHING: I64 = np.zeros(0, np.int64)
 NO_LOG: I64 = np.zeros((2, 4), np.int64)
 NO_FLOATS: Array = np.zeros(0, np.float64)
@@ -42,7 +42,7 @@ _ZEROS = np.zeros(CHUNK, np.int64)
 
 
 @dataclass
-class Answers:
+class PatternAnswers:
     """At which rows a query answered, and what."""
 
     rows: I64
@@ -69,7 +69,7 @@ class PatternState(RegisterState):
 PATTERN = ChunkFormat("a pattern", PatternState)
 
 
-class Stage(Registers):
+class PatternStage(Registers):
     """One pattern, for all keys of a partition or for the whole stream."""
 
     def __init__(self, query: Query, *, kernel: str = "auto") -> None:
@@ -109,7 +109,7 @@ class Stage(Registers):
         self._reserve(1)
         self._scratch()
 
-    def _automaton(self, body: Query) -> Automaton:
+    def _automaton(self, body: Query) -> PatternAutomaton:
         return automaton(body)[0]
 
     def _scratch(self) -> None:
@@ -141,7 +141,7 @@ class Stage(Registers):
 
     def _forget_states(self) -> None:
         """Numbers anew the states that keys are in, once there are very many."""
-        if not self.auto.grows or len(self.auto.states) <= MOST_KNOWN:
+        if not self.auto.grows or len(self.auto.states) <= MAX_KNOWN_STATES:
             return
         states = self.auto.states
         used = np.unique(np.append([0, 1], self.ri[:, 0]))
@@ -151,7 +151,7 @@ class Stage(Registers):
         self.ri[live, 0] = np.searchsorted(used, self.ri[live, 0])
         self.known = again
 
-    def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answers:
+    def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> PatternAnswers:
         """Feeds a page in order."""
         page = self.reader.page(batch, le, re)
         rows = batch.num_rows
@@ -182,7 +182,7 @@ class Stage(Registers):
         """What is done behind every page."""
         self.forget_texts()
 
-    def _slow(self, keys: list[pa.Array], letters: I64, arrays: list[Array], rows: int) -> Answers:
+    def _slow(self, keys: list[pa.Array], letters: I64, arrays: list[Array], rows: int) -> PatternAnswers:
         """By the kernel that runs every query, a piece at a time."""
         outs = []
         for lo in range(0, rows, CHUNK):
@@ -199,7 +199,7 @@ class Stage(Registers):
 
     def _fast(
         self, special: Generated, form: Form, keys: list[pa.Array], arrays: list[Array], rows: int
-    ) -> Answers:
+    ) -> PatternAnswers:
         """By the query's own kernel, which finds rows itself where keys are whole numbers."""
         outs = special.outs(rows)
         meta, left = np.zeros(1, np.int64), np.zeros(rows + 1, np.int64)
@@ -251,7 +251,7 @@ class Stage(Registers):
         return self._special
 
     def _cold(self, rows: int) -> bool:
-        return self.kernel == "table" or (self.kernel == "auto" and self.seen + rows < HOT)
+        return self.kernel == "table" or (self.kernel == "auto" and self.seen + rows < ITEMS_TO_SPECIALISE)
 
     def _letters(self, page: PageColumns, seen: Mask | None) -> I64:
         masks = [page.mask(e) for e in self.auto.alphabet.exprs]
@@ -346,7 +346,7 @@ class Stage(Registers):
     def _tidy(self) -> None:
         """Gives back the rows of keys that stand at the start, once they are the most."""
         count = self.keys.count
-        if count < MANY or count < 2 * self._open:
+        if count < MIN_KEYS_TO_COMPACT or count < 2 * self._open:
             return
         open_ = np.flatnonzero(self.ri[:count, 0] != 0)
         self._open = len(open_)
@@ -357,7 +357,7 @@ class Stage(Registers):
             self.named.compact(open_)
         self._moved(open_, np.arange(len(open_)), min(len(self.ri), 4 * len(open_) + 1024))
 
-    def _answers(self, outs: list[tuple[I64, Array, Array]]) -> Answers:
+    def _answers(self, outs: list[tuple[I64, Array, Array]]) -> PatternAnswers:
         rows = np.concatenate([NOTHING, *(o[0] for o in outs)])
         kinds = self.tables.out_kinds
         whole = joined([o[1] for o in outs], 3 * len(kinds), np.int64)
@@ -365,9 +365,11 @@ class Stage(Registers):
             rows, scalars_of(kinds, whole, joined([o[2] for o in outs], 3 * len(kinds), np.float64))
         )
 
-    def _answered(self, rows: I64, scalars: Scalars) -> Answers:
+    def _answered(self, rows: I64, scalars: Scalars) -> PatternAnswers:
         void = scalars.beyond()
-        return Answers(rows, self.arrow(self.auto.type, scalars.values, scalars.there, len(rows)), void)
+        return PatternAnswers(
+            rows, self.arrow(self.auto.type, scalars.values, scalars.there, len(rows)), void
+        )
 
     def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array | None], rows: int) -> pa.Array:
         """Registers' values as a column of a type, taken off the lists; without flags all are there."""
@@ -425,9 +427,25 @@ class Stage(Registers):
         return int(self.ri.nbytes + self.rf.nbytes + self.rings.nbytes + self.keys.nbytes + rows + texts)
 
     @property
+    def never_departs(self) -> bool:
+        """Whether every item leads on, whatever came before."""
+        if self.auto.grows:
+            return False
+        steps = self.tables.steps[:, :-1, 0]  # the last letter is that of items which there are none of
+        ended = self.tables.resting[steps.clip(0)] == 2
+        return bool((steps >= 0).all()) and not bool(ended.any())
+
+    def always_rests(self, *, again: bool) -> bool:
+        """Whether every item of a key ends its pattern, or leaves it."""
+        ends = (1, 2) if again else (1,)
+        return all(
+            after < 0 or int(self.tables.resting[after]) in ends for after in self.tables.steps[0, :, 0]
+        )
+
+    @property
     def held(self) -> int:
         """How many keys hold state."""
         return len(self._open_rows()) if self.by else 0
 
 
-__all__ = ["CHUNK", "NOTHING", "NO_FLOATS", "NO_LOG", "SHALLOW", "Answers", "Array", "Stage"]
+__all__ = ["CHUNK", "NOTHING", "NO_FLOATS", "NO_LOG", "SHALLOW", "Array", "PatternAnswers", "PatternStage"]

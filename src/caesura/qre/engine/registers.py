@@ -15,12 +15,12 @@ import pyarrow as pa
 from caesura.events.columns import words
 from caesura.expr import Expr
 from caesura.kernels.hashing import I64
-from caesura.qre.compiler.automaton import Automaton
+from caesura.qre.compiler.automaton import PatternAutomaton
 from caesura.qre.compiler.bytecode import Tables
 from caesura.qre.kernels.key_slots import KeySlots
 from caesura.qre.kernels.register_rows import (
-    LEAST,
-    SPARSE,
+    MAX_ROWS_PER_KEY,
+    MIN_ROWS,
     in_use,
     lay_out,
     move_rows,
@@ -55,7 +55,7 @@ class Registers:
     """The state of a row that is nobody's."""
     base = 0
     """The first row that a key may have."""
-    auto: Automaton
+    auto: PatternAutomaton
     tables: Tables
     by: tuple[tuple[str, Expr], ...]
     keys: KeySlots
@@ -131,11 +131,11 @@ class Registers:
     def shrink(self, rows: int) -> None:
         """Now and then gives memory back, when few keys are open."""
         self._since += rows
-        if self.rows is None or self._since < len(self.rows) or len(self.rows) <= LEAST + 1:
+        if self.rows is None or self._since < len(self.rows) or len(self.rows) <= MIN_ROWS + 1:
             return
         self._since = 0
         open_ = self._open_rows()
-        if SPARSE * len(open_) < len(self.rows):
+        if MAX_ROWS_PER_KEY * len(open_) < len(self.rows):
             self._spread(self.rows[open_], open_)
 
     def _open_rows(self) -> I64:

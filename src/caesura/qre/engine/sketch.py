@@ -7,29 +7,31 @@ pieces run compiled whatever the sketch is made of.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from caesura.events.chunks import ChunkFormat
 from caesura.kernels.hashing import I64
+from caesura.punctuation import Pattern
 from caesura.qre.checking.checking import letters_of
 from caesura.qre.checking.inference import value_type
 from caesura.qre.checking.positions import bits, positions
-from caesura.qre.compiler.lowering import NotCompiled
 from caesura.qre.compiler.window_values import exact
-from caesura.qre.engine.outputs import output_schema
+from caesura.qre.engine.machine import Answered, Machine, Timed, timed_by_weaving
+from caesura.qre.engine.outputs import at_rows, output_schema
 from caesura.qre.engine.sketch_memory import SLIDING, memory_of
 from caesura.qre.language.folds import Fold
 from caesura.qre.language.query import Combine, Iter, Query, Split, Window
 from caesura.qre.language.types import FLOAT, INT
 
-Kernel = Literal["auto", "table", "generated", "twin"]
+Sketched = tuple[Query, Fold, int]
+"""The body, the fold, and the size of the window or 0."""
 
 
-def sketched(query: Query) -> tuple[Query, Fold, int] | None:
-    """(body, fold, window or 0) of a query that is a sketch, or a window that automata cannot slide."""
+def sketched(query: Query) -> Sketched | None:
+    """What a query is made of that is a sketch, or a window that automata cannot slide."""
     inner = query
     if isinstance(inner, Combine) and inner.names == ("acc",):
         inner = inner.parts[0]
@@ -76,29 +78,27 @@ class SketchState:
 SKETCH = ChunkFormat("a sketch", SketchState)
 
 
-class SketchStage:
+class SketchMachine:
     """One sketch for the whole stream."""
 
-    def __init__(self, query: Query, *, kernel: Kernel = "auto") -> None:
-        from caesura.qre.engine.evaluation import Evaluator
-        from caesura.qre.language.build import iter_last
+    compiled = True
+    never_departs = False
+    as_maps = None
+    keys = 0
 
-        found = sketched(query)
-        assert found is not None
-        body, self.fold, self.window = found
-        self.query = query
+    def __init__(self, query: Query, found: Sketched, pieces: Machine) -> None:
+        body, fold, window = found
+        self.pieces = pieces
         self.schema = output_schema(query)
-        self._kind: Any = np.int64 if self.window and value_type(body) == INT else np.float64
+        self._kind: Any = np.int64 if window and value_type(body) == INT else np.float64
         """Least and greatest whole numbers are whole numbers; sums of them slide by the automaton."""
-        self.pieces = Evaluator(iter_last(body), kernel=kernel)
-        if self.pieces.twin is not None:
-            raise NotCompiled(self.pieces.reason)
-        self.memory = memory_of(self.fold, self.window, self._kind)
-        self.what = f"{self.fold} over pieces; {self.pieces.explain()}"
+        self.memory = memory_of(fold, window, self._kind)
+        self.what = f"{fold} over pieces; {pieces.explain()}"
+        self.departed: I64 = np.zeros(0, np.int64)
 
-    def run(self, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> tuple[I64, pa.RecordBatch]:
-        """(row, answer) for every piece that ends in the page."""
+    def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
         rows, pieces = self.pieces.run(batch, le, re)
+        self.departed = self.pieces.departed
         column = pieces.column(0)
         there = np.ones(len(rows), np.bool_)
         if column.null_count:
@@ -109,17 +109,45 @@ class SketchStage:
         array = pa.array(out, mask=~valid).cast(self.schema.field(0).type)
         return rows, pa.RecordBatch.from_arrays([array], schema=self.schema)
 
+    def values(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
+        rows, out = self.run(batch, le, re)
+        return at_rows(rows, out.column(0).to_pylist(), batch.num_rows)
+
+    def items(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
+        return self.run(batch, le, re)
+
+    def timed(self, batch: pa.RecordBatch, le: I64, ticks: I64 | None = None) -> Timed:
+        return timed_by_weaving(self, batch, le, ticks)
+
+    def close(self, pattern: Pattern) -> None:
+        """There are no keys."""
+
     def save(self) -> bytes:
-        """Everything that must survive a restart."""
         return SKETCH.write(SketchState(self.memory.save(), self.pieces.save()))
 
     def load(self, saved: bytes) -> None:
-        """Takes back what `save` gave."""
         state = SKETCH.read(saved)
         self.memory.load(state.memory)
         self.pieces.load(state.pieces)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of state: the sketch and the pieces' registers."""
         return self.memory.nbytes + self.pieces.nbytes
+
+    @property
+    def held(self) -> int:
+        return self.memory.held + self.pieces.held
+
+    @property
+    def departures(self) -> int:
+        return self.pieces.departures
+
+    @property
+    def operations(self) -> int:
+        return self.pieces.operations
+
+    def always_rests(self, *, again: bool) -> bool:
+        return False
+
+    def explain(self) -> str:
+        return f"kernel: {self.what}"

@@ -22,7 +22,7 @@ from caesura.kernels.hashing import I64
 from caesura.punctuation import INFINITY
 from caesura.qre.language.items import TICK
 
-MOST = 20_000_000
+MAX_TICKS = 20_000_000
 
 
 class Weaver:
@@ -55,7 +55,7 @@ class Weaver:
             self.end = (int(le[-1]) // self.every + 1) * self.every
         until = self.end if bound == INFINITY else bound
         count = max(0, (until - self.next) // self.every + 1)
-        if count > MOST:
+        if count > MAX_TICKS:
             raise StreamError(
                 f"{count:,} ticks of {self.every} fall due at once.",
                 remedy="Take a longer period, or check the times: one event lies far from the others.",

@@ -3,8 +3,8 @@
 A map inside the pattern of a stream has one group; inside another map, or inside a partition, it has one
 for each key of that, and one for what keys share that have seen synchronisation items only. What happens
 to the keys around it comes as events: an item that one of them reads (after it began anew, if it is
-FRESH), a COPY of another group's state, a DROP of all there is. What happens to its own keys is told in
-the same way to the maps inside it.
+FRESH), a COPY of another group's state, a DROP of all there is. What happens to its own keys
+is logged as events for the maps inside it.
 
 The first ``base`` rows of the registers are what the keys of each group share, the others are the keys'.
 """
@@ -37,13 +37,13 @@ def copy_row(ri: Array, rf: Array, rings: Array, source: int, target: int) -> No
 
 
 @small_kernel
-def tell(told: Array, meta: Array, kind: int, item: int, whom: int, more: int) -> None:
+def log_event(inner_events: Array, meta: Array, kind: int, item: int, inner_group: int, more: int) -> None:
     """Writes down what the maps inside have to know."""
     at = meta[2]
-    told[at, 0] = kind
-    told[at, 1] = item
-    told[at, 2] = whom
-    told[at, 3] = more
+    inner_events[at, 0] = kind
+    inner_events[at, 1] = item
+    inner_events[at, 2] = inner_group
+    inner_events[at, 3] = more
     meta[2] = at + 1
 
 
@@ -82,7 +82,7 @@ def run_grouped(
     out_i: Array,
     out_f: Array,
     maps: Array,
-    told: Array,
+    inner_events: Array,
     log: Array,
     log_i: Array,
     log_f: Array,
@@ -90,7 +90,7 @@ def run_grouped(
 ) -> int:
     """Feeds events; gives the one reached. ``slots`` are keys' numbers, or the group that is copied.
 
-    ``meta`` holds (answers, maps, told, why it ended, the state that is not known); ``maps`` receives
+    ``meta`` holds (answers, maps, inner_events, why it ended, the state that is not known); ``maps`` receives
     (event, first answer). ``void`` is the state without threads. A group's keys are a list: ``first_key``,
     then ``next_key``; ``key_count`` is its length.
     """
@@ -98,7 +98,7 @@ def run_grouped(
     ncf = consts[1]
     nri = ri.shape[1] - 1
     nrf = rf.shape[1]
-    deep = len(told) > 0
+    deep = len(inner_events) > 0
     grows = consts[2] > 0
     meta[3] = DONE
     for e in range(lo, hi):
@@ -108,7 +108,7 @@ def run_grouped(
         g = groups[e]
         i = items[e]
         room = key_count[g] + 2
-        if meta[0] + room > len(out_slot) or (deep and meta[2] + 4 * room > len(told)):
+        if meta[0] + room > len(out_slot) or (deep and meta[2] + 4 * room > len(inner_events)):
             meta[3] = NARROW
             return e
         whole = 2 * g
@@ -117,14 +117,14 @@ def run_grouped(
             while n >= 0:
                 ri[base + n, 0] = SHARED
                 if deep:
-                    whom = 2 * n + 1
-                    tell(told, meta, 3, 0, whom, 0)
+                    inner_group = 2 * n + 1
+                    log_event(inner_events, meta, 3, 0, inner_group, 0)
                 n = next_key[n]
             first_key[g] = -1
             key_count[g] = 0
             ri[g, 0] = DEAD
             if deep:
-                tell(told, meta, 3, 0, whole, 0)
+                log_event(inner_events, meta, 3, 0, whole, 0)
         if kind == DROP:
             continue
         if kind == COPY:
@@ -132,7 +132,7 @@ def run_grouped(
             copy_row(ri, rf, rings, s, g)
             if deep:
                 source = 2 * s
-                tell(told, meta, 2, 0, whole, source)
+                log_event(inner_events, meta, 2, 0, whole, source)
             if first_key[s] >= 0:
                 meta[3] = KEYED
                 return e
@@ -172,12 +172,12 @@ def run_grouped(
         sync = synced[i]
         k = g
         n = first_key[g]
-        whom = whole
+        inner_group = whole
         if not sync:
             own = slots[e]
             k = base + own
             n = -1
-            whom = 2 * own + 1
+            inner_group = 2 * own + 1
             if ri[k, 0] == SHARED:
                 if ri[g, 0] < 0:
                     continue
@@ -186,7 +186,7 @@ def run_grouped(
                 first_key[g] = own
                 key_count[g] += 1
                 if deep:
-                    tell(told, meta, 2, 0, whom, whole)
+                    log_event(inner_events, meta, 2, 0, inner_group, whole)
         for j in range(columns_i.shape[0]):
             si[nci + nri + j] = columns_i[j, i]
         for j in range(columns_f.shape[0]):
@@ -199,7 +199,7 @@ def run_grouped(
                 if after >= 0:
                     if deep:
                         cursor[2] = meta[2]
-                        tell(told, meta, 0, i, whom, state)
+                        log_event(inner_events, meta, 0, i, inner_group, state)
                     fill(nci, ncf, si, sf, ri, rf, k)
                     begin = steps[state, letter, 1]
                     end = steps[state, letter, 2]
@@ -214,12 +214,12 @@ def run_grouped(
                 if after < 0 or after == void:
                     after = DEAD
                     if deep:
-                        tell(told, meta, 3, 0, whom, 0)
+                        log_event(inner_events, meta, 3, 0, inner_group, 0)
                 ri[k, 0] = after
             if n < 0:
                 break
             k = base + n
-            whom = 2 * n + 1
+            inner_group = 2 * n + 1
             n = next_key[n]
         if not sync:
             continue
@@ -246,8 +246,8 @@ def run_grouped(
                 else:
                     next_key[before] = following
                 if deep:
-                    whom = 2 * n + 1
-                    tell(told, meta, 3, 0, whom, 0)
+                    inner_group = 2 * n + 1
+                    log_event(inner_events, meta, 3, 0, inner_group, 0)
             else:
                 before = n
             n = following

@@ -116,9 +116,9 @@ class IntKeys:
                 self._resize(2 * len(self.index))
         return numbers
 
-    def keep(self, kept: I64) -> None:
-        self.keys = np.append(self.keys[kept], np.empty(len(kept) + 256, np.int64))
-        self.count = len(kept)
+    def keep(self, numbers: I64) -> None:
+        self.keys = np.append(self.keys[numbers], np.empty(len(numbers) + 256, np.int64))
+        self.count = len(numbers)
         size = 1024
         while size < 4 * self.count:
             size *= 2
@@ -130,7 +130,7 @@ class IntKeys:
 
 
 class KeySlots:
-    """Key columns to rows; the columns' own values are not kept."""
+    """Key columns to rows; the columns' own values are not held."""
 
     def __init__(self) -> None:
         self._ints: IntKeys | None = None
@@ -188,12 +188,12 @@ class KeySlots:
         """The keys by number, if they are whole numbers."""
         return self._ints.keys[: self._ints.count] if self._ints is not None else np.zeros(0, np.int64)
 
-    def keep(self, kept: I64) -> None:
+    def keep(self, numbers: I64) -> None:
         """Forgets all keys but these (ascending); they are numbered by position."""
         if self._ints is not None:
-            self._ints.keep(kept)
+            self._ints.keep(numbers)
         if self._table is not None:
-            self._table.compact(kept)
+            self._table.compact(numbers)
 
     @property
     def nbytes(self) -> int:

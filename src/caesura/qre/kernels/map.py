@@ -35,7 +35,7 @@ def settle(ri: Array, rf: Array, rings: Array, active: Array, count: int, again:
     Where no thread has read anything, no register counts.
     """
     first = ri[0, 0]
-    kept = 0
+    still_active = 0
     for j in range(count):
         k = active[j]
         same = again or ri[k, 0] == first
@@ -50,11 +50,11 @@ def settle(ri: Array, rf: Array, rings: Array, active: Array, count: int, again:
         if same:
             ri[k, 0] = SHARED
         else:
-            active[kept] = k
-            kept += 1
+            active[still_active] = k
+            still_active += 1
     if again:
         ri[0, 0] = 0
-    return kept
+    return still_active
 
 
 @kernel

@@ -18,9 +18,9 @@ from caesura.kernels.hashing import I64
 
 Array = np.ndarray[Any, Any]
 
-LEAST = 64
-MANY = 65_536
-SPARSE = 8
+MIN_ROWS = 64
+LARGE_TABLE = 65_536
+MAX_ROWS_PER_KEY = 8
 """More rows than so many a key, and the keys are looked up in a table instead."""
 
 
@@ -99,10 +99,10 @@ def placed(keys: I64, size: int) -> I64 | None:
 
 def size_for(keys: I64) -> int | None:
     """A number of rows that keeps keys apart, with room; None if that is far more than there are keys."""
-    size = LEAST
-    while size < (2 if len(keys) < MANY else 1) * len(keys):
+    size = MIN_ROWS
+    while size < (2 if len(keys) < LARGE_TABLE else 1) * len(keys):
         size *= 2
-    while size <= SPARSE * (len(keys) + 1024):
+    while size <= MAX_ROWS_PER_KEY * (len(keys) + 1024):
         if placed(keys, size) is not None:
             return size
         size *= 2

@@ -80,7 +80,7 @@ class Entries:
         except RowError:  # perhaps of a sum that fits in the end
             return None
 
-    def kept(self, hits: Mask) -> Entries:
+    def where(self, hits: Mask) -> Entries:
         """The entries for which something holds."""
         before = np.append(0, np.cumsum(hits))
         return Entries(
@@ -119,7 +119,7 @@ def aggregated(op: Operation, entries: Entries) -> pa.Array | None:
         return _extreme(op.verb, some, column)
     some = Entries(some.starts, some.keys, column)
     if column.null_count:
-        some = some.kept(column.is_valid().to_numpy(zero_copy_only=False))
+        some = some.where(column.is_valid().to_numpy(zero_copy_only=False))
     values = some.values.to_numpy(zero_copy_only=False)
     if values.dtype.kind == "f" and bool(np.isnan(values).any()):
         return None
@@ -138,7 +138,7 @@ def _shaped(op: RelOp, entries: Entries) -> Entries | None:
         return None
     if op.verb == "map_values":
         return Entries(inner.starts, inner.keys, column)
-    return inner.kept(column.fill_null(False).to_numpy(zero_copy_only=False))
+    return inner.where(column.fill_null(False).to_numpy(zero_copy_only=False))
 
 
 def _may_be_beyond(values: Array, sizes: I64) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 KERNELS = ("auto", "table", "generated", "twin")
 T = TypeVar("T")
-MOST = 2**31
+MAX_COUNT = 2**31
 
 
 def wrong(what: str, given: object, wanted: str, remedy: str) -> PlanError:
@@ -45,9 +45,9 @@ def queried(what: str, given: Any) -> Query:
 
 def whole(what: str, given: Any, of: str) -> int:
     """A whole number."""
-    if isinstance(given, int) and not isinstance(given, bool) and abs(given) < MOST:
+    if isinstance(given, int) and not isinstance(given, bool) and abs(given) < MAX_COUNT:
         return given
-    raise wrong(what, given, f"a whole number of {of} below {MOST}", "Give a count like 3.")
+    raise wrong(what, given, f"a whole number of {of} below {MAX_COUNT}", "Give a count like 3.")
 
 
 def number(what: str, given: Any, example: str) -> float:
@@ -79,8 +79,8 @@ def schema(what: str, given: Any) -> pa.Schema:
 def one_of(what: str, given: Any, known: Sequence[str], option: str) -> None:
     """A mode that there is."""
     if not isinstance(given, str) or given not in known:
-        told = closest(given, known) if isinstance(given, str) else f"There are: {', '.join(known)}."
-        raise PlanError(f"there is no {option} {given!r}.", remedy=told).at(what, here())
+        remedy = closest(given, known) if isinstance(given, str) else f"There are: {', '.join(known)}."
+        raise PlanError(f"there is no {option} {given!r}.", remedy=remedy).at(what, here())
 
 
 def batch_of(what: str, given: Any, wanted: pa.Schema) -> pa.RecordBatch:

@@ -45,7 +45,7 @@ from caesura.qre.language.regex import (
 )
 
 UNIT_OP = RecordOp(())
-MOST_POSITIONS = 10_000
+MAX_POSITIONS = 10_000
 """So large may a pattern be that `iter_n` makes: preparing it takes seconds."""
 
 
@@ -178,9 +178,9 @@ def iter_n(body: Query, times: int, init: Any, op: Any = None) -> Query:
         error = PlanError(f"iter_n cannot run {times} times.", remedy="Give a count of 0 or more.")
         raise error.at("iter_n", here())
     positions = times * len(letters(body.rate))
-    if positions > MOST_POSITIONS:
+    if positions > MAX_POSITIONS:
         raise PlanError(
-            f"iter_n of {times} times makes {positions} positions; at most {MOST_POSITIONS} are taken.",
+            f"iter_n of {times} times makes {positions} positions; at most {MAX_POSITIONS} are taken.",
             remedy="Repeat fewer times, or count pieces with iter(..., qre.count()) and look at the count.",
         ).at("iter_n", here())
     fold = _folding("iter_n", init, op)

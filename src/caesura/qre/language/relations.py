@@ -232,10 +232,10 @@ def _filter(op: Closure, mapped: bool, plain: bool, value: Any) -> Any:
     void = next((test for _, test in tests if isinstance(test, Void)), None)
     if void is not None:
         return void
-    kept = [row for row, test in tests if test is True]
+    chosen = [row for row, test in tests if test is True]
     if mapped:
-        return {row["key"]: row["value"] for row in kept}
-    return [row["value"] for row in kept] if plain else kept
+        return {row["key"]: row["value"] for row in chosen}
+    return [row["value"] for row in chosen] if plain else chosen
 
 
 def _bare(value: Any, mapped: bool) -> list[Any]:

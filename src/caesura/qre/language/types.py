@@ -127,8 +127,12 @@ def of_schema(schema: pa.Schema) -> Record:
 
 def bounded(column: pa.Field) -> Approx | None:
     """The bound that a column's metadata tells, if any."""
-    said = (column.metadata or {}).get(b"epsilon")
-    return None if said is None else Approx(float(said), column.metadata.get(b"bound", b"").endswith(b">= 0"))
+    epsilon = (column.metadata or {}).get(b"epsilon")
+    return (
+        None
+        if epsilon is None
+        else Approx(float(epsilon), column.metadata.get(b"bound", b"").endswith(b">= 0"))
+    )
 
 
 def to_arrow(t: ValueType) -> pa.DataType | None:

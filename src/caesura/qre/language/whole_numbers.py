@@ -27,12 +27,12 @@ from caesura.expr.faults import RowError, shown
 from caesura.kernels import kernel
 
 BITS = 64
-MOST = 1 << 60
+MAX_TURNS = 1 << 60
 """The most 2**64 that a sum may hold."""
 VOID = 1 << 62
 """The count of what has no value; adding and taking away a few does not lead back."""
 HALF = 1 << 31
-LEAST = -(1 << 63)
+MIN_INT64 = -(1 << 63)
 TURN = float(1 << 64)
 Whole = Any
 """A whole number of the machine, or one of Python."""
@@ -90,7 +90,7 @@ def too_large(a: Whole, b: Whole) -> Whole:
     if -HALF <= x < HALF and -HALF <= y < HALF:
         return np.int64(0)
     if y == -1 or y == 0:
-        return np.int64(1) if y == -1 and x == LEAST else np.int64(0)
+        return np.int64(1) if y == -1 and x == MIN_INT64 else np.int64(0)
     product = np.int64(np.uint64(x) * np.uint64(y))
     return np.int64(1) if product // y != x else np.int64(0)
 
@@ -98,19 +98,19 @@ def too_large(a: Whole, b: Whole) -> Whole:
 @kernel
 def both(a: Whole, b: Whole, more: Whole) -> Whole:
     """The count of a sum, from the counts of its parts and what is carried."""
-    if a > MOST or b > MOST:
+    if a > MAX_TURNS or b > MAX_TURNS:
         return np.int64(VOID)
     total = np.int64(a) + np.int64(b) + np.int64(more)
-    return total if -MOST <= total <= MOST else np.int64(VOID)
+    return total if -MAX_TURNS <= total <= MAX_TURNS else np.int64(VOID)
 
 
 @kernel
 def less(a: Whole, b: Whole, more: Whole) -> Whole:
     """The count of a difference."""
-    if a > MOST or b > MOST:
+    if a > MAX_TURNS or b > MAX_TURNS:
         return np.int64(VOID)
     rest = np.int64(a) - np.int64(b) + np.int64(more)
-    return rest if -MOST <= rest <= MOST else np.int64(VOID)
+    return rest if -MAX_TURNS <= rest <= MAX_TURNS else np.int64(VOID)
 
 
 @kernel
@@ -156,7 +156,7 @@ def fits(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(fits(v) for v in value)
     if isinstance(value, int):
-        return LEAST <= value < -LEAST
+        return MIN_INT64 <= value < -MIN_INT64
     return not isinstance(value, Void)
 
 
@@ -167,20 +167,20 @@ def whole(value: Any) -> Any:
 
 def exact(value: int) -> Any:
     """A sum, unless it is beyond what kernels hold."""
-    return value if -MOST <= (value - LEAST) >> BITS <= MOST else NO_VALUE
+    return value if -MAX_TURNS <= (value - MIN_INT64) >> BITS <= MAX_TURNS else NO_VALUE
 
 
 def real(value: Any) -> Any:
     """A number as a double, rounded as kernels round."""
     if isinstance(value, int) and not fits(value):
-        count = (value - LEAST) >> BITS
+        count = (value - MIN_INT64) >> BITS
         return float(value - (count << BITS)) + float(count) * TURN
     return float(value)
 
 
 def of_words(word: int, count: int) -> Any:
     """The Python form of what kernels hold."""
-    return word + (count << BITS) if -MOST <= count <= MOST else NO_VALUE
+    return word + (count << BITS) if -MAX_TURNS <= count <= MAX_TURNS else NO_VALUE
 
 
 def _reason(value: Any) -> Void:

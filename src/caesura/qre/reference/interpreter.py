@@ -46,7 +46,7 @@ Made = tuple[Any, Stack]
 """The state after a call, and the stack that came out."""
 
 
-class Machine:
+class NodeMachine:
     """An evaluator of one node; `idle` is its state before any thread."""
 
     idle: Any = None
@@ -58,7 +58,7 @@ class Machine:
         raise NotImplementedError
 
 
-class AtomMachine(Machine):
+class AtomMachine(NodeMachine):
     """The state is the stack that waits for the next item."""
 
     def __init__(self, node: Atom) -> None:
@@ -73,7 +73,7 @@ class AtomMachine(Machine):
         return None, (page.value(self.node, row), state)
 
 
-class ValueMachine(Machine):
+class ValueMachine(NodeMachine):
     def __init__(self, node: Value) -> None:
         self.value = node.op.closure({})({})
 
@@ -84,12 +84,12 @@ class ValueMachine(Machine):
         return None, None
 
 
-class SplitMachine(Machine):
+class SplitMachine(NodeMachine):
     """One machine per part; a part's answer starts the next part."""
 
     def __init__(self, node: Split) -> None:
         self.names = node.names
-        self.parts = [machine(p) for p in node.parts]
+        self.parts = [machine_of(p) for p in node.parts]
         self.op = node.op.closure(part_types(node))
         self.idle = tuple(p.idle for p in self.parts)
 
@@ -122,9 +122,9 @@ class SplitMachine(Machine):
         return tuple(states), None if given is None else self._reduced(given)
 
 
-class IterMachine(Machine):
+class IterMachine(NodeMachine):
     def __init__(self, node: Iter) -> None:
-        self.body = machine(node.body)
+        self.body = machine_of(node.body)
         self.init = node.init.closure({})({})
         self.op = node.op.closure({"acc": value_type(node), "x": value_type(node.body)})
         self.idle = self.body.idle
@@ -144,12 +144,12 @@ class IterMachine(Machine):
         return state, stack
 
 
-class WindowMachine(Machine):
+class WindowMachine(NodeMachine):
     """As an iteration, with a sliding window on the stack instead of the folded value."""
 
     def __init__(self, node: Window) -> None:
-        self.body = machine(node.body)
-        self.first = None if node.first is None else machine(node.first)
+        self.body = machine_of(node.body)
+        self.first = None if node.first is None else machine_of(node.first)
         self.window: SlidingWindow = sliding(node)
         self.idle = (self.body.idle, None if self.first is None else self.first.idle)
 
@@ -178,9 +178,9 @@ class WindowMachine(Machine):
         return (body, first), (self.window.value(held), rest)
 
 
-class OrMachine(Machine):
+class OrMachine(NodeMachine):
     def __init__(self, node: Or) -> None:
-        self.parts = [machine(p) for p in node.parts]
+        self.parts = [machine_of(p) for p in node.parts]
         self.idle = tuple(p.idle for p in self.parts)
 
     def start(self, state: Any, stack: Stack) -> Made:
@@ -194,12 +194,12 @@ def _first(made: list[Made]) -> Made:
     return tuple(s for s, _ in made), next((out for _, out in made if out is not None), None)
 
 
-class CombineMachine(Machine):
+class CombineMachine(NodeMachine):
     """Every part carries the stack; equivalent rates let them answer together."""
 
     def __init__(self, node: Combine) -> None:
         self.names = node.names
-        self.parts = [machine(p) for p in node.parts]
+        self.parts = [machine_of(p) for p in node.parts]
         self.op = node.op.closure(part_types(node))
         self.idle = tuple(p.idle for p in self.parts)
 
@@ -217,15 +217,15 @@ class CombineMachine(Machine):
         return states, (self.op(env), outs[0][1])
 
 
-class MapCollectMachine(Machine):
+class MapCollectMachine(NodeMachine):
     """(rate, shared, threads): keys that have seen only synchronisation items share one state."""
 
     def __init__(self, node: MapCollect) -> None:
         from caesura.qre.language.build import match
 
         self.node = node
-        self.rate = machine(match(node.over, items=node.items))
-        self.body = machine(node.body)
+        self.rate = machine_of(match(node.over, items=node.items))
+        self.body = machine_of(node.body)
         self.idle = (self.rate.idle, self.body.idle, {})
         self.deep = any(isinstance(part, MapCollect) for part in walk(node.body))
 
@@ -246,15 +246,15 @@ class MapCollectMachine(Machine):
             after, _ = self.body.next(self._own(threads, key, shared), page, row)
             return (rate, shared, _with(threads, key, after, shared)), None
         shared, _ = self.body.next(shared, page, row)
-        kept: dict[Any, Any] = {}
+        own_states: dict[Any, Any] = {}
         found: dict[Any, Any] = {}
         for key, old in threads.items():
             after, got = self.body.next(old, page, row)
             if after != shared:
-                kept[key] = after
+                own_states[key] = after
             if got is not None:
                 found[key] = got[0]
-        return (rate, shared, kept), None if out is None else (whole(found), out[1])
+        return (rate, shared, own_states), None if out is None else (whole(found), out[1])
 
     def _own(self, threads: dict[Any, Any], key: Any, shared: Any) -> Any:
         """A key's state. Maps inside are written in place, so a first item copies what is shared."""
@@ -271,7 +271,7 @@ def _with(threads: dict[Any, Any], key: Any, state: Any, shared: Any) -> dict[An
     return threads
 
 
-def machine(query: Query) -> Machine:
+def machine_of(query: Query) -> NodeMachine:
     """The evaluator of a node."""
     match query:
         case Atom():
@@ -304,26 +304,26 @@ class InterpreterState:
 INTERPRETER = ChunkFormat("a pattern in plain Python", InterpreterState)
 
 
-class Twin:
+class Interpreter:
     """A whole query at work in plain Python: pages in, a value or UNDEFINED per item out."""
 
     def __init__(self, query: Query) -> None:
         assert query.items is not None
         self.query = query
         self.reader = reader_of(query)
-        self.first: Twin | None = None
-        self.second: Twin | None = None
+        self.first: Interpreter | None = None
+        self.second: Interpreter | None = None
         self.states: dict[Any, Any] = {}
         self.departures = 0
         """How many items led out of the language."""
         self.departed: list[int] = []
         """The rows of the last page at which they did."""
         if isinstance(query, Pipe):
-            self.first, self.second = Twin(query.first), Twin(query.second)
+            self.first, self.second = Interpreter(query.first), Interpreter(query.second)
             return
         body = query.body if isinstance(query, Partition) else query
         refuse_deep(body, "plain Python")
-        self.machine = machine(body)
+        self.machine = machine_of(body)
         self.begun, _ = self.machine.start(self.machine.idle, ())
 
     def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
@@ -340,15 +340,15 @@ class Twin:
         state = self.states.get((), self.begun)
         out = []
         for row in range(page.batch.num_rows):
-            state, stack = self._next(state, page, row, told=self.departures > 0)
+            state, stack = self._next(state, page, row, reported=self.departures > 0)
             out.append(UNDEFINED if stack is None else stack[0])
         self.states[()] = state
         return out
 
-    def _next(self, state: Any, page: PageColumns, row: int, told: bool) -> Made:
+    def _next(self, state: Any, page: PageColumns, row: int, reported: bool) -> Made:
         """One item; notes when no stream that goes on from it can match."""
         after, stack = self.machine.next(state, page, row)
-        if stack is None and after == self.machine.idle and not told:
+        if stack is None and after == self.machine.idle and not reported:
             self.departed.append(row)
             self.departures += 1
         return after, stack
@@ -364,7 +364,7 @@ class Twin:
             if key is None:
                 raise null_key(row, page, query.by)
             before = self.states.get(key, self.begun)
-            state, stack = self._next(before, page, row, told=before == self.machine.idle)
+            state, stack = self._next(before, page, row, reported=before == self.machine.idle)
             if state == self.begun or (query.again and state == self.machine.idle):
                 self.states.pop(key, None)
             else:

@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from caesura.expr import Column, Expr
 from caesura.plan import Holding, Need
 from caesura.qre.checking.inference import value_type
-from caesura.qre.engine.evaluation import Evaluator
-from caesura.qre.engine.map import anew_at_every_tick
-from caesura.qre.engine.pattern import Stage
+from caesura.qre.engine.choice import machine_for
+from caesura.qre.engine.map_rates import anew_at_every_tick
 from caesura.qre.language.query import Iter, MapCollect, Partition, Pipe, Query, walk
 from caesura.qre.language.sketches import EventCount, Quantile
 from caesura.qre.language.types import MapOf, Opaque, Record, RelOf, ValueType
@@ -29,10 +28,10 @@ By = tuple[tuple[str, Expr], ...]
 def holdings(query: Query, every: int | None, lives: str) -> tuple[Holding, ...]:
     """The state of a query over a stream, with ticks every so often."""
     waiting = Holding("items that wait for their turn", 0, (Need(0, ()),), until="start")
-    kept = [waiting, *_kept(query, every, first=True)]
+    held = [waiting, *_held(query, every, first=True)]
     if lives == "until_next" and isinstance(query, Partition):
-        kept.append(_per_key("last answers of keys", query.by))
-    return tuple(kept)
+        held.append(_per_key("last answers of keys", query.by))
+    return tuple(held)
 
 
 def partitioned(query: Query) -> dict[str, str]:
@@ -44,10 +43,10 @@ def partitioned(query: Query) -> dict[str, str]:
     return {e.name: name for name, e in query.by if isinstance(e, Column)}
 
 
-def _kept(query: Query, every: int | None, *, first: bool) -> Iterator[Holding]:
+def _held(query: Query, every: int | None, *, first: bool) -> Iterator[Holding]:
     if isinstance(query, Pipe):
-        yield from _kept(query.first, every, first=first)
-        yield from _kept(query.second, None, first=False)
+        yield from _held(query.first, every, first=first)
+        yield from _held(query.second, None, first=False)
         return
     if isinstance(query, Partition) and not _always_rests(query):
         yield _per_key("keys in the middle of their pattern", query.by if first else ())
@@ -64,21 +63,23 @@ def _kept(query: Query, every: int | None, *, first: bool) -> Iterator[Holding]:
 def _per_key(what: str, by: By) -> Holding:
     """State per key: gone for good when a promise covers the key."""
     columns = tuple(e.name for _, e in by if isinstance(e, Column))
-    few = columns if by and len(columns) == len(by) else None
-    return Holding(what, 0, (Need(0, columns),), until="forever", one_per=few)
+    bounded_columns = columns if by and len(columns) == len(by) else None
+    return Holding(what, 0, (Need(0, columns),), until="forever", one_per=bounded_columns)
 
 
 def _mapped(node: MapCollect, every: int | None, first: bool) -> Holding:
     """A map's keys: a later map may name each of them, unless every tick begins anew."""
     if every is not None and anew_at_every_tick(node, True):
         return Holding("keys of the map", 0, (Need(0, ()),), until="start", size=every)
-    few = tuple(e.name for _, e in node.by if isinstance(e, Column))
+    bounded_columns = tuple(e.name for _, e in node.by if isinstance(e, Column))
     why = "a later map may name any of them; a map that begins anew at every tick frees them there"
-    return _for_ever("keys of the map", why, few if first and len(few) == len(node.by) else None)
+    return _for_ever(
+        "keys of the map", why, bounded_columns if first and len(bounded_columns) == len(node.by) else None
+    )
 
 
-def _for_ever(what: str, why: str, few: tuple[str, ...] | None = None) -> Holding:
-    return Holding(what, 0, (Need(0, ()),), until="forever", one_per=few, why=why)
+def _for_ever(what: str, why: str, bounded_columns: tuple[str, ...] | None = None) -> Holding:
+    return Holding(what, 0, (Need(0, ()),), until="forever", one_per=bounded_columns, why=why)
 
 
 def _why(node: Iter) -> str:
@@ -90,11 +91,7 @@ def _why(node: Iter) -> str:
 
 def _always_rests(query: Partition) -> bool:
     """Whether every item of a key ends its pattern, or leaves it."""
-    stage = Evaluator(query).stage
-    if not isinstance(stage, Stage):
-        return False
-    ends = (1, 2) if query.again else (1,)
-    return all(after < 0 or int(stage.tables.resting[after]) in ends for after in stage.tables.steps[0, :, 0])
+    return machine_for(query).always_rests(again=query.again)
 
 
 def _collects(node: Iter) -> bool:

@@ -51,8 +51,8 @@ class Departures:
             query = query.first
         self.by = query.by if isinstance(query, Partition) else ()
         self.again = isinstance(query, Partition) and query.again
-        kept = ", ".join(name for name, _ in self.by)
-        what = f"; the state of its {kept} is freed" if self.by else "; the query will not answer any more"
+        keys = ", ".join(name for name, _ in self.by)
+        what = f"; the state of its {keys} is freed" if self.by else "; the query will not answer any more"
         self.reason = REASON + what + (", and begins anew" if self.again else "")
 
     def add(self, batch: pa.RecordBatch, le: I64) -> None:

@@ -29,9 +29,9 @@ from caesura.plan import Node, Operator, definite, shown
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 from caesura.qre.checking.inference import value_type
 from caesura.qre.compiler.columns import asks_for_times
-from caesura.qre.engine.evaluation import Evaluator
-from caesura.qre.engine.map import anew_at_every_tick, by_tick, core, ends
+from caesura.qre.engine.choice import machine_for
 from caesura.qre.engine.map_columns import Maps
+from caesura.qre.engine.map_rates import anew_at_every_tick, by_tick, core, ends
 from caesura.qre.engine.outputs import flat
 from caesura.qre.engine.ticks import Received, Weaver
 from caesura.qre.language.items import TICK, items
@@ -186,7 +186,7 @@ def spread(node: Over) -> Over | None:
     if node.lives != "point" or found is None or columns_of(found[0].by) is None:
         return None
     made = query is not node.query
-    if made and not Evaluator(node.query, kernel=node.kernel).parts:
+    if made and machine_for(node.query, node.kernel).as_maps is None:
         return None
     own = {f.name: getattr(node, f.name) for f in fields(node) if f.name not in ("inputs", "query")}
     (source,) = node.inputs
@@ -204,7 +204,8 @@ def spread(node: Over) -> Over | None:
     else:
         if asks_for_times(found[0].sync):
             return None
-        if ends(*found) and not Evaluator(query, kernel=node.kernel).collects:
+        alone = machine_for(query, node.kernel).as_maps
+        if ends(*found) and (alone is None or not alone.collected):
             return None
         synced = Where(inputs=(source,), predicate=found[0].sync, place=node.place)
         if not made:
@@ -289,7 +290,7 @@ class PartsOperator(SynchronisedOperator):
         if len(le) == 0:
             return []
         self._changed = True
-        maps = self.evaluator.maps(batch, le)
+        maps = self.as_maps.maps(batch, le)
         self._tell(batch, le)
         self._note()
         numbers = self._maps + np.arange(len(maps.rows))
@@ -335,7 +336,7 @@ def _ticked_parts(op: QueryOperator, batch: pa.RecordBatch, le: I64, end: int) -
     if len(le) == 0 and len(ticks) == 0:
         return []
     op._changed = True
-    maps, times = op.evaluator.ticked_maps(batch, le, ticks)
+    maps, times = op.as_maps.ticked_maps(batch, le, ticks)
     op._note()
     return _parts(op.node, maps, times, times)
 
@@ -345,8 +346,8 @@ def _parts(node: Over, maps: Maps, times: I64, numbers: I64) -> list[Item]:
     if len(times) == 0:
         return []
     sizes = np.diff(np.append(maps.starts, len(maps.values)))
-    kept = [*maps.keys.columns, *flat(maps.values, _map_type(node.query).value).columns]
-    padded = [pa.concat_arrays([pa.nulls(len(sizes), c.type), c]) for c in kept]
+    entry_columns = [*maps.keys.columns, *flat(maps.values, _map_type(node.query).value).columns]
+    padded = [pa.concat_arrays([pa.nulls(len(sizes), c.type), c]) for c in entry_columns]
     entry = np.repeat([False, True], [len(sizes), len(maps.values)])
     number, le = (np.append(a, np.repeat(a, sizes)) for a in (numbers, times))
     made = [pa.array(number), pa.array(entry), *padded]
@@ -368,12 +369,12 @@ class UnitingOperator(QueryOperator):
         starts = np.searchsorted(number[entry], numbers)
         value = _map_type(_inner(self.node.query)).value
         keys = batch.num_columns - len(columns(value))
-        kept = entries.columns[keys:]
-        values = kept[0]
+        entry_columns = entries.columns[keys:]
+        values = entry_columns[0]
         if isinstance(value, Record):
-            values = pa.StructArray.from_arrays(kept, names=[n for n, _ in value.fields])
+            values = pa.StructArray.from_arrays(entry_columns, names=[n for n, _ in value.fields])
         maps = Maps(np.arange(len(numbers)), starts, entries.select(list(range(2, keys))), values)
-        rows, out = self.evaluator.of_maps(maps, batch, len(numbers))
+        rows, out = self.as_maps.of_maps(maps, batch, len(numbers))
         self._changed = True
         return [Page(times[rows], times[rows] + 1, out)] if len(rows) else []
 

@@ -36,10 +36,9 @@ from caesura.plan import (
 from caesura.plan.lifetimes import Whole
 from caesura.punctuation import Image, Pattern, SchemaMapping
 from caesura.qre.checking.inference import value_type
-from caesura.qre.engine.evaluation import Evaluator
-from caesura.qre.engine.map import anew_at_every_tick, core
+from caesura.qre.engine.choice import Kernel, machine_for
+from caesura.qre.engine.map_rates import anew_at_every_tick, core
 from caesura.qre.engine.outputs import output_schema
-from caesura.qre.engine.sketch import Kernel
 from caesura.qre.language.arguments import KERNELS, an_instance, one_of, queried, wrong
 from caesura.qre.language.items import TICK, Items
 from caesura.qre.language.items import items as plain_items
@@ -90,8 +89,8 @@ class Over(Node):
             return OUTPUT_ONLY
         images = {name: Image(column) for column, name in named.items()}
         known = self.inputs[0].properties
-        told = Translation(SchemaMapping(images, time=None), Whole(), known)
-        return (FeedbackRule((told,), "groups", purges=True),)
+        mapping = Translation(SchemaMapping(images, time=None), Whole(), known)
+        return (FeedbackRule((mapping,), "groups", purges=True),)
 
     def holds(self) -> tuple[Holding, ...]:
         return holdings(self.query, self.every, self.lives)
@@ -129,7 +128,7 @@ class Over(Node):
             parts.append(f"ticks every {shown(self.every, self.time)}")
         if self.order_by:
             parts.append(f"ties by {', '.join(self.order_by)}")
-        how = Evaluator(self.query, kernel=self.kernel).explain().replace("\n", " ")
+        how = machine_for(self.query, self.kernel).explain().replace("\n", " ")
         return "; ".join([*parts, how])
 
 

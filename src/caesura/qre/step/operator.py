@@ -27,7 +27,8 @@ from caesura.kernels.keys import KeyTable
 from caesura.plan import Counters, Operator, definite
 from caesura.plan.operator import GivenUp
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
-from caesura.qre.engine.evaluation import Evaluator
+from caesura.qre.engine.choice import machine_for
+from caesura.qre.engine.machine import MapMachine
 from caesura.qre.engine.ticks import Weaver
 from caesura.qre.language.query import Partition
 from caesura.qre.step.departures import Departures
@@ -45,12 +46,18 @@ class QueryOperator(Operator):
         self.fresh: list[Page] = []
         """Events that came since; they join those that wait when there is a retraction or a snapshot."""
         self.open = RowState({"le": np.int64}, node.schema)
-        self.evaluator = Evaluator(node.query, kernel=node.kernel)
+        self.machine = machine_for(node.query, node.kernel)
         self.weaver = Weaver(node.every) if node.every is not None else None
         self.notes = Departures(node.query, self.source, node.time)
         self._closed: list[Pattern] = []
         """Promises on keys, of which items wait that are not read yet."""
         self._changed = False
+
+    @property
+    def as_maps(self) -> MapMachine:
+        """The machine of a query of which the plan knows that its maps may be had."""
+        assert self.machine.as_maps is not None
+        return self.machine.as_maps
 
     # Events in.
 
@@ -58,11 +65,11 @@ class QueryOperator(Operator):
         if page.re_new is None or page.retracts is None:
             self._wait(page)
             return []
-        gone = page.retracts & (page.re_new <= page.le)
+        retracted = page.retracts & (page.re_new <= page.le)
         self._wait(page.filter(~page.retracts))
-        if gone.any():
+        if retracted.any():
             self._settle()
-            take_out(self.waiting, page.filter(gone))
+            take_out(self.waiting, page.filter(retracted))
         return []
 
     def _wait(self, page: Page) -> None:
@@ -94,24 +101,24 @@ class QueryOperator(Operator):
         waits = [self.waiting.payload.take(live), *(page.payload for page in self.fresh)]
         if any(closed.matches(batch).any() for batch in waits):
             return False
-        self.evaluator.close(closed)
+        self.machine.close(closed)
         open_ = np.flatnonzero(self.open.alive)
         if len(open_):
-            said = self.node.of_keys(closed)
-            self.open.kill(open_[said.matches(self.open.payload.take(open_))])
+            covered = self.node.of_keys(closed)
+            self.open.kill(open_[covered.matches(self.open.payload.take(open_))])
         self._changed = True
         return True
 
     def give_up(self, pattern: Pattern) -> GivenUp:
         """Forgets keys; answers are points, and those that have left stay as they are."""
         self._settle()
-        own, before = self.node.by_keys(pattern), self.evaluator.keys
+        own, before = self.node.by_keys(pattern), self.machine.keys
         live = np.flatnonzero(self.waiting.alive)
-        gone = live[own.matches(self.waiting.payload.take(live))] if len(live) else live
-        self.waiting.kill(gone)
-        self.evaluator.close(own)
+        given_up = live[own.matches(self.waiting.payload.take(live))] if len(live) else live
+        self.waiting.kill(given_up)
+        self.machine.close(own)
         self._changed = True
-        lost = len(gone) + before - self.evaluator.keys
+        lost = len(given_up) + before - self.machine.keys
         return GivenUp([], INFINITY if lost else MIN_TIME, lost)
 
     def _advance(self, bound: int) -> list[Item]:
@@ -128,7 +135,7 @@ class QueryOperator(Operator):
         if len(le) == 0 and (ticks is None or len(ticks) == 0):
             return []
         self._changed = True
-        times, answers, numbers = self.evaluator.timed(batch, le, ticks)
+        times, answers, numbers = self.machine.timed(batch, le, ticks)
         self._tell(batch, le)
         self._note()
         if self.node.lives == "point":
@@ -137,8 +144,8 @@ class QueryOperator(Operator):
 
     def _tell(self, batch: pa.RecordBatch, le: I64) -> None:
         """Notes the items at which the stream, or a key's, left the language."""
-        if len(self.evaluator.departed):
-            self.notes.add(take_rows(batch, self.evaluator.departed), le[self.evaluator.departed])
+        if len(self.machine.departed):
+            self.notes.add(take_rows(batch, self.machine.departed), le[self.machine.departed])
 
     def _ready(self, bound: int) -> list[tuple[pa.RecordBatch, I64]]:
         """The events before the bound in canonical order, as one run or several."""
@@ -251,14 +258,14 @@ class QueryOperator(Operator):
         return [page] if len(page) else []
 
     def _note(self) -> None:
-        left = self.evaluator.departures
+        left = self.machine.departures
         if left:
             self.counters.extra["left the rate's language"] = left
-        self.counters.extra["keys"] = self.evaluator.keys
+        self.counters.extra["keys"] = self.machine.keys
 
     def _end(self) -> None:
         """The stream is over: nothing will be read or taken back any more."""
-        self.evaluator = Evaluator(self.node.query, kernel=self.node.kernel)
+        self.machine = machine_for(self.node.query, self.node.kernel)
         live = np.flatnonzero(self.open.alive)
         self.open.kill(live)
         self._changed = True
@@ -290,7 +297,7 @@ class QueryOperator(Operator):
         self._settle()
         chunks = super().snapshot()
         if self._changed:
-            chunks["query"] = self.evaluator.save()
+            chunks["query"] = self.machine.save()
             chunks["departed_keys"] = self.notes.save()
             self._changed = False
         return chunks
@@ -298,15 +305,15 @@ class QueryOperator(Operator):
     def restore(self, chunks: Any) -> None:
         super().restore(chunks)
         if "query" in chunks:
-            self.evaluator.load(chunks["query"])
+            self.machine.load(chunks["query"])
             self.notes.load(chunks["departed_keys"])
 
     def measure(self) -> Counters:
         counters = super().measure()
         counters.state_rows += sum(len(p) for p in self.fresh) - self.notes.table.kept
-        counters.state_rows += self.evaluator.held
+        counters.state_rows += self.machine.held
         counters.state_bytes += sum(p.nbytes for p in self.fresh)
-        counters.state_bytes += self.evaluator.nbytes
+        counters.state_bytes += self.machine.nbytes
         return counters
 
 

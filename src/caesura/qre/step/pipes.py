@@ -19,8 +19,7 @@ from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.kernels.hashing import I64
 from caesura.plan import Node, Operator
-from caesura.qre.engine.evaluation import Evaluator
-from caesura.qre.engine.pattern import Stage
+from caesura.qre.engine.choice import machine_for
 from caesura.qre.language.query import Partition, Pipe, Query
 from caesura.qre.step.node import Over, OverEachKey, columns_of, named_by
 from caesura.qre.step.operator import QueryOperator
@@ -84,7 +83,7 @@ def in_buckets(node: Over) -> Over | None:
     first, *rest = _flat(node.query)
     if not rest or node.every is not None or not isinstance(first, Partition) or columns_of(first.by) is None:
         return None
-    if not all(_never_leaves(Evaluator(query, kernel=node.kernel)) for query in rest):
+    if not all(machine_for(query, node.kernel).never_departs for query in rest):
         return None
     own = {f.name: getattr(node, f.name) for f in fields(node) if f.name not in ("inputs", "query", "lives")}
     assert rest[0].items is not None
@@ -111,16 +110,6 @@ def _order(node: Over) -> list[str]:
     return [*node.order_by, *(n for n in node.inputs[0].schema.names if n not in node.order_by)]
 
 
-def _never_leaves(running: Evaluator) -> bool:
-    """Whether every item leads on, so that there is never anything to say."""
-    stage = running.stage
-    if type(stage) is not Stage or stage.auto.grows:
-        return False
-    steps = stage.tables.steps[:, :-1, 0]  # the last letter is that of items which there are none of
-    ended = stage.tables.resting[steps.clip(0)] == 2
-    return bool((steps >= 0).all()) and not bool(ended.any())
-
-
 class HeadOperator(QueryOperator):
     """Gives answers with the items that brought them."""
 
@@ -132,7 +121,7 @@ class HeadOperator(QueryOperator):
         if len(le) == 0:
             return []
         self._changed = True
-        rows, answers = self.evaluator.items(batch, le)
+        rows, answers = self.machine.items(batch, le)
         self._tell(batch, le)
         self._note()
         numbers = self._answers + np.arange(len(rows))
