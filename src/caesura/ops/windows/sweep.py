@@ -270,6 +270,13 @@ class Sweep:
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
         self.steps = any(a.value is not None for _, a in slots.aggregates)
+        self._plans = [self._plan(a) for _, a in slots.aggregates]
+
+    def _plan(self, a: Aggregate) -> tuple[Aggregate, State | None, int | None]:
+        """An aggregate, its state, and which of the value columns it reads."""
+        if a.value is None:
+            return a, None, None
+        return a, self.slots.state_of(a), self.slots.place(a)
 
     @staticmethod
     def fits(aggregates: Sequence[Any], slots: Slots) -> bool:
@@ -280,13 +287,10 @@ class Sweep:
 
     def columns(self, swept: Swept, values: Sequence[pa.Array], n: I64) -> list[pa.Array]:
         """One column per aggregate, one value per snapshot."""
-        out = []
-        for _, a in self.slots.aggregates:
-            plain = a.value is None
-            own = None if plain else values[self.slots.place(a)]
-            state = None if plain else self.slots.state_of(a)
-            out.append(a.rule.finish(a, Along(swept, state, own, n)))
-        return out
+        return [
+            a.rule.finish(a, Along(swept, state, None if place is None else values[place], n))
+            for a, state, place in self._plans
+        ]
 
 
 def _painted(swept: Swept, own: pa.Array, valid: Mask, n: I64, *, least: bool) -> pa.Array:
