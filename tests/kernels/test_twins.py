@@ -75,7 +75,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Checked]:
     monkeypatch.setattr(Kernel, "__call__", lambda self, *args: checked.call(self, *args))
     for limit in ("TAIL", "SLACK"):
         monkeypatch.setattr(f"caesura.io.ingress.matching.{limit}", 0)  # so that few rows make an index
-    monkeypatch.setattr("caesura.events.columns.FEW", 0)
+    monkeypatch.setattr("caesura.events.columns.SHORT_GATHER", 0)
     yield checked
 
 

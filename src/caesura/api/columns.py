@@ -28,14 +28,14 @@ def outputs(
 ) -> tuple[dict[str, Output], dict[str, Any]]:
     """The columns that a step computes, in order, and its options."""
     called = {name: value for name, value in options.items() if isinstance(value, Output)}
-    told = {name: value for name, value in options.items() if name not in called}
-    if told.get("name"):
+    rest = {name: value for name, value in options.items() if name not in called}
+    if rest.get("name"):
         warnings.warn(
-            f"{step}(name=...) will be a column: name the step with .named({told['name']!r}) behind it",
+            f"{step}(name=...) will be a column: name the step with .named({rest['name']!r}) behind it",
             DeprecationWarning,
             stacklevel=4,
         )
-    return {**together(columns, {**named, **called}, step)}, told
+    return {**together(columns, {**named, **called}, step)}, rest
 
 
 def together(columns: Mapping[str, Any] | None, named: Mapping[str, Any], step: str) -> dict[str, Any]:

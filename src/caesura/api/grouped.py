@@ -80,7 +80,7 @@ class Grouped:
         """One row per group over all its rows, on the hull of their lifetimes; columns as in `agg`."""
         from caesura.api.stream import Stream
 
-        made, told = outputs(columns, named, "totals", {"name": name})
+        made, rest = outputs(columns, named, "totals", {"name": name})
         aggregates: Any = tuple(made.items())
-        own = {"group": self._keys, "aggregates": aggregates, "name": told.get("name", "")}
+        own = {"group": self._keys, "aggregates": aggregates, "name": rest.get("name", "")}
         return Stream(Totals(inputs=(self._node,), **own))

@@ -71,11 +71,11 @@ class Prefix:
         )
 
     def __str__(self) -> str:
-        said = ", ".join(map(str, self.definite))
+        text = ", ".join(map(str, self.definite))
         if self.log:
             return f"up to {self.log}"
         return f"{_many(self.rows, 'row')} + {_many(self.punctuations, 'punctuation')}" + (
-            f" ({said})" if said else ""
+            f" ({text})" if text else ""
         )
 
 

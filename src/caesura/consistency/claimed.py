@@ -89,10 +89,10 @@ def _read(store: Store, at: int | None) -> Claimed:
     chain = store.chain()
     manifests = [m for m in chain.manifests if at is None or m.claim.number <= at]
     if not manifests or (at is not None and manifests[-1].claim.number != at):
-        said = f"; {chain.flaws[0]}" if chain.flaws else ""
+        flaw = f"; {chain.flaws[0]}" if chain.flaws else ""
         known = ", ".join(str(m.claim.number) for m in chain.manifests[-10:]) or "none"
         raise DataError(
-            f"'{path}' has no claim{'' if at is None else f' {at}'} that holds{said}.",
+            f"'{path}' has no claim{'' if at is None else f' {at}'} that holds{flaw}.",
             remedy=f"The last claims are: {known}. Let the pipeline run on; it goes on from its last claim.",
         )
     beside = [flaw for flaw in store.flaws(chain) if "written by hand" not in flaw]

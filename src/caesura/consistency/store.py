@@ -73,12 +73,12 @@ class Manifest:
     def from_bytes(data: bytes) -> Manifest | None:
         """The manifest, or None where the bytes are not a whole one."""
         try:
-            said = json.loads(data)
-            files = {v: tuple(Written(**w) for w in some) for v, some in said["files"].items()}
-            claim = Claim.from_json(said["claim"])
-            read = {source: tuple(some) for source, some in said["read"].items()}
-            made = Manifest(claim, files, tuple(said["state"]), said["before"], read)
-            return made if made.check == said["check"] else None
+            content = json.loads(data)
+            files = {v: tuple(Written(**w) for w in some) for v, some in content["files"].items()}
+            claim = Claim.from_json(content["claim"])
+            read = {source: tuple(some) for source, some in content["read"].items()}
+            made = Manifest(claim, files, tuple(content["state"]), content["before"], read)
+            return made if made.check == content["check"] else None
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -110,11 +110,11 @@ class Store(Sink):
         """Makes the folder, or goes on with one of the same pipeline."""
         for name in ("_claims", "_pipeline", "_state", *views):
             (self.path / name).mkdir(parents=True, exist_ok=True)
-        said = {"format": FORMAT, "views": {n: _columns(s) for n, s in views.items()}, **about}
+        content = {"format": FORMAT, "views": {n: _columns(s) for n, s in views.items()}, **about}
         file = self.path / "_pipeline" / "pipeline.json"
         if file.exists():
             there = json.loads(file.read_text())
-            if there["views"] != said["views"] or there.get("steps") != said.get("steps"):
+            if there["views"] != content["views"] or there.get("steps") != content.get("steps"):
                 raise DataError(
                     f"'{self.path}' holds the views of another pipeline: {', '.join(there['views'])}.",
                     remedy="Give a new folder, or the pipeline that wrote this one.",
@@ -122,7 +122,7 @@ class Store(Sink):
             return
         if plan is not None:
             put(self.path / "_pipeline" / "plan.pickle", plan)
-        put(file, json.dumps(said, indent=1).encode())
+        put(file, json.dumps(content, indent=1).encode())
 
     def write_view(self, view: str, file: str, table: pa.Table) -> Written:
         """Writes a part of a view; it counts when a manifest names it."""
@@ -183,8 +183,8 @@ class Store(Sink):
                 f"'{self.path}' holds no claimed views.",
                 remedy="Give the folder that a pipeline was written to: cz.pipeline(...).write(path).",
             )
-        said: dict[str, Any] = json.loads(file.read_text())
-        return said
+        content: dict[str, Any] = json.loads(file.read_text())
+        return content
 
     def schema(self, view: str) -> pa.Schema:
         """The columns of a view's files."""

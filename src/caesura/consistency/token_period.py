@@ -35,7 +35,7 @@ from statistics import median
 MIN_PERIOD, MAX_PERIOD = 16, 1 << 17
 WARM = 2
 """So many stretches are not counted: code is compiled and memory is got in them."""
-FEW, MANY = 5, 21
+MIN_SAMPLES, MAX_SAMPLES = 5, 21
 """How many measurements a decision needs, and how many are remembered."""
 CLOSER = 8
 """How many times as many tokens a probe has at first, and when the period has settled."""
@@ -48,7 +48,7 @@ PATIENCE = 0.05
 
 
 def remembered() -> deque[float]:
-    return deque(maxlen=MANY)
+    return deque(maxlen=MAX_SAMPLES)
 
 
 def surely(some: deque[float]) -> float:
@@ -163,10 +163,10 @@ class TokenPeriod:
         self._events.append(event)
         self._tokens.append(rows)
         self._ratios.append(ratio)
-        if len(self._tokens) >= FEW:
+        if len(self._tokens) >= MIN_SAMPLES:
             self._decide()
             self._aim_probes()
-        elif len(self._tokens) == FEW // 2 + 1 and max(self._ratios) < PLAIN:
+        elif len(self._tokens) == MIN_SAMPLES // 2 + 1 and max(self._ratios) < PLAIN:
             self._aim_probes()
 
     @property
@@ -177,7 +177,7 @@ class TokenPeriod:
     @property
     def _whole(self) -> float:
         """The least period of whole batches; the one that there is, where too little is known."""
-        if min(len(self._alone), len(self._events)) < FEW:
+        if min(len(self._alone), len(self._events)) < MIN_SAMPLES:
             return self.base
         return max(self.grain, surely(self._alone) / median(self._events) / self._aim)
 
@@ -214,7 +214,7 @@ class TokenPeriod:
 
     def _aim_probes(self) -> None:
         """Gives probes as many tokens as it takes to see their cost; few when the period has settled."""
-        ratio = median(list(self._ratios)[-FEW:])
+        ratio = median(list(self._ratios)[-MIN_SAMPLES:])
         at = self._probe_at
         if self._calm >= CALM:
             at = self.base // CLOSER

@@ -104,10 +104,10 @@ def _candidates(analysis: Analysis, given: Assumptions) -> Iterator[Addition]:
 
 
 def _given(analysis: Analysis, node: Node, given: Assumptions) -> Scheme:
-    told = given.schemes.get(analysis.names[node.fingerprint])
-    if isinstance(told, str):
-        return Scheme.parse(told, attributes(node.schema))
-    return declared(node)[0] if told is None else told
+    scheme = given.schemes.get(analysis.names[node.fingerprint])
+    if isinstance(scheme, str):
+        return Scheme.parse(scheme, attributes(node.schema))
+    return declared(node)[0] if scheme is None else scheme
 
 
 def _plus(analysis: Analysis, given: Assumptions, some: Sequence[Addition]) -> Assumptions:

@@ -66,11 +66,11 @@ class Contract:
             )
             raise ContractError(problem, remedy="Write <In={[[a:+, b:-]]}, Out={[[a:+, b:-]]}>.")
         ins, outs = _numbered(fields["In"]), _numbered(fields["Out"])
-        heard = _numbered(fields.get("Feedback.In", {}))
+        received = _numbered(fields.get("Feedback.In", {}))
         sent = _numbered(fields.get("Feedback.Out", {}))
         if len(sent) == 1 < len(ins):
             sent *= len(ins)
-        return Contract(ins, outs, heard, sent, _numbered(fields.get("Drops", {})))
+        return Contract(ins, outs, received, sent, _numbered(fields.get("Drops", {})))
 
     def __str__(self) -> str:
         parts = [*_fields("In", self.ins), *_fields("Out", self.outs)]
@@ -86,7 +86,7 @@ class Contract:
 
         `any` is well-formed: only what is covered is mounted.
         """
-        return all(covered(template, self.ins) for heard in self.feedback_in for template in heard)
+        return all(covered(template, self.ins) for received in self.feedback_in for template in received)
 
 
 def covered(feedback: Template, ins: Iterable[Scheme]) -> bool:
@@ -115,10 +115,10 @@ def match(antecedent: Scheme, subsequent: Scheme) -> bool:
 
 
 def _dropped(scheme: Scheme, outs: Iterable[Scheme]) -> Scheme:
-    told = {(name, mark) for out in outs for template in out for name, mark in template.marked.items()}
-    names = {name for name, _ in told}
+    marks = {(name, mark) for out in outs for template in out for name, mark in template.marked.items()}
+    names = {name for name, _ in marks}
     lost = [t for t in scheme if t.marked and not any(n in names for n in t.marked)]
-    return Scheme.of(*lost) if told and len(scheme) > 1 else NONE
+    return Scheme.of(*lost) if marks and len(scheme) > 1 else NONE
 
 
 def _fields(name: str, schemes: tuple[Scheme, ...]) -> list[str]:

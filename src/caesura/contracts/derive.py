@@ -82,9 +82,9 @@ def derive(
     return Derived(contract, unmet)
 
 
-def _struck(told: Scheme) -> bool:
+def _struck(feedback: Scheme) -> bool:
     """Whether feedback reaches every row in time: it moves on with time."""
-    return any(set(template.marked) == {TIME} for template in told)
+    return any(set(template.marked) == {TIME} for template in feedback)
 
 
 def leaving(rule: Rule, schemes: Sequence[Scheme]) -> list[Template]:
@@ -163,8 +163,8 @@ def realizable(rule: Rule, contract: Contract) -> str:
     everything = passed + [t for p, s in enumerate(contract.ins) for t in _passing(rule, p, s)]
     for template in contract.outs[0]:
         used = [t for t in everything if t.implies(template)]
-        said = {name for t in used for name in t.marked}
-        if not any(t.implies(template) for t in passed) or said != set(template.marked):
+        marked = {name for t in used for name in t.marked}
+        if not any(t.implies(template) for t in passed) or marked != set(template.marked):
             return f"{template} does not follow from {', '.join(map(str, contract.ins))}"
     return ""
 

@@ -49,10 +49,10 @@ class Finding:
         hold = self.unmet.hold
         what = f"{hold.what} that never end" if hold.endless else hold.what
         if self.kind == "result":
-            head = f"step {self.step.title}: {what} are held for ever, and their results never become final"
+            title = f"step {self.step.title}: {what} are held for ever, and their results never become final"
         else:
-            head = f"step {self.step.title}: {what} are never freed"
-        return f"{head}, because {self._reason()}. {self.given}"
+            title = f"step {self.step.title}: {what} are never freed"
+        return f"{title}, because {self._reason()}. {self.given}"
 
     def _reason(self) -> str:
         assert self.unmet is not None
@@ -139,9 +139,9 @@ class Verdict:
         """The plan with what each edge promises."""
         for step in self.steps:
             inputs = " ".join(f"r{i}" for i in step.inputs)
-            told = shown(step.node.describe())
-            head = f"r{step.number} := {step.node.kind}" + (f" {inputs}" if inputs else "")
-            yield head + (f": {told}" if told else "")
+            text = shown(step.node.describe())
+            title = f"r{step.number} := {step.node.kind}" + (f" {inputs}" if inputs else "")
+            yield title + (f": {text}" if text else "")
             yield f"      {shown(step.scheme)} | {held(step)}"
             for port, sent in enumerate(step.rule.feedback_out):
                 if sent.kind == "some":
@@ -173,9 +173,9 @@ class Verdict:
         return rendered(self)
 
 
-def shown(told: Scheme | str) -> str:
+def shown(text: Scheme | str) -> str:
     """A scheme, or a step's parameters, without the columns that loops hide from users."""
-    return _HIDDEN.sub("", str(told))
+    return _HIDDEN.sub("", str(text))
 
 
 _HIDDEN = re.compile(r",? ?\x00[^,;\]]*")

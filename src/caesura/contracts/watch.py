@@ -30,7 +30,7 @@ from caesura.punctuation.template import ContractError, Template, pieces, templa
 
 Reading = Literal["exact", "implied"]
 """The thesis' letter, or also what says less (condition 1) and more (condition 2) than a template."""
-MOST = 100_000
+MAX_WAITING_ROWS = 100_000
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Watch:
 
     def _hold(self, page: Page) -> None:
         for waiting in self.open.values():
-            if sum(len(p) for p, _ in waiting) + len(page) > MOST:
+            if sum(len(p) for p, _ in waiting) + len(page) > MAX_WAITING_ROWS:
                 self.overflow += len(page)
             elif len(page):
                 waiting.append((page, page.sync))

@@ -134,8 +134,8 @@ class SavedJson:
         if data.startswith(PICKLED):
             raise of_0_1_0(f"the saved state '{self.name}'")
         try:
-            said = json.loads(data)
-            number, state = said["format"], said["state"]
+            content = json.loads(data)
+            number, state = content["format"], content["state"]
         except (ValueError, KeyError, TypeError) as error:
             raise damaged(self.name) from error
         return upgraded(self.name, state, number, self.number, self.older)

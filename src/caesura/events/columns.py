@@ -21,7 +21,7 @@ from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, Mask, frozen
 
 NO_MASK: Mask = np.zeros(0, np.bool_)
-FEW = 256
+SHORT_GATHER = 256
 """So many rows are taken by NumPy."""
 
 
@@ -114,7 +114,7 @@ def gather(values: np.ndarray[Any, Any], rows: I64, out: np.ndarray[Any, Any]) -
 
 def taken(values: np.ndarray[Any, Any], rows: I64) -> np.ndarray[Any, Any]:
     """The named values; much faster than NumPy where they do not lie in fast memory."""
-    if len(rows) < FEW or values.dtype.kind == "V":
+    if len(rows) < SHORT_GATHER or values.dtype.kind == "V":
         return values.take(rows)
     out = np.empty(len(rows), values.dtype)
     width = f"i{values.dtype.itemsize}"

@@ -30,7 +30,7 @@ from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, Mask
 
 LENGTH = 4
-MOST = 2**31 - 1
+MAX_COLUMN_BYTES = 2**31 - 1
 """So many bytes a binary column holds."""
 
 
@@ -99,9 +99,9 @@ def _members(values: pa.Array) -> pa.Array:
 
 
 def _binary(offsets: I64, data: U8, valid: Mask) -> pa.Array:
-    if offsets[-1] > MOST:
+    if offsets[-1] > MAX_COLUMN_BYTES:
         raise ExprError(
-            f"the sets of one page take {offsets[-1]} bytes; a column holds {MOST}.",
+            f"the sets of one page take {offsets[-1]} bytes; a column holds {MAX_COLUMN_BYTES}.",
             remedy="Keep fewer members, or read smaller batches.",
         )
     buffers = [pa.py_buffer(offsets.astype(np.int32).tobytes()), pa.py_buffer(data.tobytes())]

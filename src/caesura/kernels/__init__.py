@@ -27,7 +27,7 @@ import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
-FEW = 20_000
+INTERPRET_UP_TO = 20_000
 """So many elements a kernel's twin may see before numba is loaded for it."""
 
 __all__ = ["Kernel", "kernel", "small_kernel"]
@@ -60,7 +60,7 @@ class Kernel(Generic[P, R]):
         if "numba" in sys.modules or interpreted():
             return False
         self._interpreted += max((len(a) for a in args if isinstance(a, np.ndarray)), default=0)
-        return self._interpreted < FEW
+        return self._interpreted < INTERPRET_UP_TO
 
     def compiled(self) -> Callable[P, R]:
         """The machine-code form; kernels that it calls are compiled along with it."""

@@ -25,7 +25,7 @@ import pyarrow as pa
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, frozen
 
-LEAST, MOST = 8, 13
+MIN_BITS, MAX_BITS = 8, 13
 """A memo has room for two to the power of so many keys; two that meet push each other out."""
 SPREAD, TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 NEVER = -1
@@ -100,8 +100,8 @@ class Memo:
     """(key, part) of recent rows, each with its number."""
 
     def __init__(self) -> None:
-        self._bits = LEAST
-        self._known: I64 = np.full((1 << LEAST, 3), NEVER, np.int64)
+        self._bits = MIN_BITS
+        self._known: I64 = np.full((1 << MIN_BITS, 3), NEVER, np.int64)
 
     def recall(self, keys: I64, parts: I64) -> tuple[I64, I64]:
         """The numbers of the rows that are known, and the rows to search for; `learn` must follow."""
@@ -113,8 +113,8 @@ class Memo:
         """Takes what was found for the rows that were missed, and completes the numbers with it."""
         if len(missed):
             learn_numbers(keys, parts, missed, found, self._known, 64 - self._bits, numbers)
-        if self._bits < MOST and 8 * len(missed) > len(self._known):
-            self._bits = min(MOST, self._bits + 3)
+        if self._bits < MAX_BITS and 8 * len(missed) > len(self._known):
+            self._bits = min(MAX_BITS, self._bits + 3)
             self._known = np.full((1 << self._bits, 3), NEVER, np.int64)
 
     def renumber(self, keep: I64) -> None:

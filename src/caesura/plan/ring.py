@@ -35,7 +35,7 @@ class Ring:
     came: dict[str, dict[int, int]] = field(default_factory=dict)
     """The guesses that have not come by every port yet, each by port."""
     lodged: Punctuation | None = None
-    told: dict[int, dict[str, int]] = field(default_factory=dict)
+    bounds: dict[int, dict[str, int]] = field(default_factory=dict)
     """Guesses of outer loops that came by outside ports: what an inner guess may count on."""
 
     def guess(self, port: int, item: Punctuation, promises: Sequence[Promises]) -> list[Punctuation]:
@@ -72,7 +72,7 @@ class Ring:
         for port in self.outside:
             known = promises[port].cti
             if outer is not None:
-                known = max(known, self.told.get(port, {}).get(outer, MIN_TIME))
+                known = max(known, self.bounds.get(port, {}).get(outer, MIN_TIME))
             least = min(least, known)
         return least
 
@@ -84,7 +84,7 @@ class Ring:
     def outer(self, port: int, item: Punctuation) -> Punctuation:
         """Takes an outer loop's guess at an outside port; tells this loop's operator of it."""
         loop = item.noted("loop")
-        self.told.setdefault(port, {})[loop] = bound(item)
+        self.bounds.setdefault(port, {})[loop] = bound(item)
         note = (("loop", self.loop), ("at", f"{self.step}:{port}"), ("outer", loop), *_kept(item))
         return Punctuation(item.pattern, Intent.PROGRESS, note)
 
@@ -93,14 +93,14 @@ class Ring:
         return {
             "came": {name: {str(p): t for p, t in came.items()} for name, came in self.came.items()},
             "lodged": None if self.lodged is None else self.lodged.to_json(),
-            "told": {str(port): told for port, told in self.told.items()},
+            "told": {str(port): bounds for port, bounds in self.bounds.items()},
         }
 
     def remember(self, data: Mapping[str, Any]) -> None:
         """Takes back what `to_json` gave."""
         self.came = {name: {int(p): t for p, t in came.items()} for name, came in data["came"].items()}
         self.lodged = None if data["lodged"] is None else Punctuation.from_json(data["lodged"])
-        self.told = {int(port): told for port, told in data["told"].items()}
+        self.bounds = {int(port): bounds for port, bounds in data["told"].items()}
 
 
 def bound(item: Punctuation) -> int:

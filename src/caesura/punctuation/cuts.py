@@ -18,7 +18,7 @@ from typing import Any
 Cut = tuple[Any, int]
 Cuts = tuple[Cut, ...]
 
-FEW = 8  # up to so many cuts are spliced into the other set by slices; more are merged in one walk
+SPLICE_UP_TO = 8  # up to so many cuts are spliced into the other set by slices; more are merged in one walk
 
 
 def spans(low: bool, cuts: Cuts) -> Iterator[tuple[Cut | None, Cut | None]]:
@@ -45,7 +45,7 @@ def union(low: bool, cuts: Cuts, other_low: bool, other: Cuts) -> tuple[bool, Cu
     """Both sets together; adding few cuts to many costs copies of slices, no walk."""
     if len(other) > len(cuts):
         low, cuts, other_low, other = other_low, other, low, cuts
-    if len(other) > FEW:
+    if len(other) > SPLICE_UP_TO:
         return _merge(low, cuts, other_low, other)
     for start, end in spans(other_low, other):
         low, cuts = _splice(low, cuts, start, end)

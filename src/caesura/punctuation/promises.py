@@ -32,7 +32,7 @@ Ticks = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 _Counted = tuple[dict[str, list[Pattern]], list[Pattern]]  # one-value promises by column, and the others
 
-FEW = 8  # from so many one-value promises on one column on, a lookup is built instead of masks
+LOOKUP_FROM = 8  # from so many one-value promises on one column on, a lookup is built instead of masks
 
 
 class Promises:
@@ -247,7 +247,7 @@ class Promises:
                 simple.setdefault(names[0], []).append(kept)
             else:
                 rest.append(kept)
-        for name in [name for name, some in simple.items() if len(some) < FEW]:
+        for name in [name for name, some in simple.items() if len(some) < LOOKUP_FROM]:
             rest.extend(simple.pop(name))
         return simple, rest
 

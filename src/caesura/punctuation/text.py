@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from caesura.punctuation.values import Interval, Values
 
-MOST = 16  # intervals that are spelled out; a set of 100,000 points must not flood a log
+MAX_SHOWN = 16  # intervals that are spelled out; a set of 100,000 points must not flood a log
 LONGEST = 80  # letters of a text that messages repeat
 NOTHING_AT_ALL = "nothing"
 
@@ -68,15 +68,15 @@ def _parts(values: Values) -> list[str]:
     intervals = values.intervals
     parts: list[str] = []
     points: list[str] = []
-    for interval in intervals[:MOST]:
+    for interval in intervals[:MAX_SHOWN]:
         if interval.is_point:
             points.append(constant(interval.lo))
             continue
         _flush(points, parts)
         parts.append(_stretch(interval, values.kind))
     _flush(points, parts)
-    if len(intervals) > MOST:
-        parts.append(f"{len(intervals) - MOST} more")
+    if len(intervals) > MAX_SHOWN:
+        parts.append(f"{len(intervals) - MAX_SHOWN} more")
     return parts
 
 

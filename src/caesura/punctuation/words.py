@@ -76,9 +76,9 @@ def parse_punctuation(text: str, schema: pa.Schema | None = None) -> Punctuation
     bare = text.strip()
     if bare in ("inf", "∞") or _WHOLE.fullmatch(bare):
         return cti(drawn_time(bare))
-    said = _INTENT.match(text)
-    intent = _intent(said[1]) if said else Intent.DEFINITE
-    return Punctuation(_Reading(text, said.end() if said else 0, schema).pattern(), intent)
+    found = _INTENT.match(text)
+    intent = _intent(found[1]) if found else Intent.DEFINITE
+    return Punctuation(_Reading(text, found.end() if found else 0, schema).pattern(), intent)
 
 
 def _intent(text: str) -> Intent:

@@ -15,7 +15,7 @@ from caesura.events import Page
 from caesura.events.draw import shown_time, shown_value
 from caesura.events.show.scale import Span, spans
 
-MOST = 200
+MAX_ROWS = 200
 """So many rows are drawn; the others are counted."""
 COLOURS = ("#2f6fab", "#b35c1e", "#3d8b40", "#8a4fa0", "#a8323e", "#5a6570")
 
@@ -30,7 +30,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]], *, note: str =
 
 def timeline_html(page: Page, schema: pa.Schema, time: pa.DataType | None = None) -> str:
     """The rows of a page with their lifetimes as bars, coloured by their first column."""
-    shown = page.slice(0, min(len(page), MOST))
+    shown = page.slice(0, min(len(page), MAX_ROWS))
     heads = "".join(f"<th>{escape(name)}</th>" for name in ("LE", "RE", *schema.names, "lifetime"))
     colours: dict[str, str] = {}
     rows = []

@@ -23,7 +23,7 @@ from caesura.expr import compile_predicate
 from caesura.fixpoint.automaton.letters import predicates
 from caesura.fixpoint.automaton.node import Match
 from caesura.fixpoint.automaton.written import item_columns, made, source
-from caesura.kernels import FEW
+from caesura.kernels import INTERPRET_UP_TO
 from caesura.kernels.hashing import I64
 from caesura.plan import Counters, Operator, definite
 from caesura.punctuation import INFINITY, Pattern
@@ -53,7 +53,7 @@ class Follow(Operator):
     def _kernel(self, more: int) -> Any:
         """Machine code, once there are enough events to pay for compiling it."""
         self._seen += more
-        return made(self._text, machine=self._seen > FEW)
+        return made(self._text, machine=self._seen > INTERPRET_UP_TO)
 
     # Events in.
 
