@@ -12,9 +12,11 @@ the reader expects: a name in saved state never leads to code. Everything else i
 
 from __future__ import annotations
 
+import gc
 from base64 import b64decode, b64encode
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -58,6 +60,18 @@ _READ = {name: read for name, _, read in _LEAVES.values()}
 _FACTORIES = {t.__name__: t for t in (int, float, str, bool, list, dict, set, tuple)}
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Many objects are made at once, none in a cycle: looking for cycles would take most of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 class Codec:
     """Writes and reads values; ``classes`` are those that may be among them."""
 
@@ -68,11 +82,13 @@ class Codec:
 
     def write(self, value: Any) -> bytes:
         """A value as a chunk."""
-        return json_chunk(self.to_json(value))
+        with collector_paused():
+            return json_chunk(self.to_json(value))
 
     def read(self, data: bytes) -> Any:
         """The value that `write` took."""
-        return self.from_json(SavedJson("a Python value").read({"a Python value": data}))
+        with collector_paused():
+            return self.from_json(SavedJson("a Python value").read({"a Python value": data}))
 
     def to_json(self, value: Any) -> list[Any]:
         """The nodes of a value; the last is the value itself."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from caesura.events.plain import Codec, classes_of
+from caesura.events.plain import Codec, classes_of, collector_paused
 from caesura.expr import type_of
 from caesura.qre.checking.inference import value_type
 from caesura.qre.language.folds import Fold
@@ -49,13 +49,14 @@ def read_states(query: Query, saved: bytes) -> dict[Any, Any]:
     if not saved.startswith(b"["):
         states: dict[Any, Any] = codec_for(query).read(saved)
         return states
-    keys, held = json.loads(saved)
-    return dict(zip(map(_as_tuples, keys), map(_as_tuples, held), strict=True))
+    with collector_paused():
+        keys, held = json.loads(saved)
+        return dict(zip(_as_tuples(keys), _as_tuples(held), strict=True))
 
 
-def _as_tuples(value: Any) -> Any:
+def _as_tuples(values: list[Any]) -> tuple[Any, ...]:
     """JSON's arrays were tuples."""
-    return tuple(map(_as_tuples, value)) if type(value) is list else value
+    return tuple([_as_tuples(v) if type(v) is list else v for v in values])
 
 
 def is_json(query: Query) -> bool:
