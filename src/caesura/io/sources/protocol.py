@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 Offsets = Mapping[int, int]
 """Where each lane is read on; a lane that is not named is read from its beginning."""
-SparkForm = Literal["frame", "files", "memory"]
-"""How Spark reads a source: as a DataFrame of its own, from a listing of files, or all of it in one task."""
+SparkForm = Literal["frame", "files", "lanes", "memory"]
+"""How Spark reads a source: as a DataFrame of its own, from a listing of files, lane by lane to its `latest`,
+or all of it in one task, as one that lies in memory.
+"""
 
 
 class Reader(ABC):

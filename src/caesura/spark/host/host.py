@@ -133,6 +133,8 @@ def _source(spark: SparkSession, job: Job, source: Source, streaming: bool, limi
         return reader.packets(job, source)
     if isinstance(reader, FileReader):
         return _files(spark, job, source, reader, streaming, limits)
+    if streaming and reader.spark_form == "lanes":
+        return _lanes(spark, job, source)
     if streaming:
         raise PlanError(
             f"'{source.step}' lies in memory, so a streaming query has nothing to wait for.",
@@ -160,6 +162,15 @@ def _files(
         yield from read_files(job, fingerprint, mine, limits, new=streaming)
 
     return listing.mapInArrow(read, PACKETS)
+
+
+def _lanes(spark: SparkSession, job: Job, source: Source) -> DataFrame:
+    """A Python data source asks the source how far its lanes have come; workers read them."""
+    from caesura.spark.host.lane_source import lane_source
+
+    form = lane_source(job, source.fingerprint)
+    spark.dataSource.register(form)
+    return spark.readStream.format(form.name()).load()
 
 
 def _memory(spark: SparkSession, job: Job, source: Source) -> DataFrame:
