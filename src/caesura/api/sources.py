@@ -12,8 +12,8 @@ from caesura import io
 from caesura.api.stream import Stream
 from caesura.errors import CaesuraError
 from caesura.events import Item, parse
-from caesura.io.ingress.ingress import Lateness
 from caesura.io.ingress.pushed import Pushed
+from caesura.io.ingress.refusals import Lateness
 from caesura.io.sources.read import Events
 from caesura.misuse import checked_methods
 from caesura.plan import TICKS, Properties, here

@@ -19,30 +19,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from caesura.errors import CaesuraError
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
 from caesura.events.rows import RowState
-from caesura.io.ingress.clock import as_text
 from caesura.io.ingress.future_bound import Judged, followed
 from caesura.io.ingress.in_data import Marks, find_marks
-from caesura.io.ingress.lanes import NOTHING, Lane, Lanes, forbidden_by
+from caesura.io.ingress.lanes import NOTHING, Lane, Lanes
 from caesura.io.ingress.late import LateTable
 from caesura.io.ingress.matching import Matcher, Origin
 from caesura.io.ingress.policy import Policy
-from caesura.io.ingress.shape import REASONS, Shape, Shaped
-from caesura.kernels.hashing import I64, Mask
+from caesura.io.ingress.refusals import Lateness, Refusals
+from caesura.io.ingress.shape import Shape, Shaped
+from caesura.kernels.hashing import I64
 from caesura.plan import Counters, Ingress, Raw
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Promises, Punctuation, cti
 from caesura.punctuation.scheme import Scheme
 
-Lateness = Literal["reject", "adjust", "error"]
 UNMATCHED = "retract matches no event"
 Limits = Callable[[I64 | None], I64]
 
@@ -84,6 +82,7 @@ class SourceIngress(Ingress):
         self.entered: I64 = NOTHING
         """The offsets of the rows of the page that entered last, where none is ever retracted."""
         self.table = LateTable(rules.schema, rules.time, limit=rules.limit)
+        self.refusals = Refusals(self.lanes, self.table, rules.time, rules.late)
         self.matcher: Matcher | None = None
         if not rules.shape.insert_only:
             self.matcher = Matcher(
@@ -168,7 +167,7 @@ class SourceIngress(Ingress):
     def _events(self, lane: Lane, shaped: Shaped, offsets: I64, *, in_line: bool = True) -> Iterator[Item]:
         """The page that may enter, if there is one."""
         if shaped.flaw is not None:
-            shaped, offsets = self._refuse_flawed(lane, shaped, offsets)
+            shaped, offsets = self.refusals.flawed(lane, shaped, offsets)
         if self.future is not None and in_line and len(shaped.le):
             shaped, offsets = self._refuse_ahead(lane, shaped, offsets)
         if len(shaped.le) == 0:
@@ -180,7 +179,7 @@ class SourceIngress(Ingress):
         self.lanes.advance(lane, int(shaped.advance.max()) if shaped.span is None else shaped.span[1])
         starts, rows = None, None
         if late or self.lanes.promises(lane):
-            kept = self._on_time(lane, page, bounds, offsets)
+            kept = self.refusals.on_time(lane, page, bounds, max(lane.said, self.bound), offsets)
             if kept is None:
                 return
             page, starts, rows = kept
@@ -205,17 +204,6 @@ class SourceIngress(Ingress):
             return bounds if rows is None else bounds[rows]
 
         return limits
-
-    def _refuse_flawed(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
-        assert shaped.flaw is not None
-        bad = np.flatnonzero(shaped.flaw)
-        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
-        reasons = pa.array(REASONS).take(pa.array(shaped.flaw[bad]))
-        self.table.add(page.take(bad), reasons, lane=lane.number, offsets=offsets[bad])
-        rows = np.flatnonzero(shaped.flaw == 0)
-        good = page.take(rows)
-        kept = Shaped(good.le, good.re, good.re_new, good.payload, None, shaped.advance[rows])
-        return kept, offsets[rows]
 
     @property
     def _now(self) -> int:
@@ -257,59 +245,6 @@ class SourceIngress(Ingress):
         told = (times[rows], judged.references[rows], self.rules.time)
         reasons = self.future.reasons(*told, clock=self._now > MIN_TIME)
         self.table.add(page.take(rows), reasons, lane=lane.number, offsets=offsets[rows])
-
-    def _on_time(
-        self, lane: Lane, page: Page, bounds: I64, offsets: I64
-    ) -> tuple[Page, I64 | None, I64 | None] | None:
-        """The rows that are not late, the starts they get (None: their own), and which rows they are."""
-        promises = self.lanes.promises(lane)
-        floor = max(lane.said, self.bound)
-        limit: I64 = np.maximum(bounds if len(bounds) else MIN_TIME, floor)
-        late: Mask = page.sync < limit
-        starts, times = None, page.sync
-        if self.rules.late == "adjust" and late.any():
-            spans = late & (page.re > limit)
-            if page.retracts is not None:
-                spans &= ~page.retracts
-            starts, times = np.where(spans, limit, page.le), np.where(spans, limit, times)
-            late &= ~spans
-        broken = forbidden_by(promises, page.payload, times)
-        if not late.any() and broken is None:
-            return page, starts, None
-        if broken is not None:
-            broken &= ~late
-            self._refuse_broken(lane, page, broken, offsets)
-        self._refuse_late(lane, page, np.flatnonzero(late), bounds, floor, offsets)
-        rows = np.flatnonzero(~late if broken is None else ~(late | broken))
-        if len(rows) == 0:
-            return None
-        return page.take(rows), None if starts is None else starts[rows], rows
-
-    def _refuse_late(self, lane: Lane, page: Page, late: I64, bounds: I64, floor: int, offsets: I64) -> None:
-        if len(late) == 0:
-            return
-        some = page.take(late)
-        bound = bounds[late] if len(bounds) else np.full(len(late), MIN_TIME)
-        time = self.rules.time
-        behind = below_bound(some.sync, bound, time)
-        reasons = pc.if_else(
-            pa.array(some.sync < bound), behind, f"came after definite: {Pattern.before(floor)}"
-        )
-        self.table.add(some, reasons, lane=lane.number, offsets=offsets[late])
-
-    def _refuse_broken(self, lane: Lane, page: Page, broken: Mask, offsets: I64) -> None:
-        rest = broken.copy()
-        for promises in self.lanes.promises(lane):
-            for pattern in promises.patterns():
-                rows = np.flatnonzero(rest & pattern.matches(page.payload, page.sync))
-                if len(rows):
-                    reason = f"came after definite: {pattern}"
-                    self.table.add(page.take(rows), reason, lane=lane.number, offsets=offsets[rows])
-                    rest[rows] = False
-        rows = np.flatnonzero(rest)
-        if len(rows):
-            reason = "came after definite punctuation on the time that it was moved to"
-            self.table.add(page.take(rows), reason, lane=lane.number, offsets=offsets[rows])
 
     # -- punctuation ----------------------------------------------------------------------------------
 
@@ -425,10 +360,3 @@ class SourceIngress(Ingress):
 
 def _moved(page: Page, starts: I64 | None) -> Page:
     return page if starts is None else Page(starts, page.re, page.payload, page.re_new)
-
-
-def below_bound(sync: I64, bound: I64, time: pa.DataType) -> pa.Array:
-    """Why rows are late that lie below their lane's bound, in words."""
-    return pc.binary_join_element_wise(
-        "time ", as_text(sync, time), " is below its lane's bound ", as_text(bound, time), ""
-    )

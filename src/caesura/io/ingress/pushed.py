@@ -26,8 +26,9 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.events.page import KEPT
-from caesura.io.ingress.ingress import Lateness, Rules, SourceIngress
+from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import at_end
+from caesura.io.ingress.refusals import Lateness
 from caesura.io.ingress.row_kernels import (
     ALIGNED,
     I8,

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, get_type_hin
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError, closest
-from caesura.io.ingress.ingress import Lateness
 from caesura.io.ingress.policy import Policy, at_end
+from caesura.io.ingress.refusals import Lateness
 from caesura.io.ingress.shape import Form, Shape
 from caesura.io.sources.files import CSV, JSON, PARQUET, FileReader, Format
 from caesura.io.sources.memory import BATCH, arrow_reader, pandas_reader

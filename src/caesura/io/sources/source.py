@@ -21,8 +21,9 @@ import pyarrow as pa
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.events import plain_schema
 from caesura.events.types import plain_type
-from caesura.io.ingress.ingress import Lateness, Rules, SourceIngress
+from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import Policy, at_end
+from caesura.io.ingress.refusals import Lateness
 from caesura.io.ingress.shape import Shape
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.pruning import Pruning

@@ -200,10 +200,10 @@ class Gate(SourceIngress):
         late = (page.sync if sync is None else sync) < np.maximum(bounds, floor)
         starts, rows = None, None
         if sync is not None:
-            self._refuse_late(lane, page, np.flatnonzero(late), bounds, floor, offsets)
+            self.refusals.late(lane, page, np.flatnonzero(late), bounds, floor, offsets)
             page, bounds, offsets = page.filter(~late), bounds[~late], offsets[~late]
         elif late.any() or self.lanes.promises(lane):
-            kept = self._on_time(lane, page, bounds, offsets)
+            kept = self.refusals.on_time(lane, page, bounds, floor, offsets)
             if kept is None:
                 return
             page, starts, rows = kept

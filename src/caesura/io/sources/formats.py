@@ -1,0 +1,150 @@
+"""Formats of files: how Parquet, CSV and JSON lines are opened, and which types of theirs fit which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from caesura.events.types import plain_type
+
+CSV_BLOCK = 8 << 20
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files of one kind are opened."""
+
+    name: str
+    endings: tuple[str, ...]
+    schema: Callable[[Path], pa.Schema]
+    """The columns of a file."""
+    batches: Callable[[Path, pa.Schema, int], Iterator[pa.RecordBatch]]
+    """Batches of a file in the schema wanted, about so many rows each."""
+    rows: Callable[[Path], int] | None = None
+    """How many rows a file has, where that is cheap to know."""
+    fits: Callable[[pa.DataType, pa.DataType], bool] = lambda found, wanted: False
+    """Whether values of a found type can be read as the wanted one."""
+
+
+def looks_like(file: Path, wanted: str) -> str:
+    """What a file looks like by its first bytes, if that is not what it was read as."""
+    if not file.is_file():
+        return ""
+    with file.open("rb") as opened:
+        start = opened.read(64)
+    name, call = "CSV", "csv"
+    if start[:4] == b"PAR1":
+        name, call = "Parquet", "parquet"
+    elif start.lstrip()[:1] == b"{":
+        name, call = "JSON lines", "json"
+    elif not start or any(byte < 9 or byte > 126 for byte in start):
+        return ""
+    return "" if name == wanted else f"It looks like {name}: read it with cz.read.{call}, or mend it."
+
+
+def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a type inferred from text is a narrower guess at the wanted one."""
+    types = pa.types
+    if types.is_string(wanted) or types.is_large_string(wanted):
+        return True
+    if types.is_integer(found):
+        return bool(types.is_integer(wanted) or types.is_floating(wanted) or types.is_decimal(wanted))
+    if types.is_floating(found):
+        return bool(types.is_floating(wanted) or types.is_decimal(wanted))
+    dated = types.is_date(found) or types.is_timestamp(found)
+    return bool(dated and (types.is_date(wanted) or types.is_timestamp(wanted)))
+
+
+def _widens_json(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """As `_widens`, but a JSON number is no string."""
+    textual = pa.types.is_string(found) or pa.types.is_date(found) or pa.types.is_timestamp(found)
+    return _widens(found, wanted) and (textual or not pa.types.is_string(wanted))
+
+
+def _same_values(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether stored types differ only in how they are laid out."""
+    return bool(plain_type(found) == plain_type(wanted))
+
+
+# -- Parquet ----------------------------------------------------------------------------------------
+
+
+def _parquet_schema(file: Path) -> pa.Schema:
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(file)
+
+
+def _parquet_rows(file: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(file).num_rows)
+
+
+def _parquet_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as opened:
+        yield from opened.iter_batches(batch_size=size, columns=schema.names)
+
+
+# -- CSV --------------------------------------------------------------------------------------------
+
+
+def _csv_schema(file: Path) -> pa.Schema:
+    import pyarrow.csv as pc
+
+    if file.suffix == ".csv" and looks_like(file, "CSV"):
+        raise ValueError("its first line names no columns")
+    with pc.open_csv(file, **_csv_options()) as opened:
+        return opened.schema
+
+
+def _csv_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.csv as pc
+
+    with pc.open_csv(file, **_csv_options(column_types=schema, include_columns=schema.names)) as opened:
+        yield from opened
+
+
+def _csv_options(**more: Any) -> dict[str, Any]:
+    """Null is an empty field and nothing else: the text NA may be a country."""
+    import pyarrow.csv as pc
+
+    nulls = {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": False}
+    return {
+        "read_options": pc.ReadOptions(block_size=CSV_BLOCK),
+        "convert_options": pc.ConvertOptions(**nulls, **more),
+    }
+
+
+# -- JSON lines -------------------------------------------------------------------------------------
+
+
+def _json_schema(file: Path) -> pa.Schema:
+    import pyarrow.json as pj
+
+    with pj.open_json(file, read_options=pj.ReadOptions(block_size=CSV_BLOCK)) as opened:
+        return opened.schema
+
+
+def _json_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.json as pj
+
+    parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    reading = pj.ReadOptions(block_size=CSV_BLOCK)
+    with pj.open_json(file, read_options=reading, parse_options=parsing) as opened:
+        yield from opened
+
+
+PARQUET = Format(
+    "Parquet", (".parquet", ".pq"), _parquet_schema, _parquet_batches, _parquet_rows, _same_values
+)
+CSV = Format("CSV", (".csv", ".csv.gz"), _csv_schema, _csv_batches, None, _widens)
+JSON = Format(
+    "JSON lines", (".jsonl", ".ndjson", ".json", ".jsonl.gz"), _json_schema, _json_batches, None, _widens_json
+)
