@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from caesura.errors import CaesuraError, StreamError
 from caesura.spark.errors import cause_of, explained, ours
-from caesura.spark.host.checkpoint import FORMAT, STATE_FORMAT, kept_plan, query_id
+from caesura.spark.host.checkpoint import FORMAT, STATE_FORMAT, query_id, read_plan
 from caesura.spark.host.clock_source import ClockReader
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.loop_source import LoopReader
@@ -97,7 +97,7 @@ SPOKEN = {"last": 0, "spoken": []}
 @pytest.mark.parametrize(
     ("name", "content", "reads"),
     [
-        ("caesura.json", KEPT, kept_plan),
+        ("caesura.json", KEPT, read_plan),
         ("metadata", {"id": "one"}, query_id),
         ("loop/listeners.json", LISTENING, CheckpointFeedback.at),
         ("loop/spoken.json", SPOKEN, lambda folder: CheckpointFeedback(f"{folder}/loop", 2, {}).standing()),

@@ -14,8 +14,8 @@ def check(target: Target, output: str = "changes", as_json: AsJson = False) -> N
     """Says before it runs whether state stays bounded and answers come out; exit code 1 if not."""
     verdict = load(target).check(output)  # type: ignore[arg-type]
     if as_json:
-        said = {"findings": verdict.findings, "remedies": verdict.remedies, "notes": verdict.notes}
-        say_json({"safe": verdict.safe, **{name: [str(one) for one in some] for name, some in said.items()}})
+        parts = {"findings": verdict.findings, "remedies": verdict.remedies, "notes": verdict.notes}
+        say_json({"safe": verdict.safe, **{name: [str(one) for one in some] for name, some in parts.items()}})
     else:
         say(str(verdict))
     if not verdict.safe:

@@ -60,10 +60,10 @@ def _java() -> Finding:
     java = f"{home}/bin/java" if home else shutil.which("java")
     if java is None or not shutil.which(java):
         return Finding("Java", False, "not found", "Install a JDK, 17 or later; Spark runs on it.")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)([^"]*)"', said)
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)([^"]*)"', printed)
     if found is None:
-        return Finding("Java", False, said.strip().splitlines()[0], "Install a JDK, 17 or later.")
+        return Finding("Java", False, printed.strip().splitlines()[0], "Install a JDK, 17 or later.")
     remedy = "Spark 4 needs Java 17 or later; set JAVA_HOME to one."
     return Finding("Java", int(found.group(1)) >= 17, found.group(1) + found.group(2), remedy)
 

@@ -46,8 +46,8 @@ __all__ = [
 ]
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         say(f"caesura {version('caesura')}")
         raise typer.Exit
 

@@ -85,8 +85,8 @@ def cause_of(text: str) -> str:
         return sparks[-1]
     if not telling:
         return lines[0].strip() if lines else "nothing was said"
-    kind, said = (python or telling)[-1].groups(default="")
-    return f"{kind.split('.')[-1]}: {said.strip()}" if said else kind.split(".")[-1]
+    kind, message = (python or telling)[-1].groups(default="")
+    return f"{kind.split('.')[-1]}: {message.strip()}" if message else kind.split(".")[-1]
 
 
 def _parsed(kind: str, text: str, error: Exception) -> CaesuraError:

@@ -18,14 +18,14 @@ FRESH = "Put back the file as it was, or start with a new checkpoint."
 def parsed(text: str, name: str | Path, remedy: str = FRESH, *, wants: tuple[str, ...] = ()) -> Any:
     """What a file says, which must be JSON, and have what is wanted of it."""
     try:
-        said = json.loads(text)
+        content = json.loads(text)
     except ValueError as error:
         what = "it is empty" if not text.strip() else f"{error}"
         raise StreamError(f"'{name}' is not whole: {what}.", remedy=remedy) from None
-    missing = [key for key in wants if not isinstance(said, dict) or key not in said]
+    missing = [key for key in wants if not isinstance(content, dict) or key not in content]
     if missing:
         raise StreamError(f"'{name}' is not whole: it has no '{missing[0]}'.", remedy=remedy)
-    return said
+    return content
 
 
 def read_json(file: Path, remedy: str = FRESH, *, wants: tuple[str, ...] = ()) -> Any:

@@ -82,8 +82,8 @@ class Bound:
     def reasons(self, times: I64, references: I64, time: pa.DataType, *, clock: bool) -> pa.Array:
         """Why rows are too far ahead, in words."""
         where = "the clock, which reads " if clock else "its lane, which is at "
-        told = (f" is more than {self.written} ahead of {where}", as_text(references, time), "")
-        return pc.binary_join_element_wise("time ", as_text(times, time), *told)
+        words = (f" is more than {self.written} ahead of {where}", as_text(references, time), "")
+        return pc.binary_join_element_wise("time ", as_text(times, time), *words)
 
 
 def followed(course: Sequence[int], times: I64) -> list[int]:

@@ -78,11 +78,11 @@ def find_marks(raw: Raw, column: str | None, schema: pa.Schema, given: Scheme | 
         marks += zip(at.tolist(), read, strict=True)
         events = np.setdiff1d(events, at, assume_unique=True)
         batch = take_rows(raw.batch, events)
-    told = [(place, _declared(mark, given)) for place, mark in sorted(marks, key=lambda mark: mark[0])]
-    taken = [(place, mark) for place, mark in told if isinstance(mark, Pattern)]
+    declared = [(place, _declared(mark, given)) for place, mark in sorted(marks, key=lambda mark: mark[0])]
+    taken = [(place, mark) for place, mark in declared if isinstance(mark, Pattern)]
     before = np.searchsorted(events, [place for place, _ in taken])
     patterns = [(int(n), pattern) for n, (_, pattern) in zip(before, taken, strict=True)]
-    unreadable = [(mark, place) for place, mark in told if isinstance(mark, str)]
+    unreadable = [(mark, place) for place, mark in declared if isinstance(mark, str)]
     return Marks(batch, offsets[events], patterns, unreadable)
 
 

@@ -179,10 +179,10 @@ class SourceIngress(Ingress):
         self.lanes.advance(lane, int(shaped.advance.max()) if shaped.span is None else shaped.span[1])
         starts, rows = None, None
         if late or self.lanes.promises(lane):
-            kept = self.refusals.on_time(lane, page, bounds, max(lane.said, self.bound), offsets)
-            if kept is None:
+            admitted = self.refusals.on_time(lane, page, bounds, max(lane.said, self.bound), offsets)
+            if admitted is None:
                 return
-            page, starts, rows = kept
+            page, starts, rows = admitted
         self.since += len(page)
         self.entered = offsets if rows is None else offsets[rows]
         entered: Page | None = _moved(page, starts)
@@ -236,14 +236,14 @@ class SourceIngress(Ingress):
         self._note_ahead(lane, page, times, judged, offsets)
         rows = np.flatnonzero(~judged.ahead)
         good = page.take(rows)
-        kept = Shaped(good.le, good.re, good.re_new, good.payload, None, judged.advance[rows])
-        return kept, offsets[rows]
+        admitted = Shaped(good.le, good.re, good.re_new, good.payload, None, judged.advance[rows])
+        return admitted, offsets[rows]
 
     def _note_ahead(self, lane: Lane, page: Page, times: I64, judged: Judged, offsets: I64) -> None:
         assert self.future is not None
         rows = np.flatnonzero(judged.ahead)
-        told = (times[rows], judged.references[rows], self.rules.time)
-        reasons = self.future.reasons(*told, clock=self._now > MIN_TIME)
+        shown = (times[rows], judged.references[rows], self.rules.time)
+        reasons = self.future.reasons(*shown, clock=self._now > MIN_TIME)
         self.table.add(page.take(rows), reasons, lane=lane.number, offsets=offsets[rows])
 
     # -- punctuation ----------------------------------------------------------------------------------

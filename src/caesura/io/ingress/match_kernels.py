@@ -276,7 +276,7 @@ def look_up(slots: I32, k1: I64, k2: I64, alive: Mask, table: Matrix, picked: I6
 
 @kernel
 def index_versions(
-    slots: I32, k1: I64, k2: I64, counts: I32, begin: I64, alive: Mask, first: int, gone: I64
+    slots: I32, k1: I64, k2: I64, counts: I32, begin: I64, alive: Mask, first: int, dead_rows: I64
 ) -> int:
     """Indexes the versions from ``first`` on; one that equals another adds to its count, and goes."""
     mask = len(slots) - 1
@@ -290,7 +290,7 @@ def index_versions(
             same = alive[other] and k2[other] == k2[number] and k1[other] == k1[number]
             if same and (len(begin) == 0 or begin[other] == begin[number]):
                 counts[other] += counts[number]
-                gone[dead] = number
+                dead_rows[dead] = number
                 dead += 1
                 break
             at = (at + 1) & mask

@@ -104,20 +104,20 @@ class Matcher:
         wants = Wants(le, re, lambda: np.column_stack(named.keys))
         named = NamedRetracts(page.payload, run, self.secret, singly=wants.doubled == 0)
         done, left = np.zeros(len(le), np.bool_), len(le)
-        gone: list[tuple[Run, I64]] = []
+        taken: list[tuple[Run, I64]] = []
         for some in reversed(self.runs):
             found = some.scan(wants)
             if found is None:
                 return False
             if len(found[0]):
                 used = named.pair(some, *found, wants.follow, done)
-                gone.append((some, used))
+                taken.append((some, used))
                 left -= len(used)
             if left == 0:
                 break
         if left:
             return False
-        for some, used in gone:
+        for some, used in taken:
             some.counts[used] -= 1
         brought = np.flatnonzero(new > le)
         if len(brought):
@@ -152,14 +152,14 @@ class Matcher:
             self.live.kill(numbers[~here])
         self.live.touch(numbers[here])
 
-    def release(self, gone: I64) -> None:
+    def release(self, taken: I64) -> None:
         """Forgets waiting retracts."""
-        if len(gone):
-            self.held.kill(gone)
+        if len(taken):
+            self.held.kill(taken)
             if self.held.live == 0 or self.held.wasteful:
                 self.held.compact()
         self._soonest = _least(self.held.get("sync")[self.held.alive])
-        self._disorder = self.held.live > 0 or len(gone) > 0
+        self._disorder = self.held.live > 0 or len(taken) > 0
 
     def give_up(self, cti: int, promises: Promises | None = None) -> UnmatchedRetracts | None:
         """Takes out the waiting retracts that a CTI, or other promises, will not let come any more."""
@@ -172,11 +172,11 @@ class Matcher:
         over = sync < cti
         if promises is not None and more:
             over |= promises.forbids(payload, sync)
-        gone = rows[over]
-        if len(gone) == 0:
+        taken = rows[over]
+        if len(taken) == 0:
             return None
-        le, re, new, lanes, offsets = (self.held.get(n)[gone] for n in ("le", "re", "new", "lane", "offset"))
-        self.release(gone)
+        le, re, new, lanes, offsets = (self.held.get(n)[taken] for n in ("le", "re", "new", "lane", "offset"))
+        self.release(taken)
         page = Page.of(take_rows(payload, np.flatnonzero(over)), le=le, re=re, re_new=new)
         return UnmatchedRetracts(page, lanes, offsets)
 
@@ -232,13 +232,13 @@ class Matcher:
         if self._indexed == 0 or 2 * state.size > len(self._slots):
             self._slots = new_index(state.size)
             self._indexed = 0
-        gone = np.empty(state.size - self._indexed, np.int64)
+        taken = np.empty(state.size - self._indexed, np.int64)
         begin = state.get("begin") if self.adjusts else NOTHING
         k1, k2, counts = (state.get(n) for n in ("k1", "k2", "count"))
-        dead = index_versions(self._slots, k1, k2, counts, begin, state.alive, self._indexed, gone)
+        dead = index_versions(self._slots, k1, k2, counts, begin, state.alive, self._indexed, taken)
         if dead:
             state.touch(np.flatnonzero(state.alive & (counts > 1)))
-            state.kill(gone[:dead])
+            state.kill(taken[:dead])
         self._indexed = state.size
 
     def rebuild(self) -> None:

@@ -97,15 +97,15 @@ class Policy:
     def period(self) -> int | None:
         """How often the clock must be read, in microseconds; None when no policy asks for it."""
         if self.beat is not None:
-            asked = ticks(self.beat, CLOCK, "heartbeat")
+            period = ticks(self.beat, CLOCK, "heartbeat")
         elif self.idle is not None:
-            asked = ticks(self.idle, CLOCK, "idle time") // BEATS_PER_IDLE
+            period = ticks(self.idle, CLOCK, "idle time") // BEATS_PER_IDLE
         else:
             return None
         bound = AHEAD_OF_CLOCK if self.future == AUTO else self.future
         if self.lag is not None and isinstance(bound, str | timedelta):
-            asked = min(asked, ticks(bound, CLOCK, "bound on the future") // BEATS_PER_IDLE)
-        return max(1, asked)
+            period = min(period, ticks(bound, CLOCK, "bound on the future") // BEATS_PER_IDLE)
+        return max(1, period)
 
     def clocked(self, time: pa.DataType) -> bool:
         """Whether rows are held against a clock; plain ticks cannot be."""
@@ -133,20 +133,20 @@ class Policy:
         return Bound(_span(chosen, time, "bound on the future"), str(chosen))
 
     def __str__(self) -> str:
-        ways = []
+        parts = []
         if self.lag is not None:
-            ways.append(f"time: {self.lag} behind the latest event of the slowest lane{self._pace()}")
+            parts.append(f"time: {self.lag} behind the latest event of the slowest lane{self._pace()}")
         if self.clock_lag is not None:
-            ways.append(f"time: {self.clock_lag} behind the clock, read every {self.beat}")
+            parts.append(f"time: {self.clock_lag} behind the clock, read every {self.beat}")
         if self.future not in (None, AUTO):
-            ways.append(f"rows more than {self.future} ahead are refused")
+            parts.append(f"rows more than {self.future} ahead are refused")
         if self.column is not None:
-            ways.append(f"{self.scheme or 'any'}: where '{self.column}' says so")
+            parts.append(f"{self.scheme or 'any'}: where '{self.column}' says so")
         if self.node is not None:
-            ways.append(f"time: when '{self.node.step}' gives it")
+            parts.append(f"time: when '{self.node.step}' gives it")
         if self.closes:
-            ways.append("all at the end of input")
-        return "; ".join(ways) or "nothing"
+            parts.append("all at the end of input")
+        return "; ".join(parts) or "nothing"
 
     def _pace(self) -> str:
         pace = f", after each {self.every} events" if self.every != 1 else ""

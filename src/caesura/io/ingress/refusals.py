@@ -40,8 +40,8 @@ class Refusals:
         self.table.add(page.take(bad), reasons, lane=lane.number, offsets=offsets[bad])
         rows = np.flatnonzero(shaped.flaw == 0)
         good = page.take(rows)
-        kept = Shaped(good.le, good.re, good.re_new, good.payload, None, shaped.advance[rows])
-        return kept, offsets[rows]
+        good_rows = Shaped(good.le, good.re, good.re_new, good.payload, None, shaped.advance[rows])
+        return good_rows, offsets[rows]
 
     def on_time(
         self, lane: Lane, page: Page, bounds: I64, floor: int, offsets: I64

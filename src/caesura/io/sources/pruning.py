@@ -49,7 +49,7 @@ class Span:
 class Pruning:
     """The patterns that a source is told, over its raw columns, and what was saved."""
 
-    told: Callable[[], list[Pattern]]
+    ignored: Callable[[], list[Pattern]]
     columns: Mapping[str, str]
     """Raw names by the names that patterns use."""
     time: str
@@ -68,7 +68,7 @@ class Pruning:
 
     @property
     def active(self) -> bool:
-        return bool(self.told())
+        return bool(self.ignored())
 
     def ignores(self, spans: Mapping[str, Span]) -> bool:
         """Whether a part need not be read: every row is ignored, and its latest time is known."""
@@ -77,7 +77,7 @@ class Pruning:
 
     def covers(self, spans: Mapping[str, Span]) -> bool:
         """Whether one pattern takes every row of a part with these spans; times are ticks."""
-        return any(self._within(pattern, spans) for pattern in self.told())
+        return any(self._within(pattern, spans) for pattern in self.ignored())
 
     def _within(self, pattern: Pattern, spans: Mapping[str, Span]) -> bool:
         for name, values in pattern.items():

@@ -83,8 +83,8 @@ class RowsReader(Reader):
         parts = self._again()
         whole = pa.Table.from_batches([raw.batch for raw in parts], self.schema if not parts else None)
         keys = ",".join(column_key(column) for column in whole.columns)
-        told = [f"{raw.offset + place}:{pattern}" for raw in parts for place, pattern in raw.punctuations]
-        return f"rows:{columns_key(self.schema)}:{whole.num_rows}:{keys}:{self.batch_size}:{told}"
+        marks = [f"{raw.offset + place}:{pattern}" for raw in parts for place, pattern in raw.punctuations]
+        return f"rows:{columns_key(self.schema)}:{whole.num_rows}:{keys}:{self.batch_size}:{marks}"
 
     def latest(self) -> Offsets | None:
         return None if self.origin is not None else {0: sum(raw.batch.num_rows for raw in self._again())}
@@ -153,8 +153,8 @@ def _cut(raw: Raw, size: int, skip: int) -> Iterator[Raw]:
         if end < skip or (end == skip and not marks) or not (rows.num_rows or marks):
             continue
         cut = max(0, skip - offset)
-        kept = tuple((place - cut, pattern) for place, pattern in marks if place >= cut)
-        yield Raw(0, offset + cut, rows.slice(cut), kept)
+        remaining = tuple((place - cut, pattern) for place, pattern in marks if place >= cut)
+        yield Raw(0, offset + cut, rows.slice(cut), remaining)
 
 
 def _schema_of(rows: list[dict[str, Any]]) -> pa.Schema:

@@ -125,15 +125,15 @@ def wanted_first(parts: Iterator[Part], pruning: Pruning) -> Iterator[Part]:
     """The parts of some files in their order, but those with wanted rows as early as that changes nothing."""
     waiting: deque[Part] = deque()
     while True:
-        wishes = pruning.wanted()
-        while len(waiting) < (AHEAD if wishes else 1):
+        wanted = pruning.wanted()
+        while len(waiting) < (AHEAD if wanted else 1):
             part = next(parts, None)
             if part is None:
                 break
             waiting.append(part)
         if not waiting:
             return
-        place = pruning.first([part.spans for part in waiting]) if wishes else 0
+        place = pruning.first([part.spans for part in waiting]) if wanted else 0
         chosen = waiting[place]
         del waiting[place]
         pruning.moved += chosen.rows if place else 0

@@ -219,7 +219,7 @@ class Source(SourceNode):
 
     def pruned_by(
         self,
-        told: Callable[[], list[Pattern]],
+        ignored: Callable[[], list[Pattern]],
         wanted: Callable[[], list[Pattern]] | None = None,
         top: Callable[[], int] | None = None,
     ) -> Pruning | None:
@@ -230,7 +230,7 @@ class Source(SourceNode):
         if not self.reader.prunes or not self.properties.points:
             return None
         names = {self.shape.named(raw): raw for raw in self.reader.schema.names}
-        pruning = Pruning(told, names, self.shape.time)
+        pruning = Pruning(ignored, names, self.shape.time)
         if wanted is None or not self.permutable:
             return pruning
         lag, _, _ = self.policy.lags(self.time)

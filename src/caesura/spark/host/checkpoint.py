@@ -26,31 +26,31 @@ from caesura.spark.json_files import read_json
 from caesura.spark.worker.job import SECRET
 
 NAME = "caesura.json"
-Kept = dict[str, Any]
+SavedPlan = dict[str, Any]
 
 
 def buckets_of(checkpoint: Path, partitions: int, most: int | None) -> int:
     """How many buckets a query has: as many as its checkpoint says, or enough to spread further later."""
-    kept = kept_plan(checkpoint)
-    if kept is not None:
-        return int(kept["buckets"])
+    saved_plan = read_plan(checkpoint)
+    if saved_plan is not None:
+        return int(saved_plan["buckets"])
     return max(partitions, most or 0)
 
 
-def kept_plan(checkpoint: Path) -> Kept | None:
+def read_plan(checkpoint: Path) -> SavedPlan | None:
     """What a checkpoint belongs to, if it is one of ours."""
     file = checkpoint / NAME
     if not file.is_file():
         return None
-    kept: Kept = read_json(file, wants=("buckets",))
-    if FORMAT not in kept:
+    saved_plan: SavedPlan = read_json(file, wants=("buckets",))
+    if FORMAT not in saved_plan:
         raise of_0_1_0(f"the checkpoint '{checkpoint}'")
-    if kept[FORMAT] > STATE_FORMAT:
-        raise later(f"the checkpoint '{checkpoint}'", kept[FORMAT], STATE_FORMAT)
-    return kept
+    if saved_plan[FORMAT] > STATE_FORMAT:
+        raise later(f"the checkpoint '{checkpoint}'", saved_plan[FORMAT], STATE_FORMAT)
+    return saved_plan
 
 
-def keep_secret(checkpoint: Path) -> Secret:
+def secret_of_checkpoint(checkpoint: Path) -> Secret:
     """The secret that a checkpoint's state is kept under; a new checkpoint gets a new one."""
     file = checkpoint / SECRET
     if file.is_file():
@@ -65,14 +65,14 @@ def keep_secret(checkpoint: Path) -> Secret:
     return secret
 
 
-def keep_plan(checkpoint: Path, stages: Stages, buckets: int, partitions: int | None = None) -> Stages:
+def save_plan(checkpoint: Path, stages: Stages, buckets: int, partitions: int | None = None) -> Stages:
     """Writes what a new checkpoint belongs to, or holds the plan against it.
 
     Gives the stages with their sources in the order in which the checkpoint counts them.
     """
     spread = buckets if partitions is None else partitions
     now = {**_described(stages, buckets), "partitions": spread}
-    then = kept_plan(checkpoint)
+    then = read_plan(checkpoint)
     if then is None:
         write_plan(checkpoint, now)
         return stages
@@ -102,7 +102,7 @@ SPARKS = (
 )
 
 
-def write_plan(checkpoint: Path, content: Kept) -> None:
+def write_plan(checkpoint: Path, content: SavedPlan) -> None:
     """Replaces, as a whole, what a checkpoint belongs to."""
     file = checkpoint / NAME
     checkpoint.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def write_plan(checkpoint: Path, content: Kept) -> None:
     partial.rename(file)
 
 
-def _described(stages: Stages, buckets: int) -> Kept:
+def _described(stages: Stages, buckets: int) -> SavedPlan:
     keeps: dict[str, str] = {}
     for stage in stages.stages[1:]:
         for node in stage.nodes:
@@ -131,9 +131,9 @@ def _described(stages: Stages, buckets: int) -> Kept:
     return {**own, "steps": _steps(stages, buckets)}
 
 
-def _steps(stages: Stages, buckets: int) -> Kept:
+def _steps(stages: Stages, buckets: int) -> SavedPlan:
     """What lies under which fingerprint in the state store, for `caesura state`."""
-    found: Kept = {}
+    found: SavedPlan = {}
     for stage in stages.stages[1:]:
         for cell in Fragment(stages, stage.number, 0, buckets, LOCAL).query.graph.cells:
             known = {"stage": stage.number, "step": cell.label, "place": cell.node.place}
@@ -157,7 +157,7 @@ def _way(arrival: Exchange, stages: Stages) -> str:
     return arrival.label
 
 
-def _compare(then: Kept, now: Kept) -> None:
+def _compare(then: SavedPlan, now: SavedPlan) -> None:
     if set(then["sources"]) != set(now["sources"]):
         raise _changed(then["sources"], now["sources"])
     if then["stages"] != now["stages"]:
@@ -173,8 +173,8 @@ def _compare(then: Kept, now: Kept) -> None:
 def _changed(then: dict[str, str], now: dict[str, str]) -> StreamError:
     """The first step that has no state in the checkpoint, next to the one it seems to have been."""
     fresh = next((text for key, text in now.items() if key not in then), "nothing")
-    gone = [text for key, text in then.items() if key not in now]
-    likely = difflib.get_close_matches(fresh, gone, n=1, cutoff=0.0)
+    missing = [text for key, text in then.items() if key not in now]
+    likely = difflib.get_close_matches(fresh, missing, n=1, cutoff=0.0)
     was = f"where it has '{likely[0]}', this plan has '{fresh}'" if likely else f"it has no '{fresh}'"
     return StreamError(
         f"the checkpoint belongs to another plan: {was}.",

@@ -42,7 +42,7 @@ def make_job(
     closes: bool,
     name: str = "",
     loop: str = "",
-    heard: bool = False,
+    takes_feedback: bool = False,
     ahead: int | None = None,
     secret: Secret | None = None,
 ) -> Job:
@@ -62,8 +62,8 @@ def make_job(
             f"no source can be read {ahead} ticks ahead of the slowest.", remedy="Give 0 or more, like '10m'."
         )
     ahead = ahead if len(stages.sources) > 1 else None
-    log = loop if stages.backward or heard or ahead is not None else ""
-    priorities = heard or any(node.sends_feedback for stage in stages.stages for node in stage.nodes)
+    log = loop if stages.backward or takes_feedback or ahead is not None else ""
+    priorities = takes_feedback or any(node.sends_feedback for stage in stages.stages for node in stage.nodes)
     return Job(
         name or uuid.uuid4().hex, stages, buckets, speculate, closes, log, ahead, priorities, secret=secret
     )
@@ -117,8 +117,8 @@ def _clock(spark: SparkSession, job: Job, every: int) -> DataFrame:
     from caesura.spark.host.clock_source import ClockSource, about
 
     spark.dataSource.register(ClockSource)
-    told = about(every, listening(job.stages), job.buckets)
-    return spark.readStream.format(ClockSource.name()).option("about", told).load()
+    options = about(every, listening(job.stages), job.buckets)
+    return spark.readStream.format(ClockSource.name()).option("about", options).load()
 
 
 def _checked(node: Node) -> Source:

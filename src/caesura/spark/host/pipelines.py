@@ -80,9 +80,9 @@ class ClaimedSink(ParquetSink):
         prefix: dict[str, Prefix] = {}
         read: dict[str, tuple[str, ...]] = {}
         for place, label in enumerate(self.labels):
-            said = entries[place] if place < len(entries) else "-"
+            entry = entries[place] if place < len(entries) else "-"
             before = {} if last is None else dict(last.claim.prefix[label].offsets)
-            prefix[label] = Prefix(offsets=_offsets(said) or before, log=said)
+            prefix[label] = Prefix(offsets=_offsets(entry) or before, log=entry)
             if reads_files(self.labels[label]):
                 span = range(before.get(0, 0), prefix[label].offsets.get(0, 0))
                 files = (files_of(Path(self.checkpoint), place, n) for n in span)
@@ -95,16 +95,16 @@ def reads_files(node: Node) -> bool:
     return isinstance(node, Source) and node.reader.spark_form == "files"
 
 
-def _offsets(said: str) -> dict[int, int]:
+def _offsets(entry: str) -> dict[int, int]:
     """An entry of the offset log as one offset per lane, where it has that form."""
-    if said == "-":
+    if entry == "-":
         return {}
-    entry = json.loads(said)
-    if not isinstance(entry, dict):
-        return {0: int(entry)}
-    if "logOffset" in entry:
-        return {0: int(entry["logOffset"]) + 1}
-    lanes = [lanes for lanes in entry.values() if isinstance(lanes, dict)]
+    offset = json.loads(entry)
+    if not isinstance(offset, dict):
+        return {0: int(offset)}
+    if "logOffset" in offset:
+        return {0: int(offset["logOffset"]) + 1}
+    lanes = [lanes for lanes in offset.values() if isinstance(lanes, dict)]
     if len(lanes) != 1:
         return {}
     return {int(lane): int(at) for lane, at in lanes[0].items()}

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 def rescale(spark: SparkSession, checkpoint: str | Path, buckets: int) -> int:
     """Moves a stopped query's state to another number of buckets; gives the number it had."""
     place = Path(whole(checkpoint))
-    kept = plan_of(place)
-    most, had = int(kept["buckets"]), int(kept["partitions"])
-    if buckets < 1 or buckets > most:
+    saved_plan = plan_of(place)
+    limit, before = int(saved_plan["buckets"]), int(saved_plan["partitions"])
+    if buckets < 1 or buckets > limit:
         raise StreamError(
-            f"the checkpoint can be spread over 1 to {most} buckets, not {buckets}.",
+            f"the checkpoint can be spread over 1 to {limit} buckets, not {buckets}.",
             remedy=f"Start anew with max_buckets={max(buckets, 1)} and another checkpoint, or choose fewer.",
         )
     _refuse_running(spark, place)
@@ -37,8 +37,8 @@ def rescale(spark: SparkSession, checkpoint: str | Path, buckets: int) -> int:
             spark._streamingCheckpointManager.repartition(str(place), buckets)
         except Exception as error:
             raise ours(error) from error
-    write_plan(place, {**kept, "partitions": buckets})
-    return had
+    write_plan(place, {**saved_plan, "partitions": buckets})
+    return before
 
 
 def _partitions(place: Path) -> int:

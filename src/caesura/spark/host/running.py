@@ -20,7 +20,7 @@ from caesura.runtime.buckets.status import Status
 from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.query.result import Output, Result, delivered
 from caesura.spark.errors import asking_spark, explained, ours
-from caesura.spark.host.checkpoint import buckets_of, keep_plan, keep_secret, query_id
+from caesura.spark.host.checkpoint import buckets_of, query_id, save_plan, secret_of_checkpoint
 from caesura.spark.host.feedback import CheckpointFeedback, What
 from caesura.spark.host.frames import FrameReader, hops
 from caesura.spark.host.host import make_job, packets
@@ -172,10 +172,16 @@ def start(
     buckets = buckets_of(Path(place), partitions, max_buckets)
     most = None if ahead is None else ticks(ahead, next(iter(nodes.values())).time, "bound on reading ahead")
     job = make_job(
-        nodes, buckets, speculate=chosen, closes=False, loop=f"{place}/loop", heard=feedback, ahead=most
+        nodes,
+        buckets,
+        speculate=chosen,
+        closes=False,
+        loop=f"{place}/loop",
+        takes_feedback=feedback,
+        ahead=most,
     )
-    secret = keep_secret(Path(place))
-    stages = keep_plan(Path(place), job.stages, buckets, partitions)
+    secret = secret_of_checkpoint(Path(place))
+    stages = save_plan(Path(place), job.stages, buckets, partitions)
     job = dataclasses.replace(job, stages=stages, secret=secret)
     return launch(job, nodes, spark, target, place, trigger=trigger, limits=limits)
 

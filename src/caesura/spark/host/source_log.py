@@ -46,8 +46,8 @@ def _batch(entry: str) -> int | None:
     """The last batch of files that an entry of the offset log covers; None of another kind of source."""
     if entry == "-":
         return None
-    said = json.loads(entry)
-    return int(said["logOffset"]) if isinstance(said, dict) and "logOffset" in said else None
+    offset = json.loads(entry)
+    return int(offset["logOffset"]) if isinstance(offset, dict) and "logOffset" in offset else None
 
 
 def _check(paths: list[str], epoch: int) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from caesura.errors import StreamError, closest
 from caesura.events.stored import is_run, stored_rows
 from caesura.spark.errors import ours
-from caesura.spark.host.checkpoint import NAME, kept_plan
+from caesura.spark.host.checkpoint import NAME, read_plan
 from caesura.spark.host.running import whole
 from caesura.spark.worker.bucket_keys import bucket_keys
 from caesura.spark.worker.state_store import from_text
@@ -44,15 +44,15 @@ class Held:
 
 def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = None) -> list[Held]:
     """Every table that the steps hold as of the last epoch, or those of one step."""
-    kept = plan_of(Path(checkpoint))
+    saved_plan = plan_of(Path(checkpoint))
     stores = sorted(int(p.name) for p in (Path(checkpoint) / "state").glob("*") if p.name.isdigit())
     place = whole(checkpoint)
-    keys = bucket_keys(kept["buckets"])
+    keys = bucket_keys(saved_plan["buckets"])
     held: list[Held] = []
     for store in stores:
         for bucket, chunks in _buckets(spark, place, store, keys).items():
-            held += tables(kept.get("steps", {}), bucket, chunks)
-    names = {one.step for one in held} | {s["step"] for s in kept.get("steps", {}).values()}
+            held += tables(saved_plan.get("steps", {}), bucket, chunks)
+    names = {one.step for one in held} | {s["step"] for s in saved_plan.get("steps", {}).values()}
     if step is not None and step not in names:
         raise StreamError(f"the checkpoint has no step '{step}'.", remedy=closest(step, names))
     held = [one for one in held if step is None or one.step == step]
@@ -61,13 +61,13 @@ def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = N
 
 def plan_of(checkpoint: Path) -> dict[str, Any]:
     """What a checkpoint belongs to; refuses a folder that is none."""
-    kept = kept_plan(checkpoint)
-    if kept is None:
+    saved_plan = read_plan(checkpoint)
+    if saved_plan is None:
         raise StreamError(
             f"'{checkpoint}' is no checkpoint of ours: it has no {NAME}.",
             remedy="Give the folder that was checkpoint= when the query was started.",
         )
-    return kept
+    return saved_plan
 
 
 def _buckets(

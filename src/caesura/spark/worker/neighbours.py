@@ -60,8 +60,8 @@ class Worked:
         ((stamp, *some, reached, suppressed), heads, names), bodies = sealed.unpacked(data)
         ignored, wanted = map(patterns_from_json, some)
         chunks = dict(zip(names, bodies[len(heads) :], strict=True))
-        kept = [(step, what) for step, what in suppressed]
-        return Worked(_together(heads, bodies), chunks, stamp, ignored, reached, wanted, kept)
+        pairs = [(step, what) for step, what in suppressed]
+        return Worked(_together(heads, bodies), chunks, stamp, ignored, reached, wanted, pairs)
 
 
 Step = Callable[[Place, str, list[Row], bool], Worked | None]

@@ -118,5 +118,5 @@ def same_user(visitor: socket.socket) -> bool:
     """Whether the process at the other end is this user's, where the system can tell."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
-    told = visitor.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return bool(struct.unpack("3i", told)[1] == os.getuid())
+    credentials = visitor.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", credentials)[1] == os.getuid())
