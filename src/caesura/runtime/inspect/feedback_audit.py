@@ -62,7 +62,7 @@ def audit_feedback(node: Node, assumed: Sequence[tuple[int, Ignored]]) -> Feedba
     if paced is not None:
         raise PlanError(
             "what 'pace' lets through depends on arrival, so two runs need not agree.",
-            remedy="FeedbackAudit the plan with union in its place.",
+            remedy="Audit the plan with union in its place.",
         ).at(paced.step, paced.place)
     plain = _run(node, ())
     with_feedback = _run(node, assumed, listening=True)
