@@ -146,6 +146,11 @@ class SavedJson:
         return self.last
 
 
+def under(prefix: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The chunks whose names begin so, by the rest of their names."""
+    return {name[len(prefix) :]: data for name, data in chunks.items() if name.startswith(prefix)}
+
+
 def json_chunk(state: Any, number: int = 1) -> bytes:
     """State as a chunk of JSON with the number of its format."""
     return json.dumps({"format": number, "state": state}).encode()

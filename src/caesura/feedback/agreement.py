@@ -29,7 +29,7 @@ def _stretches(times: Values) -> int:
 
 
 class ConsumerAgreement:
-    """What each consumer of a step has said, and what all of them together assume."""
+    """What each consumer of a step assumes, and what all of them together do."""
 
     def __init__(self, consumers: Iterable[str]) -> None:
         self.consumers = list(consumers)
@@ -78,7 +78,7 @@ class ConsumerAgreement:
         return self.rebuilt()
 
     def rebuilt(self) -> list[Pattern]:
-        """What all consumers together assume, from what each has said."""
+        """What all consumers together assume, from what each does."""
         self._all, self._stale = Alignment(self.consumers), False
         shared: list[Pattern] = []
         for consumer in self.consumers:
@@ -87,7 +87,7 @@ class ConsumerAgreement:
         return [from_promise(p) for p in shared]
 
     def upheld(self, *consumers: str) -> list[Pattern]:
-        """What stands of what consumers said, all or some, with `time` for LE."""
+        """The standing patterns of all consumers or some, with `time` for LE."""
         return [to_promise(p) for consumer in consumers or self.consumers for p in self.standing[consumer]]
 
     def settle(self, given: Promises) -> None:

@@ -236,7 +236,7 @@ class Responder:
         return Reply(again.items, changed(before, again.messages))
 
     def start_over(self) -> None:
-        """Takes back all that was assumed: consumers are there that have not said so."""
+        """Takes back all that was assumed: consumers are there that have not agreed."""
         for pattern in self.guards.output.patterns:
             self.suppression.suppress(pattern, self.given)
         self._forget()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura.events.chunks import Chunks
+from caesura.events.chunks import Chunks, under
 from caesura.events.page import Page
 from caesura.feedback.guard import Guard
 from caesura.plan import Node
@@ -116,5 +116,4 @@ class StepGuards:
 
     def restore(self, meta: Mapping[str, Any], chunks: Mapping[str, bytes]) -> None:
         for name, guard in self.named.items():
-            mine = {n[len(name) + 1 :]: d for n, d in chunks.items() if n.startswith(name + "/")}
-            guard.restore(meta[name], mine)
+            guard.restore(meta[name], under(f"{name}/", chunks))

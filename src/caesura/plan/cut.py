@@ -81,7 +81,7 @@ class Stages:
 
     @property
     def readers(self) -> str:
-        """A mark of who reads what: feedback that was heard under another one binds nobody."""
+        """A mark of who reads what: feedback that was given under another one binds nobody."""
         named = "/".join(f"{name}={node.fingerprint}" for name, node in sorted(self.outputs.items()))
         return blake2s(named.encode(), digest_size=8).hexdigest()
 

@@ -34,7 +34,7 @@ Kinds = frozenset[tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Translation:
-    """How output attributes read over an input; what has no image cannot be told."""
+    """How output attributes read over an input; what has no image cannot be sent up."""
 
     mapping: SchemaMapping
     lifetimes: Lifetimes
@@ -87,7 +87,7 @@ class FeedbackRule:
     """How a step answers that some of its output will be ignored."""
 
     ports: tuple[Translation | None, ...] = ()
-    """Per input; None where nothing may be told."""
+    """Per input; None where nothing may be sent."""
     means: Means = "rows"
     guard: Literal["input", "output"] = "output"
     """Where covered rows are stopped, for `rows`."""
@@ -130,7 +130,7 @@ class FeedbackRule:
     def up(self, pattern: Pattern) -> tuple[Pattern | None, ...] | None:
         """The pattern over each input; None if the rule does not fit it.
 
-        A rule for groups fits only if every input can be told: results are given up whole.
+        A rule for groups fits only if every input has an image: results are given up whole.
         """
         found = tuple(None if port is None else port.up(pattern) for port in self.ports)
         images = [f for port, f in zip(self.ports, found, strict=True) if port is not None]
@@ -147,7 +147,7 @@ class FeedbackAction:
     rule: FeedbackRule | None = None
     """None where no rule fits: then the output is guarded, and no more."""
     upstream: tuple[tuple[int, Pattern], ...] = ()
-    """Per input that can be told, the rows of it that are not needed; at least one such row is possible."""
+    """Per input with an image, the rows of it that are not needed; at least one such row is possible."""
 
     @property
     def gives_up(self) -> bool:

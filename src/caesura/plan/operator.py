@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import pyarrow as pa
 
 from caesura.errors import StreamError
-from caesura.events.chunks import Chunks, SavedJson
+from caesura.events.chunks import Chunks, SavedJson, under
 from caesura.events.identity import LOCAL
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -167,7 +167,7 @@ class Operator:
         return 0
 
     def prefer(self, patterns: list[Pattern]) -> None:
-        """Rows that match are wanted first, of what waits here; takes the place of what was said before."""
+        """Rows that match are wanted first, of what waits here; takes the place of the patterns before."""
 
     def begin(self) -> None:
         """Another epoch begins; a budget for one is there again."""
@@ -209,7 +209,7 @@ class Operator:
         return ()
 
     def progressed(self, port: int) -> list[Item]:
-        """What a loop is told when an input from outside it has come further."""
+        """What a loop gets when an input from outside it has come further."""
         items: list[Item] = []
         for ring in self.rings.values():
             if port in ring.outside:
@@ -254,8 +254,7 @@ class Operator:
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes the state that these chunks hold."""
         for name, state in self.states().items():
-            mine = {k[len(name) + 1 :]: v for k, v in chunks.items() if k.startswith(name + "/")}
-            state.restore(mine)
+            state.restore(under(f"{name}/", chunks))
         self.remember(self._saved.read(chunks))
         self.rebuild()
 

@@ -12,7 +12,7 @@ from typing import Literal
 import pyarrow as pa
 
 from caesura.events import Item
-from caesura.events.chunks import Chunks, SavedJson, json_chunk
+from caesura.events.chunks import Chunks, SavedJson, json_chunk, under
 from caesura.events.identity import Secret
 from caesura.io.sources.source import Source
 from caesura.plan import Node, Raw
@@ -85,7 +85,7 @@ class Cluster:
         self._collect([p for p in packets if not p.back])
 
     def say(self, message: Punctuation, output: str = "out") -> None:
-        """Speaks to a running plan as the consumer of an output; heard in the next epoch, in every bucket."""
+        """Gives feedback as the consumer of an output; every bucket takes it in the next epoch."""
         stage = next(s for s in self.stages.stages if output in s.outputs)
         self.returning += [
             Packet(~stage.number, SAY + output, bucket, "consumer", 0, {}, (message,))
@@ -137,7 +137,7 @@ class Cluster:
         self._aligner.remember(own["aligned"])
         self.returning = rows_packets(chunks["loop"])
         for place, fragment in self._places():
-            fragment.restore({n[len(place) :]: d for n, d in chunks.items() if n.startswith(place)})
+            fragment.restore(under(place, chunks))
 
     def _places(self) -> Iterator[tuple[str, Fragment]]:
         for fragments in self.fragments:

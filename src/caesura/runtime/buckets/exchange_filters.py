@@ -12,13 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from caesura.events import Page
-from caesura.events.chunks import Chunks, SavedJson
+from caesura.events.chunks import Chunks, SavedJson, under
 from caesura.feedback.guard import Guard
 from caesura.feedback.messages import STANDING, WHY, WITHDRAWN
 from caesura.plan.cut import Exchange
 from caesura.plan.feedback import could_go
 from caesura.punctuation import Pattern, Promises, Punctuation
-from caesura.runtime.buckets.source_arrivals import under
 
 TIME_ONLY = frozenset({("time",)})
 

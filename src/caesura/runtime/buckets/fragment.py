@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from caesura.events import Item, Page
-from caesura.events.chunks import Chunks, SavedJson
+from caesura.events.chunks import Chunks, SavedJson, under
 from caesura.events.identity import Secret
 from caesura.plan import Counters
 from caesura.plan.cut import LOOP, Exchange, Stages
@@ -19,7 +19,7 @@ from caesura.runtime.buckets.grafting import StagePlan
 from caesura.runtime.buckets.labels import COUNTS, LOST, OUT, READERS, WAKE
 from caesura.runtime.buckets.reports import rows_with_reasons
 from caesura.runtime.buckets.rounds import Rounds
-from caesura.runtime.buckets.source_arrivals import SourceArrivals, under
+from caesura.runtime.buckets.source_arrivals import SourceArrivals
 from caesura.runtime.buckets.stage0 import route
 from caesura.runtime.buckets.stage_feedback import StageFeedback
 from caesura.runtime.feedback.consumer import suppressed_at

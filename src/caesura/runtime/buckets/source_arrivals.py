@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from caesura.errors import StreamError
 from caesura.events import Item, Page
-from caesura.events.chunks import Chunks
+from caesura.events.chunks import Chunks, under
 from caesura.events.identity import Secret
 from caesura.io.sources.source import Source
 from caesura.plan import Node
@@ -112,8 +112,3 @@ class SourceArrivals:
                 "new checkpoint.",
             ).at(source.step, source.place)
         return found
-
-
-def under(prefix: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The chunks whose names begin so, by the rest of their names."""
-    return {name[len(prefix) :]: data for name, data in chunks.items() if name.startswith(prefix)}

@@ -49,10 +49,10 @@ class StageFeedback:
     def _take_from_bucket(self, departure: Exchange, packet: Packet) -> None:
         """What all buckets behind an exchange assume holds; an order needs no agreement.
 
-        What one of them assumes is kept from it alone, until the others have said so too.
+        What one of them assumes is filtered for it alone, until the others assume it too.
         """
         if packet.header.get(READERS) != self._stages.readers:
-            return  # it was said when others read what is sent there
+            return  # it was sent when others read what leaves here
         bucket = int(packet.origin)
         if departure.keys == () and bucket:
             return  # no row goes there, whatever is assumed of it

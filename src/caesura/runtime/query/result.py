@@ -134,7 +134,7 @@ def query_of(
     schedule: Schedule | None,
     claims: Mode | None = None,
 ) -> Query:
-    """A query with one output; who takes final rows only need not be told guesses."""
+    """A query with one output; who takes final rows only needs no guesses."""
     chosen = speculate or ("watermark" if output == "final" else "arrival")
     return Query(prune({"out": delivered(node, output)}), speculate=chosen, schedule=schedule, claims=claims)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from caesura.events.chunks import Chunks, SavedJson
+from caesura.events.chunks import Chunks, SavedJson, under
 from caesura.runtime.claims.claiming import Claiming
 from caesura.runtime.feedback.consumer import ConsumerFeedback
 from caesura.runtime.feedback.losses import start_over
@@ -60,7 +60,7 @@ class SavedState:
         refuse_foreign(chunks, readers, claims=self._claiming is not None)
         self._keeper.restore(chunks, [cell.operator for cell in cells])
         for cell in cells:
-            mine = _under(cell.node.fingerprint + "/", chunks)
+            mine = under(cell.node.fingerprint + "/", chunks)
             if mine:
                 cell.operator.restore(mine)
                 restore_into(cell, mine)
@@ -70,12 +70,8 @@ class SavedState:
             start_over(cells)
         self._consumer.restore(chunks, again=others)
         for output, published in self._published.items():
-            published.restore(_under(f"{PUBLISHED}{output}/", chunks))
+            published.restore(under(f"{PUBLISHED}{output}/", chunks))
         if self._claiming is not None:
             self._claiming.restore(chunks)
         for label, offsets in self._offsets.read(chunks).items():
             readers[label].seek(offsets)
-
-
-def _under(prefix: str, chunks: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {name[len(prefix) :]: data for name, data in chunks.items() if name.startswith(prefix)}
