@@ -77,6 +77,9 @@ def ten(batch: pa.RecordBatch) -> list[int]:
     return [10] * batch.num_rows
 
 
+MAD = cz.median_absolute_deviation("id")
+
+
 def plans(folder: Path) -> dict[str, Stream]:
     def read(name: str, lag: int = 40, **more: Any) -> Stream:
         how = {"time": "ts", "punctuate": cz.delay(lag), **more}
@@ -96,6 +99,7 @@ def plans(folder: Path) -> dict[str, Stream]:
         "pace": uneven.pace(within=5, tells="nobody"),
         "feedback": uneven.group_by("id").tumbling(5).agg(n=cz.count()).feedback_from(control, on="id"),
         "impute": filled.feedback_from(control, on="id"),
+        "sampled": uneven.sample(0.6, seed=4).group_by("v").tumbling(20).agg(often=cz.mode("id"), mad=MAD),
     }
 
 
@@ -110,7 +114,7 @@ def test_what_was_wrong_once_is_right_on_spark(spark: Any, buckets: Any, folder:
     assert len(sink.epochs) >= 4
     wanted = {name: run(stream.node) for name, stream in streams.items()}
     got = {name: History.of(sink.items(name), node.schema) for name, node in nodes.items()}
-    for name in ("join", "left join", "dropped key", "changed key", "pace"):
+    for name in ("join", "left join", "dropped key", "changed key", "pace", "sampled"):
         assert violations(sink.items(name)) == []
         assert got[name] == wanted[name].history, (name, got[name].difference(wanted[name].history))
     assert sorted(row[2][0] for row in got["framed"].rows()) == [-1] * 5 + [5] * 10
