@@ -188,10 +188,19 @@ REACHED = (
      ("a", " LE RE | id v |\n-- definite: * --")),
 )  # fmt: skip
 """A window begins, and none ends, before the input does."""
+LATER_ENDLESS = (
+    (("a", " LE RE | id v |\n 1 2 | 0 0 | +\n-- definite: time < -3 --\n-- definite: time < 0 --"),
+     ("a", " LE RE | id v |\n 1 2->inf | 0 0 | -\n-- definite: * --")),
+    (("a", " LE RE | id v |\n -1 0 | 0 0 | +\n-- definite: time < -5 --\n 0 1 | 0 0 | +"),
+     ("a", " LE RE | id v |\n-- definite: time < -2 --\n -1 0->inf | 0 0 | -\n-- definite: * --")),
+    (("a", " LE RE | id v |\n -1 0 | 0 0 | +\n-- definite: time < -5 --\n -1 0->inf | 0 0 | -"),
+     ("a", " LE RE | id v |\n-- definite: time < -2 --\n -1 inf | 0 0 | +\n-- definite: * --")),
+)  # fmt: skip
+"""Time moves while no window closes and all events end; then one does not any more."""
 
 for each in ENGINE:
     built_in(each, INTS, BASIC)
-    CASES[-1] = replace(CASES[-1], regressions=REACHED)
+    CASES[-1] = replace(CASES[-1], regressions=REACHED + LATER_ENDLESS)
 built_in("snapshot", FLOATS, BASIC, name="-floats", group=())
 built_in("snapshot", INTS, PICKS, name="-picks")
 FLOAT_PICKS = {name: which for name, which in {**PICKS, **SPREAD}.items() if name != "all"}
@@ -208,6 +217,7 @@ for each in ("grid", "snapshot", "start3", "end2", "session"):
     built_in(each, INTS, BASIC, stamp="point_at_end")
 for each in ("grid", "gaps", "snapshot"):
     built_in(each, INTS, BASIC, stamp="time_bound")
+    CASES[-1] = replace(CASES[-1], regressions=LATER_ENDLESS)
 for each, how in (("snapshot", "aligned"), ("snapshot", "time_bound"), ("grid", "time_bound")):
     built_in(each, INTS, BASIC, stamp=how, name="-prompt")
     CASES[-1] = replace(CASES[-1], liveness=lambda ctis: ctis[0], paces=("arrival",))

@@ -56,7 +56,7 @@ class WindowsOperator(Operator):
         )
         self.sent = SentByStart(node.schema, len(self._keys), self.secret)
         self._done, self._reached = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._closed: tuple[int, int] | None = None
+        self._closed: tuple[int, int | None] | None = None
         """Which windows had ended, and had begun for events without end, where all groups are as far."""
         self._endless = False
         """Whether an event without end has come."""
@@ -86,7 +86,9 @@ class WindowsOperator(Operator):
             return self.page(port, page.filter(~late))
         values = [make(page.payload, page.le, page.re) for make in self.work.makers]
         change = deltas(page)
-        self._endless |= bool((change.re == INFINITY).any())
+        if not self._endless and bool((change.re == INFINITY).any()):
+            self._endless = True  # only now does it matter how far time was when no window closed
+            self._reached = np.maximum(self._reached, self.promises[0].cti)
         self.events.apply(change, keys, values, ids)
         items: list[Item] = []
         if self._steps is not None and not self._slides:
@@ -215,7 +217,7 @@ class WindowsOperator(Operator):
         if self.promises[0].size or pattern.without_time().attributes:
             return False
         grid, cti = self.frame.grid, self.promises[0].cti
-        now = grid.first(cti), grid.begin(cti) if self._endless else 0
+        now = grid.first(cti), grid.begin(cti) if self._endless else None
         before, self._closed = self._closed, now
         return before == now
 
