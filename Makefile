@@ -38,9 +38,11 @@ DEPTH ?= 4
 LONG = CAESURA_SEARCH=1 CAESURA_DEPTH=$(DEPTH) CAESURA_CONTRACT_PLANS=2000 CAESURA_CONTRACT_TICKS=400 CAESURA_KILLS=20
 
 soak: $(READY) ## the long forms: searches DEPTH times as deep, 2,000 drawn plans, twenty kills
-	$(LONG) $(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder tests/contracts tests/laws tests/runtime tests/windows tests/udm \
-	  tests/qre tests/fixpoint tests/consistency tests/feedback tests/api tests/testing
-	$(LONG) $(PY) -m pytest -n 2 --dist loadgroup tests/spark
+	@status=0; \
+	$(LONG) $(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder tests/contracts tests/feedback tests/laws tests/runtime \
+	  tests/windows tests/udm tests/qre tests/fixpoint tests/consistency tests/api tests/testing || status=1; \
+	$(LONG) $(PY) -m pytest -n 2 --dist loadgroup tests/spark || status=1; \
+	exit $$status
 
 bench: $(READY) ## a benchmark: make bench NAME=core ARGS="--json"
 	@$(PY) -m benchmarks $(NAME) $(ARGS)
