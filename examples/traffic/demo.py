@@ -12,8 +12,8 @@ import shutil
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import feedback
 import pyarrow.parquet as pq
@@ -21,6 +21,7 @@ from data import FREEWAYS, STATIONS, generate
 from pipeline import speed_map
 
 import caesura as cz
+from caesura.io.sinks.protocol import LATE, Part
 from caesura.spark import ParquetSink
 
 PAINT = {"green": "\033[42;30m", "yellow": "\033[43;30m", "red": "\033[41;97m"}
@@ -36,17 +37,16 @@ class MapSink(ParquetSink):
         self.count: Counter[str] = Counter()
         self.clock = ""
 
-    def write(self, epoch: int, packets: Any) -> None:
-        super().write(epoch, packets)
-        for file in sorted((Path(self.path) / "out").glob(f"epoch-{epoch:06d}-*.parquet")):
-            rows = pq.read_table(file).sort_by("LE").to_pylist()
+    def commit(self, epoch: int, parts: Sequence[Part]) -> None:
+        super().commit(epoch, parts)
+        for part in (part for part in parts if part.output == "out"):
+            rows = pq.read_table(Path(self.path) / "out" / part.file).sort_by("LE").to_pylist()
             self.count.update(row["kind"] for row in rows)
             for row in rows:
                 if row["kind"] == "+":
                     self.map[row["freeway"], row["station"]] = (row["mph"], row["colour"])
                     self.clock = max(self.clock, str(row["LE"].time()))
-        late = (Path(self.path) / "_late").glob(f"*-epoch-{epoch:06d}-*.parquet")
-        self.count["late"] += sum(pq.read_metadata(file).num_rows for file in late)
+        self.count["late"] += sum(part.rows for part in parts if part.output == LATE)
         self.draw(epoch)
 
     def draw(self, epoch: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import spark_plans as given
 from rich.console import Console
 
@@ -18,28 +19,32 @@ import caesura as cz
 from caesura import col
 from caesura.console import panel
 from caesura.events import History
+from caesura.runtime.buckets.aligner import Epoch
 from caesura.runtime.buckets.labels import COUNTS
 from caesura.runtime.query.result import run
 from caesura.spark import MemorySink, start
+from caesura.spark.sinks.epochs import EpochWriter
 
 
-class Counting(MemorySink):
-    """Counts how often each stage of each bucket reported in each epoch."""
+@pytest.fixture
+def reported(monkeypatch: pytest.MonkeyPatch) -> list[Counter[str]]:
+    """How often each stage of each bucket reported in each epoch."""
+    calls: list[Counter[str]] = []
+    write = EpochWriter.write
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[Counter[str]] = []
-
-    def write(self, epoch: int, packets: Any) -> None:
+    def counting(self: EpochWriter, epoch: int, packets: Any) -> None:
         kept = packets.persist()
         rows = kept.filter(f"label = '{COUNTS}'").collect()
-        self.calls.append(Counter(row.origin for row in rows))
-        super().write(epoch, kept)
+        calls.append(Counter(row.origin for row in rows))
+        write(self, epoch, kept)
         kept.unpersist()
+
+    monkeypatch.setattr(EpochWriter, "write", counting)
+    return calls
 
 
 def test_a_diamond_with_three_views_runs_each_stage_once_per_bucket_and_epoch(
-    spark: Any, tmp_path: Path
+    spark: Any, tmp_path: Path, reported: list[Counter[str]]
 ) -> None:
     given.write(given.readings(), tmp_path / "readings", [130, 170])
     points = cz.read.parquet(tmp_path / "readings", time="ts", punctuate=cz.delay(4), name="readings")
@@ -47,14 +52,13 @@ def test_a_diamond_with_three_views_runs_each_stage_once_per_bucket_and_epoch(
     fast = points.where(col("mph") >= 20).group_by("seg").tumbling(10).agg(fast=cz.count())
     both = slow.join(fast, on="seg", how="full")
     total = both.group_by("slow").tumbling(10).agg(n=cz.count())
-    sink = Counting()
     outputs = {"slow": slow.node, "both": both.node, "total": total.node}
-    query = start(outputs, spark, sink=sink, trigger="available", bytes_per_epoch=1)
+    query = start(outputs, spark, sink=MemorySink(), trigger="available", bytes_per_epoch=1)
     query.wait()
-    assert len(sink.calls) >= 3
-    for calls in sink.calls:
+    assert len(reported) >= 3
+    for calls in reported:
         assert set(calls.values()) <= {1}
-    assert set(sink.calls[0]) == {"1:0", "1:1", "2:0", "2:1"}
+    assert set(reported[0]) == {"1:0", "1:1", "2:0", "2:1"}
     _check_status(query)
 
 
@@ -121,8 +125,8 @@ class Distances(MemorySink):
         super().__init__()
         self.latest: list[dict[str, int]] = []
 
-    def write(self, epoch: int, packets: Any) -> None:
-        super().write(epoch, packets)
+    def take(self, epoch: Epoch) -> None:
+        super().take(epoch)
         self.latest.append({name: s.latest for name, s in self.board.status().sources.items()})
 
 

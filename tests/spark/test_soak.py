@@ -14,6 +14,7 @@ import pytest
 
 import caesura as cz
 from caesura import col
+from caesura.runtime.buckets.aligner import Epoch
 from caesura.spark import CallbackSink
 
 EPOCHS = 240
@@ -32,9 +33,9 @@ class Sizes(CallbackSink):
         self.spark, self.checkpoint = spark, checkpoint
         self.seen: list[dict[str, float]] = []
 
-    def write(self, epoch: int, packets: Any) -> None:
-        super().write(epoch, packets)
-        if epoch % 20 == 19:
+    def take(self, epoch: Epoch) -> None:
+        super().take(epoch)
+        if epoch.number % 20 == 19:
             self.seen.append(self._now())
 
     def _now(self) -> dict[str, float]:
