@@ -47,8 +47,11 @@ class ConsumerAgreement:
         """Whether there are so many patterns, each stretch of time of a pattern counted by itself."""
         standing = sum(map(len, self.standing.values()))
         if self._at_most + standing >= limit:
-            self._at_most = sum(_stretches(p[TIME]) for held in self.firm.values() for p in held.others())
+            self._at_most = self._counted()
         return self._at_most + standing >= limit
+
+    def _counted(self) -> int:
+        return sum(_stretches(p[TIME]) for held in self.firm.values() for p in held.others())
 
     def why_of(self, pattern: Pattern) -> str:
         """The reason why rows are ignored, of whoever gave one for all of them."""
@@ -115,5 +118,5 @@ class ConsumerAgreement:
             if consumer in data["firm"]:
                 self.firm[consumer] = Promises.from_json(data["firm"][consumer])
                 self.standing[consumer] = [Pattern.from_json(p) for p in data["standing"][consumer]]
-        self._at_most = sum(_stretches(p[TIME]) for held in self.firm.values() for p in held.others())
+        self._at_most = self._counted()
         self.rebuilt()
