@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura import Stream, col, lit, qre
 from caesura.api.grouped import Grouped, Windowed
 from caesura.events import History
 from caesura.events.types import RESERVED
-from caesura.runtime.buckets.cluster import Cluster
 
 
 def callables() -> Iterator[Any]:

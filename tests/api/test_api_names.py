@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura import col
 from caesura.errors import PlanError
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.testing import assert_history
 
 ROWS = [{"ts": 1, "time": 5, "LE": "a"}, {"ts": 2, "time": 7, "LE": "b"}]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura import col
@@ -16,7 +17,6 @@ from caesura.events import History, Page
 from caesura.events.identity import Secret
 from caesura.plan.prune import prune
 from caesura.runtime import Query
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.testing import oracles
 
 ROWS = [{"ts": n, "id": n % 50, "v": n / 4} for n in range(400)]

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from claim_laws import first_items, states
 from depth import DEPTH, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,6 @@ from caesura.punctuation import Intent
 from caesura.qre.step import maps, pipes
 from caesura.runtime import Query
 from caesura.testing.case import LABELS, LawCase, cases
-from caesura.testing.claims import first_items, states
 from caesura.testing.host import schedule_of
 from caesura.testing.laws import Trial, draw_trial
 from caesura.testing.spec import InputSpec, plain_rows

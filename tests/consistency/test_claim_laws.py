@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from claim_laws import check_claims
 from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from caesura.consistency import Mode, draining, heeding, synchronised, tokens
 from caesura.events import Page
 from caesura.plan import walk
 from caesura.testing.case import LawCase, cases
-from caesura.testing.claims import check_claims
 from caesura.testing.laws import Trial, draw_trial
 
 for room in ("laws", "windows"):

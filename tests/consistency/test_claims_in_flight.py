@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 import pytest
+from claim_laws import states
 
 import caesura as cz
 from caesura import Stream, col
@@ -20,7 +21,6 @@ from caesura.ops.archive import Archive
 from caesura.ops.deliver import Deliver
 from caesura.plan import Raw
 from caesura.runtime import Query, Shuffled
-from caesura.testing.claims import states
 
 MODES = [cz.tokens(every=4), cz.tokens(every=5, saves=True), cz.synchronised(3), cz.heeding(), cz.draining()]
 EVERY_WAY = pytest.mark.parametrize("mode", MODES, ids=str)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from claim_laws import states
 
 import caesura as cz
 from caesura import col
@@ -17,7 +18,6 @@ from caesura.consistency.token import is_token
 from caesura.errors import CaesuraError
 from caesura.events import History, Item
 from caesura.plan import Node
-from caesura.testing.claims import states
 
 
 def plan() -> cz.Stream:

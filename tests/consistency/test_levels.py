@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from caesura.consistency import Level
-from caesura.testing.oracles.levels import (
+from levels import (
     Derived,
     prefix_consistent,
     prefix_update_complete,
     synchronised,
     update_complete,
 )
+
+from caesura.consistency import Level
 
 
 def pairs(given: Mapping[str, Sequence[str]]) -> list[str]:

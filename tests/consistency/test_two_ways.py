@@ -6,6 +6,7 @@ import random
 
 import pyarrow as pa
 import pytest
+from claim_laws import first_items, states
 from depth import examples
 
 import caesura as cz
@@ -15,7 +16,6 @@ from caesura.events import History, Item, Page
 from caesura.ops.input import Input
 from caesura.plan import Node, Properties
 from caesura.runtime import Query, Shuffled
-from caesura.testing.claims import first_items, states
 
 SEEDS = examples(4)
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])

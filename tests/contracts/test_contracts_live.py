@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura import col
@@ -16,7 +17,6 @@ from caesura.ops.input import Input
 from caesura.ops.layers import Layers
 from caesura.plan import Holding, Need
 from caesura.runtime import Query
-from caesura.runtime.buckets.cluster import Cluster
 
 ROWS = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("punct", pa.string())])
 

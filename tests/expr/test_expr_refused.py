@@ -6,13 +6,13 @@ import datetime as dt
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura import Stream, col
 from caesura.expr import RowError
 from caesura.plan.prune import prune
 from caesura.runtime import Query
-from caesura.runtime.buckets.cluster import Cluster
 
 ROWS = [{"t": 1, "a": 5}, {"t": 2, "a": 2**62}, {"t": 3, "a": None}, {"t": 4, "a": 7}]
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 from depth import examples
+from feedback_laws import covers, patterns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,9 +21,7 @@ from caesura.io import Reader, Source, delay
 from caesura.io.ingress.shape import Shape
 from caesura.plan import Raw
 from caesura.plan.cut import Exchange
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.runtime.buckets.stage0 import route
-from caesura.testing.feedback import covers, patterns
 
 EXAMPLES = examples(2)
 KNOWN = Secret(bytes(Secret.SIZE))

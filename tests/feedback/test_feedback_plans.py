@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from depth import examples
+from feedback_laws import check_feedback_laws, covers, patterns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from caesura.ops.input import Input
 from caesura.plan import Node, walk
 from caesura.runtime import Query
 from caesura.testing.case import LABELS, LawCase
-from caesura.testing.feedback import check_feedback_laws, covers, patterns
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cluster import Cluster
 from feedback_streams import feed, rows, stream
 from test_feedback_buckets import source
 
@@ -12,7 +13,6 @@ from caesura.events import History
 from caesura.feedback.messages import assumed
 from caesura.punctuation import ge
 from caesura.runtime import Query
-from caesura.runtime.buckets.cluster import Cluster
 
 BOTH = " LE RE | id |\n 1 2 | 1 | +\n 1 2 | 2 | +"
 

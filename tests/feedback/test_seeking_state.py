@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura import Stream, col
@@ -17,7 +18,6 @@ from caesura.io import Reader, Source
 from caesura.io.ingress.shape import Shape
 from caesura.ops.join import thrifty
 from caesura.plan import Raw
-from caesura.runtime.buckets.cluster import Cluster
 
 LONG = os.environ.get("CAESURA_CONTRACT_TICKS")
 TICKS = 5 * int(LONG or "7")

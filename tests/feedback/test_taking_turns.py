@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 from feedback_streams import feed, rows, stream
 from test_feedback_buckets import source
 
@@ -13,7 +14,6 @@ import caesura as cz
 from caesura import Pattern, Stream, col
 from caesura.events import History
 from caesura.punctuation import Intent, Punctuation
-from caesura.runtime.buckets.cluster import Cluster
 
 SOME = " LE RE | id v |\n 1 2 | 1 null | +\n 1 2 | 2 null | +\n 1 2 | 3 null | +"
 

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from cluster import Cluster
 from test_feedback_buckets import source
 from typer.testing import CliRunner
 
@@ -15,7 +16,6 @@ from caesura.cli.main import app
 from caesura.errors import StreamError
 from caesura.plan.cut import cut
 from caesura.punctuation import Intent
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.runtime.packets.packet import Packet
 
 pytest.importorskip("pyspark")

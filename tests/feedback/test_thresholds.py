@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from depth import examples
+from feedback_laws import covers, patterns
 from feedback_streams import ANY, INSERTS, counted, feed, rows, stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,6 @@ from caesura.events import History, Page, violations
 from caesura.plan.feedback import Switches
 from caesura.punctuation import INFINITY, cti
 from caesura.runtime import Query
-from caesura.testing.feedback import covers, patterns
 
 EXAMPLES = examples(2)
 TOP = {"top": cz.top_k("v", 2)}

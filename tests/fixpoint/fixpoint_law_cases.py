@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import loop_oracle as slow
+
 import caesura as cz
 from caesura import col, lit
 from caesura.api import Stream
@@ -11,7 +13,6 @@ from caesura.fixpoint.node import PROGRESS, Progress
 from caesura.plan import Node
 from caesura.testing import oracles
 from caesura.testing.case import LawCase
-from caesura.testing.oracles import fixpoint as slow
 from caesura.testing.spec import InputSpec
 
 NODES = InputSpec({"node": "key"}, key="node", max_rows=3)

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from cluster import Cluster
 from depth import examples
 from fixpoint_law_cases import legs, nearest, parity, paths, reached
 from hypothesis import HealthCheck, given, settings
@@ -26,7 +27,6 @@ from caesura.plan import Node, Raw, walk
 from caesura.plan.cut import EVERYWHERE, cut
 from caesura.plan.loops import spread_of, whole_loops
 from caesura.punctuation import Pattern
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.runtime.query.result import run
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import streams

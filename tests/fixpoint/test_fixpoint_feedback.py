@@ -8,8 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import loop_oracle as slow
 import pytest
+from cluster import Cluster
 from depth import examples
+from feedback_laws import check_feedback_laws, covers, patterns
 from fixpoint_law_cases import CASES, LINKS, NODES, ROADS, nearest, reached
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,11 +26,8 @@ from caesura.fixpoint.node import Fixpoint
 from caesura.ops.input import Input
 from caesura.plan import Node, Properties
 from caesura.runtime import Query
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.runtime.query.result import run
 from caesura.testing.case import LawCase
-from caesura.testing.feedback import check_feedback_laws, covers, patterns
-from caesura.testing.oracles import fixpoint as slow
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.strategies import streams
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 from io_streams import with_lanes
 
 from caesura.errors import PlanError, StreamError
@@ -12,7 +13,6 @@ from caesura.io import at_end, delay, every, from_arrow, from_rows, heartbeat, i
 from caesura.plan import Raw
 from caesura.punctuation import Pattern, cti, definite
 from caesura.runtime import Query
-from caesura.runtime.buckets.cluster import Cluster
 
 TIMES = pa.schema([("t", pa.int64()), ("id", pa.int64())])
 

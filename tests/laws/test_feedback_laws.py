@@ -5,11 +5,11 @@ from __future__ import annotations
 import law_cases  # noqa: F401  (registers the cases)
 import pytest
 from depth import examples
+from feedback_laws import check_feedback_laws, check_given_up
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from caesura.testing.case import LawCase, cases
-from caesura.testing.feedback import check_feedback_laws, check_given_up
 
 EXAMPLES = examples(2)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from depth import examples
+from feedback_laws import check_feedback_laws
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qre_law_cases import CASES, KEYED, PER_KEY
@@ -14,7 +15,6 @@ from caesura.ops.input import Input
 from caesura.plan import OUTPUT_ONLY, Properties
 from caesura.runtime import Query
 from caesura.testing.case import LawCase
-from caesura.testing.feedback import check_feedback_laws
 
 EXAMPLES = examples(2)
 

@@ -7,6 +7,7 @@ from typing import Any
 import paper_queries as paper
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura import qre
@@ -17,7 +18,6 @@ from caesura.ops.input import Input
 from caesura.plan.cut import cut
 from caesura.qre.language.query import Query
 from caesura.runtime import Query as Running
-from caesura.runtime.buckets.cluster import Cluster
 
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
 ITEMS = qre.items(SCHEMA)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura import qre
@@ -14,7 +15,6 @@ from caesura.expr import col
 from caesura.qre.compiler import generation
 from caesura.qre.engine.evaluation import Evaluator
 from caesura.qre.language.query import Query
-from caesura.runtime.buckets.cluster import Cluster
 
 OF = qre.items(pa.schema([("k", pa.int64()), ("id", pa.int64()), ("x", pa.string())]))
 SYNC = col("k") == 9

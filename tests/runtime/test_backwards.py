@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 from backward_steps import IDS, Hearing, halvings, loop
 from bucket_plans import Scripted
+from cluster import Cluster
 
 from caesura.events import History
 from caesura.io import Source, delay
 from caesura.io.ingress.shape import Shape
 from caesura.plan import Node, Raw
-from caesura.runtime.buckets.cluster import Cluster
 
 
 def numbers(*pages: tuple[int, ...]) -> Source:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from bucket_plans import Scripted
+from cluster import Cluster
 from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,6 @@ from caesura.io.ingress.policy import Policy
 from caesura.io.ingress.shape import Shape
 from caesura.plan import Raw
 from caesura.punctuation import MIN_TIME
-from caesura.runtime.buckets.cluster import Cluster
 
 EXAMPLES = examples(60)
 ROWS = pa.schema([("t", pa.int64()), ("id", pa.int64())])

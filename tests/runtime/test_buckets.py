@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bucket_plans import PLANS, Build, inserts, scripted
+from cluster import Cluster
 from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ from caesura.plan import Node, Raw
 from caesura.plan.prune import prune
 from caesura.punctuation import Pattern, Punctuation
 from caesura.runtime import Query
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import streams
 

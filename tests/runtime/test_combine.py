@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from bucket_plans import sources
+from cluster import Cluster
 from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from caesura.errors import StreamError
 from caesura.events import History
 from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune
-from caesura.runtime.buckets.cluster import Cluster
 
 
 def stages(stream: Stream, buckets: int = 2) -> Stages:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import caesura as cz
 from caesura.events import History, Item, violations
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.testing import oracles
 from caesura.testing.laws import as_history
 from caesura.testing.oracles.rows import Rows

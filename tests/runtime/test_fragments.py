@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from bucket_plans import MADE, PLANS, Scripted, sources
+from cluster import Cluster
 
 import caesura as cz
 from caesura import Stream
@@ -14,7 +15,6 @@ from caesura.events.identity import Secret
 from caesura.io import Source
 from caesura.plan import Node, Raw
 from caesura.punctuation import cti
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.graph.edge import merged
 from caesura.runtime.packets.packet import Packet, decode, encode

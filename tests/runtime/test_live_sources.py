@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura import Stream
@@ -17,7 +18,6 @@ from caesura.io.ingress.policy import Policy
 from caesura.io.ingress.shape import Shape
 from caesura.plan import NOTHING_NOW, Given, NothingNow, Raw
 from caesura.runtime import Query
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.runtime.graph.source_reader import SourceReader
 
 SCHEMA = pa.schema([("t", pa.int64()), ("v", pa.int64())])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from bucket_plans import sources
+from cluster import Cluster
 
 import caesura as cz
 from caesura import Stream, col
@@ -14,7 +15,6 @@ from caesura.events import History
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.spark.host.checkpoint import save_plan
 
 Outputs = dict[str, Node]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from feedback_laws import covers
 
 import caesura as cz
 from caesura import Stream, col
 from caesura.events import History, Page
 from caesura.spark import MemorySink, SparkQuery, start
-from caesura.testing.feedback import covers
 
 IDS = {0: range(8), 1: (0, 1), 2: (4, 5), 3: (6, 7), 4: (2, 3)}
 """The ids of each file; the last one has what is wanted first."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from depth import examples
+from feedback_laws import check_feedback_laws, check_given_up
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_udm_properties import READINGS, plain, twice
@@ -19,7 +20,6 @@ from caesura.punctuation import Punctuation, ge
 from caesura.runtime import Query
 from caesura.testing import parse
 from caesura.testing.case import LawCase
-from caesura.testing.feedback import check_feedback_laws, check_given_up
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 

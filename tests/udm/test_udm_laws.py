@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cluster import Cluster
 from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from caesura.events import History
 from caesura.ops.windows import Windows
 from caesura.ops.windows.frames import Grid
 from caesura.plan import Node
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.testing.case import EACH_KIND, ENDS_OF_TIME, LawCase
 from caesura.testing.laws import check_laws
 

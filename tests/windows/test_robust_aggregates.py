@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 
 import caesura as cz
 from caesura.errors import PlanError
 from caesura.events import History
-from caesura.runtime.buckets.cluster import Cluster
 from caesura.testing import assert_history
 
 BOTH: dict[str, Any] = {"often": cz.mode("v"), "mad": cz.median_absolute_deviation("v")}

@@ -7,6 +7,14 @@ from typing import Any
 
 import pytest
 from depth import examples
+from feedback_laws import (
+    Act,
+    FeedbackTrial,
+    check_feedback,
+    check_feedback_laws,
+    check_given_up,
+    patterns,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from window_law_cases import CASES
@@ -15,14 +23,6 @@ import caesura as cz
 from caesura import Stream
 from caesura.punctuation import Pattern
 from caesura.testing.case import LawCase
-from caesura.testing.feedback import (
-    Act,
-    FeedbackTrial,
-    check_feedback,
-    check_feedback_laws,
-    check_given_up,
-    patterns,
-)
 from caesura.testing.laws import draw_trial
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec

@@ -1,9 +1,8 @@
 """The contract of an operator on given input schemes, derived from its rule; or what stays for ever.
 
->>> from caesura.contracts.thesis import join
->>> s = Scheme.parse("{[[a:-, b:+]]}"), Scheme.parse("{[[b:+, c:-]]}")
->>> print(derive(join(["a", "b"], ["b", "c"], on=["b"]), s).contract)
-<In1={[[a:-, b:+]]}, In2={[[b:+, c:-]]}, Out={[[a:-, b:+, c:-]]}>
+>>> passing = Rule((("a", "b"),), ("a", "b"), lambda _, template: template, ())
+>>> print(derive(passing, [Scheme.parse("{[[a:-, b:+]]}")]).contract)
+<In={[[a:-, b:+]]}, Out={[[a:-, b:+]]}>
 """
 
 from __future__ import annotations
