@@ -176,7 +176,7 @@ class Clock:
 
 def test_tokens_by_the_clock_come_from_idle_sources_too(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr("caesura.runtime.claims.tokens.time", clock)
+    monkeypatch.setattr("caesura.runtime.claims.token_places.time", clock)
     a, b = (cz.input_stream(n, pa.schema([("v", pa.int64())])) for n in "ab")
     query = a.join(b.select(w=col("v")), on={"v": "w"}, how="left").query(claims=cz.tokens(every="2s"))
     page = Page.of(pa.record_batch({"v": [1]}), le=[1], re=[9])

@@ -180,7 +180,7 @@ def test_a_running_query_settles_where_tokens_are_cheap(
     alone, _ = clock.of(None, 8192)
     costs = {n: clock.of(cz.tokens(every=n), 8192)[0] / alone - 1.0 for n in (128, 256, 512, 1024)}
     _, query = clock.of(cz.tokens(), 60_000)
-    found = query.claiming.tuner.pace.base  # type: ignore[union-attr]
+    found = query.claiming.places.tuner.pace.base  # type: ignore[union-attr]
     cheap = [n for n, cost in costs.items() if cost <= 0.03]
     assert cheap[0] / 2 <= found <= 2 * cheap[0], (found, costs)
     assert clock.of(cz.tokens(every=found), 8192)[0] <= 1.035 * alone

@@ -76,6 +76,8 @@ def put_token(claiming: Claiming) -> None:
 
 def saved_by(claiming: Claiming) -> list[tuple[Claim, Chunks]]:
     """The snapshots that were completed since the last call."""
-    mine = _tokens(claiming)
-    saved, mine.saved = mine.saved, []
+    barriers = _tokens(claiming).barriers
+    if barriers is None:
+        return []
+    saved, barriers.saved = barriers.saved, []
     return saved
