@@ -56,6 +56,12 @@ def natural(left: Node, right: Node, line: int = 9) -> Join:
     return Join(inputs=(left, right), on=tuple((k, k) for k in keys), place=f"flow.py:{line}")
 
 
+def test_what_lives_forever_is_never_let_go_by_time_alone():
+    assert check(readings().join(spans(), on="id").node).safe
+    assert not check(readings().join(spans().forever(), on="id").node).safe
+    assert not check(readings().join(spans().set_duration(cz.INFINITY), on="id").node).safe
+
+
 def test_a_windowed_count_over_a_source_with_a_delay_is_safe_and_shows_its_contracts():
     verdict = check(readings().where(col("v") > 0).group_by("id").tumbling(10).agg(n=cz.count()).node)
     assert verdict.safe and bool(verdict)

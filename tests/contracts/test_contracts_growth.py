@@ -74,6 +74,7 @@ def grown(random: Random, a: Node, b: Node) -> Node:
         lambda: Tumbling(inputs=(a,), group=("id",), size=4, aggregates=COUNT),
         lambda: Totals(inputs=(a,), group=("id",), aggregates=COUNT),
         lambda: Lifetime(inputs=(a,), rule="set_duration", amount=3),
+        lambda: Lifetime(inputs=(a,), rule="forever"),
         lambda: Chop(inputs=(a,), period=5),
         lambda: Clip(inputs=(a, random.choice((a, b))), on=(("id", "id"),), how="semi"),
         lambda: Deliver(inputs=(a,), mode="final"),

@@ -396,6 +396,8 @@ def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
         return "bounded"
     if getattr(node, "results_end", False):
         return "finite"
+    if getattr(node, "results_endless", False):
+        return "never"
     sure = [step.ends != "never" or node.steers(port) for port, step in enumerate(before)]
     how = getattr(node, "how", None)
     clipped = next((hold.one_per for hold in node.holds() or () if hold.one_per is not None), None)

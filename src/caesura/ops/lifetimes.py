@@ -1,9 +1,10 @@
-"""The stateless lifetime steps: shift, set_duration, extend, scale, start_at, points.
+"""The stateless lifetime steps: shift, set_duration, forever, extend, scale, start_at, points.
 
 Each moves [LE, RE) by a rule of its own; an event whose lifetime becomes empty vanishes.
 
      shift(5)           [10, 20) -> [15, 25)     CTI 12 -> 17
      set_duration(3)    [10, 20) -> [10, 13)
+     forever()          [10, 20) -> [10, inf)
      extend(4)          [10, 20) -> [10, 24)
      scale(2)           [10, 20) -> [10, 30)
      start_at(8)        [10, 20) -> [16, 20)     the start rounded up to a multiple of 8
@@ -35,7 +36,9 @@ from caesura.plan.lifetimes import Lifetimes, Moved, Stepped
 from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, Image, Pattern, SchemaMapping, lt
 
-Rule = Literal["shift", "set_duration", "extend", "scale", "start_at", "points_at_start", "points_at_end"]
+Rule = Literal[
+    "shift", "set_duration", "forever", "extend", "scale", "start_at", "points_at_start", "points_at_end"
+]
 Move = Callable[[I64, I64], tuple[I64, I64]]
 
 
@@ -62,6 +65,11 @@ class Lifetime(Node):
         shrinks = self.rule == "scale" and self.amount < self.per
         return not shrinks and (self.rule not in ("shift", "extend") or self.amount >= 0)
 
+    @property
+    def results_endless(self) -> bool:
+        """Whether no event ends behind it, whatever ends it had, for contracts."""
+        return self.rule == "forever" or (self.rule == "set_duration" and self.amount >= INFINITY)
+
     def output_schema(self) -> pa.Schema:
         if self.rule == "start_at" and self.amount <= 0:
             raise PlanError(
@@ -87,6 +95,8 @@ class Lifetime(Node):
             case "set_duration":
                 longest = None if self.amount >= INFINITY else self.amount
                 return known.but(aligned=True, points=self.amount == 1, max_duration=longest)
+            case "forever":
+                return known.but(aligned=True, points=False, max_duration=None)
             case "points_at_start":
                 return known.but(aligned=True, points=True, max_duration=1)
             case "points_at_end":
@@ -131,6 +141,8 @@ class Lifetime(Node):
                 return starts, starts + 1 if points else np.maximum(later(re, self.amount), starts + 1)
             case "set_duration":
                 return le, later(le, self.amount)
+            case "forever":
+                return le, np.full(len(le), INFINITY)
             case "extend":
                 return le, later(re, self.amount)
             case "scale":
@@ -176,7 +188,7 @@ class Lifetime(Node):
         return Mover(self)
 
     def describe(self) -> str:
-        if self.rule.startswith("points"):
+        if self.rule.startswith("points") or self.rule == "forever":
             return ""
         if self.rule == "scale":
             return f"{self.amount}" if self.per == 1 else f"{self.amount}/{self.per}"

@@ -31,6 +31,16 @@ class LifetimeSteps(Planned):
         """Every event lives this long from its start."""
         return self._lifetime("set_duration", to)
 
+    def forever(self) -> Stream:
+        """Every event lives from its start on, without an end.
+
+        >>> import caesura as cz
+        >>> print(cz.from_rows([{"ts": 3, "id": 7}], time="ts").forever().run())
+         LE  RE  | id |
+          3  inf | 7  | +
+        """
+        return self._lifetime("forever")
+
     def extend(self, by: Duration) -> Stream:
         """Moves ends; an event that loses its whole lifetime vanishes."""
         return self._lifetime("extend", by)
@@ -40,7 +50,7 @@ class LifetimeSteps(Planned):
         if isinstance(by, float) and not math.isfinite(by):
             raise PlanError(
                 f"lifetimes cannot be multiplied by {by}.",
-                remedy="Give a number that is finite; set_duration(cz.INFINITY) lets events live for ever.",
+                remedy="Give a number that is finite; forever() lets events live without an end.",
             ).at("scale", here())
         exact = Fraction(by).limit_denominator(1_000_000)
         return self._lifetime("scale", exact.numerator, exact.denominator)

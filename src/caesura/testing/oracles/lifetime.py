@@ -38,6 +38,11 @@ def set_duration(rows: Rows, duration: int) -> Rows:
     return [(le, _later(le, duration), p) for le, _, p in rows]
 
 
+def forever(rows: Rows) -> Rows:
+    """No row ends."""
+    return [(le, INFINITY, p) for le, _, p in rows]
+
+
 def extend(rows: Rows, by: int) -> Rows:
     """The end moves; a row with no time left vanishes."""
     return _living([(le, _later(re, by), p) for le, re, p in rows])

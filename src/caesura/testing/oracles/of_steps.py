@@ -28,6 +28,7 @@ from caesura.testing.oracles.lifetime import (
     chop,
     clip,
     extend,
+    forever,
     points_at_end,
     points_at_start,
     scale,
@@ -135,6 +136,8 @@ def _moved(node: Lifetime, given: StepInputs) -> Rows:
             return shift(rows, node.amount)
         case "set_duration":
             return set_duration(rows, node.amount)
+        case "forever":
+            return forever(rows)
         case "extend":
             return extend(rows, node.amount)
         case "scale":
