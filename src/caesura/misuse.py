@@ -126,6 +126,19 @@ def renamed(**names: str) -> Callable[[F], F]:
     return decorated
 
 
+def renamed_classes(module: str, **names: str) -> Callable[[str], Any]:
+    """A module's ``__getattr__`` for renamed classes; the old names, given first, work and warn."""
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        text = f"{module}.{name} is now {module}.{names[name]}."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], names[name])
+
+    return find
+
+
 def checked_methods(cls: type[T]) -> type[T]:
     """The class, with its public methods checked, and how it is made."""
     for name, member in list(vars(cls).items()):

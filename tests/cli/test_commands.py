@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from caesura.cli import app
-from caesura.cli.doctor import Finding
+from caesura.cli.doctor import DoctorFinding
 
 FLOW = """
 import caesura as cz
@@ -63,7 +63,7 @@ def test_the_doctor_finds_this_installation_sound() -> None:
 
 def test_what_is_wrong_comes_with_its_remedy() -> None:
     assert (
-        Finding("Java", False, "not found", "Install a JDK.").line()
+        DoctorFinding("Java", False, "not found", "Install a JDK.").line()
         == "wrong Java: not found\n      Install a JDK."
     )
 

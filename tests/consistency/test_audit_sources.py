@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import caesura as cz
 from caesura import Claim, Stream, col, qre
-from caesura.audit import Finding, audit_states
+from caesura.audit import AuditFinding, audit_states
 from caesura.consistency import Mode
 from caesura.consistency.token import is_token
 from caesura.events import History, Item
@@ -126,7 +126,7 @@ MODES: list[Mode] = [
 MODES += [cz.synchronised(3), cz.heeding(), cz.draining(), cz.tokens()]
 
 
-def audited(stream: Stream, mode: Mode, seed: int) -> list[Finding]:
+def audited(stream: Stream, mode: Mode, seed: int) -> list[AuditFinding]:
     done = stream.run(claims=mode, schedule=Shuffled(seed))
     return audit_states({"out": stream.node}, [(c, {"out": done.at(c)}) for c in done.claims])
 

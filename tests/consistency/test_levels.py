@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from levels import (
-    Derived,
+    CausedRow,
     prefix_consistent,
     prefix_update_complete,
     synchronised,
@@ -22,7 +22,7 @@ def pairs(given: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 K, LETTER_L = ("right", 1), ("right", 2)
-FIGURE_1 = [Derived("ak", K), Derived("bk", K), Derived("al", LETTER_L), Derived("bl", LETTER_L)]
+FIGURE_1 = [CausedRow("ak", K), CausedRow("bk", K), CausedRow("al", LETTER_L), CausedRow("bl", LETTER_L)]
 INPUT_1 = {"left": ["a", "b"], "right": ["k", "l"]}
 
 
@@ -44,13 +44,13 @@ def test_figure_1_is_whole_before_l_and_after_it() -> None:
 
 
 def test_the_variant_without_k_is_consistent_by_luck_and_not_by_its_own_schedule() -> None:
-    run = [Derived("al", ("right", 1)), Derived("bl", ("right", 1))]
+    run = [CausedRow("al", ("right", 1)), CausedRow("bl", ("right", 1))]
     assert not update_complete(run[:1], run[1:])
     assert prefix_consistent(["al"], {"left": ["a", "b"], "right": ["l"]}, pairs) == {"left": 1, "right": 1}
 
 
 def test_the_variant_with_l_first_has_no_state_between() -> None:
-    run = [Derived(r, ("right", n)) for r, n in (("al", 1), ("bl", 1), ("ak", 2), ("bk", 2))]
+    run = [CausedRow(r, ("right", n)) for r, n in (("al", 1), ("bl", 1), ("ak", 2), ("bk", 2))]
     given = {"left": ["a", "b"], "right": ["l", "k"]}
     whole = [n for n in range(5) if prefix_consistent([d.row for d in run[:n]], given, pairs)]
     complete = [n for n in range(5) if update_complete(run[:n], run[n:])]
@@ -63,7 +63,7 @@ def passed(given: Mapping[str, Sequence[int]]) -> list[int]:
 
 def test_a_hole_in_the_input_is_update_complete_and_no_prefix() -> None:
     """The second event went a shorter way than the first."""
-    before, after = [Derived(2, ("a", 2))], [Derived(1, ("a", 1))]
+    before, after = [CausedRow(2, ("a", 2))], [CausedRow(1, ("a", 1))]
     assert update_complete(before, after)
     assert prefix_update_complete(before, after, {"a": 2}) is None
     assert prefix_consistent([2], {"a": [1, 2]}, passed) is None
@@ -76,8 +76,8 @@ def figure_4(given: Mapping[str, Sequence[str]]) -> list[str]:
 
 def test_figure_4_is_complete_for_what_is_active_and_not_consistent() -> None:
     """a2b2 shows b2 passively while what b2 sets off, a1b2, is delayed."""
-    before = [Derived("a1b1", ("B", 1)), Derived("a2b2", ("A", 2))]
-    after = [Derived("a1b2", ("B", 2))]
+    before = [CausedRow("a1b1", ("B", 1)), CausedRow("a2b2", ("A", 2))]
+    after = [CausedRow("a1b2", ("B", 2))]
     given = {"A": ["a1", "a2"], "B": ["b1", "b2"]}
     assert update_complete(before, after)
     assert prefix_update_complete(before, after, {"A": 2, "B": 2}) == {"A": 2, "B": 1}

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from caesura.contracts.analysis import Step
 from caesura.contracts.derive import leaving
-from caesura.contracts.rules import Share, _exhausted, asked, attributes, is_registered
+from caesura.contracts.rules import InputShare, _exhausted, asked, attributes, is_registered
 from caesura.plan import Node
 from caesura.punctuation import NULL, TIME, Pattern
 from caesura.punctuation.scheme import Scheme
@@ -30,7 +30,7 @@ def may_come(steps: Sequence[Step]) -> Scheme:
     return forms[-1]
 
 
-def _without_null(node: Node) -> Share:
+def _without_null(node: Node) -> InputShare:
     """What a step makes of a template whose sample says nothing of null."""
 
     def share(port: int, template: Template) -> Template | None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import caesura as cz
 from caesura import Pattern, col
-from caesura.io.sources.pruning import Pruning, Span
+from caesura.io.sources.pruning import Pruning, ValueRange
 from caesura.io.sources.source import Source
 from caesura.plan.cut import cut
 from caesura.punctuation import value
@@ -41,7 +41,7 @@ def waiting(epoch: int, name: str, rows: Rows) -> WaitingFile:
     spans = {}
     for place, column in enumerate(("ts", "id")):
         values = [row[place] for row in rows]
-        spans[column] = Span(min(values), max(values))
+        spans[column] = ValueRange(min(values), max(values))
     return WaitingFile(epoch, name, spans, len(rows), 10)
 
 
@@ -172,4 +172,4 @@ def test_statistics_of_a_file_that_waits_are_read_once(tmp_path: Path) -> None:
     _, source = job(tmp_path)
     header = {"source": source.fingerprint, "path": (tmp_path / "a.parquet").as_uri(), "epoch": 2}
     [file] = lined_up(source, [header, header])
-    assert (file.epoch, file.rows, file.spans["seg"]) == (2, 2, Span(3, 4))
+    assert (file.epoch, file.rows, file.spans["seg"]) == (2, 2, ValueRange(3, 4))

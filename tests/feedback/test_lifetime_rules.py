@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caesura.plan.lifetimes import Grid, Inside, Lifetimes, Moved, Stepped, Unchanged
+from caesura.plan.lifetimes import Inside, Lifetimes, Moved, OverlappedWindows, Stepped, Unchanged
 from caesura.punctuation import ANY, Values, between, ge, lt, one_of, value
 
 Spans = list[tuple[int, int]]
@@ -50,9 +50,9 @@ RULES: dict[str, tuple[Lifetimes, Callable[[int, int], Spans], bool]] = {
         True,
     ),
     "inside": (Inside(), inner, False),
-    "tumbling": (Grid(5, 5, 1), windows(5, 5, 1), False),
-    "hopping": (Grid(6, 2, 0), windows(6, 2, 0), False),
-    "gaps": (Grid(2, 5, 0), windows(2, 5, 0), False),
+    "tumbling": (OverlappedWindows(5, 5, 1), windows(5, 5, 1), False),
+    "hopping": (OverlappedWindows(6, 2, 0), windows(6, 2, 0), False),
+    "gaps": (OverlappedWindows(2, 5, 0), windows(2, 5, 0), False),
 }
 
 

@@ -17,7 +17,7 @@ from caesura.events.identity import LOCAL, Secret
 from caesura.plan import Node
 from caesura.runtime import Query
 from caesura.testing.case import LawCase, cases
-from caesura.testing.host import OUT, Host, Pace, Running, schedule_of
+from caesura.testing.host import OUT, Host, Pace, RunningPlan, schedule_of
 from caesura.testing.laws import Trial, check_meaning, check_recovery, draw_trial, play
 
 EXAMPLES = examples(1)
@@ -37,7 +37,7 @@ def another_process(key: bytes) -> Iterator[None]:
 
 
 def under(key: bytes) -> Host:
-    def start(node: Node, schedule: int, pace: Pace) -> Running:
+    def start(node: Node, schedule: int, pace: Pace) -> RunningPlan:
         secret = Secret(key)
         return Query({OUT: node}, schedule=schedule_of(schedule), speculate=pace, secret=secret)
 
@@ -66,7 +66,7 @@ def test_every_secret_gives_the_same_rows_in_the_same_order(case: LawCase) -> No
 
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_another_process_goes_on_from_what_was_saved(case: LawCase) -> None:
-    def moved(node: Node, schedule: int, pace: Pace) -> Running:
+    def moved(node: Node, schedule: int, pace: Pace) -> RunningPlan:
         LOCAL.become(Secret.drawn())  # the query before is over; its process has ended
         return Query({OUT: node}, schedule=schedule_of(schedule), speculate=pace)
 

@@ -16,7 +16,7 @@ from caesura.events import Item, Page
 from caesura.io import Offsets, Reader, Source, lane_ends
 from caesura.io.ingress.policy import Policy
 from caesura.io.ingress.shape import Shape
-from caesura.plan import NOTHING_NOW, Given, NothingNow, Raw
+from caesura.plan import NOTHING_NOW, NothingNow, Raw, SourceBatch
 from caesura.runtime import Query
 from caesura.runtime.graph.source_reader import SourceReader
 
@@ -34,11 +34,11 @@ class Live(Reader):
 
     schema, poll_seconds = SCHEMA, 0.0
 
-    def __init__(self, key: str, *script: Given, lanes: int = 1, begins: int = 0) -> None:
+    def __init__(self, key: str, *script: SourceBatch, lanes: int = 1, begins: int = 0) -> None:
         self.key, self.script, self.lanes, self.begins = key, list(script), lanes, begins
         self.now, self.opened, self.wake = 0, 0, (lambda: None)
 
-    def read(self, offsets: Offsets) -> Iterator[Given]:
+    def read(self, offsets: Offsets) -> Iterator[SourceBatch]:
         self.opened += 1
         try:
             for given in self.script:

@@ -1,6 +1,6 @@
 """The levels of consistency by the letter: every prefix is tried.
 
->>> a, b = Derived("ak", ("right", 1)), Derived("bk", ("right", 1))
+>>> a, b = CausedRow("ak", ("right", 1)), CausedRow("bk", ("right", 1))
 >>> update_complete([a, b], []), update_complete([a], [b])
 (True, False)
 """
@@ -20,7 +20,7 @@ Query = Callable[[Mapping[Channel, Sequence[Any]]], Sequence[Hashable]]
 
 
 @dataclass(frozen=True)
-class Derived:
+class CausedRow:
     """A row of the output, and the input event that set it off: its channel, and its number there from 1."""
 
     row: Hashable
@@ -33,13 +33,13 @@ def prefixes(lengths: Mapping[Channel, int]) -> Iterator[Prefix]:
         yield dict(zip(lengths, ends, strict=True))
 
 
-def update_complete(before: Sequence[Derived], after: Sequence[Derived]) -> bool:
+def update_complete(before: Sequence[CausedRow], after: Sequence[CausedRow]) -> bool:
     """Definition 1: no event that set off a row of the output sets off another one later."""
     return not {d.active for d in before} & {d.active for d in after}
 
 
 def prefix_update_complete(
-    before: Sequence[Derived], after: Sequence[Derived], lengths: Mapping[Channel, int]
+    before: Sequence[CausedRow], after: Sequence[CausedRow], lengths: Mapping[Channel, int]
 ) -> Prefix | None:
     """Definition 2: the output is all, and only, what this prefix's events set off; None for no prefix."""
     for prefix in prefixes(lengths):

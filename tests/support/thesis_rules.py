@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from caesura.contracts.rules import Rule, Share, rule_of
+from caesura.contracts.rules import InputShare, Rule, rule_of
 from caesura.ops.input import Input
 from caesura.ops.windows.bucket import WID, Bucket
 from caesura.plan import Holding, Need
@@ -51,13 +51,13 @@ def window(names: Iterable[str], on: str, wid: str = "WID") -> Rule:
     own = rule_of(Bucket(inputs=(source,), attr=on, size=1, slide=1))
     output = (wid, *known)
 
-    def asked(way: Share | None, template: Template) -> Template | None:
+    def asked(way: InputShare | None, template: Template) -> Template | None:
         whole = Template.of((TIME, *known), dict(template.marked))
         found = None if way is None else way(0, whole)
         marks = {} if found is None else {wid if n == WID else n: m for n, m in found.marked.items()}
         return None if found is None else Template.of(output, marks)
 
-    share: Share = lambda _, template: asked(own.share, template)  # noqa: E731
+    share: InputShare = lambda _, template: asked(own.share, template)  # noqa: E731
     return Rule((known,), output, share, (), also=lambda _, template: asked(own.also, template))
 
 

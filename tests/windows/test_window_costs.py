@@ -17,7 +17,7 @@ from caesura.ops import ordered as index
 from caesura.ops.aggregate.accumulators import picks
 from caesura.ops.aggregate.accumulators.multiset import Multiset
 from caesura.ops.input import Input
-from caesura.ops.ordered import Ordered, Run
+from caesura.ops.ordered import Ordered, SortedRun
 from caesura.runtime import Query
 
 LIVE = (10**3, 10**4, 10**5, 10**6)
@@ -39,11 +39,11 @@ class Counting:
         return self.values[place]
 
 
-def reads_of(run: Run, find: Any, at: int) -> tuple[int, int]:
+def reads_of(run: SortedRun, find: Any, at: int) -> tuple[int, int]:
     """How often a search reads the index, and how many rows it finds."""
     live, one = np.ones(len(run.row), np.bool_), np.zeros(1, np.int64)
     owner, rows = np.zeros(1000, np.int64), np.zeros(1000, np.int64)
-    watched: Any = Run(*(Counting(part) for part in run))  # type: ignore[arg-type]
+    watched: Any = SortedRun(*(Counting(part) for part in run))  # type: ignore[arg-type]
     Counting.reads = 0
     found = find.twin(watched, live, one, np.array([at]), np.array([at + 5]), owner, rows, 1, 0)
     return Counting.reads, found
@@ -74,7 +74,7 @@ def test_the_last_rows_of_a_group_take_log_n_and_what_is_asked_for(
     monkeypatch.setattr(index.seek, "_run", index.seek.twin)
     ordered, every = Ordered(), np.arange(live)
     ordered.add(np.zeros(live, np.int64), every, every)
-    watched: Any = Run(*(Counting(part) for part in ordered.runs[0]))  # type: ignore[arg-type]
+    watched: Any = SortedRun(*(Counting(part) for part in ordered.runs[0]))  # type: ignore[arg-type]
     owner, rows = np.zeros(9, np.int64), np.zeros(9, np.int64)
     Counting.reads = 0
     one, most, back = np.zeros(1, np.int64), np.array([3]), np.array([-1])

@@ -15,12 +15,12 @@ from caesura.api.steps.lifetimes import LifetimeSteps
 from caesura.api.steps.meeting import MeetingSteps
 from caesura.api.steps.on_spark import OnSpark
 from caesura.api.steps.rows import RowSteps
-from caesura.api.steps.running import Running
+from caesura.api.steps.running import RunSteps
 from caesura.api.steps.windows import WindowSteps
 from caesura.plan.outline import html, outline
 
 
-class Stream(RowSteps, MeetingSteps, LifetimeSteps, WindowSteps, FeedbackSteps, Running, OnSpark):
+class Stream(RowSteps, MeetingSteps, LifetimeSteps, WindowSteps, FeedbackSteps, RunSteps, OnSpark):
     """A stream of events with lifetimes and corrections."""
 
     def __repr__(self) -> str:

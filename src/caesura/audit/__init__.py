@@ -4,9 +4,12 @@ It shares no operator with the engine that claimed: rows are read again, judged 
 through the plan one by one.
 """
 
-from caesura.audit.check import Finding, Report, audit, audit_states
+from caesura.audit.check import AuditFinding, AuditReport, audit, audit_states
 from caesura.audit.evaluate import evaluate
 from caesura.audit.sources import rows_of
 from caesura.audit.values import NotAuditedError
+from caesura.misuse import renamed_classes
 
-__all__ = ["Finding", "NotAuditedError", "Report", "audit", "audit_states", "evaluate", "rows_of"]
+__all__ = ["AuditFinding", "AuditReport", "NotAuditedError", "audit", "audit_states", "evaluate", "rows_of"]
+
+__getattr__ = renamed_classes(__name__, Finding="AuditFinding", Report="AuditReport")

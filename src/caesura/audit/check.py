@@ -32,7 +32,7 @@ Bag = Counter[Any]
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """One view at one claim: right, wrong and how, or false or not audited and why."""
 
     claim: Claim
@@ -59,10 +59,10 @@ class Finding:
 
 
 @dataclass
-class Report:
+class AuditReport:
     """What an audit found."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
     flaws: list[str] = field(default_factory=list)
 
     @property
@@ -70,7 +70,7 @@ class Report:
         return not self.flaws and bool(self.findings) and all(f.right for f in self.findings)
 
     @property
-    def wrong(self) -> list[Finding]:
+    def wrong(self) -> list[AuditFinding]:
         return [f for f in self.findings if not f.right]
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class Report:
 
 def audit(
     path: str | Path, *, plan: Mapping[str, Node] | Literal["stored"] | None = None, most: int | None = None
-) -> Report:
+) -> AuditReport:
     """Audits a folder of claimed views; ``most`` limits the claims that are recomputed, spread evenly.
 
     ``plan`` is the pipeline, or "stored" for the one that the folder has. That one is a pickle, and reading
@@ -94,7 +94,7 @@ def audit(
     store = Store(path)
     _ = store.about
     chain = store.chain()
-    report = Report(flaws=store.flaws(chain))
+    report = AuditReport(flaws=store.flaws(chain))
     nodes = _stored(store) if plan == "stored" else dict(plan or _no_plan(store))
     report.flaws += _miscounted(store, chain.manifests)
     states, consumers = [], dict[str, Consumer]()
@@ -185,13 +185,13 @@ def audit_states(
     nodes: Mapping[str, Node],
     states: Iterable[tuple[Claim, Mapping[str, History]]],
     files: Mapping[int, Mapping[str, Sequence[str]]] | None = None,
-) -> list[Finding]:
+) -> list[AuditFinding]:
     """Holds the state of each view at each claim against the query on the claimed prefix.
 
     ``files`` names, per claim and source, the files that make up the prefix, where offsets do not.
     """
     labels = {node: label for label, node in source_labels(nodes).items()}
-    findings: list[Finding] = []
+    findings: list[AuditFinding] = []
     claims: list[Claim] = []
     for claim, views in states:
         claims.append(claim)
@@ -210,18 +210,18 @@ def audit_states(
             try:
                 findings.append(compare(claim, view, node, whole.of(node).rows, views[view]))
             except NotAuditedError as error:
-                findings.append(Finding(claim, view, why=f"not audited: {error}"))
+                findings.append(AuditFinding(claim, view, why=f"not audited: {error}"))
             except StreamError as error:
-                findings.append(Finding(claim, view, why=f"FALSE: {error}"))
+                findings.append(AuditFinding(claim, view, why=f"FALSE: {error}"))
             except CaesuraError as error:  # such as a stream that can be read once
-                findings.append(Finding(claim, view, why=f"not audited: {error}"))
+                findings.append(AuditFinding(claim, view, why=f"not audited: {error}"))
     back = broken_order(claims)
     if back is not None:
-        findings.append(Finding(back, "all", why="its prefix takes back part of the one before"))
+        findings.append(AuditFinding(back, "all", why="its prefix takes back part of the one before"))
     return findings
 
 
-def compare(claim: Claim, view: str, node: Node, wanted: Rows, got: History) -> Finding:
+def compare(claim: Claim, view: str, node: Node, wanted: Rows, got: History) -> AuditFinding:
     """A view's state against what it must be.
 
     Feedback may have let rows go, or shown some before they were final, and only those that it speaks of.
@@ -238,7 +238,7 @@ def compare(claim: Claim, view: str, node: Node, wanted: Rows, got: History) -> 
             shown = {**dict(zip(names, row[2], strict=True)), "time": row[0], "LE": row[0], "RE": row[1]}
             if any(set(p.attributes) <= set(shown) and p.matches_row(shown) for p in let_go):
                 del rows[row]
-    return Finding(claim, view, _shown(missing), _shown(extra))
+    return AuditFinding(claim, view, _shown(missing), _shown(extra))
 
 
 def _before(rows: Bag, t: int) -> Bag:

@@ -69,7 +69,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Given:
+class AuditInputs:
     """What a step was given: rows and promises of each input."""
 
     node: Node
@@ -93,7 +93,7 @@ class Given:
 
 def _step(node: Node, inputs: list[Known]) -> Rows:
     if type(node) in STEPS and not node.arrival_dependent:
-        return STEPS[type(node)](node, Given(node, inputs))
+        return STEPS[type(node)](node, AuditInputs(node, inputs))
     why = ": what it gives depends on when rows arrive" if node.arrival_dependent else ""
     raise NotAuditedError(
         f"the audit cannot recompute '{node.kind}'{why}.",
@@ -102,7 +102,7 @@ def _step(node: Node, inputs: list[Known]) -> Rows:
 
 
 @recomputes(Deliver)
-def _delivered(node: Deliver, given: Given) -> Rows:
+def _delivered(node: Deliver, given: AuditInputs) -> Rows:
     """All rows; or those that can no longer change."""
     known = given.known[0]
     if node.mode == "marked":

@@ -21,7 +21,7 @@ from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Promises
 from caesura.testing.oracles.rows import Rows, same
 
 
-class Event(NamedTuple):
+class EnteredRow(NamedTuple):
     """A row that has entered: an insert, or a retract to another end."""
 
     le: int
@@ -33,10 +33,10 @@ class Event(NamedTuple):
 
 
 @dataclass
-class Judged:
+class ReplayedSource:
     """A source read again: what has entered, and what it could promise."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[EnteredRow] = field(default_factory=list)
     tops: dict[int, int] = field(default_factory=dict)
     punctuation: list[Pattern] = field(default_factory=list)
     """Punctuation found in the data, in its order."""
@@ -74,7 +74,7 @@ def given_by(source: Source, prefix: Prefix, files: Sequence[str] | None = None)
             remedy="Audit a pipeline whose sources give delay(...), in_data(...) of one lane, or nothing.",
         )
     lag = policy.lags(source.time)[0]
-    judged = Judged()
+    judged = ReplayedSource()
     if files is not None:
         for raw in _read_files(source, files):
             _judge(source, raw, lag, judged)
@@ -103,7 +103,7 @@ def rows_of(source: Source, prefix: Prefix, files: Sequence[str] | None = None) 
     return given_by(source, prefix, files).rows
 
 
-def _read_prefix(source: Source, prefix: Prefix, lag: int | None, judged: Judged) -> None:
+def _read_prefix(source: Source, prefix: Prefix, lag: int | None, judged: ReplayedSource) -> None:
     read: dict[int, int] = {}
     for part in source.read_between({}, prefix.offsets):
         read[part.lane] = max(read.get(part.lane, 0), part.end)
@@ -140,7 +140,7 @@ def _read_files(source: Source, files: Sequence[str]) -> Iterator[Raw]:
             yield from reader.read_file(file)
 
 
-def _judge(source: Source, raw: Raw, lag: int | None, judged: Judged) -> None:
+def _judge(source: Source, raw: Raw, lag: int | None, judged: ReplayedSource) -> None:
     """Takes in the events of a batch that are on time; tells lanes and promises on."""
     marks = find_marks(raw, source.policy.column, source.schema, source.scheme)
     shaped = source.shape.cut(marks.batch, source.schema)
@@ -168,7 +168,7 @@ def _judge(source: Source, raw: Raw, lag: int | None, judged: Judged) -> None:
             tops[raw.lane] = advance if top is None else max(top, advance)
         start = _start(source, judged.punctuation, bound, le, re, new, payload)
         if start is not None:
-            judged.events.append(Event(le, re, new, payload, start))
+            judged.events.append(EnteredRow(le, re, new, payload, start))
     judged.punctuation += [pattern for _, pattern in patterns]
 
 
@@ -194,7 +194,7 @@ def _start(
     return limit if adjusted else le
 
 
-def _folded(events: list[Event]) -> Rows:
+def _folded(events: list[EnteredRow]) -> Rows:
     """The events with their corrections; a retract whose event is not there counts for nothing yet."""
     live: dict[Any, list[tuple[int, int, dict[str, Any]]]] = {}
     waiting = [e for e in events if e.new is not None]

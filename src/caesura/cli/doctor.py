@@ -1,6 +1,6 @@
 """``caesura doctor``: is this installation sound? Java, Python, libraries, versions, settings.
 
->>> Finding("Java", True, "17.0.15").line()
+>>> DoctorFinding("Java", True, "17.0.15").line()
 'ok    Java: 17.0.15'
 """
 
@@ -20,7 +20,7 @@ from caesura.cli.shell import AsJson, app, say, say_json
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """One thing looked at."""
 
     name: str
@@ -35,7 +35,7 @@ class Finding:
         )
 
 
-def examine() -> list[Finding]:
+def examine() -> list[DoctorFinding]:
     """Everything that has to be right for both hosts."""
     return [_python(), _java(), *(_library(*wanted) for wanted in LIBRARIES), _pandas(), _workers()]
 
@@ -50,49 +50,51 @@ LIBRARIES = (
 )
 
 
-def _python() -> Finding:
+def _python() -> DoctorFinding:
     version = ".".join(map(str, sys.version_info[:3]))
-    return Finding("Python", sys.version_info >= (3, 11), version, "Caesura needs Python 3.11 or later.")
+    return DoctorFinding(
+        "Python", sys.version_info >= (3, 11), version, "Caesura needs Python 3.11 or later."
+    )
 
 
-def _java() -> Finding:
+def _java() -> DoctorFinding:
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java")
     if java is None or not shutil.which(java):
-        return Finding("Java", False, "not found", "Install a JDK, 17 or later; Spark runs on it.")
+        return DoctorFinding("Java", False, "not found", "Install a JDK, 17 or later; Spark runs on it.")
     printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(\d+)([^"]*)"', printed)
     if found is None:
-        return Finding("Java", False, printed.strip().splitlines()[0], "Install a JDK, 17 or later.")
+        return DoctorFinding("Java", False, printed.strip().splitlines()[0], "Install a JDK, 17 or later.")
     remedy = "Spark 4 needs Java 17 or later; set JAVA_HOME to one."
-    return Finding("Java", int(found.group(1)) >= 17, found.group(1) + found.group(2), remedy)
+    return DoctorFinding("Java", int(found.group(1)) >= 17, found.group(1) + found.group(2), remedy)
 
 
-def _library(name: str, least: tuple[int, int], extra: str) -> Finding:
+def _library(name: str, least: tuple[int, int], extra: str) -> DoctorFinding:
     wanted = ".".join(map(str, least))
     install = f"pip install 'caesura[{extra}]'" if extra else f"pip install '{name}>={wanted}'"
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return Finding(name, False, "not installed", f"Install it: {install}.")
+        return DoctorFinding(name, False, "not installed", f"Install it: {install}.")
     parts = tuple(int(p) for p in re.findall(r"\d+", version)[:2])
-    return Finding(name, parts >= least, version, f"{wanted} or later is needed: {install}.")
+    return DoctorFinding(name, parts >= least, version, f"{wanted} or later is needed: {install}.")
 
 
-def _pandas() -> Finding:
+def _pandas() -> DoctorFinding:
     try:
         version = importlib.metadata.version("pandas")
     except importlib.metadata.PackageNotFoundError:
-        return Finding("pandas", False, "not installed", "Install it: pip install 'caesura[spark]'.")
-    return Finding(
+        return DoctorFinding("pandas", False, "not installed", "Install it: pip install 'caesura[spark]'.")
+    return DoctorFinding(
         "pandas", version.startswith("2."), version, "PySpark wants pandas 2: pip install 'pandas<3'."
     )
 
 
-def _workers() -> Finding:
+def _workers() -> DoctorFinding:
     set_to = os.environ.get("PYSPARK_PYTHON")
     remedy = f"Unset PYSPARK_PYTHON, set it to {sys.executable}, or let cz.session() do it."
-    return Finding(
+    return DoctorFinding(
         "Spark's Python", set_to in (None, sys.executable), set_to or "set by cz.session()", remedy
     )
 

@@ -15,7 +15,7 @@ from caesura.io.ingress.policy import at_end
 from caesura.io.ingress.shape import Shape
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.source import Source
-from caesura.plan import Given, Raw, here
+from caesura.plan import Raw, SourceBatch, here
 
 Break = tuple[int, dict[str, Prefix]]
 """So many rows of the view, and the prefix of the sources behind it that they answer for."""
@@ -51,7 +51,7 @@ class ClaimedReader(Reader):
         manifests = self.store.chain().manifests[: self._known]
         return {0: sum(w.rows for m in manifests for w in m.files.get(self.view, ()))}
 
-    def read(self, offsets: Offsets) -> Iterator[Given]:
+    def read(self, offsets: Offsets) -> Iterator[SourceBatch]:
         manifests = self.store.chain().manifests[: self._known]
         return self._rows([w for m in manifests for w in m.files.get(self.view, ())], offsets.get(0, 0))
 

@@ -5,9 +5,6 @@
 [[a:+, b:#, c:-]]
 """
 
-import warnings
-from typing import Any
-
 from caesura.contracts.accordance import Accordance, Link, accordance, consistent, reduce_tree
 from caesura.contracts.bounds import Bound, SourceRate, bounds
 from caesura.contracts.check import UnboundedWarning, adequate, check, require_safe
@@ -20,6 +17,7 @@ from caesura.contracts.rules import Rule, register, rule_of
 from caesura.contracts.verdict import Finding, Remedy, Verdict
 from caesura.contracts.watch import Watch, obeys
 from caesura.contracts.witness import witness
+from caesura.misuse import renamed_classes
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import ContractError, Template, template_of
 
@@ -65,8 +63,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "Pace":
-        warnings.warn("contracts.Pace is now contracts.SourceRate.", DeprecationWarning, 2)
-        return SourceRate
-    raise AttributeError(f"module 'caesura.contracts' has no attribute {name!r}")
+__getattr__ = renamed_classes(__name__, Pace="SourceRate")

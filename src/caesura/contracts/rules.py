@@ -28,7 +28,7 @@ from caesura.punctuation.scheme import NONE, Scheme
 from caesura.punctuation.template import Template, template_of
 
 Names = tuple[str, ...]
-Share = Callable[[int, Template], Template | None]
+InputShare = Callable[[int, Template], Template | None]
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Rule:
 
     inputs: tuple[Names, ...]
     output: Names
-    share: Share
+    share: InputShare
     """One input's template, as its share of what leaves; None where it does not pass."""
     holds: tuple[Holding, ...]
     undeclared: bool = False
     """Whether the step does not say what it keeps."""
-    also: Share | None = None
+    also: InputShare | None = None
     """A second template that leaves because of the same one, such as a window number's; None for none."""
     feedback_in: Scheme = NONE
     """The feedback that it takes from its consumer."""
@@ -86,7 +86,7 @@ def rule_of(node: Node) -> Rule:
     )
 
 
-def _second(node: Node) -> Share | None:
+def _second(node: Node) -> InputShare | None:
     """What a step sends besides, because of the same punctuation; None for most steps."""
     if type(node).closed is Node.closed:
         return None

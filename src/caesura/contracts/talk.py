@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from caesura.plan import FeedbackRule, Node, SentFeedback
-from caesura.plan.explain import Given, carried
+from caesura.plan import FeedbackRule, Node, OwnFeedback
+from caesura.plan.explain import PunctuationKinds, carried
 from caesura.plan.feedback import actions, as_definite, could_go
 from caesura.punctuation import TIME, Pattern, Values
 from caesura.punctuation.scheme import ANY_SCHEME, NONE, Scheme
@@ -41,11 +41,11 @@ class Guarded:
 class Answers:
     """What one step hears, does and says."""
 
-    heard: list[SentFeedback] = field(default_factory=list)
+    heard: list[OwnFeedback] = field(default_factory=list)
     guards: list[Guarded] = field(default_factory=list)
     struck: dict[int, list[Pattern]] = field(default_factory=dict)
     """Per input, the rows that are let go at once."""
-    sent: dict[int, list[SentFeedback]] = field(default_factory=dict)
+    sent: dict[int, list[OwnFeedback]] = field(default_factory=dict)
     stops: bool = False
     """Whether what came had no effect here, nor went on."""
 
@@ -53,7 +53,7 @@ class Answers:
 def conversation(nodes: Sequence[Node]) -> list[Answers]:
     """Every step's answers, if each says all that it may; the last step's consumer says nothing."""
     place = {node.fingerprint: i for i, node in enumerate(nodes)}
-    kinds: list[Given] = []
+    kinds: list[PunctuationKinds] = []
     for node in nodes:
         kinds.append(carried(node, [kinds[place[child.fingerprint]] for child in node.inputs]))
     ears: list[list[tuple[int, int]]] = [[] for _ in nodes]
@@ -68,7 +68,7 @@ def conversation(nodes: Sequence[Node]) -> list[Answers]:
     return answers
 
 
-def _agreed(told: Sequence[Sequence[SentFeedback]]) -> list[SentFeedback]:
+def _agreed(told: Sequence[Sequence[OwnFeedback]]) -> list[OwnFeedback]:
     """What all consumers assume together."""
     found = []
     for some in product(*told) if told else ():
@@ -76,11 +76,11 @@ def _agreed(told: Sequence[Sequence[SentFeedback]]) -> list[SentFeedback]:
         for other in some[1:]:
             pattern = None if pattern is None else pattern.intersect(other.pattern)
         if pattern is not None and not pattern.is_empty:
-            found.append(SentFeedback(0, pattern, any(said.standing for said in some)))
+            found.append(OwnFeedback(0, pattern, any(said.standing for said in some)))
     return found
 
 
-def _answers(node: Node, heard: list[SentFeedback], kinds: Sequence[Given]) -> Answers:
+def _answers(node: Node, heard: list[OwnFeedback], kinds: Sequence[PunctuationKinds]) -> Answers:
     answers = Answers(heard)
     for said in node.feedback_sent():
         answers.sent.setdefault(said.port, []).append(said)
@@ -94,7 +94,11 @@ def _answers(node: Node, heard: list[SentFeedback], kinds: Sequence[Given]) -> A
 
 
 def _answer(
-    answers: Answers, node: Node, rules: Iterable[FeedbackRule], said: SentFeedback, kinds: Sequence[Given]
+    answers: Answers,
+    node: Node,
+    rules: Iterable[FeedbackRule],
+    said: OwnFeedback,
+    kinds: Sequence[PunctuationKinds],
 ) -> None:
     """What the first rule that fits does, as at run time."""
 
@@ -112,7 +116,7 @@ def _answer(
         if action.purges and node.switches.exploit:
             answers.struck.setdefault(port, []).append(pattern)
         if node.switches.propagate:
-            answers.sent.setdefault(port, []).append(SentFeedback(port, pattern, said.standing))
+            answers.sent.setdefault(port, []).append(OwnFeedback(port, pattern, said.standing))
 
 
 def form_of(pattern: Pattern, names: Iterable[str]) -> Template:
@@ -135,7 +139,7 @@ def takes(node: Node) -> Scheme:
     return NONE if node.feedback() is None else ANY_SCHEME
 
 
-def tells(node: Node, sent: Mapping[int, Sequence[SentFeedback]]) -> tuple[Scheme, ...]:
+def tells(node: Node, sent: Mapping[int, Sequence[OwnFeedback]]) -> tuple[Scheme, ...]:
     """The forms of feedback sent to each input."""
     found = []
     for port, child in enumerate(node.inputs):
@@ -146,7 +150,7 @@ def tells(node: Node, sent: Mapping[int, Sequence[SentFeedback]]) -> tuple[Schem
 
 def own_words(node: Node) -> tuple[Scheme, ...]:
     """The forms of feedback that a step sends to each input by itself."""
-    sent: dict[int, list[SentFeedback]] = {}
+    sent: dict[int, list[OwnFeedback]] = {}
     for said in node.feedback_sent():
         sent.setdefault(said.port, []).append(said)
     return tells(node, sent)

@@ -60,7 +60,7 @@ class Grown:
         self.size = len(values)
 
 
-class Column(Protocol):
+class StoreColumn(Protocol):
     """One column of a store."""
 
     def append(self, values: pa.Array) -> None: ...
@@ -278,7 +278,7 @@ class StructColumn:
         return sum(column.nbytes for column in self.fields)
 
 
-def new_column(t: pa.DataType) -> Column:
+def new_column(t: pa.DataType) -> StoreColumn:
     """An empty column of this type."""
     if pa.types.is_struct(t):
         return StructColumn(t)

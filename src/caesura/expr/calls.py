@@ -27,7 +27,7 @@ from caesura.expr.annotated import arrow_type, hints, widens
 from caesura.expr.arrays import exact_array
 from caesura.expr.faults import CallFault
 from caesura.expr.nodes import Call, Expr, as_column
-from caesura.expr.rules import Kernel, Plan, Types
+from caesura.expr.rules import Kernel, TypedNode, Types
 from caesura.expr.types import as_type, describe
 
 Vectorised = bool | Literal["arrow"]
@@ -114,7 +114,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[pa.DataType | None, ...] 
     return tuple(arrow_type(known.get(p.name)) for p in parameters)
 
 
-def call_plan(node: Call, types: Types) -> Plan:
+def call_plan(node: Call, types: Types) -> TypedNode:
     """A user's function takes the types it is annotated with, or any; its kernel also the number of rows."""
     operands = tuple(want or got for got, want in zip_longest(types, node.takes))
     for arg, got, want in zip(node.args, types, operands, strict=True):
@@ -123,7 +123,7 @@ def call_plan(node: Call, types: Types) -> Plan:
                 f"function '{node.name}' takes {describe(want)}, but '{arg}' is {describe(got)}.",
                 remedy=f"Cast it: .cast('{describe(want)}'), or annotate the type that comes.",
             )
-    return Plan(node.type, operands, _columns(node) if node.vectorised else _rows(node))
+    return TypedNode(node.type, operands, _columns(node) if node.vectorised else _rows(node))
 
 
 def _rows(node: Call) -> Kernel:

@@ -23,7 +23,7 @@ from caesura.expr.faults import Attempt, CallFault, RowError, shown, written
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr
 from caesura.expr.planning import plan_node, type_of
 from caesura.expr.rewrite import children
-from caesura.expr.rules import Plan
+from caesura.expr.rules import TypedNode
 from caesura.expr.types import TICKS, describe
 
 I64 = npt.NDArray[np.int64]
@@ -196,7 +196,7 @@ def _converted(expr: Expr, made: pa.Array, type: pa.DataType) -> tuple[pa.Array,
     return done, _reasons(expr, attempt, done, [made], type)
 
 
-def _answered(expr: Expr, plan: Plan, args: list[pa.Array]) -> tuple[pa.Array, Reasons]:
+def _answered(expr: Expr, plan: TypedNode, args: list[pa.Array]) -> tuple[pa.Array, Reasons]:
     if plan.attempt is None:
         made = plan.kernel(*args)
         return made if made.type == plan.type else made.cast(plan.type), {}

@@ -24,7 +24,7 @@ from caesura.expr.faults import Attempt, CallFault, Fault, checked
 from caesura.expr.nodes import Boundary, Call, Column, Constant, Expr
 from caesura.expr.planning import column_type, plan_node
 from caesura.expr.rewrite import children, strip
-from caesura.expr.rules import Kernel, Plan
+from caesura.expr.rules import Kernel, TypedNode
 from caesura.expr.types import TICKS, describe
 
 Ticks = npt.NDArray[np.int64]
@@ -118,7 +118,7 @@ def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> EvaluationSte
     return EvaluationStep(plan.type, _runner([s.run for s in ready], plan.kernel, plan.type))
 
 
-def _folded(constants: list[pa.Scalar], plan: Plan) -> EvaluationStep:
+def _folded(constants: list[pa.Scalar], plan: TypedNode) -> EvaluationStep:
     """A value that reads no row; one that does not exist is refused where a row needs it."""
     try:
         return _constant_step(_typed(plan.kernel(*(repeat(c, 1) for c in constants)), plan.type)[0])

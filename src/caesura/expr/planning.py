@@ -21,7 +21,7 @@ from caesura.expr.casts import cast_kernel
 from caesura.expr.faults import Attempt
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
 from caesura.expr.rewrite import children
-from caesura.expr.rules import Plan, Rule, Types, checking, wrong
+from caesura.expr.rules import Rule, TypedNode, Types, checking, wrong
 from caesura.expr.types import TICKS, describe, kind
 
 RULES: dict[str, Rule] = {
@@ -58,7 +58,7 @@ def column_type(expr: Column, schema: pa.Schema) -> pa.DataType:
     raise ExprError(f"no column '{expr.name}'.", remedy=closest(expr.name, schema.names))
 
 
-def plan_node(expr: Expr, types: Types) -> Plan:
+def plan_node(expr: Expr, types: Types) -> TypedNode:
     """The typed form of an inner node, given its children's types."""
     match expr:
         case Apply():
@@ -66,7 +66,7 @@ def plan_node(expr: Expr, types: Types) -> Plan:
         case Cast():
             return _cast_plan(expr, types)
         case Alias():
-            return Plan(types[0], tuple(types), lambda a: a)
+            return TypedNode(types[0], tuple(types), lambda a: a)
         case Field():
             return _field_plan(expr, types)
         case Member():
@@ -78,22 +78,24 @@ def plan_node(expr: Expr, types: Types) -> Plan:
     raise AssertionError(expr)
 
 
-def _cast_plan(expr: Cast, types: Types) -> Plan:
+def _cast_plan(expr: Cast, types: Types) -> TypedNode:
     kernel = cast_kernel(types[0], expr.type)
     if kernel is None:
         wanted = f"a type that converts to {describe(expr.type)}"
         raise wrong(expr, wanted, types, remedy="Convert in two steps, through 'string' or 'timestamp'.")
     attempt = Attempt(kernel)
     return (
-        Plan(expr.type, tuple(types), kernel) if expr.attempts else checking(expr.type, tuple(types), attempt)
+        TypedNode(expr.type, tuple(types), kernel)
+        if expr.attempts
+        else checking(expr.type, tuple(types), attempt)
     )
 
 
-def _field_plan(expr: Field, types: Types) -> Plan:
+def _field_plan(expr: Field, types: Types) -> TypedNode:
     if kind(types[0]) != "struct":
         raise wrong(expr, "a struct", types, remedy="Only structs have fields; use col('name') for a column.")
     index = types[0].get_field_index(expr.name)
     if index < 0:
         known = [f.name for f in types[0].fields]
         raise ExprError(f"in '{expr}': no field '{expr.name}'.", remedy=closest(expr.name, known))
-    return Plan(types[0].field(index).type, tuple(types), lambda a: pc.struct_field(a, [index]))
+    return TypedNode(types[0].field(index).type, tuple(types), lambda a: pc.struct_field(a, [index]))

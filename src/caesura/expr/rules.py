@@ -29,7 +29,7 @@ Types = Sequence[pa.DataType]
 
 
 @dataclass(frozen=True)
-class Plan:
+class TypedNode:
     """A typed node: what its operands are converted to, what comes out, and how."""
 
     type: pa.DataType
@@ -39,12 +39,12 @@ class Plan:
     """The kernel that answers null where this one refuses; None where it refuses nothing."""
 
 
-def checking(type: pa.DataType, operands: tuple[pa.DataType, ...], attempt: Attempt) -> Plan:
+def checking(type: pa.DataType, operands: tuple[pa.DataType, ...], attempt: Attempt) -> TypedNode:
     """A plan that refuses the values for which an attempt has no answer."""
-    return Plan(type, operands, checked(attempt), attempt)
+    return TypedNode(type, operands, checked(attempt), attempt)
 
 
-Rule = Callable[[Apply, Types], Plan]
+Rule = Callable[[Apply, Types], TypedNode]
 
 
 def wrong(node: Expr, wanted: str, types: Types, *, remedy: str) -> ExprError:

@@ -18,7 +18,7 @@ from caesura.events.columns import byte_parts, validity
 from caesura.expr.arrays import repeat
 from caesura.expr.faults import Attempt
 from caesura.expr.nodes import Apply
-from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, checking, shared_type, want
+from caesura.expr.rules import Datum, Kernel, Rule, TypedNode, Types, checking, shared_type, want
 from caesura.expr.types import plain
 from caesura.expr.whole import shifted
 from caesura.kernels import kernel
@@ -31,13 +31,13 @@ _BITS: dict[str, Kernel] = {
 }
 
 
-def _bitwise(node: Apply, types: Types) -> Plan:
+def _bitwise(node: Apply, types: Types) -> TypedNode:
     want(node, types, ("integer",), "whole numbers", remedy="Cast them: .cast('bigint').")
     shared = plain(shared_type(node, types))
-    return Plan(shared, (shared, shared), _BITS[node.name])
+    return TypedNode(shared, (shared, shared), _BITS[node.name])
 
 
-def _shift_left(node: Apply, types: Types) -> Plan:
+def _shift_left(node: Apply, types: Types) -> TypedNode:
     want(node, types, ("integer",), "whole numbers", remedy="Cast them: .cast('bigint').")
     wide = pa.int64()  # 1 << 40 must not fall off the end
     return checking(wide, (wide, wide), Attempt(shifted))
@@ -70,9 +70,9 @@ def _holds(whole: Datum, part: Datum) -> Any:
     return pa.array(found, mask=~np.logical_and.reduce(known) if known else None)
 
 
-def _contains(node: Apply, types: Types) -> Plan:
+def _contains(node: Apply, types: Types) -> TypedNode:
     want(node, types, ("string",), "texts", remedy="Cast it: .cast('string').")
-    return Plan(pa.bool_(), (pa.string(), pa.string()), _holds)
+    return TypedNode(pa.bool_(), (pa.string(), pa.string()), _holds)
 
 
 RULES: dict[str, Rule] = {

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from caesura.expr.arrays import repeat, surely
 from caesura.expr.casts import cast_kernel
 from caesura.expr.nodes import Apply, Case, Member
-from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, shared_type, want, wrong
+from caesura.expr.rules import Datum, Kernel, Rule, TypedNode, Types, shared_type, want, wrong
 from caesura.expr.types import common_type, comparison_type, kind, plain
 
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
@@ -72,18 +72,18 @@ def _operand_type(node: Apply | Member, types: Types) -> pa.DataType:
     return plain(shared) if kind(shared) != "decimal" else shared
 
 
-def _comparison(node: Apply, types: Types) -> Plan:
+def _comparison(node: Apply, types: Types) -> TypedNode:
     shared = _operand_type(node, types)
     if kind(shared) == "null":
-        return Plan(_BOOLEAN, (shared, shared), _all_null)
-    return Plan(_BOOLEAN, (shared, shared), compare(node.name, shared))
+        return TypedNode(_BOOLEAN, (shared, shared), _all_null)
+    return TypedNode(_BOOLEAN, (shared, shared), compare(node.name, shared))
 
 
 def _all_null(*args: Datum) -> Datum:
     return pa.nulls(next(len(a) for a in args if not isinstance(a, pa.Scalar)), _BOOLEAN)
 
 
-def _null_safe(node: Apply, types: Types) -> Plan:
+def _null_safe(node: Apply, types: Types) -> TypedNode:
     shared = _operand_type(node, types)
     equal = _all_null if kind(shared) == "null" else compare("equal", shared)
 
@@ -91,47 +91,47 @@ def _null_safe(node: Apply, types: Types) -> Plan:
         both = pc.and_(pc.is_null(a), pc.is_null(b))
         return pc.or_(both, surely(equal(a, b)))
 
-    return Plan(_BOOLEAN, (shared, shared), kernel)
+    return TypedNode(_BOOLEAN, (shared, shared), kernel)
 
 
-def _between(node: Apply, types: Types) -> Plan:
+def _between(node: Apply, types: Types) -> TypedNode:
     shared = _operand_type(node, types)
     if kind(shared) == "null":
-        return Plan(_BOOLEAN, (shared,) * 3, _all_null)
+        return TypedNode(_BOOLEAN, (shared,) * 3, _all_null)
     least, most = compare("greater_equal", shared), compare("less_equal", shared)
-    return Plan(_BOOLEAN, (shared,) * 3, lambda x, lo, hi: pc.and_kleene(least(x, lo), most(x, hi)))
+    return TypedNode(_BOOLEAN, (shared,) * 3, lambda x, lo, hi: pc.and_kleene(least(x, lo), most(x, hi)))
 
 
 _KLEENE: dict[str, Kernel] = {"and": pc.and_kleene, "or": pc.or_kleene, "not": pc.invert}
 
 
-def _logic(node: Apply, types: Types) -> Plan:
+def _logic(node: Apply, types: Types) -> TypedNode:
     remedy = "Write a comparison, as in (col('a') > 0); & and | bind tighter than >, so use parentheses."
     want(node, types, ("boolean",), "conditions", remedy=remedy)
-    return Plan(_BOOLEAN, (_BOOLEAN,) * len(types), _KLEENE[node.name])
+    return TypedNode(_BOOLEAN, (_BOOLEAN,) * len(types), _KLEENE[node.name])
 
 
-def _is_null(node: Apply, types: Types) -> Plan:
+def _is_null(node: Apply, types: Types) -> TypedNode:
     test = pc.is_null if node.name == "is_null" else pc.is_valid
-    return Plan(_BOOLEAN, tuple(types), lambda a: test(a))
+    return TypedNode(_BOOLEAN, tuple(types), lambda a: test(a))
 
 
-def _coalesce(node: Apply, types: Types) -> Plan:
+def _coalesce(node: Apply, types: Types) -> TypedNode:
     shared = shared_type(node, types)
-    return Plan(
+    return TypedNode(
         shared, (shared,) * len(types), lambda *args: args[0] if len(args) == 1 else pc.coalesce(*args)
     )
 
 
-def _nullif(node: Apply, types: Types) -> Plan:
+def _nullif(node: Apply, types: Types) -> TypedNode:
     shared = _operand_type(node, types)
     out = types[0]
     if kind(shared) == "null":
-        return Plan(out, tuple(types), lambda a, b: a)
+        return TypedNode(out, tuple(types), lambda a, b: a)
     left, right = cast_kernel(out, shared), cast_kernel(types[1], shared)
     assert left is not None and right is not None
     equal = compare("equal", shared)
-    return Plan(out, tuple(types), lambda a, b: _blank(equal(_on(left, a), _on(right, b)), a))
+    return TypedNode(out, tuple(types), lambda a, b: _blank(equal(_on(left, a), _on(right, b)), a))
 
 
 def _on(convert: Kernel, datum: Datum) -> Datum:
@@ -142,33 +142,33 @@ def _blank(mask: Datum, values: Datum) -> Datum:
     return pc.if_else(surely(mask), pa.scalar(None, values.type), values)
 
 
-def _extreme(node: Apply, types: Types) -> Plan:
+def _extreme(node: Apply, types: Types) -> TypedNode:
     shared = plain(shared_type(node, types))
     if kind(shared) in ("struct", "other"):
         raise wrong(node, "values with an order", types, remedy="Take one of its fields: .field('name').")
     if kind(shared) == "null" or len(types) == 1:
-        return Plan(shared, (shared,) * len(types), lambda a, *_: a)
+        return TypedNode(shared, (shared,) * len(types), lambda a, *_: a)
     better = compare("greater_equal" if node.name == "greatest" else "less_equal", shared)
 
     def pick(a: Datum, b: Datum) -> Datum:
         return pc.coalesce(pc.if_else(better(a, b), a, b), a, b)
 
-    return Plan(shared, (shared,) * len(types), lambda *args: reduce(pick, args))
+    return TypedNode(shared, (shared,) * len(types), lambda *args: reduce(pick, args))
 
 
-def member_plan(node: Member, types: Types) -> Plan:
+def member_plan(node: Member, types: Types) -> TypedNode:
     """SQL's IN: true when found; when not, null if the list holds a null, else false."""
     given = [v for v in node.values if v.value is not None]
     shared = _operand_type(node, types)
     for value in given:
         shared = _member_type(node, types, shared, value.type)
     if not node.values:
-        return Plan(_BOOLEAN, (shared,), lambda a: repeat(pa.scalar(False), len(a)))
+        return TypedNode(_BOOLEAN, (shared,), lambda a: repeat(pa.scalar(False), len(a)))
     if not given or kind(shared) == "null":
-        return Plan(_BOOLEAN, (shared,), _all_null)
+        return TypedNode(_BOOLEAN, (shared,), _all_null)
     converters = [(cast_kernel(v.type, shared), v) for v in given]
     values = pa.concat_arrays([c(repeat(v.scalar, 1)) for c, v in converters if c is not None])
-    return Plan(_BOOLEAN, (shared,), _search(_positive_zero(values), len(given) < len(node.values)))
+    return TypedNode(_BOOLEAN, (shared,), _search(_positive_zero(values), len(given) < len(node.values)))
 
 
 def _member_type(node: Member, types: Types, shared: pa.DataType, value: pa.DataType) -> pa.DataType:
@@ -197,7 +197,7 @@ def _positive_zero(array: Any) -> Any:
     return pc.add(array, pa.scalar(0, array.type)) if kind(array.type) == "float" else array
 
 
-def case_plan(node: Case, types: Types) -> Plan:
+def case_plan(node: Case, types: Types) -> TypedNode:
     """Conditions are boolean; all values share one type."""
     conditions, values = types[:-1:2], [*types[1:-1:2], types[-1]]
     if not all(kind(t) in ("boolean", "null") for t in conditions):
@@ -208,7 +208,7 @@ def case_plan(node: Case, types: Types) -> Plan:
     if shared is None:
         raise wrong(node, "values of one type after THEN and ELSE", types, remedy="Cast them to one type.")
     operands = (*((_BOOLEAN, shared) * len(conditions)), shared)
-    return Plan(shared, operands, _first_true)
+    return TypedNode(shared, operands, _first_true)
 
 
 def _common(a: pa.DataType | None, b: pa.DataType | None) -> pa.DataType | None:

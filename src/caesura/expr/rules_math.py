@@ -23,7 +23,7 @@ from caesura.expr.casts import cast_kernel, rescale
 from caesura.expr.faults import Attempt, arrow_checked
 from caesura.expr.nodes import Apply, Constant
 from caesura.expr.overflow import swift
-from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, checking, wrong
+from caesura.expr.rules import Datum, Kernel, Rule, TypedNode, Types, checking, wrong
 from caesura.expr.types import as_decimal, common_type, decimal_of, is_numeric, kind, plain
 from caesura.expr.whole import CHECKED
 
@@ -43,7 +43,7 @@ def _want_numbers(node: Apply, types: Types) -> None:
     raise wrong(node, "numbers", types, remedy=remedy)
 
 
-def _arithmetic(node: Apply, types: Types) -> Plan:
+def _arithmetic(node: Apply, types: Types) -> TypedNode:
     _want_numbers(node, types)
     kinds = {kind(t) for t in types}
     if "decimal" in kinds and "float" not in kinds:
@@ -52,8 +52,8 @@ def _arithmetic(node: Apply, types: Types) -> Plan:
     shared = _DOUBLE if node.name == "divide" or kind(shared) == "null" else plain(shared)
     if node.name in CHECKED and kind(shared) == "integer":
         attempt = Attempt(CHECKED[node.name])
-        return Plan(shared, (shared, shared), arrow_checked(_FAST[node.name]), attempt)
-    return Plan(shared, (shared, shared), _ARITHMETIC[node.name])
+        return TypedNode(shared, (shared, shared), arrow_checked(_FAST[node.name]), attempt)
+    return TypedNode(shared, (shared, shared), _ARITHMETIC[node.name])
 
 
 def _divide(a: Datum, b: Datum) -> Datum:
@@ -102,7 +102,7 @@ def _decimal_operand(node: Apply, index: int, type: pa.DataType) -> pa.DataType:
     return as_decimal(type)
 
 
-def _decimal_plan(node: Apply, types: Types) -> Plan:
+def _decimal_plan(node: Apply, types: Types) -> TypedNode:
     a, b = (_decimal_operand(node, i, t) for i, t in enumerate(types))
     whole, scale = max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale)
     match node.name:
@@ -171,28 +171,28 @@ def _decimal_remainder(whole: int, scale: int, out: pa.DataType) -> Kernel:
     return kernel
 
 
-def _same_type(node: Apply, types: Types) -> Plan:
+def _same_type(node: Apply, types: Types) -> TypedNode:
     _want_numbers(node, types)
     type = _DOUBLE if kind(types[0]) == "null" else plain(types[0])
     if kind(type) == "integer":
-        return Plan(type, (type,), arrow_checked(_FAST[node.name]), Attempt(CHECKED[node.name]))
-    return Plan(type, (type,), {"negate": pc.negate, "abs": pc.abs}[node.name])
+        return TypedNode(type, (type,), arrow_checked(_FAST[node.name]), Attempt(CHECKED[node.name]))
+    return TypedNode(type, (type,), {"negate": pc.negate, "abs": pc.abs}[node.name])
 
 
-def _round(node: Apply, types: Types) -> Plan:
+def _round(node: Apply, types: Types) -> TypedNode:
     _want_numbers(node, types)
     digits = node.options[0]
     type = _DOUBLE if kind(types[0]) == "null" else plain(types[0])
     match kind(type):
         case "integer":
             if digits >= 0:
-                return Plan(type, (type,), lambda a: a)
+                return TypedNode(type, (type,), lambda a: a)
             return checking(type, (type,), Attempt(lambda a: _round_integers(a, 10**-digits)))
         case "decimal":
             scale = max(0, min(digits, type.scale))
             out = decimal_of(max(type.precision - type.scale, -digits) + 1 + scale, scale)
             return checking(out, (type,), Attempt(lambda a: _round_decimals(a, digits, out)))
-    return Plan(type, (type,), lambda a: _round_floats(a, digits))
+    return TypedNode(type, (type,), lambda a: _round_floats(a, digits))
 
 
 def _round_floats(array: pa.Array, digits: int) -> pa.Array:
@@ -223,13 +223,13 @@ def _round_decimals(array: pa.Array, digits: int, out: pa.DataType) -> pa.Array:
     return rescale(pc.round(wide, digits, round_mode=_ROUND_HALF_UP), out)
 
 
-def _to_whole(node: Apply, types: Types) -> Plan:
+def _to_whole(node: Apply, types: Types) -> TypedNode:
     _want_numbers(node, types)
     operation = {"floor": pc.floor, "ceil": pc.ceil}[node.name]
     type = plain(types[0])
     match kind(type):
         case "integer":
-            return Plan(pa.int64(), (pa.int64(),), lambda a: a)
+            return TypedNode(pa.int64(), (pa.int64(),), lambda a: a)
         case "decimal":
             out = decimal_of(type.precision - type.scale + 1, 0)
             return checking(
@@ -240,10 +240,10 @@ def _to_whole(node: Apply, types: Types) -> Plan:
     return checking(pa.int64(), (_DOUBLE,), Attempt(lambda a: to_integer(operation(a))))
 
 
-def _try(node: Apply, types: Types) -> Plan:
+def _try(node: Apply, types: Types) -> TypedNode:
     """The form of an operation that answers null where the other refuses."""
     plan = RULES[node.name.removeprefix("try_")](replace(node, name=node.name.removeprefix("try_")), types)
-    return plan if plan.attempt is None else Plan(plan.type, plan.operands, plan.attempt)
+    return plan if plan.attempt is None else TypedNode(plan.type, plan.operands, plan.attempt)
 
 
 def _ln(array: Any) -> Any:
@@ -263,9 +263,9 @@ _DOUBLES: dict[str, Kernel] = {
 }
 
 
-def _double(node: Apply, types: Types) -> Plan:
+def _double(node: Apply, types: Types) -> TypedNode:
     _want_numbers(node, types)
-    return Plan(_DOUBLE, (_DOUBLE,) * len(types), _DOUBLES[node.name])
+    return TypedNode(_DOUBLE, (_DOUBLE,) * len(types), _DOUBLES[node.name])
 
 
 TRY = ("try_add", "try_subtract", "try_multiply", "try_divide", "try_remainder", "try_negate", "try_abs")

@@ -24,7 +24,7 @@ from caesura.errors import ExprError
 from caesura.events.columns import byte_parts, validity
 from caesura.expr.arrays import repeat
 from caesura.expr.nodes import Apply
-from caesura.expr.rules import Datum, Kernel, Plan, Rule, Types, wrong
+from caesura.expr.rules import Datum, Kernel, Rule, TypedNode, Types, wrong
 from caesura.expr.types import kind
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, Mask
@@ -146,7 +146,7 @@ def _add(node: Apply) -> Kernel:
     return add
 
 
-def _rule(node: Apply, types: Types) -> Plan:
+def _rule(node: Apply, types: Types) -> TypedNode:
     held, one = (kind(t) for t in types)
     if held not in ("binary", "null") or one not in ("integer", "string", "null"):
         raise wrong(
@@ -154,7 +154,7 @@ def _rule(node: Apply, types: Types) -> Plan:
         )
     member = pa.string() if one == "string" else pa.int64()
     made = (pa.bool_(), _has(node)) if node.name == "set_has" else (pa.binary(), _add(node))
-    return Plan(made[0], (pa.binary(), member), made[1])
+    return TypedNode(made[0], (pa.binary(), member), made[1])
 
 
 RULES: dict[str, Rule] = {"set_has": _rule, "set_add": _rule}

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from caesura.errors import ExprError
 from caesura.expr.nodes import Apply
-from caesura.expr.rules import Kernel, Plan, Rule, Types, want
+from caesura.expr.rules import Kernel, Rule, TypedNode, Types, want
 from caesura.expr.types import kind
 
 _STRING, _BOOLEAN = pa.string(), pa.bool_()
@@ -41,19 +41,19 @@ def _want_text(node: Apply, types: Types) -> None:
     want(node, types, ("string",), "text", remedy="Cast it: .cast('string').")
 
 
-def _text_to_text(node: Apply, types: Types) -> Plan:
+def _text_to_text(node: Apply, types: Types) -> TypedNode:
     _want_text(node, types)
-    return Plan(_STRING, (_STRING,), _TO_TEXT[node.name])
+    return TypedNode(_STRING, (_STRING,), _TO_TEXT[node.name])
 
 
-def _length(node: Apply, types: Types) -> Plan:
+def _length(node: Apply, types: Types) -> TypedNode:
     want(node, types, ("string", "binary"), "text or bytes", remedy="Cast it: .cast('string').")
     if kind(types[0]) == "binary":
-        return Plan(pa.int32(), (pa.binary(),), lambda a: pc.binary_length(a).cast(pa.int32()))
-    return Plan(pa.int32(), (_STRING,), lambda a: pc.utf8_length(a).cast(pa.int32()))
+        return TypedNode(pa.int32(), (pa.binary(),), lambda a: pc.binary_length(a).cast(pa.int32()))
+    return TypedNode(pa.int32(), (_STRING,), lambda a: pc.utf8_length(a).cast(pa.int32()))
 
 
-def _search(node: Apply, types: Types) -> Plan:
+def _search(node: Apply, types: Types) -> TypedNode:
     _want_text(node, types)
     (pattern,) = node.options
     search = _SEARCHES[node.name]
@@ -64,10 +64,10 @@ def _search(node: Apply, types: Types) -> Plan:
             f"in '{node}': {pattern!r} is no regular expression (RE2): {str(wrong).splitlines()[0]}.",
             remedy="Escape special characters with a backslash, or use .contains, .like.",
         ) from wrong
-    return Plan(_BOOLEAN, (_STRING,), lambda a: search(a, pattern))
+    return TypedNode(_BOOLEAN, (_STRING,), lambda a: search(a, pattern))
 
 
-def _substring(node: Apply, types: Types) -> Plan:
+def _substring(node: Apply, types: Types) -> TypedNode:
     _want_text(node, types)
     pos, length = (*node.options, None)[:2]
     first = pos - 1 if pos > 0 else pos
@@ -75,24 +75,24 @@ def _substring(node: Apply, types: Types) -> Plan:
     if first < 0 and last is not None and last >= 0:
         last = None
     if length is not None and length <= 0:
-        return Plan(_STRING, (_STRING,), lambda a: pc.utf8_slice_codeunits(a, 0, 0))
-    return Plan(_STRING, (_STRING,), lambda a: pc.utf8_slice_codeunits(a, first, last))
+        return TypedNode(_STRING, (_STRING,), lambda a: pc.utf8_slice_codeunits(a, 0, 0))
+    return TypedNode(_STRING, (_STRING,), lambda a: pc.utf8_slice_codeunits(a, first, last))
 
 
-def _concat(node: Apply, types: Types) -> Plan:
+def _concat(node: Apply, types: Types) -> TypedNode:
     _want_text(node, types)
-    return Plan(_STRING, (_STRING,) * len(types), lambda *args: pc.binary_join_element_wise(*args, ""))
+    return TypedNode(_STRING, (_STRING,) * len(types), lambda *args: pc.binary_join_element_wise(*args, ""))
 
 
-def _replace(node: Apply, types: Types) -> Plan:
+def _replace(node: Apply, types: Types) -> TypedNode:
     _want_text(node, types)
     search, replacement = node.options
     if not search:
-        return Plan(_STRING, (_STRING,), lambda a: a)
-    return Plan(_STRING, (_STRING,), lambda a: pc.replace_substring(a, search, replacement))
+        return TypedNode(_STRING, (_STRING,), lambda a: a)
+    return TypedNode(_STRING, (_STRING,), lambda a: pc.replace_substring(a, search, replacement))
 
 
-def _split_part(node: Apply, types: Types) -> Plan:
+def _split_part(node: Apply, types: Types) -> TypedNode:
     _want_text(node, types)
     delimiter, part = node.options
     if not isinstance(part, int) or part == 0:
@@ -105,7 +105,7 @@ def _split_part(node: Apply, types: Types) -> Plan:
         pieces = pc.split_pattern(array, delimiter) if delimiter else _whole(array)
         return _piece(pieces, array, part)
 
-    return Plan(_STRING, (_STRING,), kernel)
+    return TypedNode(_STRING, (_STRING,), kernel)
 
 
 def _whole(array: pa.Array) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from caesura.errors import ExprError, closest
 from caesura.expr.faults import Attempt
 from caesura.expr.nodes import Apply
-from caesura.expr.rules import Kernel, Plan, Rule, Types, checking, want, wrong
+from caesura.expr.rules import Kernel, Rule, TypedNode, Types, checking, want, wrong
 from caesura.expr.types import kind
 from caesura.expr.whole import CHECKED
 
@@ -49,34 +49,34 @@ def _stamp(type: pa.DataType) -> pa.DataType:
     return type if kind(type) == "timestamp" else _STAMP
 
 
-def _part(node: Apply, types: Types) -> Plan:
+def _part(node: Apply, types: Types) -> TypedNode:
     _want_time(node, types)
     read = _PARTS[node.name]
     operand = _stamp(types[0]) if node.name in _CLOCK or kind(types[0]) != "date" else pa.date32()
-    return Plan(pa.int32(), (operand,), lambda a: read(a).cast(pa.int32()))
+    return TypedNode(pa.int32(), (operand,), lambda a: read(a).cast(pa.int32()))
 
 
-def _date_trunc(node: Apply, types: Types) -> Plan:
+def _date_trunc(node: Apply, types: Types) -> TypedNode:
     _want_time(node, types)
     (unit,) = node.options
     if unit not in UNITS:
         raise ExprError(f"in '{node}': no unit '{unit}'.", remedy=closest(str(unit), UNITS))
     type = _stamp(types[0])
-    return Plan(type, (type,), lambda a: pc.floor_temporal(a, unit=unit))
+    return TypedNode(type, (type,), lambda a: pc.floor_temporal(a, unit=unit))
 
 
-def _unix_micros(node: Apply, types: Types) -> Plan:
+def _unix_micros(node: Apply, types: Types) -> TypedNode:
     _want_time(node, types)
     operand = pa.timestamp("us", tz=_stamp(types[0]).tz)
-    return Plan(pa.int64(), (operand,), lambda a: a.view(pa.int64()))
+    return TypedNode(pa.int64(), (operand,), lambda a: a.view(pa.int64()))
 
 
-def _timestamp_micros(node: Apply, types: Types) -> Plan:
+def _timestamp_micros(node: Apply, types: Types) -> TypedNode:
     want(node, types, ("integer",), "a whole number", remedy="Cast it: .cast('bigint').")
-    return Plan(_STAMP, (pa.int64(),), lambda a: a.view(_STAMP))
+    return TypedNode(_STAMP, (pa.int64(),), lambda a: a.view(_STAMP))
 
 
-def _plus_time(node: Apply, types: Types) -> Plan:
+def _plus_time(node: Apply, types: Types) -> TypedNode:
     _want_time(node, types)
     (length,) = node.options
     if kind(types[0]) == "date" and length % _DAY == 0:

@@ -4,7 +4,7 @@ Law: what passed and what is in the bag are together what came, as bags of rows.
 
 >>> from caesura.events import parse
 >>> page, = parse(" LE RE | id |\\n 1 9 | 7 | +\\n 1 9->5 | 7 | -")
->>> bag = Bag(page.schema)
+>>> bag = RowBag(page.schema)
 >>> bag.take(page, np.array([True, False])).tolist(), bag.rows.live
 ([True, True], 1)
 """
@@ -35,7 +35,7 @@ def take_back(old: I64, new: I64, n: I64, taken: Mask) -> None:
             taken[i] = True
 
 
-class Bag:
+class RowBag:
     """Counted rows by value: payload, LE and RE."""
 
     def __init__(self, schema: pa.Schema, *, fixed: bool = False) -> None:

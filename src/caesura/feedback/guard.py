@@ -24,7 +24,7 @@ import pyarrow as pa
 from caesura.events.chunks import Chunks
 from caesura.events.noted import NotedRows
 from caesura.events.page import Page
-from caesura.feedback.bag import Bag
+from caesura.feedback.bag import RowBag
 from caesura.kernels.hashing import Mask
 from caesura.plan.feedback import LE, RE
 from caesura.plan.properties import Properties
@@ -138,7 +138,7 @@ class Guard:
         """The rows stopped for such a reason, until they are asked for."""
         self._schema = schema
         self.blind = blind
-        self.bag = None if blind or known.insert_only else Bag(schema, fixed=known.fixed_ends)
+        self.bag = None if blind or known.insert_only else RowBag(schema, fixed=known.fixed_ends)
         self.hits = 0
         """Rows stopped."""
         self.until = MIN_TIME

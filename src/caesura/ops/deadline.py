@@ -17,7 +17,7 @@ from caesura.plan import (
     FeedbackRule,
     Operator,
     Outbox,
-    SentFeedback,
+    OwnFeedback,
     Translation,
     definite,
     shown,
@@ -57,9 +57,9 @@ class Deadline(PassThrough):
     def feedback(self) -> tuple[FeedbackRule, ...]:
         return (FeedbackRule((Translation.of(self.schema.names, self.inputs[0].properties), None)),)
 
-    def feedback_sent(self) -> tuple[SentFeedback, ...]:
+    def feedback_sent(self) -> tuple[OwnFeedback, ...]:
         """Of the source only the time is read."""
-        return (SentFeedback(1, Pattern()),)
+        return (OwnFeedback(1, Pattern()),)
 
     def operator(self) -> Operator:
         return DeadlineOperator(self)

@@ -18,7 +18,7 @@ from caesura.ops.pass_through import PassThrough
 from caesura.plan import (
     FeedbackRule,
     Operator,
-    SentFeedback,
+    OwnFeedback,
     Translation,
     definite,
 )
@@ -85,10 +85,10 @@ class FeedbackFrom(PassThrough):
         translation = Translation.of(self.schema.names, self.inputs[0].properties)
         return (FeedbackRule((translation, None)),)
 
-    def feedback_sent(self) -> tuple[SentFeedback, ...]:
+    def feedback_sent(self) -> tuple[OwnFeedback, ...]:
         if "assumed" not in (self.intent, self.leaving):
             return ()
-        return (SentFeedback(0, sample(self.schema, self.on), standing=True),)
+        return (OwnFeedback(0, sample(self.schema, self.on), standing=True),)
 
     def operator(self) -> Operator:
         return Relaying(self)

@@ -17,7 +17,7 @@ from caesura.kernels.hashing import I64
 from caesura.ops.pass_through import PassThrough
 from caesura.plan import (
     Operator,
-    SentFeedback,
+    OwnFeedback,
     definite,
 )
 from caesura.plan.feedback import check_feedback
@@ -57,12 +57,12 @@ class Instrument(PassThrough):
             self.column(name)
         return super().output_schema()
 
-    def feedback_sent(self) -> tuple[SentFeedback, ...]:
+    def feedback_sent(self) -> tuple[OwnFeedback, ...]:
         if self.tells == "nobody":
             return ()
         if self.pattern is not None:
-            return (SentFeedback(0, self.pattern),)
-        return (SentFeedback(0, sample(self.schema, self.columns).replace("LE", value(0))),)
+            return (OwnFeedback(0, self.pattern),)
+        return (OwnFeedback(0, sample(self.schema, self.columns).replace("LE", value(0))),)
 
     def operator(self) -> Operator:
         return Instrumented(self)

@@ -26,7 +26,7 @@ from caesura.punctuation import INFINITY, MIN_TIME
 LOWEST = -(2**63)
 
 
-class Run(NamedTuple):
+class SortedRun(NamedTuple):
     """Rows sorted by (group, time), and the greatest ends of aligned stretches, level by level."""
 
     group: I64
@@ -112,7 +112,7 @@ def nearest_after(group: I64, time: I64, row: I64, live: Mask, g: I64, t: I64, o
 
 @kernel
 def find_overlaps(
-    run: Run, live: Mask, g: I64, lo: I64, hi: I64, owner: I64, rows: I64, fill: int, count: int
+    run: SortedRun, live: Mask, g: I64, lo: I64, hi: I64, owner: I64, rows: I64, fill: int, count: int
 ) -> int:
     """Writes (or, with fill 0, counts) the live rows of each query with time <= hi and end >= lo."""
     for q in range(len(g)):
@@ -140,7 +140,7 @@ def find_overlaps(
 
 @kernel
 def find_between(
-    run: Run, live: Mask, g: I64, lo: I64, hi: I64, owner: I64, rows: I64, fill: int, count: int
+    run: SortedRun, live: Mask, g: I64, lo: I64, hi: I64, owner: I64, rows: I64, fill: int, count: int
 ) -> int:
     """Writes (or counts) the live rows of each query with lo <= time <= hi."""
     for q in range(len(g)):
@@ -157,7 +157,7 @@ def find_between(
 
 @kernel
 def find_edges(
-    run: Run, live: Mask, g: I64, most: I64, sign: I64, owner: I64, rows: I64, fill: int, count: int
+    run: SortedRun, live: Mask, g: I64, most: I64, sign: I64, owner: I64, rows: I64, fill: int, count: int
 ) -> int:
     """Writes (or counts) the first live rows of each group, or with sign -1 the last; all of equal times."""
     for q in range(len(g)):
@@ -185,7 +185,7 @@ class Ordered:
     """An index of rows by (group, time); dead rows are passed over until the next rebuild."""
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[SortedRun] = []
 
     def add(self, group: I64, time: I64, row: I64, end: I64 | None = None) -> None:
         """Adds rows; ``end`` is needed to find overlaps."""
@@ -256,7 +256,7 @@ def sorting(group: I64, time: I64) -> I64 | None:
     return np.argsort(group * span + np.where(time == INFINITY, span - 1, time - low))
 
 
-def _merged(a: Run, b: Run) -> Run:
+def _merged(a: SortedRun, b: SortedRun) -> SortedRun:
     if a.group[-1] < b.group[0] or (a.group[-1] == b.group[0] and a.time[-1] <= b.time[0]):
         tops = a.top[: len(a.row)], b.top[: len(b.row)]
         pairs = (a.group, b.group), (a.time, b.time), (a.row, b.row), tops
@@ -270,7 +270,7 @@ def _merged(a: Run, b: Run) -> Run:
     return _run(group, time, row, ends)
 
 
-def _run(group: I64, time: I64, row: I64, ends: I64) -> Run:
+def _run(group: I64, time: I64, row: I64, ends: I64) -> SortedRun:
     sizes = [len(row)]
     while sizes[-1] > 1:
         sizes.append((sizes[-1] + 1) // 2)
@@ -278,4 +278,4 @@ def _run(group: I64, time: I64, row: I64, ends: I64) -> Run:
     top = np.empty(int(at[-1]), np.int64)
     top[: len(row)] = ends
     build_tops(top, at)
-    return Run(group, time, row, top, at)
+    return SortedRun(group, time, row, top, at)

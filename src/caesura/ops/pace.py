@@ -28,10 +28,10 @@ from caesura.events.item import Item
 from caesura.events.noted import NotedRows
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.feedback.bag import Bag
+from caesura.feedback.bag import RowBag
 from caesura.feedback.messages import assumed
 from caesura.ops.union import Merge, Union
-from caesura.plan import Counters, Holding, Need, Operator, SentFeedback, shown
+from caesura.plan import Counters, Holding, Need, Operator, OwnFeedback, shown
 from caesura.plan.roles import PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation, lt
 
@@ -67,12 +67,12 @@ class Pace(Union):
             Holding("rows that were too late", port, (Need(port, names),)) for port in range(len(self.inputs))
         )
 
-    def feedback_sent(self) -> tuple[SentFeedback, ...]:
+    def feedback_sent(self) -> tuple[OwnFeedback, ...]:
         if self.tells == "nobody":
             return ()
         ports = range(len(self.inputs))
         others = [tuple(other for other in ports if other != port) for port in ports]
-        return tuple(SentFeedback(port, self.too_late(0), moved_by=others[port]) for port in ports)
+        return tuple(OwnFeedback(port, self.too_late(0), moved_by=others[port]) for port in ports)
 
     def too_late(self, bound: int) -> Pattern:
         """The feedback that is sent to the inputs."""
@@ -98,7 +98,7 @@ class Pacing(Merge):
         self.mark = MIN_TIME
         """The furthest start seen, or time that punctuation has come to."""
         self.bags = [
-            None if child.properties.insert_only else Bag(node.schema, fixed=child.properties.fixed_ends)
+            None if child.properties.insert_only else RowBag(node.schema, fixed=child.properties.fixed_ends)
             for child in node.inputs
         ]
         self._left_out = NotedRows(node.schema, most=KEEP)

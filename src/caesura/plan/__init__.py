@@ -2,13 +2,13 @@
 
 from caesura.errors import here
 from caesura.plan.duration import Duration, shown, ticks
-from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, SentFeedback, Translation, row_rule
+from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, OwnFeedback, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
 from caesura.plan.operator import Counters, GivenUp, Operator, Outbox, Up, aligned, definite
 from caesura.plan.properties import Properties, both
 from caesura.plan.roles import OnLoop, RowForm
-from caesura.plan.source import NOTHING_NOW, Given, Ingress, NothingNow, Raw, SourceNode
+from caesura.plan.source import NOTHING_NOW, Ingress, NothingNow, Raw, SourceBatch, SourceNode
 
 __all__ = [
     "NOTHING_NOW",
@@ -18,7 +18,6 @@ __all__ = [
     "Counters",
     "Duration",
     "FeedbackRule",
-    "Given",
     "GivenUp",
     "Holding",
     "Ingress",
@@ -28,10 +27,11 @@ __all__ = [
     "OnLoop",
     "Operator",
     "Outbox",
+    "OwnFeedback",
     "Properties",
     "Raw",
     "RowForm",
-    "SentFeedback",
+    "SourceBatch",
     "SourceNode",
     "Translation",
     "Up",

@@ -14,16 +14,16 @@ import pyarrow as pa
 
 from caesura.plan.cut import Stages
 from caesura.plan.node import Node, walk
-from caesura.plan.outline import Plan, outline
+from caesura.plan.outline import PlanText, outline
 from caesura.plan.samples import sample
 
-Given = frozenset[tuple[str, ...]]
+PunctuationKinds = frozenset[tuple[str, ...]]
 """The kinds of definite punctuation an edge may carry, each by the attributes it names."""
 
 
-def explain(*roots: Node) -> Plan:
+def explain(*roots: Node) -> PlanText:
     """The plan behind some steps, inputs first."""
-    return Plan.of(outline(*roots))
+    return PlanText.of(outline(*roots))
 
 
 def columns(schema: pa.Schema) -> str:
@@ -31,14 +31,14 @@ def columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema) or "no columns"
 
 
-def in_words(given: Given) -> str:
+def in_words(given: PunctuationKinds) -> str:
     """What may be promised, in words."""
     if not given:
         return "punctuation only at the end"
     return "punctuation on " + " or ".join("+".join(names) for names in sorted(given))
 
 
-def carried(node: Node, inputs: list[Given]) -> Given:
+def carried(node: Node, inputs: list[PunctuationKinds]) -> PunctuationKinds:
     """Which kinds of punctuation leave a step, asked of its own rule with sample patterns."""
     scheme = getattr(node, "scheme", None)
     if scheme is not None:

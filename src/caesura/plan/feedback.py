@@ -183,7 +183,7 @@ def actions(rules: Iterable[FeedbackRule], pattern: Pattern) -> Iterator[Feedbac
 
 
 @dataclass(frozen=True)
-class SentFeedback:
+class OwnFeedback:
     """One form of assumed feedback that a step sends by itself, shown by a sample."""
 
     port: int

@@ -5,11 +5,11 @@ them and in all they make, such an output: exactly those or fewer, never more.
 
 >>> Moved(("LE", 5), ("RE", 5)).back(lt(20), ANY, points=False)
 {'LE': Values(< 15)}
->>> Grid(10, 10, 0).back(lt(30), ANY, points=True)
+>>> OverlappedWindows(10, 10, 0).back(lt(30), ANY, points=True)
 {'LE': Values(< 30)}
->>> Grid(10, 5, 0).back(lt(30), ANY, points=False)
+>>> OverlappedWindows(10, 5, 0).back(lt(30), ANY, points=False)
 {'RE': Values(< 31)}
->>> Grid(10, 5, 0).back(one_of([5, 10, 15]), ANY, points=True)
+>>> OverlappedWindows(10, 5, 0).back(one_of([5, 10, 15]), ANY, points=True)
 {'LE': Values([10..19])}
 """
 
@@ -172,7 +172,7 @@ class Inside:
 
 
 @dataclass(frozen=True)
-class Grid:
+class OverlappedWindows:
     """Windows of one size at every hop, and rows that overlap them."""
 
     size: int
@@ -263,4 +263,14 @@ class Whole:
         return min(INFINITY, until + self.slack + 1)
 
 
-__all__ = ["ANY", "Grid", "Inside", "Lifetimes", "Moved", "Stepped", "Unchanged", "Whole", "one_of"]
+__all__ = [
+    "ANY",
+    "Inside",
+    "Lifetimes",
+    "Moved",
+    "OverlappedWindows",
+    "Stepped",
+    "Unchanged",
+    "Whole",
+    "one_of",
+]

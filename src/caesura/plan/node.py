@@ -19,7 +19,7 @@ import pyarrow as pa
 from caesura.errors import CaesuraError, PlanError, closest, here
 from caesura.events.types import check_schema
 from caesura.expr.code import code_key
-from caesura.plan.feedback import FeedbackRule, SentFeedback, Switches
+from caesura.plan.feedback import FeedbackRule, OwnFeedback, Switches
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
 from caesura.plan.properties import Properties
@@ -158,7 +158,7 @@ class Node:
         """How the step answers feedback, the best way first; None where it takes none."""
         return None
 
-    def feedback_sent(self) -> tuple[SentFeedback, ...]:
+    def feedback_sent(self) -> tuple[OwnFeedback, ...]:
         """The forms of assumed feedback that the step sends by itself."""
         return ()
 

@@ -60,14 +60,14 @@ class OutlineStep:
         return {**data, "columns": dict(self.columns), "inputs": list(self.inputs)}
 
 
-class Plan(str):
+class PlanText(str):
     """A plan as text, which a notebook shows as a table."""
 
     steps: tuple[OutlineStep, ...]
 
     @staticmethod
-    def of(steps: list[OutlineStep]) -> Plan:
-        made = Plan("\n".join(line for step in steps for line in step.lines()))
+    def of(steps: list[OutlineStep]) -> PlanText:
+        made = PlanText("\n".join(line for step in steps for line in step.lines()))
         made.steps = tuple(steps)
         return made
 
@@ -77,10 +77,10 @@ class Plan(str):
 
 def outline(*roots: Node) -> list[OutlineStep]:
     """The steps behind some others, inputs first."""
-    from caesura.plan.explain import Given, carried, in_words
+    from caesura.plan.explain import PunctuationKinds, carried, in_words
 
     number: dict[str, int] = {}
-    given: dict[str, Given] = {}
+    given: dict[str, PunctuationKinds] = {}
     steps: list[OutlineStep] = []
     for node in walk(*roots):
         number[node.fingerprint] = len(number)

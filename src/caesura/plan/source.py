@@ -64,7 +64,7 @@ class NothingNow:
 
 
 NOTHING_NOW = NothingNow()
-Given = Raw | NothingNow
+SourceBatch = Raw | NothingNow
 
 
 class Ingress(Operator):
@@ -101,7 +101,7 @@ class SourceNode(Node):
 
     shows_all = True
 
-    def read(self, offsets: Mapping[int, int]) -> Iterator[Given]:
+    def read(self, offsets: Mapping[int, int]) -> Iterator[SourceBatch]:
         """Raw rows from these offsets on (per lane; 0 where none is given)."""
         raise NotImplementedError
 

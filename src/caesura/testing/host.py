@@ -19,7 +19,7 @@ OUT = "out"
 Pace: TypeAlias = Literal["arrival", "watermark"]
 
 
-class Running(Protocol):
+class RunningPlan(Protocol):
     """What the laws ask of a running plan."""
 
     def feed(self, label: str, item: Item) -> None: ...
@@ -30,11 +30,11 @@ class Running(Protocol):
     def restore(self, chunks: Mapping[str, bytes]) -> None: ...
 
 
-Host: TypeAlias = Callable[[Node, int, Pace], Running]
+Host: TypeAlias = Callable[[Node, int, Pace], RunningPlan]
 """Starts a plan; the number picks a schedule: 0 bottom-up, 1 longest queue, else a random one."""
 
 
-def embedded(node: Node, schedule: int, pace: Pace) -> Running:
+def embedded(node: Node, schedule: int, pace: Pace) -> RunningPlan:
     """The plan in this process."""
     return Query({OUT: node}, schedule=schedule_of(schedule), speculate=pace)
 

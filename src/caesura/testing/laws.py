@@ -1,6 +1,6 @@
 """The laws that every operator obeys, checked on random legal streams.
 
-Each check stands alone on a `Trial` (what is fed, and how) and its `Run` (what came out);
+Each check stands alone on a `Trial` (what is fed, and how) and its `TrialRun` (what came out);
 `check_laws` draws a trial and makes them all.
 
 >>> from caesura.testing.case import LawCase
@@ -30,7 +30,7 @@ from caesura.plan import Node
 from caesura.punctuation import INFINITY, Intent, Pattern, Promises
 from caesura.runtime.query.result import delivered
 from caesura.testing.case import LABELS, Fed, LawCase
-from caesura.testing.host import OUT, Host, Pace, Running, embedded
+from caesura.testing.host import OUT, Host, Pace, RunningPlan, embedded
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import PunctuationKind, plain_rows
 from caesura.testing.strategies import KINDS, interleaved, streams
@@ -58,7 +58,7 @@ class Trial:
     def plan(self) -> Node:
         return self.case.plan()
 
-    def start(self) -> Running:
+    def start(self) -> RunningPlan:
         return self.host(self.plan, self.schedule, self.pace)
 
     def given(self, number: int) -> list[Item]:
@@ -88,7 +88,7 @@ class Trial:
 
 
 @dataclass
-class Run:
+class TrialRun:
     """What came out, and what was held, after each item fed."""
 
     outs: list[list[Item]] = field(default_factory=list)
@@ -99,9 +99,9 @@ class Run:
         return [item for out in self.outs for item in out]
 
 
-def play(trial: Trial) -> Run:
+def play(trial: Trial) -> TrialRun:
     """Feeds a trial to its plan, and notes what happens."""
-    run, query = Run(), trial.start()
+    run, query = TrialRun(), trial.start()
     try:
         for position, (number, item) in enumerate(trial.fed):
             query.feed(LABELS[number], item)
@@ -149,7 +149,7 @@ def check_truth(trial: Trial, items: Sequence[Item], law: str = "truth") -> None
         raise trial.broken(law, *(str(lie) for lie in lies), "came out:", out)
 
 
-def check_liveness(trial: Trial, run: Run) -> None:
+def check_liveness(trial: Trial, run: TrialRun) -> None:
     """Law 3: output punctuation follows input punctuation, to the very end."""
     ins = [Promises() for _ in trial.case.inputs]
     out = Promises()
@@ -166,7 +166,7 @@ def check_liveness(trial: Trial, run: Run) -> None:
         raise trial.broken("liveness", f"at the end the output promises only {out}")
 
 
-def check_thrift(trial: Trial, run: Run) -> None:
+def check_thrift(trial: Trial, run: TrialRun) -> None:
     """Law 4: state is bounded by what may still change, and gone at the end."""
     lives = [_Live() for _ in trial.case.inputs]
     for position, (number, item) in enumerate(trial.fed):
@@ -186,7 +186,7 @@ def check_thrift(trial: Trial, run: Run) -> None:
         raise trial.broken("thrift", f"at the end there is state: {run.state[-1]}")
 
 
-def check_prefix(trial: Trial, run: Run) -> None:
+def check_prefix(trial: Trial, run: TrialRun) -> None:
     """Nothing before an output CTI changes once it is given."""
     schema = trial.plan.schema
     final = History.of(run.items, schema)
@@ -226,7 +226,7 @@ def _ended(history: History) -> Counter[Row]:
     return Counter({row: n for row, n in history.bag.items() if row[1] < INFINITY})
 
 
-def _delivered(trial: Trial, mode: Literal["final", "marked"]) -> Run:
+def _delivered(trial: Trial, mode: Literal["final", "marked"]) -> TrialRun:
     """A trial's run under one way of output, at the pace that users of it get."""
     made = replace(trial, pace="watermark" if mode == "final" else "arrival")
     made.__dict__["plan"] = delivered(trial.plan, mode)
@@ -255,7 +255,7 @@ def check_recovery(trial: Trial) -> None:
         raise trial.broken("recovery", f"after a restart there is state at the end: {left}")
 
 
-def _saved(trial: Trial, query: Running, chunks: dict[str, bytes], *, restart: bool) -> Running:
+def _saved(trial: Trial, query: RunningPlan, chunks: dict[str, bytes], *, restart: bool) -> RunningPlan:
     for name, data in query.snapshot().items():
         if data is None:
             chunks.pop(name, None)

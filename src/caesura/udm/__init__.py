@@ -8,7 +8,8 @@
 (True, DataType(double))
 """
 
-from caesura.udm.check import Finding, Report, check_module
+from caesura.misuse import renamed_classes
+from caesura.udm.check import ModuleFinding, ModuleReport, check_module
 from caesura.udm.define import uda, udo
 from caesura.udm.module import Module, Traits, Use
 from caesura.udm.registry import find, forget, names, register
@@ -17,9 +18,9 @@ from caesura.udm.values import Event, Window
 
 __all__ = [
     "Event",
-    "Finding",
     "Module",
-    "Report",
+    "ModuleFinding",
+    "ModuleReport",
     "Traits",
     "Use",
     "Window",
@@ -32,3 +33,5 @@ __all__ = [
     "uda",
     "udo",
 ]
+
+__getattr__ = renamed_classes(__name__, Finding="ModuleFinding", Report="ModuleReport")

@@ -1,7 +1,7 @@
 """Types from annotations: what a module takes and what it gives, known before it runs.
 
 >>> shape_of(list[Event[float]])
-Shape(view='list', timed=True, row=<class 'float'>)
+MemberView(view='list', timed=True, row=<class 'float'>)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from caesura.udm.values import Event
 View = Literal["list", "array", "frame", "batch"]
 
 
-class Shape(NamedTuple):
+class MemberView(NamedTuple):
     """How a module looks at a window's members, and the type of one of them (None: any)."""
 
     view: View
@@ -51,18 +51,18 @@ def row_fields(annotation: Any) -> list[tuple[str, pa.DataType]]:
     return out
 
 
-def shape_of(annotation: Any) -> Shape:
+def shape_of(annotation: Any) -> MemberView:
     """The shape that the annotation of a module's first parameter asks for."""
     if annotation in (inspect.Parameter.empty, Any, None, list):
-        return Shape("list", False, None)
+        return MemberView("list", False, None)
     if annotation is np.ndarray or typing.get_origin(annotation) is np.ndarray:
-        return Shape("array", False, None)
+        return MemberView("array", False, None)
     if annotation is pa.RecordBatch:
-        return Shape("batch", False, None)
+        return MemberView("batch", False, None)
     if getattr(annotation, "__name__", "") == "DataFrame":
-        return Shape("frame", False, None)
+        return MemberView("frame", False, None)
     row, timed = element(annotation)
-    return Shape("list", timed, row)
+    return MemberView("list", timed, row)
 
 
 def element(annotation: Any) -> tuple[Any, bool]:

@@ -29,19 +29,19 @@ import pyarrow as pa
 from caesura.udm.adapters import adapter
 from caesura.udm.calls import Caller
 from caesura.udm.module import Module, Use
-from caesura.udm.trial import Trial, given, result_of
+from caesura.udm.trial import ModuleTrial, given, result_of
 
 ROUNDS = 200
 EPOCH = datetime(2000, 1, 1)
 
 
 @dataclass(frozen=True)
-class Finding:
+class ModuleFinding:
     """A window on which a module does not do what it says."""
 
     module: str
     problem: str
-    trial: Trial
+    trial: ModuleTrial
     wanted: Any
     got: Any
 
@@ -54,11 +54,11 @@ class Finding:
 
 
 @dataclass
-class Report:
+class ModuleReport:
     """What was found; true when nothing was."""
 
     module: str
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ModuleFinding] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return not self.findings
@@ -67,24 +67,24 @@ class Report:
         return "\n".join(map(str, self.findings)) or f"{self.module}: nothing found"
 
 
-Check = Callable[[Caller, Trial], tuple[Any, Any] | None]
+Check = Callable[[Caller, ModuleTrial], tuple[Any, Any] | None]
 
 
 def check_module(
     module: Module, *, against: Module | None = None, rounds: int = ROUNDS, seed: int = 0, **params: Any
-) -> Report:
+) -> ModuleReport:
     """Reports where modes disagree, results vary, or a declared property is false."""
     names = [name for name, _ in module.takes or (("value", None),)]
     caller = Caller(Use(module, (), tuple(params.items())), adapter(module, names))
     other = None
     if against is not None:
         other = Caller(Use(against, (), tuple(params.items())), adapter(against, names))
-    report = Report(module.name)
+    report = ModuleReport(module.name)
     for problem, check in _checks(module, other):
         found = _search(caller, check, random.Random(seed), rounds)
         if found is not None:
             trial, (wanted, got) = found
-            report.findings.append(Finding(module.name, problem, trial, wanted, got))
+            report.findings.append(ModuleFinding(module.name, problem, trial, wanted, got))
     return report
 
 
@@ -122,22 +122,22 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _twice(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
+def _twice(caller: Caller, trial: ModuleTrial) -> tuple[Any, Any] | None:
     return _apart(result_of(caller, trial), result_of(caller, trial))
 
 
-def _detour(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
+def _detour(caller: Caller, trial: ModuleTrial) -> tuple[Any, Any] | None:
     return _apart(result_of(caller, trial), result_of(caller, trial, detour=True))
 
 
-def _lowered(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
+def _lowered(caller: Caller, trial: ModuleTrial) -> tuple[Any, Any] | None:
     if len(trial.rows) < 2:
         return None
     fewer, more = result_of(caller, trial.but(rows=trial.rows[:-1])), result_of(caller, trial)
     return None if fewer is None or more is None or fewer <= more else (f">= {fewer!r}", more)
 
 
-def _merged(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
+def _merged(caller: Caller, trial: ModuleTrial) -> tuple[Any, Any] | None:
     half = len(trial.rows) // 2
     parts = [given(caller, trial.but(rows=some)) for some in (trial.rows[:half], trial.rows[half:])]
     states = [caller.target.init() for _ in parts]
@@ -149,7 +149,7 @@ def _merged(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
     return _apart(result_of(caller, trial), caller.compute(states[0] if both is None else both))
 
 
-def _hindsight(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
+def _hindsight(caller: Caller, trial: ModuleTrial) -> tuple[Any, Any] | None:
     moments = sorted({s for s, _ in trial.spans} | {e for _, e in trial.spans if e < trial.end})
     for moment in moments:
         known = trial.until(moment)
@@ -160,7 +160,7 @@ def _hindsight(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
     return None
 
 
-def _filtered(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
+def _filtered(caller: Caller, trial: ModuleTrial) -> tuple[Any, Any] | None:
     shared = [n for n, _ in caller.module.takes or () if n in caller.module.gives.names]
     for name in shared:
         place = [n for n, _ in caller.module.takes or ()].index(name)
@@ -174,7 +174,7 @@ def _filtered(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
     return None
 
 
-def _from_nothing(caller: Caller, trial: Trial) -> tuple[Any, Any] | None:
+def _from_nothing(caller: Caller, trial: ModuleTrial) -> tuple[Any, Any] | None:
     return _apart([], result_of(caller, trial.pick([])))
 
 
@@ -185,7 +185,7 @@ def _cell(row: Any, name: str) -> Any:
 
 def _search(
     caller: Caller, check: Check, chance: random.Random, rounds: int
-) -> tuple[Trial, tuple[Any, Any]] | None:
+) -> tuple[ModuleTrial, tuple[Any, Any]] | None:
     for round_ in range(rounds):
         trial = _drawn(caller.module, chance, 1 + round_ % 8)
         found = check(caller, trial)
@@ -195,8 +195,8 @@ def _search(
 
 
 def _smallest(
-    caller: Caller, check: Check, trial: Trial, found: tuple[Any, Any]
-) -> tuple[Trial, tuple[Any, Any]]:
+    caller: Caller, check: Check, trial: ModuleTrial, found: tuple[Any, Any]
+) -> tuple[ModuleTrial, tuple[Any, Any]]:
     """Leaves out and simplifies rows as long as the trouble stays."""
     moved = True
     while moved:
@@ -209,14 +209,14 @@ def _smallest(
     return trial, found
 
 
-def _drawn(module: Module, chance: random.Random, size: int) -> Trial:
+def _drawn(module: Module, chance: random.Random, size: int) -> ModuleTrial:
     types = [t or pa.float64() for _, t in module.takes or (("value", None),)]
     rows, passing = ([_row(types, chance) for _ in range(n)] for n in (size, chance.randint(1, 3)))
     spans = []
     for _ in rows:
         start = chance.randint(0, 90)
         spans.append((start, chance.randint(start + 1, 100)))
-    return Trial(rows, spans, passing, 100)
+    return ModuleTrial(rows, spans, passing, 100)
 
 
 def _row(types: list[pa.DataType], chance: random.Random) -> Any:

@@ -29,11 +29,10 @@ from caesura.expr.annotated import arrow_type, hints
 from caesura.expr.code import code_key
 from caesura.misuse import shown
 from caesura.plan import here
-from caesura.udm.annotations import Shape, View, element, is_row, row_fields, shape_of
+from caesura.udm.annotations import MemberView, View, element, is_row, row_fields, shape_of
 from caesura.udm.module import Kind, Module, Traits
 from caesura.udm.registry import register
 
-Given = Any
 STEPS = ("init", "add", "remove", "compute")
 
 
@@ -99,7 +98,7 @@ def _module(
     item = _item(spots, incremental, isinstance(target, type))
     shape = _one(notes.get(item.name)) if incremental else shape_of(notes.get(item.name, item.annotation))
     if vectorised:
-        shape = Shape("array", False, None)
+        shape = MemberView("array", False, None)
     reads = any("window" in inspect.signature(f).parameters for f in {data, result})
     returned = hints(result).get("return") if returns is None else returns
     gives, stamps = _gives(kind, returned)
@@ -170,15 +169,15 @@ def _item(spots: list[inspect.Parameter], incremental: bool, method: bool) -> in
     return spots[place]
 
 
-def _one(annotation: Any) -> Shape:
+def _one(annotation: Any) -> MemberView:
     """The shape of a single member, for add and remove."""
     if annotation is None:
-        return Shape("list", False, None)
+        return MemberView("list", False, None)
     row, timed = element(annotation)
-    return Shape("list", timed, row) if timed else Shape("list", False, annotation)
+    return MemberView("list", timed, row) if timed else MemberView("list", False, annotation)
 
 
-def _takes(shape: Shape, takes: Any) -> tuple[tuple[str, pa.DataType | None], ...] | None:
+def _takes(shape: MemberView, takes: Any) -> tuple[tuple[str, pa.DataType | None], ...] | None:
     if takes is not None:
         pairs = takes.items() if isinstance(takes, dict) else [("value", takes)]
         return tuple((name, as_type(t)) for name, t in pairs)

@@ -30,7 +30,7 @@ from caesura.events.plain import Codec, classes_of
 from caesura.expr import col
 from caesura.udm.module import Module, Traits, Use
 
-Given = tuple[tuple[str, Any], ...]
+ModuleParameters = tuple[tuple[str, Any], ...]
 REMEDY = (
     "Hold numbers, texts, times, lists, tuples, dicts, sets, arrays or dataclasses of them; or give the "
     "module to_state(state), which gives such data, and from_state(data)."
@@ -63,10 +63,10 @@ def _hints(step: Any) -> dict[str, Any]:
         return {}
 
 
-class Share:
+class ModuleShare:
     """A module that gives its state instead of its result."""
 
-    def __init__(self, module: Module, given: Given) -> None:
+    def __init__(self, module: Module, given: ModuleParameters) -> None:
         self.own = module.make(given)
         self.codec = StateCodec(self.own)
 
@@ -89,7 +89,7 @@ class Share:
 class Meeting:
     """The result of a module from the states of all shares."""
 
-    def __init__(self, module: Module, given: Given) -> None:
+    def __init__(self, module: Module, given: ModuleParameters) -> None:
         self.own = module.make(given)
         self.codec = StateCodec(self.own)
 
@@ -112,7 +112,7 @@ def share_of(use: Use) -> Use:
         raise PlanError(problem, remedy=error.remedy) from None
     made = replace(
         own,
-        target=Share,
+        target=ModuleShare,
         gives=pa.schema([pa.field(own.gives.names[0], pa.binary())]),
         params=("given", "module"),
         traits=Traits(mergeable=True),

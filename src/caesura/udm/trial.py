@@ -17,7 +17,7 @@ PLAIN: tuple[Any, ...] = (0, 0.0, "", b"")
 
 
 @dataclass(frozen=True)
-class Trial:
+class ModuleTrial:
     """The rows of one window [0, end), their lifetimes, and rows that come and go on the way."""
 
     rows: list[Any]
@@ -25,21 +25,21 @@ class Trial:
     passing: list[Any]
     end: int
 
-    def but(self, **changes: Any) -> Trial:
+    def but(self, **changes: Any) -> ModuleTrial:
         made = replace(self, **changes)
         return replace(made, spans=made.spans[: len(made.rows)])
 
-    def pick(self, places: list[int]) -> Trial:
+    def pick(self, places: list[int]) -> ModuleTrial:
         """Some of the rows."""
         return replace(self, rows=[self.rows[i] for i in places], spans=[self.spans[i] for i in places])
 
-    def until(self, moment: int) -> Trial:
+    def until(self, moment: int) -> ModuleTrial:
         """What is known at a moment: events that have begun, without ends to come."""
         begun = [i for i, (start, _) in enumerate(self.spans) if start <= moment]
         some = self.pick(begun)
         return replace(some, spans=[(s, e if e <= moment else self.end) for s, e in some.spans])
 
-    def smaller(self) -> Iterator[Trial]:
+    def smaller(self) -> Iterator[ModuleTrial]:
         """Trials with a row less, or with a plainer value."""
         for i in range(len(self.rows)):
             yield self.pick([j for j in range(len(self.rows)) if j != i])
@@ -54,7 +54,7 @@ class Trial:
                         yield self.but(**{name: [*rows[:i], plain, *rows[i + 1 :]]})
 
 
-def _members(caller: Caller, trial: Trial, rows: list[Any], spans: list[tuple[int, int]]) -> Members:
+def _members(caller: Caller, trial: ModuleTrial, rows: list[Any], spans: list[tuple[int, int]]) -> Members:
     takes = caller.module.takes or (("value", None),)
     cells = rows if len(takes) > 1 else [(row,) for row in rows]
     values = [pa.array([cell[i] for cell in cells], t) for i, (_, t) in enumerate(takes)]
@@ -65,12 +65,12 @@ def _members(caller: Caller, trial: Trial, rows: list[Any], spans: list[tuple[in
     return Members(low, high, low, high, none, span[:, 0], span[:, 1], one, np.arange(n), values)
 
 
-def given(caller: Caller, trial: Trial) -> list[Any]:
+def given(caller: Caller, trial: ModuleTrial) -> list[Any]:
     """The rows of a trial as the module sees them one by one."""
     return caller.adapter.items(_members(caller, trial, trial.rows, trial.spans))
 
 
-def result_of(caller: Caller, trial: Trial, *, detour: bool = False) -> Any:
+def result_of(caller: Caller, trial: ModuleTrial, *, detour: bool = False) -> Any:
     """A module's answer; with a detour, other rows are added and removed on the way."""
     module = caller.module
     window = {"window": Window(0, trial.end)}

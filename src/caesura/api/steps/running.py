@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from caesura.runtime import Query, Schedule
 
 
-class Running(Planned):
+class RunSteps(Planned):
     """Looking at a plan, and running it in this process."""
 
     def explain(

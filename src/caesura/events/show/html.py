@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from caesura.events import Page
 from caesura.events.draw import shown_time, shown_value
-from caesura.events.show.scale import Span, spans
+from caesura.events.show.scale import ShownLifetime, spans
 
 MAX_ROWS = 200
 """So many rows are drawn; the others are counted."""
@@ -48,7 +48,7 @@ def timeline_html(page: Page, schema: pa.Schema, time: pa.DataType | None = None
     )
 
 
-def _bar(span: Span, colour: str) -> str:
+def _bar(span: ShownLifetime, colour: str) -> str:
     width = max(1.0, 100 * (span.right - span.left))
     left = min(100 * span.left, 99.0)
     edge = "border-radius:2px 0 0 2px" if span.endless else "border-radius:2px"

@@ -15,7 +15,7 @@ from caesura.punctuation import INFINITY
 
 
 @dataclass(frozen=True)
-class Span:
+class ShownLifetime:
     """A lifetime as shares of what is shown."""
 
     left: float
@@ -34,11 +34,11 @@ def bounds(page: Page) -> tuple[int, int]:
     return first, max(last, first + 1)
 
 
-def spans(page: Page) -> list[Span]:
+def spans(page: Page) -> list[ShownLifetime]:
     """The lifetimes of a page's rows."""
     first, last = bounds(page)
     size = last - first
     return [
-        Span((le - first) / size, 1.0 if re >= INFINITY else (re - first) / size, re >= INFINITY)
+        ShownLifetime((le - first) / size, 1.0 if re >= INFINITY else (re - first) / size, re >= INFINITY)
         for le, re in zip(page.le.tolist(), page.re.tolist(), strict=True)
     ]

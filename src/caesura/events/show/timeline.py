@@ -20,7 +20,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events import Page, draw
 from caesura.events.draw import shown_time
-from caesura.events.show.scale import Span, bounds, spans
+from caesura.events.show.scale import ShownLifetime, bounds, spans
 from caesura.punctuation import INFINITY
 
 WIDTH = 40
@@ -50,10 +50,10 @@ def timeline(
     return "\n".join([f"{head.ljust(room)}  {axis}", *drawn])
 
 
-def bar(span: Span, width: int) -> str:
+def bar(span: ShownLifetime, width: int) -> str:
     """One lifetime: ``[==)``, ``|`` where it is shorter than a character, ``[==>`` without an end.
 
-    >>> bar(Span(0.25, 0.75, False), 8), bar(Span(0.5, 0.5, False), 8)
+    >>> bar(ShownLifetime(0.25, 0.75, False), 8), bar(ShownLifetime(0.5, 0.5, False), 8)
     ('  [==)', '    |')
     """
     left = min(width - 1, round(span.left * width))

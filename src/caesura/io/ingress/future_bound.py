@@ -6,7 +6,7 @@ rows before it. That follows from the rows of the lane alone, however they are c
 has nothing to be held against; it enters, and moves the bound once the second bears it out.
 
 >>> course = [10, 11, 12]
->>> Bound(5, "5").judge(np.array([13, 9999, 14]), course, MIN_TIME).ahead.tolist()
+>>> FutureBound(5, "5").judge(np.array([13, 9999, 14]), course, MIN_TIME).ahead.tolist()
 [False, True, False]
 """
 
@@ -29,7 +29,7 @@ ROWS = 16
 """How many rows make the course of a lane."""
 
 
-class Judged(NamedTuple):
+class FutureCheck(NamedTuple):
     """Which rows are too far ahead, how far each says that time has come, and what each was held against."""
 
     ahead: Mask
@@ -38,7 +38,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bound:
+class FutureBound:
     """How far ahead a row may be, in ticks and as the user wrote it."""
 
     ticks: int
@@ -54,7 +54,7 @@ class Bound:
             return high - self.ticks <= clock
         return bool(course) and self.calm(min(low, *course), high)
 
-    def judge(self, times: I64, course: Sequence[int], clock: int) -> Judged:
+    def judge(self, times: I64, course: Sequence[int], clock: int) -> FutureCheck:
         """What becomes of rows that lie behind each other; there is one."""
         references = np.full(len(times), clock, np.int64)
         advance = times.copy()
@@ -64,7 +64,7 @@ class Bound:
                 advance[0] = MIN_TIME
         ahead: Mask = times > np.minimum(references, INFINITY - self.ticks) + self.ticks
         advance[ahead] = MIN_TIME
-        return Judged(ahead, advance, references)
+        return FutureCheck(ahead, advance, references)
 
     def confirms(self, first: int, second: I64) -> bool:
         """Whether a lane's second row bears out the time of its first."""

@@ -51,7 +51,7 @@ class Consecutive:
         return list(self.numbers)
 
 
-class Marks(NamedTuple):
+class InDataPunctuation(NamedTuple):
     """A batch without its punctuation rows, and the punctuation by the event row that it precedes."""
 
     batch: pa.RecordBatch
@@ -61,14 +61,16 @@ class Marks(NamedTuple):
     """(reason, row) of texts that are no definite punctuation."""
 
 
-def find_marks(raw: Raw, column: str | None, schema: pa.Schema, given: Scheme | None = None) -> Marks:
+def find_marks(
+    raw: Raw, column: str | None, schema: pa.Schema, given: Scheme | None = None
+) -> InDataPunctuation:
     """Tells the punctuation of a batch from its events; what a source does not declare is told, not taken."""
     rows = raw.batch.num_rows
     marks: list[tuple[int, Pattern | str]] = list(raw.punctuations)
     offsets: Any = Consecutive(range(raw.offset, raw.offset + rows))
     within = column is not None and raw.batch.column(column).null_count < rows
     if not marks and not within:
-        return Marks(raw.batch, offsets, [], [])
+        return InDataPunctuation(raw.batch, offsets, [], [])
     batch, events = raw.batch, np.arange(rows)
     if within:
         texts = raw.batch.column(column)
@@ -83,7 +85,7 @@ def find_marks(raw: Raw, column: str | None, schema: pa.Schema, given: Scheme | 
     before = np.searchsorted(events, [place for place, _ in taken])
     patterns = [(int(n), pattern) for n, (_, pattern) in zip(before, taken, strict=True)]
     unreadable = [(mark, place) for place, mark in declared if isinstance(mark, str)]
-    return Marks(batch, offsets[events], patterns, unreadable)
+    return InDataPunctuation(batch, offsets[events], patterns, unreadable)
 
 
 def _declared(mark: Pattern | str, given: Scheme | None) -> Pattern | str:

@@ -28,8 +28,8 @@ from caesura.errors import CaesuraError
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
 from caesura.events.rows import RowState
-from caesura.io.ingress.future_bound import Judged, followed
-from caesura.io.ingress.in_data import Marks, find_marks
+from caesura.io.ingress.future_bound import FutureCheck, followed
+from caesura.io.ingress.in_data import InDataPunctuation, find_marks
 from caesura.io.ingress.lanes import NOTHING, Lane, Lanes
 from caesura.io.ingress.late import LateTable
 from caesura.io.ingress.matching import Matcher, Origin
@@ -114,7 +114,9 @@ class SourceIngress(Ingress):
         shaped = self.rules.shape.cut(marks.batch, self.rules.schema)
         return self._finished(self._segments(lane, shaped, marks, in_line))
 
-    def _segments(self, lane: Lane, shaped: Shaped, marks: Marks, in_line: bool) -> Iterator[Item]:
+    def _segments(
+        self, lane: Lane, shaped: Shaped, marks: InDataPunctuation, in_line: bool
+    ) -> Iterator[Item]:
         begin = 0
         for position, pattern in marks.patterns:
             some = marks.offsets[begin:position]
@@ -239,7 +241,7 @@ class SourceIngress(Ingress):
         admitted = Shaped(good.le, good.re, good.re_new, good.payload, None, judged.advance[rows])
         return admitted, offsets[rows]
 
-    def _note_ahead(self, lane: Lane, page: Page, times: I64, judged: Judged, offsets: I64) -> None:
+    def _note_ahead(self, lane: Lane, page: Page, times: I64, judged: FutureCheck, offsets: I64) -> None:
         assert self.future is not None
         rows = np.flatnonzero(judged.ahead)
         shown = (times[rows], judged.references[rows], self.rules.time)

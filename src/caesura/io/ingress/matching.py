@@ -32,7 +32,7 @@ from caesura.io.ingress.match_kernels import (
     look_up,
 )
 from caesura.io.ingress.page_match import NamedRetracts, Origin, PageMatch, started
-from caesura.io.ingress.runs import NOTHING, Run, Wants, keys_of, new_index
+from caesura.io.ingress.runs import NOTHING, InsertRun, Wants, keys_of, new_index
 from caesura.kernels.hashing import I64
 from caesura.punctuation import INFINITY, MIN_TIME, Promises
 
@@ -64,7 +64,7 @@ class Matcher:
         begin = {"begin": np.int64} if adjusts else {}
         self.live = RowState({**VERSION, **begin}, schema if with_payload else None, reuses=True)
         self.held = RowState(RETRACT, schema)
-        self.runs: list[Run] = []
+        self.runs: list[InsertRun] = []
         self.adjusts = adjusts
         self._slots = new_index(0)
         self._indexed = 0
@@ -81,7 +81,7 @@ class Matcher:
         stream's bound before each row; it is asked only while retracts come before their inserts.
         """
         self._paged = max(len(page), self._paged // 2)
-        run = Run(page, starts, self.secret, adjusts=self.adjusts)
+        run = InsertRun(page, starts, self.secret, adjusts=self.adjusts)
         self.runs.append(run)
         if len(run.retracts) == 0 and self.held.live == 0:
             return started(page, starts) if self.adjusts else page
@@ -95,7 +95,7 @@ class Matcher:
         result.run(cti())
         return result.finish(origin)
 
-    def _paired(self, page: Page, run: Run) -> bool:
+    def _paired(self, page: Page, run: InsertRun) -> bool:
         """Whether each retract of a page found an equal version that came before it, in the latest runs.
 
         Then they are paired. Of equal versions it does not matter which one goes.
@@ -104,7 +104,7 @@ class Matcher:
         wants = Wants(le, re, lambda: np.column_stack(named.keys))
         named = NamedRetracts(page.payload, run, self.secret, singly=wants.doubled == 0)
         done, left = np.zeros(len(le), np.bool_), len(le)
-        taken: list[tuple[Run, I64]] = []
+        taken: list[tuple[InsertRun, I64]] = []
         for some in reversed(self.runs):
             found = some.scan(wants)
             if found is None:
@@ -202,7 +202,7 @@ class Matcher:
         for run in runs:
             self._move(run, cti)
 
-    def _move(self, run: Run, cti: int) -> None:
+    def _move(self, run: InsertRun, cti: int) -> None:
         rows = run.alive(cti)
         if len(rows) == 0:
             return

@@ -25,7 +25,7 @@ from caesura.io.ingress.match_kernels import (
     pair_same,
     pair_up,
 )
-from caesura.io.ingress.runs import NOTHING, Run, Wants, comparable, keys_of, new_index
+from caesura.io.ingress.runs import NOTHING, InsertRun, Wants, comparable, keys_of, new_index
 from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import MIN_TIME
 
@@ -43,7 +43,7 @@ class Origin(NamedTuple):
 class NamedRetracts:
     """The retracts of a page, as who looks for their versions: by comparing payloads, or by key."""
 
-    def __init__(self, payload: pa.RecordBatch, run: Run, secret: Secret, *, singly: bool) -> None:
+    def __init__(self, payload: pa.RecordBatch, run: InsertRun, secret: Secret, *, singly: bool) -> None:
         self.payload, self.run, self._secret = payload, run, secret
         self.singly = singly and comparable(payload)
 
@@ -52,7 +52,7 @@ class NamedRetracts:
         ids = identity_at(self.payload.columns, self.run.retracts, self._secret)
         return keys_of(ids, self.run.named[0], self.run.named[1])
 
-    def pair(self, other: Run, picked: I64, whom: I64, follow: I64, done: Mask) -> I64:
+    def pair(self, other: InsertRun, picked: I64, whom: I64, follow: I64, done: Mask) -> I64:
         """The rows among those picked that a retract takes, each another."""
         used = np.empty(len(picked), np.int64)
         rows = self.run.retracts if other is self.run else NOTHING
@@ -65,7 +65,7 @@ class NamedRetracts:
 class PageMatch:
     """A page with retracts, or while retracts wait: the few versions and retracts that matter, as tables."""
 
-    def __init__(self, matcher: Matcher, page: Page, starts: I64, run: Run) -> None:
+    def __init__(self, matcher: Matcher, page: Page, starts: I64, run: InsertRun) -> None:
         self.matcher, self.page, self.starts, self.rows, self.named = (
             matcher,
             page,

@@ -18,7 +18,7 @@ from datetime import timedelta
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.io.ingress.future_bound import Bound
+from caesura.io.ingress.future_bound import FutureBound
 from caesura.misuse import checked_methods, strict
 from caesura.plan import Duration, Node, here, ticks
 
@@ -122,7 +122,7 @@ class Policy:
         """How far time must move before another CTI is announced, in ticks."""
         return 0 if self.moved is None else _span(self.moved, time, "stride of time")
 
-    def ahead(self, time: pa.DataType) -> Bound | None:
+    def ahead(self, time: pa.DataType) -> FutureBound | None:
         """How far ahead a row may be; None where rows move no bound, or may be anywhere."""
         chosen = self.future
         if chosen == AUTO:
@@ -130,7 +130,7 @@ class Policy:
             chosen = (AHEAD_OF_CLOCK if self.clocked(time) else AHEAD) if timely else None
         if chosen is None:
             return None
-        return Bound(_span(chosen, time, "bound on the future"), str(chosen))
+        return FutureBound(_span(chosen, time, "bound on the future"), str(chosen))
 
     def __str__(self) -> str:
         parts = []

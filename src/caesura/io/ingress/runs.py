@@ -5,7 +5,7 @@ A retract names an event by start, end and payload; a run is looked through for 
 only rows that have it are hashed. Where that would be many rows, the run is hashed whole, once.
 
 >>> page = Page.of(pa.record_batch({"p": ["P1", "P2", "P3", "P4"]}), le=[1, 3, 5, 5], re=[9, 9, 8, 9])
->>> run = Run(page, page.le, LOCAL, adjusts=False)
+>>> run = InsertRun(page, page.le, LOCAL, adjusts=False)
 >>> wants = Wants(np.array([3]), np.array([9]), lambda: np.array([[5, 6]]))
 >>> run.named_by(wants).tolist()
 [1]
@@ -68,7 +68,7 @@ class Wants:
         return slots, table
 
 
-class Run:
+class InsertRun:
     """One page's inserts that a retract may still name."""
 
     def __init__(self, page: Page, starts: I64, secret: Secret, *, adjusts: bool) -> None:

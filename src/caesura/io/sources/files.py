@@ -28,8 +28,8 @@ from caesura.io.ingress.clock import to_ticks
 from caesura.io.sources.formats import CSV, JSON, PARQUET, Format, looks_like
 from caesura.io.sources.memory import BATCH, in_lane
 from caesura.io.sources.protocol import Offsets, Reader
-from caesura.io.sources.pruning import Pruning, Span
-from caesura.io.sources.row_groups import Groups, Part, unread, wanted_first
+from caesura.io.sources.pruning import Pruning, ValueRange
+from caesura.io.sources.row_groups import Groups, RowGroupRange, unread, wanted_first
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY
 
@@ -128,7 +128,7 @@ class FileReader(Reader):
         if before is not None:
             before.close()
 
-    def _parts(self, offsets: Offsets, time: str) -> Iterator[Part]:
+    def _parts(self, offsets: Offsets, time: str) -> Iterator[RowGroupRange]:
         """What is left to read of the files, in their order."""
         start = 0
         for file in self.files():
@@ -141,7 +141,7 @@ class FileReader(Reader):
                     yield part
             start += opened.rows
 
-    def _rows_of(self, part: Part, skip: int, pruning: Pruning) -> Iterator[Raw]:
+    def _rows_of(self, part: RowGroupRange, skip: int, pruning: Pruning) -> Iterator[Raw]:
         """The rows of a part but for the first ones, or how many were left out."""
         if not pruning.active:
             yield from self._read_part(part, skip)
@@ -156,7 +156,7 @@ class FileReader(Reader):
             elif before < piece.rows:
                 yield from self._read_part(piece, before)
 
-    def _read_part(self, part: Part, skip: int) -> Iterator[Raw]:
+    def _read_part(self, part: RowGroupRange, skip: int) -> Iterator[Raw]:
         batches, at = part.groups.batches(part.run, self.batch_size), 0
         while (batch := self._open(part.groups.path, partial(_following, batches))) is not None:
             for raw in in_lane([_cast(batch, self.schema)], max(0, skip - at), self.batch_size):
@@ -200,7 +200,7 @@ class FileReader(Reader):
             return None
         return int(to_ticks(first.column(time), INFINITY).min())
 
-    def spans(self, uri: str, time: str) -> tuple[dict[str, Span], int, int]:
+    def spans(self, uri: str, time: str) -> tuple[dict[str, ValueRange], int, int]:
         """What the statistics of a whole Parquet file say of its columns; its rows and bytes."""
         file = Path(unquote(urlparse(uri).path))
         opened: Groups = self._open(file, lambda f: Groups(f, self.schema))

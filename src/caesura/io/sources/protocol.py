@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from caesura.plan import Given, Raw
+from caesura.plan import Raw, SourceBatch
 from caesura.punctuation import Pattern
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Reader(ABC):
     # -- rows ---------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def read(self, offsets: Offsets) -> Iterator[Given]:
+    def read(self, offsets: Offsets) -> Iterator[SourceBatch]:
         """Raw rows from these offsets on, and `NOTHING_NOW` where there are none yet.
 
         It ends where the input does. It does not block: whoever reads has other sources, and a clock.
@@ -105,7 +105,7 @@ class Reader(ABC):
     prunes: bool = False
     """Whether it can leave rows unread that will be ignored, and read some before others."""
 
-    def read_pruned(self, offsets: Offsets, pruning: Pruning) -> Iterator[Given]:
+    def read_pruned(self, offsets: Offsets, pruning: Pruning) -> Iterator[SourceBatch]:
         """As `read`, without rows that will be ignored; those are counted in ``skipped``."""
         return self.read(offsets)
 
@@ -157,7 +157,7 @@ def lane_ends(lane: int, offset: int, schema: pa.Schema) -> Raw:
     return Raw(lane, offset, pa.RecordBatch.from_pylist([], schema), ((0, Pattern()),))
 
 
-def close(rows: Iterator[Given]) -> None:
+def close(rows: Iterator[SourceBatch]) -> None:
     """Releases what an iterator over rows holds open."""
     if isinstance(rows, Generator):
         rows.close()

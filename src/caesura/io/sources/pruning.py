@@ -6,8 +6,8 @@ times that are passed over lie within its lag. So the order of arrival changes, 
 
 >>> from caesura.punctuation import ge
 >>> pruning = Pruning(lambda: [Pattern(id=ge(5))], {"id": "id"}, "ts")
->>> pruning.covers({"id": Span(7, 9), "ts": Span(1, 4)}), pruning.covers({"id": Span(4, 9), "ts": Span(1, 4)})
-(True, False)
+>>> [pruning.covers({"id": ValueRange(low, 9), "ts": ValueRange(1, 4)}) for low in (7, 4)]
+[True, False]
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Values, between
 
 
 @dataclass(frozen=True)
-class Span:
+class ValueRange:
     """The least and the greatest value of a column in a part of a file, and whether null is there."""
 
     least: Any
@@ -70,16 +70,16 @@ class Pruning:
     def active(self) -> bool:
         return bool(self.ignored())
 
-    def ignores(self, spans: Mapping[str, Span]) -> bool:
+    def ignores(self, spans: Mapping[str, ValueRange]) -> bool:
         """Whether a part need not be read: every row is ignored, and its latest time is known."""
         timed = spans.get(self.time)
         return timed is not None and not timed.nulls and self.covers(spans)
 
-    def covers(self, spans: Mapping[str, Span]) -> bool:
+    def covers(self, spans: Mapping[str, ValueRange]) -> bool:
         """Whether one pattern takes every row of a part with these spans; times are ticks."""
         return any(self._within(pattern, spans) for pattern in self.ignored())
 
-    def _within(self, pattern: Pattern, spans: Mapping[str, Span]) -> bool:
+    def _within(self, pattern: Pattern, spans: Mapping[str, ValueRange]) -> bool:
         for name, values in pattern.items():
             if name == "RE":
                 return False
@@ -88,7 +88,7 @@ class Pruning:
                 return False
         return True
 
-    def first(self, waiting: Sequence[Mapping[str, Span]]) -> int:
+    def first(self, waiting: Sequence[Mapping[str, ValueRange]]) -> int:
         """Which of some parts, in their order, is read next: the first with wanted rows, if it may be."""
         low, high = INFINITY, self.top()
         for place, spans in enumerate(waiting):
@@ -103,11 +103,11 @@ class Pruning:
                 return place
         return 0
 
-    def meets(self, spans: Mapping[str, Span]) -> bool:
+    def meets(self, spans: Mapping[str, ValueRange]) -> bool:
         """Whether a part may hold rows that are wanted first."""
         return any(self._may_match(pattern, spans) for pattern in self.wanted())
 
-    def _may_match(self, pattern: Pattern, spans: Mapping[str, Span]) -> bool:
+    def _may_match(self, pattern: Pattern, spans: Mapping[str, ValueRange]) -> bool:
         for name, values in pattern.items():
             span = spans.get(self.time if name == "LE" else self.columns.get(name, ""))
             if span is not None and name != "RE" and not span.meets(values):

@@ -23,7 +23,7 @@ from caesura.events.content import column_key
 from caesura.expr.arrays import exact_array
 from caesura.io.sources.memory import BATCH, columns_key
 from caesura.io.sources.protocol import Offsets, Reader
-from caesura.plan import Given, Raw
+from caesura.plan import Raw, SourceBatch
 from caesura.punctuation import Intent, Pattern, Punctuation
 
 PEEKED = 100  # rows that a schema is inferred from
@@ -89,7 +89,7 @@ class RowsReader(Reader):
     def latest(self) -> Offsets | None:
         return None if self.origin is not None else {0: sum(raw.batch.num_rows for raw in self._again())}
 
-    def read(self, offsets: Offsets) -> Iterator[Given]:
+    def read(self, offsets: Offsets) -> Iterator[SourceBatch]:
         parts = self._gathered(self.batch_size) if self.origin is not None else self._again()
         for raw in parts:
             yield from _cut(raw, self.batch_size, offsets.get(0, 0))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura.io.sources.pruning import Pruning, Span
+from caesura.io.sources.pruning import Pruning, ValueRange
 
 AHEAD = 1024
 """So many runs of row groups are looked at for rows that are wanted first."""
@@ -45,11 +45,11 @@ class Groups:
         if run:
             yield run
 
-    def parts(self, size: int, start: int, time: str) -> Iterator[Part]:
+    def parts(self, size: int, start: int, time: str) -> Iterator[RowGroupRange]:
         """Its runs, where its first row stands so far from that of all files."""
         for run in self.runs(size):
             rows = self.count(run)
-            yield Part(self, run, start, rows, time)
+            yield RowGroupRange(self, run, start, rows, time)
             start += rows
 
     def count(self, run: list[int]) -> int:
@@ -65,9 +65,9 @@ class Groups:
                     size += column.total_compressed_size
         return size
 
-    def spans(self, run: list[int], time: str) -> dict[str, Span]:
+    def spans(self, run: list[int], time: str) -> dict[str, ValueRange]:
         """What the statistics say of each column over a run; the time column in ticks."""
-        found: dict[str, Span] = {}
+        found: dict[str, ValueRange] = {}
         for place in range(self._meta.num_columns):
             name = self._meta.schema.column(place).path
             if name not in self.schema.names:
@@ -78,7 +78,7 @@ class Groups:
             ends = [min(s.min for s in some), max(s.max for s in some)]
             if name == time:
                 ends = [ticks(end, self.schema.field(name).type) for end in ends]
-            found[name] = Span(ends[0], ends[1], any(s.null_count for s in some))
+            found[name] = ValueRange(ends[0], ends[1], any(s.null_count for s in some))
         return found
 
     def batches(self, run: list[int], size: int) -> Iterator[pa.RecordBatch]:
@@ -97,7 +97,7 @@ class Groups:
 
 
 @dataclass
-class Part:
+class RowGroupRange:
     """A run of row groups, and where its rows stand among those of all files."""
 
     groups: Groups
@@ -107,23 +107,25 @@ class Part:
     time: str
 
     @cached_property
-    def spans(self) -> Mapping[str, Span]:
+    def spans(self) -> Mapping[str, ValueRange]:
         """What the statistics say of it."""
         return self.groups.spans(self.run, self.time)
 
-    def split(self, apart: Callable[[Mapping[str, Span]], bool]) -> Iterator[tuple[Part, bool]]:
+    def split(
+        self, apart: Callable[[Mapping[str, ValueRange]], bool]
+    ) -> Iterator[tuple[RowGroupRange, bool]]:
         """Its row groups, those to be set apart by their statistics in parts of their own."""
         start = self.start
         for split_off, some in groupby(self.run, lambda group: apart(self.groups.spans([group], self.time))):
             run = list(some)
             rows = self.groups.count(run)
-            yield Part(self.groups, run, start, rows, self.time), split_off
+            yield RowGroupRange(self.groups, run, start, rows, self.time), split_off
             start += rows
 
 
-def wanted_first(parts: Iterator[Part], pruning: Pruning) -> Iterator[Part]:
+def wanted_first(parts: Iterator[RowGroupRange], pruning: Pruning) -> Iterator[RowGroupRange]:
     """The parts of some files in their order, but those with wanted rows as early as that changes nothing."""
-    waiting: deque[Part] = deque()
+    waiting: deque[RowGroupRange] = deque()
     while True:
         wanted = pruning.wanted()
         while len(waiting) < (AHEAD if wanted else 1):

@@ -31,12 +31,12 @@ from caesura.plan import (
     OUTPUT_ONLY,
     OWN,
     FeedbackRule,
-    Given,
     Holding,
     Need,
     Node,
     Properties,
     Raw,
+    SourceBatch,
     SourceNode,
 )
 from caesura.punctuation import Pattern
@@ -249,7 +249,7 @@ class Source(SourceNode):
         bounded = ordered and self.policy.ahead(self.time) is not None
         return self.policy.lag is not None and not bounded and not pa.types.is_integer(self.time)
 
-    def read(self, offsets: Offsets, pruning: Pruning | None = None) -> Iterator[Given]:
+    def read(self, offsets: Offsets, pruning: Pruning | None = None) -> Iterator[SourceBatch]:
         with self._named():
             if pruning is None:
                 yield from self.reader.read(offsets)

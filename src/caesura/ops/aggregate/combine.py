@@ -2,8 +2,9 @@
 
       bucket 1:  0 10 | 3 |       bucket 2:  0 10 | 4 |        ->     0 10 | 7 |
 
-Only aggregates that combine exactly (see `Share`): counts, extremes, and sums and means of whole numbers.
-Sums of floats are exact to the last bit (ADR 4), and a rounded share of one is not; they stay in one bucket.
+Only aggregates that combine exactly (see `PartialAggregate`): counts, extremes, sums and means of whole
+numbers. Sums of floats are exact to the last bit (ADR 4), and a rounded share of one is not; they stay in one
+bucket.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from caesura.expr import type_of
-from caesura.ops.aggregate.kinds.record import Aggregate, Share
+from caesura.ops.aggregate.kinds.record import Aggregate, PartialAggregate
 from caesura.ops.aggregate.totals import Totals
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.lifetimes import Lifetime
@@ -42,8 +43,8 @@ def combined(node: Tumbling | Totals) -> Node | None:
     return Lifetime(inputs=(whole,), rule="set_duration", amount=node.size, name=node.step, place=node.place)
 
 
-def _shares(node: Tumbling | Totals) -> dict[str, Share] | None:
-    found: dict[str, Share] = {}
+def _shares(node: Tumbling | Totals) -> dict[str, PartialAggregate] | None:
+    found: dict[str, PartialAggregate] = {}
     for name, one in node.aggregates:
         share = None if one.rule.share is None else one.rule.share(name, one, _type_of(one, node))
         if share is None:
@@ -56,12 +57,12 @@ def _type_of(one: Aggregate, node: Node) -> pa.DataType:
     return pa.null() if one.value is None else type_of(one.value, node.inputs[0].schema, time=node.time)
 
 
-def _scattered(node: Step, shares: dict[str, Share]) -> Step:
+def _scattered(node: Step, shares: dict[str, PartialAggregate]) -> Step:
     parts = tuple(part for share in shares.values() for part in share.parts)
     return replace(node, aggregates=parts, scattered=True)
 
 
-def _joined(node: Step, shares: dict[str, Share], each: Node) -> Node:
+def _joined(node: Step, shares: dict[str, PartialAggregate], each: Node) -> Node:
     combined = tuple(one for share in shares.values() for one in share.combined)
     whole = replace(node, inputs=(each,), aggregates=combined)
     columns = tuple((name, share.result) for name, share in shares.items())

@@ -26,7 +26,7 @@ from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.ticks import FIRST, bounded, later
 from caesura.ops.aggregate.accumulators.exact import F64
-from caesura.ops.aggregate.accumulators.running import Counts, Plan, Running
+from caesura.ops.aggregate.accumulators.running import Counts, RunningValue, SlidePlan
 from caesura.ops.aggregate.accumulators.slide import (
     ENTER,
     GIVE,
@@ -87,10 +87,10 @@ class Panes:
         self._last: I64 = np.zeros((0, 2), np.int64)
         """The pane that each group used last, and its slot."""
         self._rows = Counts("rows")
-        self._running: dict[Accumulator, Running] = self._started()
+        self._running: dict[Accumulator, RunningValue] = self._started()
         self._closed = MIN_TIME
 
-    def _started(self) -> dict[Accumulator, Running]:
+    def _started(self) -> dict[Accumulator, RunningValue]:
         """Running values that no pane has entered yet."""
         return {part: state.running(part) for part, state in self.slots.states_of.items() if state.running}
 
@@ -165,14 +165,14 @@ class Panes:
                 self._ahead.view, self._ends, kind, who, row, window, chunk, counts,
             )  # fmt: skip
             steps, given = counts.tolist()
-            plan = Plan(kind[:steps], who[:steps], row[:steps], given)
+            plan = SlidePlan(kind[:steps], who[:steps], row[:steps], given)
             self._follow(plan)
             if given:
                 yield plan.who[plan.kind == GIVE], window[:given]
             self._let_go(plan)
         self._tidy()
 
-    def _follow(self, plan: Plan) -> None:
+    def _follow(self, plan: SlidePlan) -> None:
         for value in (self._rows, *self._running.values()):
             value.run(plan, self.slots.rows, self._behind.view, self.groups.size)
 
@@ -184,7 +184,7 @@ class Panes:
             out.append(aggregate.rule.finish(aggregate, OverPanes(running[0], running[-1])))
         return out
 
-    def _let_go(self, plan: Plan) -> None:
+    def _let_go(self, plan: SlidePlan) -> None:
         """Panes that have left are gone, and groups without panes."""
         if len(plan.kind) == 0:
             return
@@ -274,7 +274,7 @@ class Panes:
         self._rows = Counts("rows")
         self._running = self._started()
         steps = np.full(len(entered), ENTER, np.int64)
-        self._follow(Plan(steps, rows.get("group")[entered], entered, 0))
+        self._follow(SlidePlan(steps, rows.get("group")[entered], entered, 0))
         self._closed = MIN_TIME
 
     def _reach(self, group: I64) -> I64:

@@ -28,7 +28,7 @@ from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.aggregate.tumbling_operator import TumblingOperator
-from caesura.plan import SentFeedback
+from caesura.plan import OwnFeedback
 from caesura.plan.samples import sample
 from caesura.punctuation import Pattern, Values, le, value
 
@@ -68,12 +68,12 @@ def threshold(
     return None if rows is None else Pattern(**dict(rows.items()), **{n: le(v) for n, v in least.items()})
 
 
-def feedback_sent(node: Tumbling) -> tuple[SentFeedback, ...]:
+def feedback_sent(node: Tumbling) -> tuple[OwnFeedback, ...]:
     """The form of what such windows say."""
     columns = [is_column(a.value) for _, a in node.aggregates if a.value is not None]
     group = dict(sample(node.schema, node.group).items())
     pattern = threshold(node, group, node.offset, {c: 0 for c in columns if c is not None})
-    return () if pattern is None else (SentFeedback(0, pattern),)
+    return () if pattern is None else (OwnFeedback(0, pattern),)
 
 
 class ThriftyTumbling(TumblingOperator):

@@ -23,7 +23,7 @@ from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
-from caesura.ops.aggregate.accumulators.extremes import Bag, Grows
+from caesura.ops.aggregate.accumulators.extremes import Grows, RetractableExtreme
 from caesura.ops.aggregate.kinds import Aggregate, directions, read_by
 from caesura.ops.aggregate.sent_by_slot import SentBySlot
 from caesura.ops.aggregate.shape import aggregate_schema, of_groups
@@ -112,7 +112,7 @@ class TotalsOperator(Operator):
         super().__init__()
         self.node = node
         source = node.inputs[0]
-        hull = Grows if source.properties.insert_only else Bag
+        hull = Grows if source.properties.insert_only else RetractableExtreme
         self.starts = hull("le", "min", pa.int64())
         self.ends = hull("re", "max", pa.int64())
         self.slots = Slots(

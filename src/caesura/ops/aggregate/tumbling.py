@@ -30,12 +30,12 @@ from caesura.plan import (
     Need,
     Node,
     Operator,
+    OwnFeedback,
     Properties,
-    SentFeedback,
     Translation,
     shown,
 )
-from caesura.plan.lifetimes import Grid
+from caesura.plan.lifetimes import OverlappedWindows
 from caesura.plan.roles import PunctuatedBy
 from caesura.punctuation import INFINITY, Pattern, lt
 
@@ -119,7 +119,7 @@ class Tumbling(Node):
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Windows are given up whole, by group and by start (thesis, 4.2.7)."""
-        grid = Grid(self.size, self.every, self.offset)
+        grid = OverlappedWindows(self.size, self.every, self.offset)
         known = self.inputs[0].properties
         translation = Translation.of(self.group, known, grid)
         bounds = directions(self.aggregates) if known.insert_only else ()
@@ -129,7 +129,7 @@ class Tumbling(Node):
     def sends_feedback(self) -> bool:  # type: ignore[override]
         return self.thrifty
 
-    def feedback_sent(self) -> tuple[SentFeedback, ...]:
+    def feedback_sent(self) -> tuple[OwnFeedback, ...]:
         from caesura.ops.aggregate.thrifty import feedback_sent
 
         return feedback_sent(self) if self.thrifty else ()

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, attributes, reads_time, type_of
-from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, SentFeedback, Translation
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, OwnFeedback, Properties, Translation
 from caesura.plan.lifetimes import Inside, Whole
 from caesura.plan.roles import WHOLE, OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, Image, Pattern, SchemaMapping, ge, le, lt
@@ -206,11 +206,11 @@ class Join(Node):
         )
         return FeedbackRule(ports, "groups", purges=True), own
 
-    def feedback_sent(self) -> tuple[SentFeedback, ...]:
+    def feedback_sent(self) -> tuple[OwnFeedback, ...]:
         if not self.thrifty:
             return ()
         found = [(port, self.gap(port, MIN_TIME, 0)) for port in (0, 1)]
-        return tuple(SentFeedback(port, pattern) for port, pattern in found if pattern is not None)
+        return tuple(OwnFeedback(port, pattern) for port, pattern in found if pattern is not None)
 
     def gap(self, port: int, begin: int, settled: int) -> Pattern | None:
         """The rows of an input on a stretch where the other has none; None where ends may change."""

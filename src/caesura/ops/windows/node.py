@@ -302,7 +302,7 @@ class Windows(Node):
 
     def _lifetimes(self) -> lifetimes.Lifetimes:
         if isinstance(self.frame, Grid) and self.stamp == "aligned":
-            return lifetimes.Grid(self.frame.size, self.frame.hop, self.frame.offset)
+            return lifetimes.OverlappedWindows(self.frame.size, self.frame.hop, self.frame.offset)
         if self.stamp != "aligned" or isinstance(self.frame, Grid):
             return lifetimes.Whole()
         return lifetimes.Whole(self.frame.gap + 1 if isinstance(self.frame, Session) else 1)

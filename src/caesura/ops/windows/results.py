@@ -20,7 +20,7 @@ from caesura.ops.windows.policy import stamp
 from caesura.ops.windows.regions import Regions, lay
 from caesura.ops.windows.sweep import Sweep, sweep
 from caesura.ops.windows.units import Units, ordered, units
-from caesura.ops.windows.work import Aggregation, Application, Given, Rows
+from caesura.ops.windows.work import Aggregation, Application, Rows, UnitMembers
 from caesura.plan import Counters
 
 
@@ -91,7 +91,7 @@ class WindowRows:
             payload.take(pa.array(present)),
         )
 
-    def _given(self, todo: Units, regions: Regions) -> Given:
+    def _given(self, todo: Units, regions: Regions) -> UnitMembers:
         keys: list[Any] = []
         if self.work.incremental:
             rows = todo.row[np.searchsorted(todo.owner, np.arange(len(todo)))]
@@ -99,7 +99,9 @@ class WindowRows:
             names = zip(zip(h1, h2, strict=True), todo.start.tolist(), todo.low.tolist(), strict=True)
             keys = [(group, (start, low)) for group, start, low in names]
             self.retain(regions, keys)
-        return Given(self.events.rows.get("n")[todo.row], self.events.values_of(todo.row), keys, todo.row)
+        return UnitMembers(
+            self.events.rows.get("n")[todo.row], self.events.values_of(todo.row), keys, todo.row
+        )
 
     def retain(self, regions: Regions, keys: list[Any]) -> None:
         """Lets go of the states of windows that are no longer there."""

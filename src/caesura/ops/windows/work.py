@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     columns: list[pa.Array]
 
 
-class Given(NamedTuple):
+class UnitMembers(NamedTuple):
     """The members of units, for works: copies written out, in canonical order."""
 
     n: I64
@@ -50,7 +50,7 @@ class Work(Protocol):
     ordered: bool
     """Whether members must come in canonical order."""
 
-    def rows(self, units: Units, given: Given) -> Rows: ...
+    def rows(self, units: Units, given: UnitMembers) -> Rows: ...
     def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None: ...
     def forget(self, done: Sequence[Any]) -> None: ...
     def renumber(self, remaining: I64) -> None: ...
@@ -74,7 +74,7 @@ class Folding:
         self.makers = self.slots.makers
         self.fields = self.slots.value_types
 
-    def columns(self, units: Units, given: Given) -> list[pa.Array]:
+    def columns(self, units: Units, given: UnitMembers) -> list[pa.Array]:
         """One column per aggregate, one value per unit."""
         if not self.slots.aggregates:
             return []
@@ -123,7 +123,7 @@ class Aggregation:
         """The built-in aggregates."""
         return self._fold.slots
 
-    def rows(self, units: Units, given: Given) -> Rows:
+    def rows(self, units: Units, given: UnitMembers) -> Rows:
         plain = iter(self._fold.columns(units, given))
         called = iter(self._calls)
         columns = []
@@ -178,7 +178,7 @@ class Application:
         """The rows that the module gave for each unit."""
         return Rows(*self._call.stamped(members, results[0]))
 
-    def rows(self, units: Units, given: Given) -> Rows:
+    def rows(self, units: Units, given: UnitMembers) -> Rows:
         members = _members(units, given, self._first, self._last)
         unit, le, re, columns = self._call.rows(members, given.keys)
         return Rows(unit, le, re, columns)
@@ -222,7 +222,7 @@ def mapped(use: Use, schema: pa.Schema) -> list[tuple[str, Expr]]:
     return mapping(use, schema)
 
 
-def _members(units: Units, given: Given, first: int, last: int) -> Members:
+def _members(units: Units, given: UnitMembers, first: int, last: int) -> Members:
     return Members(
         units.start, units.end, units.low, units.high, units.owner, units.le, units.re, given.n, given.ids,
         given.values[first:last],

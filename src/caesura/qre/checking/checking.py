@@ -32,8 +32,8 @@ from caesura.qre.language.query import (
     Partition,
     Pipe,
     Query,
+    SlidingWindow,
     Split,
-    Window,
     walk,
 )
 from caesura.qre.language.regex import Letter, Regex, Star, letters
@@ -119,7 +119,7 @@ def _refuse_approximate(query: Query) -> None:
             try:
                 refuse_approximate(expr, types)
             except PlanError as error:
-                raise error.at(type(node).__name__.lower(), node.place) from None
+                raise error.at(node.step, node.place) from None
 
 
 def _refuse_inner(root: Query, body: Query) -> None:
@@ -210,7 +210,7 @@ class _Checker:
             self._blame(query)
 
     def _no_empty_twice(self, node: Query) -> None:
-        if isinstance(node, (Iter, Window)) and node.body.rate.nullable:
+        if isinstance(node, (Iter, SlidingWindow)) and node.body.rate.nullable:
             raise refusal(
                 self.root,
                 node,
@@ -230,7 +230,7 @@ class _Checker:
 
     def _blame(self, query: Query) -> None:
         """Finds the smallest part that is ambiguous, and refuses it."""
-        parts = query.children() if isinstance(query, (Split, Or, Iter, Window)) else ()
+        parts = query.children() if isinstance(query, (Split, Or, Iter, SlidingWindow)) else ()
         if isinstance(query, Combine):
             parts = query.parts[:1]
         for part in parts:

@@ -18,9 +18,9 @@ from caesura.qre.language.query import (
     Partition,
     Pipe,
     Query,
+    SlidingWindow,
     Split,
     Value,
-    Window,
 )
 from caesura.qre.language.types import (
     UNIT,
@@ -43,7 +43,7 @@ def value_type(query: Query) -> ValueType:
         try:
             known = _infer(query)
         except CaesuraError as error:
-            raise error.at(_step(query), query.place) from None
+            raise error.at(query.step, query.place) from None
         object.__setattr__(query, "_value_type", known)
     return known
 
@@ -57,12 +57,6 @@ def _untyped(query: Query) -> list[Query]:
             break
         nodes.append(query)
     return nodes
-
-
-def _step(query: Query) -> str:
-    names = {"Combine": "combine", "MapCollect": "map_collect", "Window": "wnd", "Or": "or_"}
-    kind = type(query).__name__
-    return names.get(kind, kind.lower())
 
 
 def _infer(query: Query) -> ValueType:
@@ -85,7 +79,7 @@ def _infer(query: Query) -> ValueType:
             return got
         case MapCollect(body=body, by=by):
             return MapOf(key_type(query, by), value_type(body))
-        case Window(fold=fold):
+        case SlidingWindow(fold=fold):
             return accumulator(fold.init, fold.step, piece_type(query))
         case Partition(body=body):
             return value_type(body)
@@ -94,7 +88,7 @@ def _infer(query: Query) -> ValueType:
     raise AssertionError(query)
 
 
-def piece_type(query: Window) -> ValueType:
+def piece_type(query: SlidingWindow) -> ValueType:
     """The type of what a window folds; its first piece may be read by another query."""
     own = value_type(query.body)
     return own if query.first is None else joined(own, value_type(query.first), "wnd")

@@ -19,7 +19,7 @@ from caesura.errors import PlanError
 from caesura.qre.checking.minterms import Alphabet
 from caesura.qre.checking.positions import Positions
 from caesura.qre.language.printing import underlined
-from caesura.qre.language.query import Iter, Or, Query, Split, Window
+from caesura.qre.language.query import Iter, Or, Query, SlidingWindow, Split
 from caesura.qre.language.regex import Regex
 
 Auto = Callable[[Regex], Positions]
@@ -31,9 +31,7 @@ def refusal(
     """A diagnostic that underlines a part of a query; its witness is a stream's rows."""
     head, _, rest = problem.partition("\n")
     text = f"{head}\n{underlined(root, part)}" + (f"\n{rest}" if rest else "")
-    step = {"Combine": "combine", "MapCollect": "map_collect", "Window": "wnd", "Or": "or_"}
-    name = type(part).__name__
-    error = PlanError(text, remedy=remedy, step=step.get(name, name.lower()), place=part.place)
+    error = PlanError(text, remedy=remedy, step=part.step, place=part.place)
     error.witness = witness
     return error
 
@@ -51,7 +49,7 @@ def apart(query: Query) -> str:
             return "two parts of this or_ match the same stream"
         case Split():
             return "the parts of this split do not concatenate unambiguously"
-        case Iter() | Window():
+        case Iter() | SlidingWindow():
             return "the body of this iteration does not iterate unambiguously"
     return "this query is ambiguous"
 
@@ -87,7 +85,7 @@ def _two(query: Query, word: list[int], auto: Auto) -> list[str]:
     found: list[str] = []
     if isinstance(query, Split):
         ways = _divided([auto(p.rate) for p in query.parts], word, 0)
-    elif isinstance(query, (Iter, Window)):
+    elif isinstance(query, (Iter, SlidingWindow)):
         ways = _cut(auto(query.body.rate), word, 0)
     else:
         return found

@@ -20,7 +20,7 @@ from caesura.qre.compiler.lowering import HANDLE, NotCompiled, Value, Word, leav
 from caesura.qre.compiler.threads import BEGIN, AutomatonPiece, Builder
 from caesura.qre.compiler.window_values import sliding
 from caesura.qre.language.operations import Operation
-from caesura.qre.language.query import MapCollect, Query, Window, walk
+from caesura.qre.language.query import MapCollect, Query, SlidingWindow, walk
 from caesura.qre.language.scalar import Closure
 from caesura.qre.language.types import Record, ValueType
 from caesura.qre.language.whole_numbers import of_words
@@ -99,7 +99,7 @@ class MapBuilder(Builder):
             return self._map(query)
         return super().build(query)
 
-    def _window(self, query: Window) -> AutomatonPiece:
+    def _window(self, query: SlidingWindow) -> AutomatonPiece:
         """Over values made of maps: as an iteration, whose value is a window that never changes."""
         if not has_maps(query):
             return super()._window(query)

@@ -31,7 +31,7 @@ from caesura.qre.compiler.pieces import BEGIN, STORE, Assign, AutomatonPiece, Re
 from caesura.qre.compiler.windows import window
 from caesura.qre.compiler.words import UNKNOWN
 from caesura.qre.language.operations import Operation
-from caesura.qre.language.query import Atom, Combine, Iter, Or, Query, Split, Window, key_of
+from caesura.qre.language.query import Atom, Combine, Iter, Or, Query, SlidingWindow, Split, key_of
 from caesura.qre.language.query import Value as Empty
 from caesura.qre.language.regex import Star
 from caesura.qre.language.types import TEXT, UNIT, ValueType
@@ -85,7 +85,7 @@ class Builder:
                 return self._or(query)
             case Combine():
                 return self._combine(query)
-            case Window():
+            case SlidingWindow():
                 return self._window(query)
         raise NotCompiled(f"'{type(query).__name__}' inside a query")
 
@@ -253,7 +253,7 @@ class Builder:
         now = [_moved(w, put) for w in leaves(value)]
         return self.keep(names, rebuilt(t, now), t)
 
-    def _window(self, query: Window) -> AutomatonPiece:
+    def _window(self, query: SlidingWindow) -> AutomatonPiece:
         return window(self, query)
 
     def _or(self, query: Or) -> AutomatonPiece:

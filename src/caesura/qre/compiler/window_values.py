@@ -10,15 +10,15 @@ from typing import Any
 
 from caesura.qre.checking.inference import piece_type, value_type
 from caesura.qre.language.folds import CUSTOM
-from caesura.qre.language.query import Window
+from caesura.qre.language.query import SlidingWindow
 from caesura.qre.language.types import INT, Record, ValueType
 from caesura.qre.language.whole_numbers import Void
 
 
-class SlidingWindow:
+class RefoldingWindow:
     """Folds again from scratch: correct for every fold, and slow for large windows."""
 
-    def __init__(self, node: Window) -> None:
+    def __init__(self, node: SlidingWindow) -> None:
         self.size = node.size
         acc, x = value_type(node), piece_type(node)
         self.step = node.fold.step.closure({"acc": acc, "x": x})
@@ -35,13 +35,13 @@ class SlidingWindow:
         return acc
 
 
-class TwoStackWindow(SlidingWindow):
+class TwoStackWindow(RefoldingWindow):
     """(front, back, values of back, back's fold, count): amortised constant time.
 
     The front is a linked list of (fold of this and all newer front values, rest).
     """
 
-    def __init__(self, node: Window) -> None:
+    def __init__(self, node: SlidingWindow) -> None:
         super().__init__(node)
         acc = value_type(node)
         assert node.fold.combine is not None
@@ -70,10 +70,10 @@ class TwoStackWindow(SlidingWindow):
         return folded if front is None else self.join({"a": front[0], "b": folded})
 
 
-class EvictingWindow(SlidingWindow):
+class EvictingWindow(RefoldingWindow):
     """(oldest values, newest values, fold, count): what leaves is taken out of the fold."""
 
-    def __init__(self, node: Window) -> None:
+    def __init__(self, node: SlidingWindow) -> None:
         super().__init__(node)
         assert node.fold.evict is not None
         self.evict = node.fold.evict.closure({"acc": value_type(node), "x": piece_type(node)})
@@ -110,12 +110,12 @@ class EvictingWindow(SlidingWindow):
         return held[2]
 
 
-def sliding(node: Window) -> SlidingWindow:
+def sliding(node: SlidingWindow) -> RefoldingWindow:
     """The cheapest window that is exact for a fold."""
     if node.fold.evict is not None and exact(value_type(node)):
         return EvictingWindow(node)
     regroups = node.fold.combine is not None and (node.fold.name != CUSTOM or not _whole(value_type(node)))
-    return TwoStackWindow(node) if regroups else SlidingWindow(node)
+    return TwoStackWindow(node) if regroups else RefoldingWindow(node)
 
 
 def _whole(t: ValueType) -> bool:

@@ -27,14 +27,14 @@ from caesura.qre.compiler.lowering import (
 from caesura.qre.compiler.pieces import STORE, Assign, AutomatonPiece, Refold, Stacks, WindowRing
 from caesura.qre.compiler.window_values import exact
 from caesura.qre.compiler.words import UNKNOWN, chosen
-from caesura.qre.language.query import Window
+from caesura.qre.language.query import SlidingWindow
 from caesura.qre.language.types import INT, TEXT, ValueType
 
 if TYPE_CHECKING:
     from caesura.qre.compiler.threads import Builder
 
 
-def window(b: Builder, query: Window) -> AutomatonPiece:
+def window(b: Builder, query: SlidingWindow) -> AutomatonPiece:
     """As an iteration, by the cheapest way that is exact for the fold."""
     t, fold = b.type(query), query.fold
     body, start = b.build(query.body), _begun(b, query)
@@ -57,17 +57,17 @@ def window(b: Builder, query: Window) -> AutomatonPiece:
     return _stacked(b, query, t, body, start, like, join)
 
 
-def _init(query: Window, t: ValueType) -> Value:
+def _init(query: SlidingWindow, t: ValueType) -> Value:
     return fitted(lowered(query.fold.init, {}), t)
 
 
-def _stepping(query: Window, t: ValueType, x: Value) -> Callable[[Value], Value]:
+def _stepping(query: SlidingWindow, t: ValueType, x: Value) -> Callable[[Value], Value]:
     """A value into the fold."""
     own = fitted(x, piece_type(query))
     return lambda acc: fitted(lowered(query.fold.step, {"acc": acc, "x": own}), t)
 
 
-def _joined(query: Window, t: ValueType, like: list[Value]) -> tuple[list[Value], list[Word]]:
+def _joined(query: SlidingWindow, t: ValueType, like: list[Value]) -> tuple[list[Value], list[Word]]:
     """What may be beyond 64 bits where folds are joined too; and how they are."""
     assert query.fold.combine is not None
     while True:
@@ -85,7 +85,7 @@ def _joined(query: Window, t: ValueType, like: list[Value]) -> tuple[list[Value]
         like = [rebuilt(t, after)]
 
 
-def _begun(b: Builder, query: Window) -> AutomatonPiece:
+def _begun(b: Builder, query: SlidingWindow) -> AutomatonPiece:
     return AutomatonPiece() if query.first is None else b.build(query.first)
 
 
@@ -104,7 +104,7 @@ def _whole(b: Builder) -> tuple[str, Term]:
 
 
 def _opened(
-    query: Window,
+    query: SlidingWindow,
     body: AutomatonPiece,
     start: AutomatonPiece,
     begin: Assign,
@@ -135,7 +135,7 @@ def _before(put: Assign) -> Callable[[Term], Term | None]:
 # The oldest value is taken out of the fold.
 
 
-def _takes_out(query: Window, pieces: list[Value]) -> bool:
+def _takes_out(query: SlidingWindow, pieces: list[Value]) -> bool:
     """Whether values can be taken out again: not if nulls are left out, or a value may not fit."""
     if query.fold.name == "count":
         return True
@@ -145,7 +145,7 @@ def _takes_out(query: Window, pieces: list[Value]) -> bool:
 
 
 def _evicting(
-    b: Builder, query: Window, t: ValueType, body: AutomatonPiece, start: AutomatonPiece
+    b: Builder, query: SlidingWindow, t: ValueType, body: AutomatonPiece, start: AutomatonPiece
 ) -> AutomatonPiece:
     ring = _ring(b, query.size, bits=query.fold.name == "count_if")
     last = [*body.last.values(), *start.last.values()]
@@ -175,7 +175,7 @@ def _evicting(
     return _opened(query, body, start, begin, put_in, lambda x: {}, folded)
 
 
-def _plain(query: Window, x: Value) -> Word:
+def _plain(query: SlidingWindow, x: Value) -> Word:
     """A value as it lies in the ring."""
     if query.fold.name == "count":
         return Word(ir.const(0), bits=0)
@@ -183,12 +183,12 @@ def _plain(query: Window, x: Value) -> Word:
     return x if x.there == ir.TRUE else Word(ir.select(x.there, x.term, ir.const(0)), bits=x.bits)
 
 
-def _oldest(query: Window, ring: WindowRing, position: Term, pieces: list[Value]) -> Word:
+def _oldest(query: SlidingWindow, ring: WindowRing, position: Term, pieces: list[Value]) -> Word:
     """What lies at a place of the ring."""
     return Word(Term("ring", "i", (position,), ring.name), bits=max(_plain(query, x).bits for x in pieces))
 
 
-def _after(query: Window, t: ValueType, acc: Value, x: Word, oldest: Word) -> tuple[Value, Value]:
+def _after(query: SlidingWindow, t: ValueType, acc: Value, x: Word, oldest: Word) -> tuple[Value, Value]:
     """The fold with a value more, and then without the oldest."""
     assert query.fold.evict is not None
     more = fitted(lowered(query.fold.step, {"acc": acc, "x": x}), t)
@@ -196,7 +196,7 @@ def _after(query: Window, t: ValueType, acc: Value, x: Word, oldest: Word) -> tu
 
 
 def _slid(
-    query: Window, t: ValueType, acc: Value, x: Value, oldest: Word, at: tuple[Term, Term]
+    query: SlidingWindow, t: ValueType, acc: Value, x: Value, oldest: Word, at: tuple[Term, Term]
 ) -> tuple[Value, tuple[Term, Term]]:
     """The fold after a value, and where the ring goes on and how many values it then holds."""
     position, held = at
@@ -218,7 +218,9 @@ def _next(position: Term, size: int) -> Term:
     return ir.select(ir.eq(position, ir.const(size - 1)), ir.const(0), ir.add(position, ir.const(1)))
 
 
-def _newest(query: Window, t: ValueType, body: AutomatonPiece, start: AutomatonPiece) -> AutomatonPiece:
+def _newest(
+    query: SlidingWindow, t: ValueType, body: AutomatonPiece, start: AutomatonPiece
+) -> AutomatonPiece:
     """A window of one value holds nothing else."""
 
     def folded(x: Value) -> Value:
@@ -232,7 +234,7 @@ def _newest(query: Window, t: ValueType, body: AutomatonPiece, start: AutomatonP
 
 def _stacked(
     b: Builder,
-    query: Window,
+    query: SlidingWindow,
     t: ValueType,
     body: AutomatonPiece,
     start: AutomatonPiece,
@@ -324,7 +326,7 @@ def _either(test: Term, a: Value, b: Value, t: ValueType) -> Value:
 
 
 def _refolded(
-    b: Builder, query: Window, body: AutomatonPiece, start: AutomatonPiece, like: list[Value]
+    b: Builder, query: SlidingWindow, body: AutomatonPiece, start: AutomatonPiece, like: list[Value]
 ) -> AutomatonPiece:
     """The values lie in rings; the fold is worked out anew whenever one has come."""
     (at, position), (count, held) = _whole(b), _whole(b)
@@ -352,7 +354,9 @@ def _refolded(
     return _opened(query, body, start, begin, lambda x: {at: next_position, count: more}, come, folded)
 
 
-def _refold(b: Builder, query: Window, rings: list[tuple[str, ...]], piece: Value, like: list[Value]) -> int:
+def _refold(
+    b: Builder, query: SlidingWindow, rings: list[tuple[str, ...]], piece: Value, like: list[Value]
+) -> int:
     """Writes down how the fold is worked out; gives its number."""
     t, x, known = value_type(query), piece_type(query), leaves(like[0])
     env = {"acc": _local("a", t, like), "x": _local("x", x, [piece])}

@@ -23,7 +23,7 @@ from caesura.qre.engine.machine import Answered, Machine, Timed, timed_by_weavin
 from caesura.qre.engine.outputs import at_rows, output_schema
 from caesura.qre.engine.sketch_memory import SLIDING, memory_of
 from caesura.qre.language.folds import Fold
-from caesura.qre.language.query import Combine, Iter, Query, Split, Window
+from caesura.qre.language.query import Combine, Iter, Query, SlidingWindow, Split
 from caesura.qre.language.types import FLOAT, INT
 
 Sketched = tuple[Query, Fold, int]
@@ -42,7 +42,7 @@ def sketched(query: Query) -> Sketched | None:
             known is not None
         ):
             return body, fold, 0
-        case Window(body=body, fold=fold, size=size, first=None):
+        case SlidingWindow(body=body, fold=fold, size=size, first=None):
             number = value_type(body) in (INT, FLOAT)
             slow = fold.evict is None or not exact(value_type(inner))
             if number and slow and fold.name in SLIDING and (query is inner or fold.finish is not None):

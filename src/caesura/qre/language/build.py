@@ -24,9 +24,9 @@ from caesura.qre.language.query import (
     Or,
     Partition,
     Query,
+    SlidingWindow,
     Split,
     Value,
-    Window,
 )
 from caesura.qre.language.regex import (
     ANYTHING,
@@ -307,7 +307,7 @@ def wnd(body: Query, size: int, init: Any, op: Any = None, *, first: Query | Non
             "wnd", here()
         )
     fold = _folding("wnd", init, op)
-    inner = _made(Window(body=body, size=size, fold=fold, first=first))
+    inner = _made(SlidingWindow(body=body, size=size, fold=fold, first=first))
     return inner if fold.finish is None else _finished(inner, fold)
 
 

@@ -17,9 +17,9 @@ from caesura.qre.language.query import (
     Partition,
     Pipe,
     Query,
+    SlidingWindow,
     Split,
     Value,
-    Window,
     spine,
 )
 
@@ -68,7 +68,7 @@ class _Writer:
             case MapCollect():
                 keys = ", ".join(str(e) for _, e in query.by)
                 self.put("map_collect(", query.sync, ", ", keys, ", ", query.body, ")")
-            case Window():
+            case SlidingWindow():
                 self.put("wnd(", query.body, ", ", query.size, ", ", query.fold, ")")
             case Partition():
                 self.put("partition(", query.body, ", by ", ", ".join(str(e) for _, e in query.by), ")")

@@ -44,6 +44,12 @@ class Query:
         raise NotImplementedError
 
     @property
+    def step(self) -> str:
+        """The function that users call for this node, as diagnostics name it."""
+        name = type(self).__name__
+        return {"MapCollect": "map_collect", "SlidingWindow": "wnd", "Or": "or_"}.get(name, name.lower())
+
+    @property
     def key(self) -> str:
         """Equal for queries that are known to compute the same, for plans that share steps."""
         return repr(key_of(self))
@@ -200,7 +206,7 @@ class MapCollect(Query):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Window(Query):
+class SlidingWindow(Query):
     """The body on consecutive pieces, the last ``size`` values folded; ``first`` may read the first piece."""
 
     body: Query
@@ -324,7 +330,7 @@ def key_of(query: Query) -> Any:
         case MapCollect():
             by = tuple((n, e.key) for n, e in query.by)
             return ("map_collect", query.sync.key, by, key_of(query.body), query.over)
-        case Window():
+        case SlidingWindow():
             first = None if query.first is None else key_of(query.first)
             return ("wnd", key_of(query.body), query.size, query.fold.key, first)
         case Partition():

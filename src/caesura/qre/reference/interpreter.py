@@ -20,7 +20,7 @@ from caesura.events.plain import weight
 from caesura.kernels.hashing import I64
 from caesura.qre.checking.inference import part_types, value_type
 from caesura.qre.compiler.columns import PageColumns, null_key, reader_of
-from caesura.qre.compiler.window_values import SlidingWindow, sliding
+from caesura.qre.compiler.window_values import RefoldingWindow, sliding
 from caesura.qre.language.query import (
     Atom,
     Combine,
@@ -30,9 +30,9 @@ from caesura.qre.language.query import (
     Partition,
     Pipe,
     Query,
+    SlidingWindow,
     Split,
     Value,
-    Window,
     refuse_deep,
     walk,
 )
@@ -150,10 +150,10 @@ class IterMachine(NodeMachine):
 class WindowMachine(NodeMachine):
     """As an iteration, with a sliding window on the stack instead of the folded value."""
 
-    def __init__(self, node: Window) -> None:
+    def __init__(self, node: SlidingWindow) -> None:
         self.body = machine_of(node.body)
         self.first = None if node.first is None else machine_of(node.first)
-        self.window: SlidingWindow = sliding(node)
+        self.window: RefoldingWindow = sliding(node)
         self.idle = (self.body.idle, None if self.first is None else self.first.idle)
 
     def start(self, state: Any, stack: Stack) -> Made:
@@ -285,7 +285,7 @@ def machine_of(query: Query) -> NodeMachine:
             return SplitMachine(query)
         case Iter():
             return IterMachine(query)
-        case Window():
+        case SlidingWindow():
             return WindowMachine(query)
         case Or():
             return OrMachine(query)

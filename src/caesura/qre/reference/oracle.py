@@ -37,9 +37,9 @@ from caesura.qre.language.query import (
     Partition,
     Pipe,
     Query,
+    SlidingWindow,
     Split,
     Value,
-    Window,
     refuse_deep,
 )
 from caesura.qre.language.regex import letters
@@ -161,7 +161,7 @@ class _Meaning:
             case Iter(body=body, init=init, op=op):
                 pieces = self._pieces(body, word)
                 return UNDEFINED if pieces is None else self._folded(query, init, op, pieces)
-            case Window(fold=fold, size=size):
+            case SlidingWindow(fold=fold, size=size):
                 pieces = self._window(query, word)
                 return UNDEFINED if not pieces else self._folded(query, fold.init, fold.step, pieces[-size:])
             case Or(parts=parts):
@@ -215,7 +215,7 @@ class _Meaning:
                 return [*before, last]
         return None
 
-    def _window(self, query: Window, word: Word) -> list[Any] | None:
+    def _window(self, query: SlidingWindow, word: Word) -> list[Any] | None:
         if query.first is None:
             return self._pieces(query.body, word)
         for i in range(len(word) + 1):

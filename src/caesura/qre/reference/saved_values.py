@@ -15,7 +15,7 @@ from caesura.expr import type_of
 from caesura.qre.checking.inference import value_type
 from caesura.qre.language.folds import Fold
 from caesura.qre.language.operations import Operation
-from caesura.qre.language.query import Iter, Partition, Query, Value, Window, walk
+from caesura.qre.language.query import Iter, Partition, Query, SlidingWindow, Value, walk
 from caesura.qre.language.sketches import EventCount, Histogram
 from caesura.qre.language.types import BOOL, FLOAT, INT, TEXT, Approx, Record, ValueType, of_arrow
 from caesura.qre.language.whole_numbers import Void
@@ -64,7 +64,7 @@ def is_json(query: Query) -> bool:
     for node in walk(query):
         if not _json(value_type(node)) or not all(op.compiles for op in _operations(node)):
             return False
-        if isinstance(node, Window) and node.size > DEEPEST:
+        if isinstance(node, SlidingWindow) and node.size > DEEPEST:
             return False
         if isinstance(node, Partition):
             assert node.items is not None
@@ -91,7 +91,7 @@ def _constants(node: Query) -> list[Operation]:
     match node:
         case Iter(init=init):
             return [init]
-        case Window(fold=fold):
+        case SlidingWindow(fold=fold):
             return [fold.init]
         case Value(op=op):
             return [op]

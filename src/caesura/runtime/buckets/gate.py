@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
-from caesura.io.ingress.future_bound import Judged, followed
+from caesura.io.ingress.future_bound import FutureCheck, followed
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.lanes import Lane, behind
 from caesura.io.ingress.matching import Origin
@@ -152,7 +152,7 @@ class Gate(SourceIngress):
             if PLACE not in page.schema.names:
                 yield from self._admit(lane, page)
 
-    def _held(self, lane: Lane, page: Page, times: I64, judged: Judged, together: bool) -> Page:
+    def _held(self, lane: Lane, page: Page, times: I64, judged: FutureCheck, together: bool) -> Page:
         """The rows of a page that are not too far ahead, with the latest time before them in their chunk."""
         at = page.schema.get_field_index(PLACE)
         places: I64 = page.payload.column(at).to_numpy()
@@ -160,7 +160,7 @@ class Gate(SourceIngress):
         if not together:
             np.maximum.accumulate(judged.advance[:-1], out=prior[1:])
         page = page.with_payload(page.payload.set_column(at, PRIOR, pa.array(prior[places])))
-        mine = Judged(judged.ahead[places], judged.advance[places], judged.references[places])
+        mine = FutureCheck(judged.ahead[places], judged.advance[places], judged.references[places])
         if mine.ahead.any():
             bare, _, _ = _unhide(page, self.rules.schema)
             self._note_ahead(lane, bare, times[places], mine, np.full(len(page), -1, np.int64))

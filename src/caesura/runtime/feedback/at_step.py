@@ -14,7 +14,7 @@ from caesura.feedback.guard import covered
 from caesura.feedback.messages import WITHDRAWN, can_wait
 from caesura.feedback.responder import Reply, Responder
 from caesura.plan import FeedbackRule, Node
-from caesura.plan.explain import Given, carried
+from caesura.plan.explain import PunctuationKinds, carried
 from caesura.plan.feedback import RE, as_definite
 from caesura.plan.operator import OVERTAKEN
 from caesura.punctuation import Intent, Pattern, Promises, Punctuation
@@ -244,11 +244,11 @@ def _note(patterns: list[Pattern], pattern: Pattern, *, withdrawn: bool) -> None
         patterns.remove(pattern)
 
 
-def _kinds_at(step: Node) -> tuple[Given, ...]:
+def _kinds_at(step: Node) -> tuple[PunctuationKinds, ...]:
     """The kinds of punctuation that come on each input of a step, then those that leave it."""
-    known: dict[str, Given] = {}
+    known: dict[str, PunctuationKinds] = {}
 
-    def given(node: Node) -> Given:
+    def given(node: Node) -> PunctuationKinds:
         if node.fingerprint not in known:
             known[node.fingerprint] = carried(node, [given(child) for child in node.inputs])
         return known[node.fingerprint]

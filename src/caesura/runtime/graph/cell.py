@@ -25,7 +25,7 @@ class Tap(Protocol):
     def append(self, item: Item, /) -> None: ...
 
 
-class Watch(Protocol):
+class ItemObserver(Protocol):
     """Whoever makes claims about what leaves: it sees tokens pass, and what each item became."""
 
     def token(self, cell: Cell, tokens: list[Punctuation], /) -> Punctuation: ...
@@ -46,7 +46,7 @@ class Cell:
         self.feedback = StepFeedback(self, mailbox)
         self.responder: Responder | None = None
         """What stops rows here on account of feedback, from the first message on."""
-        self.watch: Watch | None = None
+        self.watch: ItemObserver | None = None
         self.carries = node.row_wise
         """Whether tokens may pass as row positions of a page."""
 

@@ -16,7 +16,7 @@ from caesura.io.sources.pruning import Pruning
 from caesura.io.sources.python_rows import LIVE_BATCH
 from caesura.io.sources.row_groups import read_up_to
 from caesura.io.sources.source import Source
-from caesura.plan import Given, Ingress, NothingNow, Raw, SourceNode
+from caesura.plan import Ingress, NothingNow, Raw, SourceBatch, SourceNode
 from caesura.punctuation import Pattern, Punctuation
 from caesura.runtime.graph.cell import Cell
 
@@ -40,7 +40,7 @@ class SourceReader:
         self.limit: int | None = None
         """How many rows it reads in a turn; None for whatever its source gives at once."""
         self._before: tuple[int, Punctuation | None] = (self.cti, None)
-        self._rows: Iterator[Given] | None = None
+        self._rows: Iterator[SourceBatch] | None = None
         self._next: Raw | None = None
         """Rows that were read and not taken yet."""
         self._ended = False
@@ -138,7 +138,7 @@ class SourceReader:
                 guard = self.cell.responder.guards.output
                 guard.until = max(guard.until, raw.top + 1)  # of points, which is all that is left unread
 
-    def _opened(self) -> Iterator[Given]:
+    def _opened(self) -> Iterator[SourceBatch]:
         if isinstance(self.node, Source):
             wanted = self._wanted if self.reorders else None
             self.pruning = self.node.pruned_by(self._ignored, wanted, self._top)

@@ -190,7 +190,7 @@ def _stage(frame: DataFrame, job: Job, number: int) -> DataFrame:
     """One stateful stage: the packets of each bucket through its fragment."""
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-    class Bucket(StatefulProcessor):
+    class BucketProcessor(StatefulProcessor):
         """A bucket of a stage at work."""
 
         def init(self, handle: Any) -> None:
@@ -206,5 +206,5 @@ def _stage(frame: DataFrame, job: Job, number: int) -> DataFrame:
             return None
 
     return frame.groupBy("key").transformWithStateInPandas(
-        statefulProcessor=Bucket(), outputStructType=PACKETS, outputMode="Append", timeMode="None"
+        statefulProcessor=BucketProcessor(), outputStructType=PACKETS, outputMode="Append", timeMode="None"
     )

@@ -26,7 +26,7 @@ import pyarrow.fs as pafs
 
 from caesura.errors import StreamError
 from caesura.spark.json_files import FRESH, parsed
-from caesura.spark.loop_log.records import Record
+from caesura.spark.loop_log.records import LogRecord
 
 SUFFIX = ".arrow"
 FEEDBACK = ".asked"
@@ -35,7 +35,7 @@ LOCK = "lock"
 SENT = "sent.json"
 """The files that there were when the last epoch was through."""
 NO_END = 10**12
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=LogRecord)
 
 
 class LoopLog:
@@ -73,7 +73,7 @@ class LoopLog:
 
     # -- records --------------------------------------------------------------------------------------
 
-    def save(self, name: str, record: Record) -> None:
+    def save(self, name: str, record: LogRecord) -> None:
         """Writes a record, unless it is there as it is."""
         text = json.dumps(record.to_json())
         if self._text(name) != text:

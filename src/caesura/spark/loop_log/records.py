@@ -33,7 +33,7 @@ ByLabel = Mapping[str, Sequence[Pattern]]
 """Patterns by the exchange that rows come by."""
 
 
-class Record(Protocol):
+class LogRecord(Protocol):
     """A record of the log."""
 
     wants: ClassVar[tuple[str, ...]]

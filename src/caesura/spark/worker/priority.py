@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from caesura.io.sources.files import FileReader
-from caesura.io.sources.pruning import Pruning, Span
+from caesura.io.sources.pruning import Pruning, ValueRange
 from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import Exchange
@@ -44,7 +44,7 @@ class WaitingFile:
 
     epoch: int
     path: str
-    spans: Mapping[str, Span]
+    spans: Mapping[str, ValueRange]
     rows: int = 0
     bytes: int = 0
 
@@ -132,7 +132,7 @@ def lined_up(source: Source, headers: Sequence[Mapping[str, Any]]) -> list[Waiti
 
 
 @lru_cache(maxsize=4096)
-def _known(reader: FileReader, path: str, time: str) -> tuple[Mapping[str, Span], int, int]:
+def _known(reader: FileReader, path: str, time: str) -> tuple[Mapping[str, ValueRange], int, int]:
     return reader.spans(path, time)
 
 

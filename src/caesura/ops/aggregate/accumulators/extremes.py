@@ -133,7 +133,7 @@ def update_best(at: I64, row: I64, n: I64, word: I64, sign: int, best: I64, stal
             stale[s] = 1
 
 
-class Bag:
+class RetractableExtreme:
     """The extreme of numbers that may be taken away: counted distinct values in chains."""
 
     def __init__(self, name: str, kind: str, t: pa.DataType) -> None:

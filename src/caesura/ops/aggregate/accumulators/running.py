@@ -39,7 +39,7 @@ from caesura.punctuation import MIN_TIME
 WORDS = np.iinfo(np.int64)
 
 
-class Plan(NamedTuple):
+class SlidePlan(NamedTuple):
     """The steps of a slide, and how many windows they give."""
 
     kind: I64
@@ -48,10 +48,10 @@ class Plan(NamedTuple):
     given: int
 
 
-class Running(Protocol):
+class RunningValue(Protocol):
     """A value per group that follows plans."""
 
-    def run(self, plan: Plan, panes: RowState, behind: I64, groups: int) -> None:
+    def run(self, plan: SlidePlan, panes: RowState, behind: I64, groups: int) -> None:
         """Makes the steps, and remembers what the windows were given."""
 
     def regroup(self, keep: I64) -> None:
@@ -71,7 +71,7 @@ class Counts:
         self.field, self.out = field, np.zeros(0, np.int64)
         self._now = np.zeros(0, np.int64)
 
-    def run(self, plan: Plan, panes: RowState, behind: I64, groups: int) -> None:
+    def run(self, plan: SlidePlan, panes: RowState, behind: I64, groups: int) -> None:
         self._now = resized(self._now, groups, 0)
         self.out = np.empty(plan.given, np.int64)
         slide_counts(*plan[:3], panes.get(self.field), self._now, self.out)
@@ -93,7 +93,7 @@ class Wides:
         self.part = part
         self.out, self._now = wide_zeros(0, part.result), wide_zeros(0, part.result)
 
-    def run(self, plan: Plan, panes: RowState, behind: I64, groups: int) -> None:
+    def run(self, plan: SlidePlan, panes: RowState, behind: I64, groups: int) -> None:
         low, high, wraps = self._now
         wraps = resized(wraps, groups, 0) if pa.types.is_decimal(self.part.result) else wraps
         self._now = Wide(resized(low, groups, 0), resized(high, groups, 0), wraps)
@@ -123,7 +123,7 @@ class Floats:
         self._base = np.zeros(0, np.int32)
         self._odd = np.zeros((0, 3), np.int64)
 
-    def run(self, plan: Plan, panes: RowState, behind: I64, groups: int) -> None:
+    def run(self, plan: SlidePlan, panes: RowState, behind: I64, groups: int) -> None:
         self._limbs, self._base = resized(self._limbs, groups, 0), resized(self._base, groups, -1)
         self.out = np.empty(plan.given)
         limbs, base, full = (panes.get(f"{self.part.name}_{f}") for f in ("limbs", "base", "full"))
@@ -167,7 +167,7 @@ class Extremes:
         self._front, self._back = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._last, self._flip = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
-    def run(self, plan: Plan, panes: RowState, behind: I64, groups: int) -> None:
+    def run(self, plan: SlidePlan, panes: RowState, behind: I64, groups: int) -> None:
         self._front = resized(self._front, panes.size, 0)
         self._back = resized(self._back, groups, self._none)
         self._last, self._flip = resized(self._last, groups, -1), resized(self._flip, groups, MIN_TIME)

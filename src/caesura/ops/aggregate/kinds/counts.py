@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from caesura.expr import Expr, col
-from caesura.ops.aggregate.kinds.record import Aggregate, AggregateKind, Share, define, made, whole
+from caesura.ops.aggregate.kinds.record import Aggregate, AggregateKind, PartialAggregate, define, made, whole
 
 
 def count(value: str | Expr | None = None, *, where: Expr | None = None) -> Aggregate:
@@ -13,8 +13,8 @@ def count(value: str | Expr | None = None, *, where: Expr | None = None) -> Aggr
     return made("count", value, where)
 
 
-def _share(name: str, one: Aggregate, t: pa.DataType) -> Share:
-    return Share(((name, one),), ((name, Aggregate("sum", col(name))),), col(name))
+def _share(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate:
+    return PartialAggregate(((name, one),), ((name, Aggregate("sum", col(name))),), col(name))
 
 
 define(AggregateKind("count", whole, lambda _, reading: pa.array(reading.n), share=_share, direction="up"))

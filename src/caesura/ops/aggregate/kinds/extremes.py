@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from caesura.expr import Expr, col
 from caesura.ops.aggregate.accumulators import picks
-from caesura.ops.aggregate.accumulators.extremes import Bag, Grows, has_words
+from caesura.ops.aggregate.accumulators.extremes import Grows, RetractableExtreme, has_words
 from caesura.ops.aggregate.accumulators.leading import Leading
 from caesura.ops.aggregate.accumulators.multiset import Multiset
 from caesura.ops.aggregate.accumulators.running import Extremes
@@ -17,8 +17,8 @@ from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
     InSlots,
+    PartialAggregate,
     Reading,
-    Share,
     State,
     define,
     made,
@@ -43,7 +43,7 @@ GREATEST = State("max", lambda name, t: Grows(name, "max", t), running=Extremes)
 
 def _state(kind: str, growing: State) -> Callable[[pa.DataType, bool], State]:
     leading = State(kind, lambda name, t: Leading(name, kind, t))
-    bag = State(kind, lambda name, t: Bag(name, kind, t))
+    bag = State(kind, lambda name, t: RetractableExtreme(name, kind, t))
 
     def state(t: pa.DataType, insert_only: bool) -> State:
         if has_words(t):
@@ -65,8 +65,8 @@ def _greatest(_: Aggregate, reading: Reading) -> pa.Array:
     return reading.values()
 
 
-def _share(name: str, one: Aggregate, t: pa.DataType) -> Share:
-    return Share(((name, one),), ((name, Aggregate(one.kind, col(name))),), col(name))
+def _share(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate:
+    return PartialAggregate(((name, one),), ((name, Aggregate(one.kind, col(name))),), col(name))
 
 
 define(AggregateKind("min", with_order, _least, _state("min", LEAST), _share, "down"))

@@ -24,7 +24,7 @@ from caesura.events.rows import RowState
 from caesura.expr import Expr, as_column, as_expr, attributes, is_column, lit, type_of, when
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.accumulators.exact import F64
-from caesura.ops.aggregate.accumulators.running import Counts, Running
+from caesura.ops.aggregate.accumulators.running import Counts, RunningValue
 from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted
 from caesura.plan import here
 
@@ -124,7 +124,7 @@ class State:
     name: str
     make: Callable[[str, pa.DataType], Accumulator]
     """From a name for its fields and the type of the values."""
-    running: Callable[[Any], Running] | None = None
+    running: Callable[[Any], RunningValue] | None = None
     """What merges panes into windows; None where windows cannot be made of panes."""
     timed: bool = False
     """Whether a value comes with its event's start."""
@@ -135,7 +135,7 @@ COUNT = State("n", lambda name, t: Counted(name), running=lambda part: Counts(pa
 
 
 @dataclass(frozen=True)
-class Share:
+class PartialAggregate:
     """What a bucket gives of an aggregate, how the shares are combined, and what they make."""
 
     parts: tuple[tuple[str, Aggregate], ...]
@@ -155,7 +155,7 @@ class AggregateKind:
     panes nor along a sweep."""
     state: Callable[[pa.DataType, bool], State] | None = None
     """What is kept besides a count, for values of this type that only come, or also go; None for no more."""
-    share: Callable[[str, Aggregate, pa.DataType], Share | None] | None = None
+    share: Callable[[str, Aggregate, pa.DataType], PartialAggregate | None] | None = None
     """How results of buckets combine exactly, by output name and type of the values; None if they do not."""
     direction: Literal["up", "down"] | None = None
     """Whether a result only grows, or only shrinks, as rows are added."""

@@ -14,8 +14,8 @@ from caesura.ops.aggregate.kinds.counts import count
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
+    PartialAggregate,
     Reading,
-    Share,
     State,
     always,
     as_double,
@@ -77,19 +77,21 @@ def _wide(value: Expr | None) -> Aggregate:
     return sum(value.cast(pa.decimal128(20, 0)))
 
 
-def _share_sum(name: str, one: Aggregate, t: pa.DataType) -> Share | None:
+def _share_sum(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate | None:
     if not pa.types.is_integer(t):
         return None
-    return Share(((name, _wide(one.value)),), ((name, Aggregate("whole_sum", col(name))),), col(name))
+    return PartialAggregate(
+        ((name, _wide(one.value)),), ((name, Aggregate("whole_sum", col(name))),), col(name)
+    )
 
 
-def _share_mean(name: str, one: Aggregate, t: pa.DataType) -> Share | None:
+def _share_mean(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate | None:
     if not pa.types.is_integer(t):
         return None
     total, number = f"{name} sum", f"{name} count"
     parts = ((total, _wide(one.value)), (number, count(one.value)))
     combined = ((total, sum(total)), (number, sum(number)))
-    return Share(parts, combined, col(total).cast(pa.float64()) / col(number))
+    return PartialAggregate(parts, combined, col(total).cast(pa.float64()) / col(number))
 
 
 define(AggregateKind("sum", _summed, _total, _state, _share_sum))

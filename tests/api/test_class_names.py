@@ -1,0 +1,50 @@
+"""Two classes never share a name, so that a name in a trace or a search leads to one file."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import caesura
+
+SRC = Path(caesura.__file__).parent
+PUBLIC_PAIRS = {
+    # `caesura.runtime.Query` runs a plan; `caesura.qre.Query` is the papers' word for a pattern with values.
+    # Both are public, and users write the second as `qre.Query`.
+    "Query": {"runtime/query/query.py", "qre/language/query.py"},
+}
+
+
+def test_no_two_classes_share_a_name() -> None:
+    homes = defaultdict(list)
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(path.relative_to(SRC).as_posix())
+    shared = {name: set(files) for name, files in homes.items() if len(files) > 1}
+    assert shared == PUBLIC_PAIRS
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("caesura.audit", "Finding", "AuditFinding"),
+        ("caesura.audit", "Report", "AuditReport"),
+        ("caesura.contracts", "Pace", "SourceRate"),
+        ("caesura.udm", "Finding", "ModuleFinding"),
+        ("caesura.udm", "Report", "ModuleReport"),
+    ],
+)
+def test_a_former_name_of_a_public_class_works_and_warns(module: str, old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"{old} is now .*{new}"):
+        found = getattr(import_module(module), old)
+    assert found is getattr(import_module(module), new)
+
+
+def test_a_room_has_no_names_but_its_own() -> None:
+    with pytest.raises(AttributeError, match=r"'caesura\.udm' has no attribute 'Missing'"):
+        import_module("caesura.udm").Missing  # noqa: B018
