@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import caesura as cz
+from caesura.errors import PlanError
 from caesura.events import Page
-from caesura.io.sinks.protocol import Part
+from caesura.io.sinks.protocol import EpochSink, Part
 from caesura.runtime.buckets.aligner import Epoch
 from caesura.spark import CallbackSink, ConsoleSink, DeltaSink, MemorySink, ParquetSink
 
@@ -33,6 +34,25 @@ def test_late_rows_are_forgotten_after_so_many_epochs(tmp_path: Path) -> None:
     sink._forget_late(105 - sink.late_epochs)
     left = sorted(file.name for file in (tmp_path / "_late").iterdir())
     assert left == ["read-epoch-000101-0.parquet", "read-epoch-000105-0.parquet"]
+
+
+def test_a_sink_that_waits_for_packets_is_refused_where_it_is_written() -> None:
+    with pytest.raises(
+        PlanError, match=r"Printing\.write\(epoch, packets\) would never be called"
+    ) as refused:
+
+        class Printing(EpochSink):
+            def write(self, epoch: int, packets: object) -> None: ...
+
+    assert "Write take(epoch) instead" in refused.value.remedy
+
+
+def test_a_method_of_another_shape_may_be_called_write() -> None:
+    class Lines(MemorySink):
+        def write(self, line: str) -> str:
+            return line
+
+    assert Lines().write("a") == "a"
 
 
 TABLE = pa.table({"kind": ["+"], "LE": [1], "RE": [2], "RE_new": pa.nulls(1, pa.int64()), "id": [2]})

@@ -10,6 +10,7 @@ has taken over from is refused when it commits.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import pyarrow as pa
 
-from caesura.plan import Node
+from caesura.errors import PlanError
+from caesura.plan import Node, here
 
 if TYPE_CHECKING:
     from caesura.runtime.buckets.aligner import Epoch
@@ -36,6 +38,18 @@ class Sink(ABC):
     """What of an epoch that runs again: nothing, or whoever takes it may have seen some of it before."""
     board: Board
     """How the query stands, as of the last epoch; the host writes it."""
+    receives: ClassVar[str] = "take(epoch) of an EpochSink, or commit(epoch, parts) of a TableSink"
+    """The method that a host gives epochs to, in words."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        write = vars(cls).get("write")
+        if inspect.isfunction(write) and len(inspect.signature(write).parameters) == 3:
+            raise PlanError(
+                f"{cls.__name__}.write(epoch, packets) would never be called: sinks no longer get packets.",
+                remedy=f"Write {cls.receives} instead; a method of another use needs another name.",
+                place=here(),
+            )
 
     def open(self, outputs: Mapping[str, Node]) -> None:
         """Called once at a start, with the outputs that will come."""
@@ -66,6 +80,8 @@ class Sink(ABC):
 class EpochSink(Sink):
     """A sink that takes an epoch whole, on the driver: rows, punctuation and late rows."""
 
+    receives = "take(epoch)"
+
     @abstractmethod
     def take(self, epoch: Epoch) -> None:
         """Takes an epoch, and commits it."""
@@ -88,6 +104,8 @@ LATE = "_late"
 
 class TableSink(Sink):
     """A sink whose parts are written by workers, wherever those run, and committed by the driver."""
+
+    receives = "commit(epoch, parts)"
 
     @abstractmethod
     def writer(self, epoch: int) -> PartWriter:

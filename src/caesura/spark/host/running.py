@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from caesura.errors import PlanError
 from caesura.events.identity import Secret
-from caesura.io.sinks.protocol import Sink
+from caesura.io.sinks.protocol import EpochSink, Sink, TableSink
 from caesura.io.sources.source import Source
-from caesura.plan import Node
+from caesura.misuse import shown
+from caesura.plan import Node, here
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
 from caesura.runtime.buckets.status import Status
@@ -301,4 +303,9 @@ def as_sink(sink: Sink | str | Path | None) -> Sink:
         return ConsoleSink()
     if isinstance(sink, (str, Path)):
         return ParquetSink(whole(sink))
+    if not isinstance(sink, (EpochSink, TableSink)):
+        raise PlanError(
+            f"start(sink=...) is {shown(sink)}, which no epoch would be given to.",
+            remedy=f"Take a sink of caesura.spark, or write one of your own: {Sink.receives}.",
+        ).at("start", here())
     return sink
