@@ -177,7 +177,7 @@ GOOD: dict[str, Callable[[], list[Any]]] = {
     **dict.fromkeys(("other", "others", "control", "seed"), lambda: [stream(), cz.Pattern(id=3)]),
     **dict.fromkeys(("size", "every", "gap", "within", "after", "d", "n"), lambda: [4, 2]),
     **dict.fromkeys(("column", "value"), lambda: ["v"]),
-    **dict.fromkeys(("predicate", "what", "said", "sync"), lambda: [col("v") > 1]),
+    **dict.fromkeys(("predicate", "what", "feedback", "sync"), lambda: [col("v") > 1]),
     **dict.fromkeys(("path", "folder"), lambda: [FOLDER / "views", str(FOLDER / "nothing")]),
     **dict.fromkeys(("query", "body", "queries", "parts", "first", "second"), lambda: [pattern()]),
     **dict.fromkeys(("fold", "op"), lambda: [qre.sum(), col("_0")]),

@@ -84,14 +84,14 @@ def test_a_file_of_the_loop_log_that_is_gone_is_named(tmp_path: Path) -> None:
         reader.latestOffset(start, ALL)
     with pytest.raises(RuntimeError, match="is gone"):
         list(reader.read(reader.partitions(start, end)[-1]))
-    (tmp_path / "000000000000.asked").write_bytes(b"cut")
+    (tmp_path / "000000000000.feedback").write_bytes(b"cut")
     with pytest.raises(RuntimeError, match="cannot be read"):
         list(reader.read(reader.partitions(start, end)[0]))
 
 
-LISTENING = {"buckets": 2, "readers": "x", "outputs": {}}
+TARGETS = {"buckets": 2, "readers": "x", "outputs": {}}
 KEPT = {FORMAT: STATE_FORMAT, "buckets": 2, "partitions": 2, "stages": 2, "sources": {}, "keeps": {}}
-SPOKEN = {"last": 0, "spoken": []}
+STANDING = {"last": 0, "feedback": []}
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,12 @@ SPOKEN = {"last": 0, "spoken": []}
     [
         ("caesura.json", KEPT, read_plan),
         ("metadata", {"id": "one"}, query_id),
-        ("loop/listeners.json", LISTENING, CheckpointFeedback.at),
-        ("loop/spoken.json", SPOKEN, lambda folder: CheckpointFeedback(f"{folder}/loop", 2, {}).standing()),
+        ("loop/feedback_targets.json", TARGETS, CheckpointFeedback.at),
+        (
+            "loop/feedback.json",
+            STANDING,
+            lambda place: CheckpointFeedback(f"{place}/loop", 2, {}).standing(),
+        ),
     ],
 )
 def test_a_file_that_is_cut_off_anywhere_is_named(

@@ -40,14 +40,14 @@ class ReplayedSource:
     tops: dict[int, int] = field(default_factory=dict)
     punctuation: list[Pattern] = field(default_factory=list)
     """Punctuation found in the data, in its order."""
-    courses: dict[int, list[int]] = field(default_factory=dict)
+    recent_times: dict[int, list[int]] = field(default_factory=dict)
 
     def reference(self, lane: int, time: int) -> int | None:
         """What a row is held against that a bound on the future may refuse; None for a lane's first."""
-        course = self.courses.setdefault(lane, [])
-        before = sorted(course)
-        course.append(time)
-        del course[:-ROWS]
+        recent = self.recent_times.setdefault(lane, [])
+        before = sorted(recent)
+        recent.append(time)
+        del recent[:-ROWS]
         return before[len(before) // 4] if before else None
 
     def promised(self, lanes: int, lag: int | None) -> list[Pattern]:

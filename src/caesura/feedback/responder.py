@@ -324,11 +324,11 @@ class Responder:
 
     def meta(self) -> dict[str, Any]:
         return {
-            "heard": self.agreement.to_json(),
+            "agreement": self.agreement.to_json(),
             "given": self.given.to_json(),
             "guards": self.guards.to_json(),
             "sent": [p.to_json() for p in self.sent.patterns],
-            "said": [[p.to_json() for p in some] for some in self.sent.standing],
+            "standing": [[p.to_json() for p in some] for some in self.sent.standing],
             "pending": [[p.to_json(), standing] for p, standing in self.pending],
             "crossed": self.crossed.to_json(),
             "watched": [p.to_json() for p in self.operator.watched],
@@ -339,11 +339,11 @@ class Responder:
         }
 
     def restore(self, meta: Mapping[str, Any], chunks: Mapping[str, bytes]) -> None:
-        self.agreement.remember(meta["heard"])
+        self.agreement.remember(meta["agreement"])
         self._given = GivenPunctuation(Promises.from_json(meta["given"], tidy=True))
         self.guards.restore(meta["guards"], chunks)
         self.sent.patterns = [Promises.from_json(p) for p in meta["sent"]]
-        self.sent.standing = [[Pattern.from_json(p) for p in some] for some in meta["said"]]
+        self.sent.standing = [[Pattern.from_json(p) for p in some] for some in meta["standing"]]
         self.pending = [(Pattern.from_json(p), standing) for p, standing in meta["pending"]]
         self.crossed = Promises.from_json(meta["crossed"])
         self.operator.watched = [Pattern.from_json(p) for p in meta["watched"]]

@@ -93,14 +93,14 @@ class Ring:
         return {
             "came": {name: {str(p): t for p, t in came.items()} for name, came in self.came.items()},
             "lodged": None if self.lodged is None else self.lodged.to_json(),
-            "told": {str(port): bounds for port, bounds in self.bounds.items()},
+            "bounds": {str(port): bounds for port, bounds in self.bounds.items()},
         }
 
     def remember(self, data: Mapping[str, Any]) -> None:
         """Takes back what `to_json` gave."""
         self.came = {name: {int(p): t for p, t in came.items()} for name, came in data["came"].items()}
         self.lodged = None if data["lodged"] is None else Punctuation.from_json(data["lodged"])
-        self.bounds = {int(port): bounds for port, bounds in data["told"].items()}
+        self.bounds = {int(port): bounds for port, bounds in data["bounds"].items()}
 
 
 def bound(item: Punctuation) -> int:

@@ -130,12 +130,12 @@ class RunSteps(Planned):
         except CaesuraError as error:
             raise error.at("trace", here()) from None
 
-    def audit(self, *said: Pattern | Expr | bool | tuple[int, Pattern | Expr | bool]) -> FeedbackAudit:
+    def audit(self, *feedback: Pattern | Expr | bool | tuple[int, Pattern | Expr | bool]) -> FeedbackAudit:
         """Runs twice, without feedback and with it, and says whether only what it covers was left out.
 
-        Each of ``said`` is assumed from the start, or, as a pair, once so many rows have come out.
+        Each is assumed from the start, or, as a pair, once so many rows have come out.
         """
-        return audit_feedback(self.node, [s if isinstance(s, tuple) else (0, s) for s in said])
+        return audit_feedback(self.node, [s if isinstance(s, tuple) else (0, s) for s in feedback])
 
     def preview(self, rows: int = 20) -> Preview:
         """Runs in this process until some rows have come out; they print as a timeline."""

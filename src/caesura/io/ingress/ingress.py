@@ -175,13 +175,13 @@ class SourceIngress(Ingress):
         if len(shaped.le) == 0:
             return
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
-        late = self.lanes.late(lane, page, shaped.advance, max(lane.said, self.bound), shaped.span)
+        late = self.lanes.late(lane, page, shaped.advance, max(lane.promised, self.bound), shaped.span)
         bounds = self.lanes.bounds(lane, shaped.advance) if late else NOTHING
         limits = None if self.matcher is None else self._limits(lane, shaped.advance)
         self.lanes.advance(lane, int(shaped.advance.max()) if shaped.span is None else shaped.span[1])
         starts, rows = None, None
         if late or self.lanes.promises(lane):
-            admitted = self.refusals.on_time(lane, page, bounds, max(lane.said, self.bound), offsets)
+            admitted = self.refusals.on_time(lane, page, bounds, max(lane.promised, self.bound), offsets)
             if admitted is None:
                 return
             page, starts, rows = admitted
@@ -198,7 +198,7 @@ class SourceIngress(Ingress):
     def _limits(self, lane: Lane, times: I64) -> Limits:
         """How far the stream has come before each row, or some rows, for who asks."""
         others = self.lanes.others(lane)
-        low, high = max(self.bound, min(lane.said, others)), max(self.bound, others)
+        low, high = max(self.bound, min(lane.promised, others)), max(self.bound, others)
         now = replace(lane)
 
         def limits(rows: I64 | None) -> I64:
@@ -214,24 +214,24 @@ class SourceIngress(Ingress):
 
     def _advance_to(self, lane: Lane, top: int) -> None:
         """Lets a lane come to a time that is told of it, unless that is too far ahead."""
-        if self.future is None or self.future.passes(top, top, lane.course, self._now):
+        if self.future is None or self.future.passes(top, top, lane.recent_times, self._now):
             self.lanes.advance(lane, top)
 
     def _confirm(self, lane: Lane, times: I64) -> None:
         """Lets the first row of a lane move its bound, if those behind it bear it out."""
-        first = lane.course[0] if len(lane.course) == 1 and self._now == MIN_TIME else None
+        first = lane.recent_times[0] if len(lane.recent_times) == 1 and self._now == MIN_TIME else None
         if self.future is not None and first is not None and self.future.confirms(first, times):
             self.lanes.advance(lane, first)
 
     def _refuse_ahead(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
         assert self.future is not None
-        times, course = shaped.advance, lane.course
+        times, recent = shaped.advance, lane.recent_times
         self._confirm(lane, times)
-        lane.course = followed(course, times)
+        lane.recent_times = followed(recent, times)
         span = shaped.span or (int(times.min()), int(times.max()))
-        if self.future.passes(*span, course, self._now):
+        if self.future.passes(*span, recent, self._now):
             return shaped, offsets
-        judged = self.future.judge(times, course, self._now)
+        judged = self.future.judge(times, recent, self._now)
         if not judged.ahead.any():
             return shaped._replace(advance=judged.advance, span=None), offsets
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
@@ -257,16 +257,16 @@ class SourceIngress(Ingress):
         except CaesuraError as error:
             self._note(f"punctuation '{pattern}': {error.problem}", lane, at)
             return
-        said = lane.said
-        held = self.lanes.say(lane, pattern)
+        before = lane.promised
+        held = self.lanes.promise(lane, pattern)
         if held is None:
             self._count("covered")
             if (
                 pattern.attributes == ("time",)
                 and pattern.time_bound is not None
-                and pattern.time_bound < said
+                and pattern.time_bound < before
             ):
-                self._note(f"punctuation '{pattern}' goes back behind '{Pattern.before(said)}'", lane, at)
+                self._note(f"punctuation '{pattern}' goes back behind '{Pattern.before(before)}'", lane, at)
             return
         for some in held:
             yield from self._promise(some)

@@ -30,15 +30,15 @@ NOTHING = np.zeros(0, np.int64)
 
 @dataclass
 class Lane:
-    """One lane: the latest time in it, what it has said, and when rows last came."""
+    """One lane: the latest time in it, what it has promised, and when rows last came."""
 
     number: int
     top: int = MIN_TIME
-    said: int = MIN_TIME
+    promised: int = MIN_TIME
     seen: int = MIN_TIME
     next: int = 0
     idle: bool = False
-    course: list[int] = field(default_factory=list)
+    recent_times: list[int] = field(default_factory=list)
     """The times of its last rows, where a bound on the future is held against them."""
 
 
@@ -62,7 +62,7 @@ class Lanes:
 
     def bound(self, lane: Lane) -> int:
         """What a lane promises after its rows so far."""
-        return max(lane.said, behind(lane.top, self.lag))
+        return max(lane.promised, behind(lane.top, self.lag))
 
     def others(self, lane: Lane) -> int:
         """The least bound of the other live lanes."""
@@ -104,12 +104,12 @@ class Lanes:
         """Takes the latest time among new rows."""
         lane.top = max(lane.top, top)
 
-    def say(self, lane: Lane, pattern: Pattern) -> tuple[Pattern, ...] | None:
+    def promise(self, lane: Lane, pattern: Pattern) -> tuple[Pattern, ...] | None:
         """Takes a promise found in a lane; gives what holds for all lanes now, None if nothing is new."""
         if set(pattern.attributes) <= {"time"} and pattern.time_bound is not None:
             if pattern.time_bound <= self.bound(lane):
                 return None
-            lane.said = pattern.time_bound
+            lane.promised = pattern.time_bound
             return self.align(lane)
         if self.aligned is None:
             self.aligned = Alignment(self.lanes)

@@ -122,15 +122,15 @@ def lane_bounds(advance: I64, top: int, lag: int, low: int, high: int, out: I64)
 
 
 @kernel
-def find_references(times: I64, course: I64, ring: I64, ordered: I64, out: I64) -> None:
+def find_references(times: I64, recent: I64, ring: I64, ordered: I64, out: I64) -> None:
     """What each row's time is held against: the lower quartile of the rows before it in its lane.
 
-    ``course`` are the times of the last rows before these, at most as many as ``ring`` holds; INFINITY
+    ``recent`` are the times of the last rows before these, at most as many as ``ring`` holds; INFINITY
     where there is none. Three rows in four may lie in the future, or one in four in the past.
     """
     room, count, oldest = len(ring), 0, 0
-    for i in range(-len(course), len(times)):
-        time = course[i + len(course)] if i < 0 else times[i]
+    for i in range(-len(recent), len(times)):
+        time = recent[i + len(recent)] if i < 0 else times[i]
         if i >= 0:
             out[i] = ordered[count // 4] if count > 0 else INFINITY
         place = count

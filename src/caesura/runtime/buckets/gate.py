@@ -42,34 +42,34 @@ class Chunk:
     top: int
     rows: int
     """How many rows the chunk had before any was filtered out."""
-    says: tuple[Pattern, ...] = ()
+    promises: tuple[Pattern, ...] = ()
     """Punctuation found behind the chunk."""
     closes: bool = False
     together: bool = False
     """Whether the chunks of a step have no order among them; none of their rows is late by another's."""
     times: str = ""
     """What its first rows, or all, say of time, packed: a bound on the future is held against them."""
-    course: tuple[int, ...] = ()
+    recent_times: tuple[int, ...] = ()
     """What its last rows say, if it has more than those."""
 
     def to_json(self) -> dict[str, Any]:
         own = {"lane": self.lane, "order": list(self.order), "offset": self.offset, "top": self.top}
-        says = [p.to_json() for p in self.says]
+        promises = [p.to_json() for p in self.promises]
         flags = {"closes": self.closes, "together": self.together}
-        judged = {"times": self.times, "course": list(self.course)} if self.times else {}
-        return {**own, "rows": self.rows, "says": says, **flags, **judged}
+        judged = {"times": self.times, "recent_times": list(self.recent_times)} if self.times else {}
+        return {**own, "rows": self.rows, "promises": promises, **flags, **judged}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Chunk:
-        says = tuple(Pattern.from_json(p) for p in data["says"])
+        promises = tuple(Pattern.from_json(p) for p in data["promises"])
         order = tuple(data["order"])
         flags = (
             data["closes"],
             data["together"],
             data.get("times", ""),
-            tuple(data.get("course", ())),
+            tuple(data.get("recent_times", ())),
         )
-        return Chunk(data["lane"], order, data["offset"], data["top"], data["rows"], says, *flags)
+        return Chunk(data["lane"], order, data["offset"], data["top"], data["rows"], promises, *flags)
 
 
 class Gate(SourceIngress):
@@ -127,7 +127,7 @@ class Gate(SourceIngress):
             self._advance_to(lane, chunk.top)
         self.since += chunk.rows
         self.counters.rows_in += chunk.rows
-        for pattern in chunk.says:
+        for pattern in chunk.promises:
             yield from self._say(lane, pattern, lane.next)
 
     def _reach(self, lane: int, top: int) -> None:
@@ -135,12 +135,12 @@ class Gate(SourceIngress):
         self._tops[lane] = max(top, self._tops.get(lane, MIN_TIME))
 
     def _in_order(self, lane: Lane, chunk: Chunk, pages: list[Page]) -> Iterator[Item]:
-        """The rows that are held against the course of the lane, then the others."""
+        """The rows that are held against recent times of the lane, then the others."""
         if self.future is not None and chunk.times:
             times = unpacked_times(chunk.times)
             self._confirm(lane, times)
-            judged = self.future.judge(times, lane.course, self._now)
-            lane.course = list(chunk.course) or followed(lane.course, times)
+            judged = self.future.judge(times, lane.recent_times, self._now)
+            lane.recent_times = list(chunk.recent_times) or followed(lane.recent_times, times)
             for page in pages:
                 if PLACE in page.schema.names:
                     yield from self._admit(lane, self._held(lane, page, times, judged, chunk.together))
@@ -196,7 +196,7 @@ class Gate(SourceIngress):
             return
         bounds = self._row_bounds(lane, prior, len(page))
         offsets = np.full(len(page), -1, np.int64)
-        floor = max(lane.said, self.bound)
+        floor = max(lane.promised, self.bound)
         late = (page.sync if sync is None else sync) < np.maximum(bounds, floor)
         starts, rows = None, None
         if sync is not None:
@@ -223,7 +223,7 @@ class Gate(SourceIngress):
         if self.matcher is None:
             yield page if starts is None else Page(starts, page.re, page.payload, page.re_new)
             return
-        least = np.minimum(np.maximum(bounds, lane.said), self.lanes.others(lane))
+        least = np.minimum(np.maximum(bounds, lane.promised), self.lanes.others(lane))
         limits = np.maximum(least, self.bound)
         origin = Origin(lane.number, np.full(len(page), -1, np.int64))
         entered = self.matcher.match(page, page.le if starts is None else starts, lambda: limits, origin)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from caesura.events import Page
 from caesura.events.columns import empty_rows
 from caesura.events.identity import Secret, identity
-from caesura.io.ingress import future_bound as course
+from caesura.io.ingress import future_bound
 from caesura.io.ingress.in_data import find_marks
 from caesura.io.ingress.late import LateTable, beside
 from caesura.io.ingress.shape import REASONS, Shaped
@@ -78,10 +78,10 @@ class Mapper:
         cuts = [*marks.patterns, (len(shaped.le), None)]
         for number, (position, pattern) in enumerate(cuts):
             part = shaped.part(begin, position)
-            says = () if pattern is None else (pattern,)
+            promises = () if pattern is None else (pattern,)
             last = closes and number == len(cuts) - 1
             place = (*order, number)
-            yield from self._chunk(raw, part, marks.offsets[begin:position], place, says, last)
+            yield from self._chunk(raw, part, marks.offsets[begin:position], place, promises, last)
             begin = position
         if self.source.late == "error":
             self._flawed.refuse()
@@ -98,7 +98,7 @@ class Mapper:
         shaped: Shaped,
         offsets: I64,
         order: tuple[Any, ...],
-        says: tuple[Any, ...],
+        promises: tuple[Any, ...],
         closes: bool,
     ) -> Iterator[Packet]:
         page, times = self._sound_rows(raw.lane, shaped, offsets)
@@ -107,9 +107,9 @@ class Mapper:
         count = len(shaped.le)
         if raw.skipped and count == raw.batch.num_rows:  # behind it are rows that were not read
             top, count = max(top, MIN_TIME if raw.top is None else raw.top), count + raw.skipped
-        last = tuple(times[-course.ROWS :].tolist()) if 0 < head < len(times) else ()
+        last = tuple(times[-future_bound.ROWS :].tolist()) if 0 < head < len(times) else ()
         judged = (packed_times(times[:head]), last)
-        chunk = Chunk(raw.lane, order, raw.offset, top, count, says, closes, self._together, *judged)
+        chunk = Chunk(raw.lane, order, raw.offset, top, count, promises, closes, self._together, *judged)
         spread: list[list[list[Page]]] = [[[] for _ in range(self.buckets)] for _ in self.departures]
         for number, part in enumerate(_hidden_parts(page, times, head)):
             self._step(part, spread, first=number == 0 and head > 0)
@@ -141,7 +141,7 @@ class Mapper:
         if self._clocked:
             return len(times)
         calm = self._future.calm(int(times.min()), int(times.max()))
-        return min(course.ROWS, len(times)) if calm else len(times)
+        return min(future_bound.ROWS, len(times)) if calm else len(times)
 
     def _sound_rows(self, lane: int, shaped: Shaped, offsets: I64) -> tuple[Page, I64]:
         """The rows that make events, and how far each says that time has come."""

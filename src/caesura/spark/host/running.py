@@ -14,7 +14,7 @@ from caesura.errors import PlanError
 from caesura.events.identity import Secret
 from caesura.io.sinks.protocol import EpochSink, Sink, TableSink
 from caesura.io.sources.source import Source
-from caesura.misuse import shown
+from caesura.misuse import renamed, shown
 from caesura.plan import Node, here
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
@@ -103,9 +103,10 @@ class SparkQuery:
         """What there is of these rows now, marked as partial."""
         self.consumer.demand(what, output)
 
-    def withdraw(self, spoken: StandingFeedback | int) -> None:
+    @renamed(spoken="feedback")
+    def withdraw(self, feedback: StandingFeedback | int) -> None:
         """Takes feedback back; what lost rows by it stays suppressed until it is closed."""
-        self.consumer.withdraw(spoken)
+        self.consumer.withdraw(feedback)
 
     def feedback(self) -> list[str]:
         """The feedback that stands, and what is still suppressed as of the last epoch."""

@@ -29,7 +29,7 @@ from caesura.spark.json_files import FRESH, parsed
 from caesura.spark.loop_log.records import LogRecord
 
 SUFFIX = ".arrow"
-FEEDBACK = ".asked"
+FEEDBACK = ".feedback"
 OWNER = "owner"
 LOCK = "lock"
 SENT = "sent.json"

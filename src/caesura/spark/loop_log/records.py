@@ -4,15 +4,15 @@
 | --- | --- | --- | --- |
 | `IgnoredRows` | ``<stage>-<bucket>.ignored`` | the bucket | tasks that read a source |
 | `SuppressedRows` | ``<stage>-<bucket>.suppressed`` | the bucket | whoever lists feedback |
-| `PriorityRows` | ``<stage>-<bucket>.wanted`` | the bucket | tasks that read a source |
-| `SourceProgress` | ``<epoch>-<stage>.reached`` | the first bucket of the stage | tasks that read a source |
-| `GivenFeedback` | ``spoken.json`` | whoever gives feedback, alone | the same |
-| `FeedbackTargets` | ``listeners.json`` | the driver, at the start | whoever gives feedback |
+| `PriorityRows` | ``<stage>-<bucket>.priority`` | the bucket | tasks that read a source |
+| `SourceProgress` | ``<epoch>-<stage>.progress`` | the first bucket of the stage | tasks that read a source |
+| `GivenFeedback` | ``feedback.json`` | whoever gives feedback, alone | the same |
+| `FeedbackTargets` | ``feedback_targets.json`` | the driver, at the start | whoever gives feedback |
 
 A record is JSON of the form that its class declares. A file that is cut off or was changed by hand is named.
 
 >>> SourceProgress({"clicks": 7}).to_json(), SourceProgress.name(12, 1)
-({'clicks': 7}, '000000000012-1.reached')
+({'clicks': 7}, '000000000012-1.progress')
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class PriorityRows:
 
     @staticmethod
     def name(stage: int, bucket: int) -> str:
-        return f"{stage}-{bucket}.wanted"
+        return f"{stage}-{bucket}.priority"
 
     def before(self, epoch: int) -> ByLabel:
         """What was wanted as of the epochs before one: an epoch that runs again finds the same."""
@@ -125,7 +125,7 @@ class SourceProgress:
 
     @staticmethod
     def name(epoch: int, stage: int) -> str:
-        return f"{epoch:012d}-{stage}.reached"
+        return f"{epoch:012d}-{stage}.progress"
 
     def to_json(self) -> Any:
         return dict(self.reached)
@@ -137,16 +137,16 @@ class SourceProgress:
 
 @dataclass(frozen=True)
 class GivenFeedback:
-    """What consumers have said and not withdrawn, and the last number that was given."""
+    """The feedback that consumers gave and did not withdraw, and the last number that was given."""
 
     last: int = 0
     entries: Sequence[StandingFeedback] = ()
-    name: ClassVar[str] = "spoken.json"
-    wants: ClassVar[tuple[str, ...]] = ("last", "spoken")
+    name: ClassVar[str] = "feedback.json"
+    wants: ClassVar[tuple[str, ...]] = ("last", "feedback")
 
     def to_json(self) -> Any:
         some = [[s.number, s.intent.value, s.output, [p.to_json() for p in s.patterns]] for s in self.entries]
-        return {"last": self.last, "spoken": some}
+        return {"last": self.last, "feedback": some}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
@@ -154,14 +154,14 @@ class GivenFeedback:
             int(data["last"]),
             [
                 StandingFeedback(number, Intent(intent), output, tuple(map(Pattern.from_json, patterns)))
-                for number, intent, output, patterns in data["spoken"]
+                for number, intent, output, patterns in data["feedback"]
             ],
         )
 
 
 @dataclass(frozen=True)
 class FeedbackTarget:
-    """Who takes feedback on an output: a stage, and what there is to speak of."""
+    """Who takes feedback on an output: a stage, and what it may be about."""
 
     stage: int
     step: str
@@ -186,7 +186,7 @@ class FeedbackTargets:
     buckets: int
     readers: str
     outputs: Mapping[str, FeedbackTarget]
-    name: ClassVar[str] = "listeners.json"
+    name: ClassVar[str] = "feedback_targets.json"
     wants: ClassVar[tuple[str, ...]] = ("outputs", "buckets")
 
     def to_json(self) -> Any:
