@@ -14,7 +14,6 @@ from caesura.consistency import Prefix
 from caesura.errors import StreamError
 from caesura.io.ingress.future_bound import ROWS
 from caesura.io.ingress.in_data import find_marks
-from caesura.io.sources.files import FileReader
 from caesura.io.sources.source import Source
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Promises
@@ -133,8 +132,7 @@ def _check_promises(source: Source, prefix: Prefix, promised: Sequence[Pattern])
 
 
 def _read_files(source: Source, files: Sequence[str]) -> Iterator[Raw]:
-    reader = source.reader
-    assert isinstance(reader, FileReader)
+    reader = source.reader.as_files
     for file in files:
         if file.endswith(reader.suffixes):
             yield from reader.read_file(file)

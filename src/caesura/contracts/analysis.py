@@ -278,9 +278,9 @@ def _moves(steps: Sequence[Step], step: Step) -> bool:
 
 def _merges(node: Node, before: list[bool]) -> bool:
     """Whether output rows grow by later events: where intervals are joined, and behind that."""
-    if longest(node.properties) is not None or getattr(node, "results_end", False):
+    if longest(node.properties) is not None or node.results_end:
         return False
-    if getattr(node, "joins_intervals", False):
+    if node.joins_intervals:
         return True
     shared = [m for port, m in enumerate(before) if not node.steers(port)]
     how = getattr(node, "how", None)
@@ -304,26 +304,23 @@ def _weaker(a: Around, b: Around) -> Around:
 def declared(node: Node) -> tuple[Scheme, Origin]:
     """What a source says by itself about the punctuation that it gives."""
     names = attributes(node.schema)
-    own = getattr(node, "scheme", None)
-    if isinstance(own, Scheme):
-        return own, "declared"
+    if node.scheme is not None:
+        return node.scheme, "declared"
     timely = Scheme.of(Template.of(names, {TIME: "+"}))
-    declared = getattr(node, "declares", None)
-    if declared is None:
+    if node.declares is None:
         return timely, "assumed"
-    if "*" in declared:
+    if "*" in node.declares:
         return NONE, "undeclared"
-    if TIME in declared:
+    if TIME in node.declares:
         return timely, "declared"
-    if getattr(node, "is_table", False):
+    if node.is_table:
         return Scheme.of(Template.of(names, {})), "ends"
     return NONE, "nothing"
 
 
 def _check_agreement(node: Node, name: str, scheme: Scheme) -> None:
     """Refuses a scheme that contradicts what the source's policy does."""
-    declared = getattr(node, "declares", None)
-    own = getattr(node, "scheme", None)
+    declared, own = node.declares, node.scheme
     if own is not None and scheme != own:
         raise ContractError(
             f"the source '{name}' is given {scheme}, but it declares {own} where it is read.",
@@ -374,7 +371,7 @@ def longest(known: Properties) -> int | None:
 def _source_ends(node: Node, known: Properties, said: Lifetime | None) -> Ends:
     if longest(known) is not None:
         return "bounded"
-    return "finite" if said == "finite" or getattr(node, "carries_ends", False) else "never"
+    return "finite" if said == "finite" or node.carries_ends else "never"
 
 
 def _bounded_of(node: Node, bounded: frozenset[str], name: str) -> frozenset[str]:
@@ -394,7 +391,7 @@ def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
     """Whether output events end: by the longest lifetime, or by where they come from."""
     if longest(known) is not None:
         return "bounded"
-    if getattr(node, "results_end", False):
+    if node.results_end:
         return "finite"
     if getattr(node, "results_endless", False):
         return "never"

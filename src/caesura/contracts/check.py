@@ -144,7 +144,7 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
                 "all behind it late. Give one where it is read, as in delay('30s', future='1h')."
             )
         end = getattr(getattr(step.node, "shape", None), "end", None)
-        if getattr(step.node, "carries_ends", False) and not unsafe:
+        if step.node.carries_ends and not unsafe:
             yield f"Events of '{name}' end where their column '{end}' says; one without an end stays."
         if step.origin == "ends" and not unsafe:
             yield f"'{name}' is a table: it ends, and its rows stay at most as long as they live."

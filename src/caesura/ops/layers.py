@@ -63,6 +63,7 @@ class Layers(Node):
 
     partitioning = "key"
     forward = True
+    joins_intervals = True
     punctuated_by: ClassVar[PunctuatedBy] = "slowest"
 
     @property
@@ -77,11 +78,6 @@ class Layers(Node):
         for other in self.inputs[1:]:
             Union._check(self, self.inputs[0], other, 2)  # type: ignore[arg-type]
         return self.inputs[0].schema
-
-    @property
-    def joins_intervals(self) -> bool:
-        """Whether a row is what is left of several events, and grows as more of them come."""
-        return True
 
     def derive(self, *inputs: Properties) -> Properties:
         return Properties(max_duration=inputs[0].max_duration if self.count == "bag" else None)

@@ -40,12 +40,10 @@ def in_words(given: PunctuationKinds) -> str:
 
 def carried(node: Node, inputs: list[PunctuationKinds]) -> PunctuationKinds:
     """Which kinds of punctuation leave a step, asked of its own rule with sample patterns."""
-    scheme = getattr(node, "scheme", None)
-    if scheme is not None:
-        return frozenset(tuple(sorted(template.marked)) for template in scheme if template.marked)
-    declared = getattr(node, "declares", None)
-    if declared is not None:
-        return frozenset((name,) for name in declared)
+    if node.scheme is not None:
+        return frozenset(tuple(sorted(template.marked)) for template in node.scheme if template.marked)
+    if node.declares is not None:
+        return frozenset((name,) for name in node.declares)
     if not node.inputs:
         return frozenset({("time",)})
     shares: list[set[tuple[str, ...]]] = []

@@ -25,6 +25,7 @@ from caesura.plan.operator import Operator
 from caesura.plan.properties import Properties
 from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy, RowForm
 from caesura.punctuation import MIN_TIME, Pattern, Promises
+from caesura.punctuation.scheme import Scheme
 
 TICKS = pa.int64()
 """The time of a stream whose time column holds plain integers."""
@@ -60,6 +61,8 @@ class Node:
     """Whether rows leave only when punctuation allows it."""
     loop_remedy: ClassVar[str] = "Do this before the loop or behind it."
     """What to do instead of putting the step on a loop, where it may not stand there."""
+    joins_intervals: ClassVar[bool] = False
+    """Whether a row is what is left of several events, and grows as more of them come."""
     punctuated_by: ClassVar[PunctuatedBy] = "rows"
     """What the punctuation that leaves depends on, for those who recompute it."""
 
@@ -86,6 +89,31 @@ class Node:
                 "of their rows.",
                 remedy="Leave exploit on, or switch propagate off too.",
             )
+
+    @property
+    def scheme(self) -> Scheme | None:
+        """The forms of punctuation that a source is declared to give; None where it is not said."""
+        return None
+
+    @property
+    def declares(self) -> tuple[str, ...] | None:
+        """The attributes that a source's punctuation comes on; '*' where any may, None for no source."""
+        return None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it reads rows that are all there from the start, so that every bucket can hold them."""
+        return False
+
+    @property
+    def carries_ends(self) -> bool:
+        """Whether it reads events that have their ends with them."""
+        return False
+
+    @property
+    def results_end(self) -> bool:
+        """Whether every result ends, also those of events that never do."""
+        return False
 
     @property
     def fed(self) -> str:

@@ -106,11 +106,6 @@ class SourceNode(Node):
         raise NotImplementedError
 
     @property
-    def is_table(self) -> bool:
-        """Whether the rows are all there from the start, so that every bucket can hold them."""
-        return False
-
-    @property
     def punctuated(self) -> bool:
         """Whether punctuation may lie between the rows, so that a page is not all of a batch."""
         return True

@@ -39,6 +39,10 @@ class FileReader(Reader):
 
     spark_form = "files"
 
+    @property
+    def as_files(self) -> FileReader:
+        return self
+
     def __init__(
         self,
         path: str | Path,
@@ -179,7 +183,6 @@ class FileReader(Reader):
 
     @property
     def folder(self) -> Path:
-        """Where to look for files: the path itself."""
         return self.path.resolve()
 
     @property
@@ -187,7 +190,7 @@ class FileReader(Reader):
         return self.format.endings
 
     def first_time(self, uri: str, time: str) -> int | None:
-        """The first time in a file, by its statistics or else in its first rows; None if it has none."""
+        """By a file's statistics, or else in its first rows."""
         file = Path(unquote(urlparse(uri).path))
         if self.format.name == "Parquet":
             opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
@@ -201,14 +204,12 @@ class FileReader(Reader):
         return int(to_ticks(first.column(time), INFINITY).min())
 
     def spans(self, uri: str, time: str) -> tuple[dict[str, ValueRange], int, int]:
-        """What the statistics of a whole Parquet file say of its columns; its rows and bytes."""
         file = Path(unquote(urlparse(uri).path))
         opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
         whole = [group for run in opened.runs(self.batch_size) for group in run]
         return (opened.spans(whole, time) if whole else {}), opened.rows, file.stat().st_size
 
     def read_file(self, uri: str, pruning: Pruning | None = None) -> Iterator[Raw]:
-        """The rows of one file, offsets counted from its own first row, without those not to be read."""
         file = Path(unquote(urlparse(uri).path))
         if pruning is not None and self.format.name == "Parquet":
             opened: Groups = self._open(file, lambda f: Groups(f, self.schema))

@@ -22,7 +22,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import pyarrow as pa
 
@@ -31,7 +32,7 @@ from caesura.punctuation import Pattern
 
 if TYPE_CHECKING:
     from caesura.consistency.reading import Break
-    from caesura.io.sources.pruning import Pruning
+    from caesura.io.sources.pruning import Pruning, ValueRange
 
 Offsets = Mapping[int, int]
 """Where each lane is read on; a lane that is not named is read from its beginning."""
@@ -39,6 +40,27 @@ SparkForm = Literal["frame", "files", "lanes", "memory"]
 """How Spark reads a source: as a DataFrame of its own, from a listing of files, lane by lane to its `latest`,
 or all of it in one task, as one that lies in memory.
 """
+
+
+class ListedFiles(Protocol):
+    """Rows that lie in files, for a host that finds the files itself."""
+
+    @property
+    def folder(self) -> Path:
+        """Where to look for them."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """How their names end."""
+
+    def read_file(self, uri: str, pruning: Pruning | None = None) -> Iterator[Raw]:
+        """The rows of one file, offsets counted from its own first row, without those not to be read."""
+
+    def first_time(self, uri: str, time: str) -> int | None:
+        """The first time in a file, None if it has none."""
+
+    def spans(self, uri: str, time: str) -> tuple[dict[str, ValueRange], int, int]:
+        """What is known of the columns of a file without reading it; its rows and bytes."""
 
 
 class Reader(ABC):
@@ -64,6 +86,11 @@ class Reader(ABC):
     complete: bool = False
     """Whether no row is ever added to those that are there, as with a single file."""
     spark_form: SparkForm = "memory"
+
+    @property
+    def as_files(self) -> ListedFiles:
+        """The same as files, where that is how Spark reads it."""
+        raise NotImplementedError
 
     @abstractmethod
     def describe(self) -> str:

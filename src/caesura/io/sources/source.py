@@ -149,7 +149,6 @@ class Source(SourceNode):
 
     @property
     def declares(self) -> tuple[str, ...]:
-        """The attributes that punctuation comes on while input lasts; '*' where any may."""
         if self.policy.gives == "any" or self.reader.punctuates:
             return ("*",)
         return ("time",) if self.policy.gives == "time" else ()
@@ -210,7 +209,6 @@ class Source(SourceNode):
 
     @property
     def carries_ends(self) -> bool:
-        """Whether every event has its end with it."""
         return self.shape.form == "interval"
 
     @property

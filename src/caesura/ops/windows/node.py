@@ -177,7 +177,6 @@ class Windows(Node):
 
     @property
     def results_end(self) -> bool:
-        """Whether every result ends, also those of events that never do."""
         return isinstance(self.frame, Count) and self.stamp == "aligned"
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -97,6 +97,11 @@ class FrameReader(Reader):
 
         plain = self.frame.select(*map(_quoted, wanted)).toDF(*(f"c{n}" for n in range(len(wanted))))
         return plain.mapInArrow(read, PACKETS)
+
+
+def framed(reader: Reader) -> FrameReader:
+    """A reader whose `spark_form` is a frame."""
+    return cast("FrameReader", reader)
 
 
 def _quoted(name: str) -> str:

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.identity import Secret
-from caesura.io.sources.files import FileReader
+from caesura.io.sources.protocol import ListedFiles
 from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.buckets.clock import listening, period
 from caesura.spark.errors import as_line
-from caesura.spark.host.frames import FrameReader
+from caesura.spark.host.frames import framed
 from caesura.spark.session import check_session
 from caesura.spark.worker.admission import EpochLimits
 from caesura.spark.worker.bucket import run_bucket
@@ -129,10 +129,10 @@ def _checked(node: Node) -> Source:
 def _source(spark: SparkSession, job: Job, source: Source, streaming: bool, limits: EpochLimits) -> DataFrame:
     """Stage 0 for one source: a frame of packets."""
     reader = source.reader
-    if isinstance(reader, FrameReader):
-        return reader.packets(job, source)
-    if isinstance(reader, FileReader):
-        return _files(spark, job, source, reader, streaming, limits)
+    if reader.spark_form == "frame":
+        return framed(reader).packets(job, source)
+    if reader.spark_form == "files":
+        return _files(spark, job, source, reader.as_files, streaming, limits)
     if streaming and reader.spark_form == "lanes":
         return _lanes(spark, job, source)
     if streaming:
@@ -146,7 +146,7 @@ def _source(spark: SparkSession, job: Job, source: Source, streaming: bool, limi
 
 
 def _files(
-    spark: SparkSession, job: Job, source: Source, reader: FileReader, streaming: bool, limits: EpochLimits
+    spark: SparkSession, job: Job, source: Source, reader: ListedFiles, streaming: bool, limits: EpochLimits
 ) -> DataFrame:
     """Spark's file source says which files are new; workers read their columns."""
     entry = (spark.readStream if streaming else spark.read).format("binaryFile")

@@ -24,7 +24,7 @@ from caesura.runtime.query.result import Output, Result, delivered
 from caesura.spark.errors import asking_spark, explained, ours
 from caesura.spark.host.checkpoint import buckets_of, query_id, save_plan, secret_of_checkpoint
 from caesura.spark.host.feedback import CheckpointFeedback, What
-from caesura.spark.host.frames import FrameReader, hops
+from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
@@ -286,8 +286,8 @@ def to_spark(
 
 
 def _streaming(node: Node) -> bool:
-    if isinstance(node, Source) and isinstance(node.reader, FrameReader):
-        return node.reader.streaming
+    if isinstance(node, Source) and node.reader.spark_form == "frame":
+        return framed(node.reader).streaming
     return any(_streaming(child) for child in node.inputs)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from caesura.errors import PlanError
-from caesura.io.sources.files import FileReader
+from caesura.io.sources.protocol import ListedFiles
 from caesura.punctuation import MIN_TIME
 from caesura.runtime.packets.packet import Packet
 from caesura.spark.loop_log.log import LoopLog
@@ -68,7 +68,7 @@ def time_limit(job: Job, fingerprint: str) -> int | None:
     return None if slowest is None else slowest + job.ahead
 
 
-def admitted(reader: FileReader, path: str, time: str, limit: int | None) -> bool:
+def admitted(reader: ListedFiles, path: str, time: str, limit: int | None) -> bool:
     """Whether a file begins within what is read in this epoch."""
     if limit is None:
         return True

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from caesura.io.sources.files import FileReader
+from caesura.io.sources.protocol import Reader
 from caesura.io.sources.pruning import Pruning, ValueRange
 from caesura.io.sources.source import Source
 from caesura.plan import Node
@@ -94,8 +94,8 @@ def _wide(node: Node, port: int, pattern: Pattern) -> Pattern | None:
 def reorders(source: Source) -> bool:
     """Whether the order of a source's files may change on account of a priority."""
     reader = source.reader
-    parquet = isinstance(reader, FileReader) and reader.format.name == "Parquet"
-    return parquet and source.permutable and source.properties.points and source.late == "reject"
+    pruned = reader.spark_form == "files" and reader.prunes
+    return pruned and source.permutable and source.properties.points and source.late == "reject"
 
 
 def wait(job: Job, source: Source, pruning: Pruning | None, limits: EpochLimits) -> bool:
@@ -126,14 +126,13 @@ def waits(fingerprint: str, path: str, epoch: int) -> Packet:
 def lined_up(source: Source, headers: Sequence[Mapping[str, Any]]) -> list[WaitingFile]:
     """The files that wait, in the order in which Spark named them."""
     reader, time = source.reader, source.shape.time
-    assert isinstance(reader, FileReader)
     named = sorted({(int(h["epoch"]), str(h["path"])) for h in headers})
     return [WaitingFile(epoch, path, *_known(reader, path, time)) for epoch, path in named]
 
 
 @lru_cache(maxsize=4096)
-def _known(reader: FileReader, path: str, time: str) -> tuple[Mapping[str, ValueRange], int, int]:
-    return reader.spans(path, time)
+def _known(reader: Reader, path: str, time: str) -> tuple[Mapping[str, ValueRange], int, int]:
+    return reader.as_files.spans(path, time)
 
 
 def choose(

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura.io.sources.files import FileReader
+from caesura.io.sources.protocol import ListedFiles
 from caesura.io.sources.pruning import Pruning
 from caesura.io.sources.source import Source
 from caesura.plan import Raw
@@ -136,15 +136,13 @@ def read_waiting(
             yield unread_report(job, fingerprint, pruning)
 
 
-def _chunks(job: Job, fingerprint: str) -> FileReader:
+def _chunks(job: Job, fingerprint: str) -> ListedFiles:
     """A source's files, in parts as large as a task takes."""
-    reader = mapper(job, fingerprint).source.reader
-    assert isinstance(reader, FileReader)
-    return reader.batched(CHUNK_ROWS)
+    return mapper(job, fingerprint).source.reader.batched(CHUNK_ROWS).as_files
 
 
 def _packets(
-    job: Job, fingerprint: str, chunks: FileReader, pruning: Pruning | None, epoch: int, path: str
+    job: Job, fingerprint: str, chunks: ListedFiles, pruning: Pruning | None, epoch: int, path: str
 ) -> Iterator[pa.RecordBatch]:
     for number, raw in enumerate(chunks.read_file(path, pruning)):
         yield packets_of(job, fingerprint, raw, (epoch, path, number))
