@@ -14,6 +14,7 @@ from benchmarks import qre_data as data
 from benchmarks.qre_data import paper
 from caesura import qre
 from caesura.expr import col
+from caesura.qre.engine.choice import Kernel
 from caesura.qre.engine.evaluation import Evaluator
 from caesura.qre.language.query import Query
 
@@ -25,6 +26,8 @@ def all_of(*, full: bool) -> Iterator[Row]:
     yield from memory(10_000_000 if full else 1_000_000)
     yield from small_calls()
     yield many_keys(10_000_000 if full else 500_000)
+    yield saved("a pattern", 1_000_000, "table")
+    yield saved("the interpreter", 100_000, "twin")
     yield from theorem_7(7 if full else 6)
     yield typing(300)
 
@@ -102,6 +105,28 @@ def many_keys(keys: int) -> Row:
         "events_per_s": round(keys * 20 / spent),
         "state_bytes_most": most,
         "keys_held": evaluator.keys,
+    }
+
+
+def saved(name: str, keys: int, kernel: Kernel) -> Row:
+    """State written and read again: one open auction for each key."""
+    price = paper.auction(paper.auction_items(), col("start").field("p") + col("b"))
+    query = qre.partition(price, by="item")
+    running, again = Evaluator(query, kernel=kernel), Evaluator(query, kernel=kernel)
+    page = lives(0, keys, at_once=keys, events=2).slice(0, keys)
+    running.run(page.take(pa.array(np.random.default_rng(7).permutation(keys))))
+    again.load(running.save())
+    begin = time.process_time()
+    state = running.save()
+    written = time.process_time()
+    again.load(state)
+    return {
+        "bench": "qre",
+        "case": f"state of {name}, {keys} keys",
+        "saved_ms": round(1e3 * (written - begin), 1),
+        "read_ms": round(1e3 * (time.process_time() - written), 1),
+        "saved_bytes": len(state),
+        "keys_held": again.keys,
     }
 
 

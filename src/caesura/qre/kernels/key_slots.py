@@ -90,11 +90,11 @@ class IntKeys:
     then they are scattered, in a way that nobody who supplies keys can know.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 0) -> None:
         self.count = 0
-        self.keys: I64 = np.empty(256, np.int64)
+        self.keys: I64 = np.empty(expected + 256, np.int64)
         self.scatter = NOT
-        self._resize(1024)
+        self._resize(_room_for(2 * expected))
 
     def _resize(self, size: int) -> None:
         self.index = np.full(size, -1, np.int32)
@@ -119,14 +119,15 @@ class IntKeys:
     def keep(self, numbers: I64) -> None:
         self.keys = np.append(self.keys[numbers], np.empty(len(numbers) + 256, np.int64))
         self.count = len(numbers)
-        size = 1024
-        while size < 4 * self.count:
-            size *= 2
-        self._resize(size)
+        self._resize(_room_for(4 * self.count))
 
     @property
     def nbytes(self) -> int:
         return int(self.keys.nbytes + self.index.nbytes)
+
+
+def _room_for(places: int) -> int:
+    return max(1024, 1 << (places - 1).bit_length())
 
 
 class KeySlots:
@@ -142,6 +143,8 @@ class KeySlots:
         """Slots for these keys, which all differ, in this order."""
         made = KeySlots()
         if columns and len(columns[0]):
+            if _whole(columns):
+                made._ints = IntKeys(len(columns[0]))
             made.encode(columns, len(columns[0]))
         return made
 
@@ -157,8 +160,7 @@ class KeySlots:
 
     def numbered(self, columns: Sequence[pa.Array], rows: int) -> tuple[I64, I64]:
         """The row number of each item's key, and the rows of keys that are new and no whole numbers."""
-        whole = len(columns) == 1 and pa.types.is_integer(columns[0].type)
-        if whole and self._table is None:
+        if _whole(columns) and self._table is None:
             self._ints = self._ints or IntKeys()
             return self._ints.encode(words(columns[0])), np.zeros(0, np.int64)
         self._table = self._table or KeyTable()
@@ -167,8 +169,7 @@ class KeySlots:
     def encode_some(self, columns: Sequence[pa.Array], skip: Mask) -> tuple[I64, pa.RecordBatch | None]:
         """The row number of each item's key, -1 where skipped; and the keys that are new, in order."""
         before = self.count
-        whole = len(columns) == 1 and pa.types.is_integer(columns[0].type)
-        if whole and self._table is None:
+        if _whole(columns) and self._table is None:
             self._ints = self._ints or IntKeys()
             numbers = self._ints.encode(words(columns[0]), skip)
             fresh = self._ints.keys[before : self._ints.count]
@@ -198,3 +199,8 @@ class KeySlots:
     @property
     def nbytes(self) -> int:
         return sum(t.nbytes for t in (self._ints, self._table) if t is not None)
+
+
+def _whole(columns: Sequence[pa.Array]) -> bool:
+    """Whether keys are whole numbers."""
+    return len(columns) == 1 and bool(pa.types.is_integer(columns[0].type))
