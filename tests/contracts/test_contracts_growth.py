@@ -32,6 +32,7 @@ from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
 from caesura.ops.pace import Pace
 from caesura.ops.select import Select
+from caesura.ops.top import Order, Top
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Node, Properties
@@ -90,6 +91,7 @@ def grown(random: Random, a: Node, b: Node) -> Node:
         lambda: Join(inputs=(a, table()), on=(("id", "id"),), how=random.choice(("semi", "anti"))),
         lambda: Deliver(inputs=(Layers(inputs=(only_id(a),), count="distinct"),), mode="final"),
         lambda: sought(random, a, b),
+        lambda: Top(inputs=(a,), group=("id",), order=(Order(col("x")),), n=2),
     ]
     return random.choice(makers)()
 

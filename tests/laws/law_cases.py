@@ -18,6 +18,7 @@ from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
+from caesura.ops.top import Order, Rank, Top
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -173,6 +174,48 @@ def difference(mode: Literal["bag", "set"]) -> None:
 
 difference("bag")
 difference("set")
+
+
+def top(label: str, spec: InputSpec, *order: tuple[str, bool], n: int | None = None, **rest: Any) -> None:
+    """One case of `Top`: by columns, with whether they descend."""
+    ranks: tuple[tuple[str, Rank], ...] = tuple((kind, kind) for kind in rest.pop("ranks", ()))
+    group = rest.pop("group", ("id",))
+
+    def value(name: str) -> Any:
+        return lambda row: row[2][name]
+
+    register(
+        LawCase(
+            f"top {label}",
+            build=lambda a: Top(
+                inputs=(a,),
+                group=group,
+                order=tuple(Order(col(name), down) for name, down in order),
+                n=n,
+                ranks=ranks,
+            ),
+            oracle=lambda a, **_: oracles.top(
+                a, n, [(value(name), down) for name, down in order], group=group, ranks=ranks
+            ),
+            inputs=(spec,),
+            liveness=slowest,
+            state_bound=lambda live: (8 if ranks else 4) * sum(live) ** 2,
+        )
+    )
+
+
+VALUES = InputSpec({"id": "key", "v": "float", "n": "int"}, key="id")
+ADDED = InputSpec({"id": "key", "v": "float", "n": "int"}, key="id", insert_only=True)
+top("1 by a float", VALUES, ("v", True), n=1)
+top("2 by two columns", NAMED, ("s", False), ("n", True), n=2)
+WITHOUT_KEY = InputSpec({"id": "key", "v": "float", "n": "int"})
+top("2 of all", WITHOUT_KEY, ("v", True), n=2, group=())
+top("3 in order of time", WITHOUT_KEY, n=3, group=())
+top("2 of rows that stay", ADDED, ("v", True), n=2)
+top("all", VALUES, ("v", True))
+top("2 with their numbers", VALUES, ("v", True), n=2, ranks=("row_number",))
+top("ranks of all", VALUES, ("n", False), ranks=("rank", "dense_rank"))
+top("ranks of rows that stay", ADDED, ("n", False), n=3, ranks=("row_number", "rank"))
 
 LEFT = InputSpec({"id": "key", "v": "float"}, key="id", max_rows=4)
 RIGHT = InputSpec({"other": "key", "s": "name"}, key="other", max_rows=4)

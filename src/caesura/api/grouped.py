@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from caesura.api.columns import outputs
+from caesura.api.tops import By, Descending, topped
 from caesura.api.windowed import Windowed
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, PlanError
 from caesura.misuse import checked_methods, strict
 from caesura.ops.aggregate import Totals
 from caesura.ops.aggregate.kinds import Aggregate
@@ -68,6 +69,56 @@ class Grouped:
             return ticks(duration, self._node.time, what)
         except CaesuraError as error:
             raise error.at(step, here()) from None
+
+    @strict
+    def top(
+        self,
+        n: int,
+        *,
+        by: By = (),
+        descending: Descending = True,
+        row_number: str | None = None,
+        rank: str | None = None,
+        dense_rank: str | None = None,
+    ) -> Stream:
+        """The first n rows of each group by ``by``, of those alive; greatest first unless told otherwise.
+
+        Rows stay whole. One leaves when a better one comes, and is back when that one goes. Of equals the one
+        that began first stands before. ``row_number``, ``rank`` and ``dense_rank`` name columns for ranks.
+
+        >>> import caesura as cz
+        >>> rows = [{"t": t, "who": w, "bid": b} for t, w, b in ((1, "a", 3), (2, "b", 5), (4, "c", 4))]
+        >>> bids = cz.from_rows(rows, time="t").set_duration(4)
+        >>> print(bids.group_by().top(1, by="bid").run())
+         LE  RE | who bid |
+          1  2  | a   3   | +
+          2  6  | b   5   | +
+          6  8  | c   4   | +
+        """
+        from caesura.api.stream import Stream
+
+        names = {"row_number": row_number, "rank": rank, "dense_rank": dense_rank}
+        return Stream(topped(self._node, self._keys, n, by, descending, **names))
+
+    @strict
+    def rank(
+        self,
+        *,
+        by: By,
+        descending: Descending = True,
+        row_number: str | None = None,
+        rank: str | None = None,
+        dense_rank: str | None = None,
+    ) -> Stream:
+        """All rows of each group with their ranks among those alive, in columns that are named here."""
+        from caesura.api.stream import Stream
+
+        names = {"row_number": row_number, "rank": rank, "dense_rank": dense_rank}
+        if not any(names.values()):
+            raise PlanError(
+                "no rank is asked for.", remedy='Name a column for it: rank(by="v", row_number="place").'
+            ).at("rank", here())
+        return Stream(topped(self._node, self._keys, None, by, descending, **names))
 
     def totals(
         self,

@@ -62,6 +62,12 @@ def reads_time(expr: Expr) -> bool:
     return isinstance(expr, Boundary) or any(reads_time(c) for c in children(expr))
 
 
+def reads_end(expr: Expr) -> bool:
+    """Whether it reads end()."""
+    own = isinstance(expr, Boundary) and expr.side == "end"
+    return own or any(reads_end(c) for c in children(expr))
+
+
 def has_call(expr: Expr) -> bool:
     """Whether it calls a user's function, which may answer differently each time."""
     return isinstance(expr, Call) or any(has_call(c) for c in children(expr))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from caesura.api.grids import bucketed, quantised
 from caesura.api.grouped import Grouped, Windowed
 from caesura.api.planned import Planned, column_name
+from caesura.api.tops import By, Descending
 from caesura.fixpoint.automaton import Automaton, match
 from caesura.misuse import strict
 from caesura.ops.aggregate.kinds import Aggregate
@@ -75,6 +76,26 @@ class WindowSteps(Planned):
     ) -> Stream:
         """One row over all events, whatever their lifetimes; columns as in `agg`."""
         return Grouped(self.node, ()).totals(columns, name=name, **named)
+
+    @strict
+    def top(
+        self,
+        n: int,
+        *,
+        by: By = (),
+        descending: Descending = True,
+        row_number: str | None = None,
+        rank: str | None = None,
+        dense_rank: str | None = None,
+    ) -> Stream:
+        """The first n rows by ``by``, of those alive; see ``group_by(...).top``."""
+        ranks = {"row_number": row_number, "rank": rank, "dense_rank": dense_rank}
+        return Grouped(self.node, ()).top(n, by=by, descending=descending, **ranks)
+
+    @strict
+    def limit(self, n: int) -> Stream:
+        """The first n rows in order of time, of those alive."""
+        return Grouped(self.node, ()).top(n)
 
     def match(
         self,

@@ -1,0 +1,136 @@
+"""`Top`: of the rows of a group that are alive, the first n in an order, with their ranks if asked.
+
+     LE RE | id v |      top(1, by="v")
+      1  9 | a  3 | +         1  4 | a 3 | +
+      4  7 | b  5 | +   ->    4  7 | b 5 | +
+                              7  9 | a 3 | +
+
+Ties go to the row that began first, then to the lesser values. A row keeps its lifetime as long as it is
+among the first, and each stretch of it is a row of the output; of two rows that begin together and are
+alike, the one that lives longer comes first.
+
+Law: with no n, and without ranks, the output is the input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import pyarrow as pa
+
+from caesura.errors import PlanError
+from caesura.expr import Expr, attributes, reads_end, type_of
+from caesura.ops.aggregate.shape import of_groups
+from caesura.ops.where import on_keys
+from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation
+from caesura.plan.lifetimes import Whole
+from caesura.plan.roles import PunctuatedBy
+from caesura.punctuation import Pattern
+
+Rank = Literal["row_number", "rank", "dense_rank"]
+RANKS: tuple[Rank, ...] = ("row_number", "rank", "dense_rank")
+LARGEST = 1_000_000
+"""The greatest n: more rows than that are a table, not its top."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """One expression that rows are ordered by; null is the least value, NaN the greatest."""
+
+    value: Expr
+    descending: bool = True
+
+    @property
+    def key(self) -> object:
+        """Equal for equal orders."""
+        return (self.value.key, self.descending)
+
+    def __str__(self) -> str:
+        return f"{self.value}{' descending' if self.descending else ''}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Top(Node):
+    """The first n rows of each group, of those that are alive."""
+
+    group: tuple[str, ...] = ()
+    order: tuple[Order, ...] = ()
+    n: int | None = None
+    ranks: tuple[tuple[str, Rank], ...] = ()
+    """The columns that hold ranks, by name."""
+
+    kind = "top"
+    partitioning = "key"
+    punctuated_by: ClassVar[PunctuatedBy] = "rule"
+    loop_remedy = "Take the first rows of what comes out of the loop."
+
+    def output_schema(self) -> pa.Schema:
+        source = self.inputs[0]
+        for name in self.group:
+            self.column(name)
+        if self.n is not None and not 1 <= self.n <= LARGEST:
+            raise PlanError(
+                f"the first {self.n} rows say nothing.", remedy=f"Give a whole n from 1 to {LARGEST:,}."
+            )
+        for order in self.order:
+            type_of(order.value, source.schema, time=source.time)
+            if reads_end(order.value):
+                raise PlanError(
+                    f"rows are ordered by '{order.value}', but an end may change long after a row has begun.",
+                    remedy="Order by columns, or by cz.start().",
+                )
+        names = [name for name, _ in self.ranks]
+        taken = [name for name in names if name in source.schema.names or names.count(name) > 1]
+        if taken:
+            raise PlanError(
+                f"there is a column '{taken[0]}' already.",
+                remedy=f"Give the rank another name, like row_number='{taken[0]}_number'.",
+            )
+        return pa.schema([*source.schema, *(pa.field(name, pa.int64(), nullable=False) for name in names)])
+
+    def derive(self, *inputs: Properties) -> Properties:
+        if self.n is None and not self.ranks:
+            return inputs[0]
+        return Properties(max_duration=inputs[0].max_duration)
+
+    def carry(self, port: int, pattern: Pattern) -> Pattern | None:
+        """A pattern on whole groups passes: a row of another value may still push others out."""
+        return pattern if of_groups(pattern, self.group) else None
+
+    def keys(self, port: int) -> tuple[str, ...]:
+        return self.group
+
+    def needs(self, port: int, wanted: set[str]) -> set[str]:
+        """All columns: rows that are alike in the order are told apart by the others."""
+        return set(self.inputs[0].schema.names)
+
+    def push_filter(self, where: Node) -> Node | None:
+        return on_keys(where, self, self.group)
+
+    def holds(self) -> tuple[Holding, ...]:
+        """Rows stay to their ends; where none is taken back, only those among the first."""
+        few = self.n is not None and self.inputs[0].properties.insert_only
+        need = (Need(0, self.group),)
+        return (Holding("rows", 0, need, each=2, one_per=self.group if few else None),)
+
+    def feedback(self) -> tuple[FeedbackRule, ...]:
+        """Groups are given up whole."""
+        translation = Translation.of(self.group, self.inputs[0].properties, Whole(1))
+        return (FeedbackRule((translation,), "groups", purges=True, group=self.group),)
+
+    def operator(self) -> Operator:
+        from caesura.ops.top.physical import TopOperator
+
+        return TopOperator(self)
+
+    def read_columns(self) -> set[str]:
+        """The columns that the order reads."""
+        return set().union(*(attributes(order.value) for order in self.order))
+
+    def describe(self) -> str:
+        parts = [f"by {', '.join(self.group)}"] if self.group else []
+        parts += [f"the first {self.n}"] if self.n is not None else []
+        parts += [f"ordered by {', '.join(map(str, self.order))}"] if self.order else ["in order of time"]
+        parts += [f"{name}={rank}" for name, rank in self.ranks]
+        return "; ".join(parts)

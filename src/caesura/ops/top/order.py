@@ -1,0 +1,122 @@
+"""The order of rows within their groups: words that tell most of them apart, and ranks that tell all.
+
+A word is 64 bits of the first expression of the order; rows with equal words are compared by all there is:
+the order, the row's start, its values, and the longer life first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.events.columns import validity
+from caesura.events.rows import RowState
+from caesura.expr import compile_expr, type_of
+from caesura.kernels.hashing import I64, Mask
+from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
+from caesura.ops.aggregate.accumulators.sortwords import SortWords
+from caesura.ops.ordered import LOWEST, Ordered
+from caesura.ops.top.node import Top
+
+
+def ranks(values: pa.Array) -> I64:
+    """Numbers in the order of the values: null is the least, NaN the greatest."""
+    if pa.types.is_struct(values.type) or pa.types.is_nested(values.type):
+        values = pa.array([repr(v) for v in values.to_pylist()], pa.string())
+    valid = validity(values)
+    if not has_words(values.type):
+        found = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+        return np.where(valid, found, 0) if len(valid) else found
+    word = ranked(values)
+    if len(valid) == 0 or valid.all():
+        return word
+    least = np.where(valid, word, np.iinfo(np.int64).max).min()
+    if least > LOWEST:
+        return np.where(valid, word, least - 1)
+    _, dense = np.unique(np.where(valid, word, least), return_inverse=True)
+    return np.where(valid, dense + 1, 0)
+
+
+class RowOrder:
+    """The order of the rows of a state, and an index by group and word."""
+
+    def __init__(self, node: Top, rows: RowState) -> None:
+        source = node.inputs[0]
+        self._rows = rows
+        self._down = [order.descending for order in node.order]
+        self._make = [compile_expr(order.value, source.schema, time=source.time) for order in node.order]
+        first = node.order[0].value if node.order else None
+        self._type = None if first is None else type_of(first, source.schema, time=source.time)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets the index; it is made again when somebody asks."""
+        self._index, self._indexed = Ordered(), 0
+        self._words = None if self._type is None else SortWords(self._type)
+
+    def first(self, slots: I64, slot_of: I64, count: int) -> tuple[I64, I64]:
+        """(query, row) of live rows among which the first so many of each slot are, with all their equals."""
+        self._extend(slot_of)
+        return self._index.edges(slots, count, self._rows.alive, last=False)
+
+    def _extend(self, slot_of: I64) -> None:
+        rows = self._rows
+        if self._indexed == rows.size:
+            return None
+        fresh = np.arange(self._indexed, rows.size)
+        word = rows.get("le")[fresh] if self._words is None else self._word(fresh)
+        if word is None:  # texts begin otherwise than those before: all words anew
+            self.clear()
+            return self._extend(slot_of)
+        self._index.add(slot_of[fresh], word, fresh)
+        self._indexed = rows.size
+        return None
+
+    def _word(self, fresh: I64) -> I64 | None:
+        assert self._words is not None
+        values = self._values(0, fresh)
+        valid = validity(values)
+        present = values.drop_null()
+        if self._words.take(present) and self._indexed:
+            return None
+        word = np.full(len(fresh), LOWEST, np.int64)
+        word[valid if len(valid) else slice(None)] = self._words.of(present)
+        return ~word if self._down[0] else word
+
+    def _values(self, place: int, rows: I64) -> pa.Array:
+        state = self._rows
+        return self._make[place](state.payload.take(rows), state.get("le")[rows], state.get("re")[rows])
+
+    def sorted(self, owner: I64, rows: I64) -> tuple[I64, I64]:
+        """The places of these rows in order, by owner; and a number that rows equal in the order share."""
+        by = [ranks(self._values(place, rows)) for place in range(len(self._make))]
+        keys = [~r if down else r for r, down in zip(by, self._down, strict=True)]
+        le, re = self._rows.get("le")[rows], self._rows.get("re")[rows]
+        order = np.lexsort((~re, le, *reversed(keys), owner))
+        new = _changes([owner, *keys], order)
+        alike = ~_changes([owner, *keys, le], order)
+        if alike.any():
+            order = self._by_values(order, alike, [owner, *keys, le], rows, re)
+        return order, np.cumsum(new)
+
+    def _by_values(self, order: I64, alike: Mask, keys: list[I64], rows: I64, re: I64) -> I64:
+        """The same order, with rows that are alike so far by their values, then the longer life first."""
+        some = alike | np.append(alike[1:], False)
+        place = order[some]
+        payload = self._rows.payload.take(rows[place])
+        values = [ranks(column) for column in payload.columns]
+        again = np.lexsort((~re[place], *reversed(values), *(key[place] for key in reversed(keys))))
+        order = order.copy()
+        order[some] = place[again]
+        return order
+
+
+def _changes(keys: list[I64], order: I64) -> Mask:
+    """Which places of an order differ from the one before in a key; the first one does."""
+    found = np.zeros(len(order), np.bool_)
+    found[:1] = True
+    for key in keys:
+        values = key[order]
+        found[1:] |= values[1:] != values[:-1]
+    return found

@@ -1,0 +1,400 @@
+"""`Top` at work: the rows of each group, the stretches on which they were shown, and the change of those.
+
+A page touches groups from some time on. From there their course is followed again, over as many of the best
+rows as it takes: a row that is worse than n others at every instant is not looked at. What was shown before
+that time stays, and goes on where a row is still among the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import Grown
+from caesura.events.delta import Deltas, deltas, net_rows
+from caesura.events.identity import identity, plain_zeros
+from caesura.events.item import Item
+from caesura.events.page import KEPT, Page
+from caesura.events.rows import SMALL, RowState
+from caesura.kernels.chains import Chains
+from caesura.kernels.hashing import I64, U64, Mask, mix_int
+from caesura.kernels.keys import KeyTable
+from caesura.kernels.sums import add_weights
+from caesura.ops.layers import lay
+from caesura.ops.top.node import RANKS, Top
+from caesura.ops.top.order import RowOrder
+from caesura.ops.top.sweep import Course, stretches
+from caesura.plan import GivenUp, Operator, definite
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern
+
+FEW_ROWS = 64
+"""Groups up to this size are followed over all their rows; of larger ones the best are looked for."""
+Pair = tuple[U64, U64]
+
+
+class Shown(NamedTuple):
+    """Stretches of rows, with their ranks."""
+
+    key: Pair
+    """Equal for stretches of rows that begin together, are alike and have equal ranks."""
+    row: I64
+    le: I64
+    re: I64
+    ranks: tuple[I64, ...]
+
+    def take(self, at: I64 | Mask) -> Shown:
+        """Some of them."""
+        key = (self.key[0][at], self.key[1][at])
+        return Shown(key, self.row[at], self.le[at], self.re[at], tuple(r[at] for r in self.ranks))
+
+
+def joined(a: Shown, b: Shown) -> Shown:
+    """Both, one behind the other."""
+    key = (np.concatenate([a.key[0], b.key[0]]), np.concatenate([a.key[1], b.key[1]]))
+    row, le, re = (np.concatenate(pair) for pair in ((a.row, b.row), (a.le, b.le), (a.re, b.re)))
+    return Shown(key, row, le, re, tuple(np.concatenate(p) for p in zip(a.ranks, b.ranks, strict=True)))
+
+
+class TopOperator(Operator):
+    """Live rows and the stretches sent, both by group."""
+
+    def __init__(self, node: Top) -> None:
+        super().__init__()
+        self.node = node
+        source = node.inputs[0]
+        self._group = [source.schema.get_field_index(name) for name in node.group]
+        self._prunes = source.properties.insert_only
+        self._n = INFINITY if node.n is None else node.n
+        self._ranks = [kind for _, kind in node.ranks]
+        self._wanted = sum(1 << RANKS.index(kind) for kind in set(self._ranks))
+        own = {"p1": np.uint64, "p2": np.uint64, "le": np.int64, "re": np.int64}
+        self.rows = RowState({**own, "n": np.int64}, source.schema)
+        held = {f"r{k}": np.int64 for k in range(len(self._ranks))}
+        self.sent = RowState({**own, "from": np.int64, "row": np.int64, **held})
+        """What was sent: of rows with these values that begin at ``from``, with these ranks."""
+        self._order = RowOrder(node, self.rows)
+        self._index()
+
+    def _index(self) -> None:
+        """Groups, rows and stretches by number; from what is live alone."""
+        for state in (self.rows, self.sent):
+            if state.live < state.size:
+                state.compact()
+        self._groups, self._events = KeyTable(), KeyTable()
+        self._chains = [Chains(), Chains()]
+        self._slot, self._held = Grown(np.int64), Grown(np.int64)
+        """The group of each row, and how many rows each group has had."""
+        self._ending = int(sum((s.get("re") != INFINITY).sum() for s in (self.rows, self.sent)))
+        rows, sent = self.rows, self.sent
+        self._events.encode(*_event_ids(*(rows.get(f) for f in ("p1", "p2", "le", "re"))))
+        self._add_slots(rows.payload.all() if rows.size else None, rows.size)
+        family = KeyTable()
+        of_row, _ = family.encode(*_family(rows.get("p1"), rows.get("p2"), rows.get("le")))
+        first = np.zeros(int(of_row.max(initial=-1)) + 1, np.int64)
+        first[of_row] = np.arange(rows.size)
+        row = first[family.find(*_family(sent.get("p1"), sent.get("p2"), sent.get("from")))]
+        sent.get("row")[:] = row
+        self._chains[1].add(self._slot.view[row])
+        self._order.clear()
+
+    def _add_slots(self, payload: pa.RecordBatch | None, count: int) -> None:
+        if payload is None:
+            return
+        keys = plain_zeros(payload.select(self._group)).columns
+        slot, fresh = self._groups.encode(*identity(keys, count, self.secret))
+        self._held.extend(np.zeros(len(fresh), np.int64))
+        self._put(slot)
+
+    def _put(self, slot: I64) -> None:
+        """Takes new rows into their groups."""
+        self._slot.extend(slot)
+        self._chains[0].add(slot)
+        np.add.at(self._held.view, slot, 1)
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if len(page) == 0:
+            return []
+        plain = plain_zeros(page.payload)
+        page = page if plain is page.payload else page.with_payload(plain)
+        keys = identity(page.payload.select(self._group).columns, len(page), self.secret)
+        slot, fresh = self._groups.encode(*keys)
+        self._held.extend(np.zeros(len(fresh), np.int64))
+        touched, place = np.unique(slot, return_inverse=True)
+        since = np.full(len(touched), INFINITY, np.int64)
+        np.minimum.at(since, place, page.sync)
+        self._apply(deltas(page), page, slot)
+        change = self._changed(touched, since)
+        if any(state.size > 2 * state.live + SMALL for state in (self.rows, self.sent)):
+            self._index()
+        return [change]
+
+    def _apply(self, change: Deltas, page: Page, slot: I64) -> None:
+        p1, p2 = (half[change.rows] for half in page.ids(self.secret))
+        at, fresh = self._events.encode(*_event_ids(p1, p2, change.le, change.re))
+        if len(fresh):
+            fields = {
+                "p1": p1[fresh],
+                "p2": p2[fresh],
+                "le": change.le[fresh],
+                "re": change.re[fresh],
+                "n": np.zeros(len(fresh), np.int64),
+            }
+            some = change.rows[fresh]
+            self.rows.append(fields, page.payload.take(pa.array(some)))
+            self._put(slot[some])
+            self._ending += int((change.re[fresh] != INFINITY).sum())
+        add_weights(at, change.weight, self.rows.get("n"))
+        some = np.unique(at)
+        self.rows.touch(some)
+        self.rows.keep(some, self.rows.get("n")[some] != 0)
+
+    def _changed(self, touched: I64, since: I64) -> Page:
+        """The change of what these groups show from these times on."""
+        owner, at = self._chains[1].gather(touched)
+        old = self.sent.alive[at] & (self.sent.get("re")[at] >= since[owner])
+        owner, at = owner[old], at[old]
+        before = self._sent(at)
+        after = self._laid(before, since[owner], self._followed(touched, since))
+        gone, new = cancelled(before, after)
+        self.sent.kill(at[gone])
+        if self._prunes:
+            self._prune(touched, after)
+        self._send(after.take(new))
+        return self._page(before.take(gone), after.take(new))
+
+    def _sent(self, at: I64) -> Shown:
+        sent = self.sent
+        ranks = tuple(sent.get(f"r{k}")[at] for k in range(len(self._ranks)))
+        family = _family(*(sent.get(f)[at] for f in ("p1", "p2", "from")))
+        row, le, re = (sent.get(f)[at] for f in ("row", "le", "re"))
+        return Shown(_mixed(family, ranks), row, le, re, ranks)
+
+    def _followed(self, touched: I64, since: I64) -> Shown:
+        """The stretches of these groups from these times on."""
+        slots = self._held.view[touched]
+        small = slots <= FEW_ROWS if self.node.n is not None else np.ones(len(touched), np.bool_)
+        found = self._small(touched[small], since[small])
+        todo = np.flatnonzero(~small)
+        count = FEW_ROWS
+        while len(todo):
+            wanted = count + self._n
+            owner, row = self._order.first(touched[todo], self._slot.view, wanted)
+            complete = np.bincount(owner, minlength=len(todo)) < wanted
+            part, of, short = self._stretches(owner, row, since[todo], np.where(complete, MIN_TIME, INFINITY))
+            again = short & ~complete
+            found = joined(found, part.take(~again[of]))
+            todo = todo[again]
+            count = 4 * count + 1
+        return found
+
+    def _small(self, slots: I64, since: I64) -> Shown:
+        owner, row = self._chains[0].gather(slots)
+        there = self.rows.alive[row]
+        return self._stretches(owner[there], row[there], since, np.full(len(slots), MIN_TIME))[0]
+
+    def _stretches(self, owner: I64, row: I64, since: I64, until: I64) -> tuple[Shown, I64, Mask]:
+        """The stretches of rows from some times on; whose each one is; and who has too few rows."""
+        there = self.rows.get("re")[row] > since[owner]
+        owner, row = owner[there], row[there]
+        order, tie = self._order.sorted(owner, row)
+        owner, row = owner[order], row[order]
+        copies = self.rows.get("n")[row]
+        if (copies != 1).any():
+            owner, row, tie = (np.repeat(values, copies) for values in (owner, row, tie))
+        le = np.maximum(self.rows.get("le")[row], since[owner])
+        found, short = stretches(
+            _course(owner, tie, le, self.rows.get("re")[row], len(since)), self._n, self._wanted, since, until
+        )
+        at = row[found.row]
+        held = {"row_number": found.number, "rank": found.rank, "dense_rank": found.dense}
+        ranks = tuple(held[kind] for kind in self._ranks)
+        family = _family(*(self.rows.get(f)[at] for f in ("p1", "p2", "le")))
+        return Shown(_mixed(family, ranks), at, found.le, found.re, ranks), owner[found.row], short
+
+    def _laid(self, before: Shown, since: I64, after: Shown) -> Shown:
+        """What was shown up to some times, going on where it still is, and what is shown from then on."""
+        up = before.le < since
+        earlier, since = before.take(up), since[up]
+        both = joined(earlier, after)
+        number, example = KeyTable().encode(*both.key)
+        old, new = number[: len(since)], number[len(since) :]
+        group = np.concatenate([old, new, new])
+        time = np.concatenate([since, after.le, after.re])
+        count = np.concatenate([np.full(len(old), -1), np.ones(len(new), np.int64), np.full(len(new), -1)])
+        order = np.lexsort((time, group))
+        base = np.zeros((len(example), 2), np.int64)
+        np.add.at(base[:, 0], old, 1)
+        stack = np.lexsort((earlier.le, old))
+        stack_from = np.searchsorted(old[stack], np.arange(len(example) + 1))
+        o_group, o_le, o_re = (np.empty(len(order) + len(old) + 1, np.int64) for _ in range(3))
+        made = lay(
+            group[order],
+            time[order],
+            count[order],
+            np.zeros(len(order), np.int64),
+            1,
+            base,
+            stack_from,
+            earlier.le[stack],
+            o_group,
+            o_le,
+            o_re,
+        )
+        whose = both.take(example[o_group[:made]])
+        return whose._replace(le=o_le[:made], re=o_re[:made])
+
+    def _send(self, new: Shown) -> None:
+        if len(new.row) == 0:
+            return
+        fields = {name: self.rows.get(name)[new.row] for name in ("p1", "p2")}
+        fields |= {"from": self.rows.get("le")[new.row], "row": new.row, "le": new.le, "re": new.re}
+        fields |= {f"r{k}": rank for k, rank in enumerate(new.ranks)}
+        self.sent.append(fields)
+        self._chains[1].add(self._slot.view[new.row])
+        self._ending += int((new.re != INFINITY).sum())
+
+    def _page(self, gone: Shown, new: Shown) -> Page:
+        both = joined(gone, new)
+        weight = np.concatenate([np.full(len(gone.row), -1), np.ones(len(new.row), np.int64)])
+        if len(gone.row):
+            rows, ends, re_new = net_rows(both.key, both.le, both.re, weight)
+            order = np.argsort(re_new == KEPT, kind="stable")
+            rows, ends, re_new = rows[order], ends[order], re_new[order]
+        else:
+            rows, ends, re_new = np.arange(len(weight)), both.re, np.full(len(weight), KEPT)
+        payload = self.rows.payload.take(both.row[rows])
+        ranks = [pa.array(rank[rows]) for rank in both.ranks]
+        batch = pa.RecordBatch.from_arrays([*payload.columns, *ranks], schema=self.node.schema)
+        return Page.of(batch, le=both.le[rows], re=ends, re_new=re_new)
+
+    def _prune(self, touched: I64, shown: Shown) -> None:
+        """Lets go of rows that will not be shown: nobody who stands before them goes away."""
+        _, row = self._chains[0].gather(touched)
+        _, at = self._chains[1].gather(touched)
+        needed = np.concatenate([self.sent.get("row")[at[self.sent.alive[at]]], shown.row])
+        self._drop_all_but(needed, row[self.rows.alive[row]])
+
+    def _drop_all_but(self, needed: I64, live: I64) -> None:
+        families = KeyTable()
+        p1, p2, le = (self.rows.get(f) for f in ("p1", "p2", "le"))
+        families.encode(*_family(p1[needed], p2[needed], le[needed]))
+        lost = live[families.find(*_family(p1[live], p2[live], le[live])) < 0]
+        self.rows.get("n")[lost] = 0
+        self.rows.kill(lost)
+
+    def _bound(self, rows: I64) -> I64:
+        """The time before which the group of each row is settled."""
+        known = self.promises[0]
+        if known.size == 0:
+            return np.full(len(rows), known.cti)
+        batch = self.rows.payload.take(rows)
+        columns = {name: batch.column(at) for name, at in zip(self.node.group, self._group, strict=True)}
+        return np.broadcast_to(np.asarray(known.effective_cti(columns=columns)), len(rows))
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        self.counters.sweeps += 1
+        many = self.rows.live + self.sent.live
+        if pattern.without_time().attributes or many <= SMALL or 8 * self._ending >= many:
+            self._purge()
+        return definite(self.node.carry(port, pattern))
+
+    def _purge(self) -> None:
+        """Lets go of rows and stretches that end before the bound."""
+        for state, row in ((self.sent, self.sent.get("row")), (self.rows, np.arange(self.rows.size))):
+            live = np.flatnonzero(state.alive)
+            bound = self._bound(row[live])
+            lost = live[(state.get("re")[live] < bound) | (bound == INFINITY)]
+            if state is self.rows:
+                state.get("n")[lost] = 0
+            state.kill(lost)
+        if self._prunes:
+            needed = self.sent.get("row")[self.sent.alive]
+            self._drop_all_but(needed, np.flatnonzero(self.rows.alive))
+        if self.rows.wasteful or self.sent.wasteful:
+            self._index()
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Takes back the groups that match, unless a row of one began in the settled past and goes on."""
+        live = np.flatnonzero(self.rows.alive)
+        batch = self.rows.payload.take(live)
+        columns = {name: batch.column(at) for name, at in zip(self.node.group, self._group, strict=True)}
+        rows = live[pattern.matches({**columns, "LE": np.zeros(len(live), np.int64)})]
+        _, at = self._chains[1].gather(np.unique(self._slot.view[rows]))
+        at = at[self.sent.alive[at]]
+        shown = self._sent(at)
+        if (shown.le < self._bound(shown.row)).any():
+            return None
+        none = shown.take(np.zeros(0, np.int64))
+        page, until = self._page(shown, none), int(shown.re.max(initial=MIN_TIME))
+        self.sent.kill(at)
+        self.rows.get("n")[rows] = 0
+        self.rows.kill(rows)
+        self._index()
+        return GivenUp([page], until, len(at) + len(rows))
+
+    def states(self) -> dict[str, RowState]:
+        return {"rows": self.rows, "sent": self.sent}
+
+    def rebuild(self) -> None:
+        self._index()
+
+
+def cancelled(before: Shown, after: Shown) -> tuple[I64, I64]:
+    """What of the one is not in the other, and the other way round; copies count."""
+    both = joined(before, after)
+    every = np.arange(len(both.row))
+    k1, k2 = both.key
+    a, b = np.empty_like(k1), np.empty_like(k2)
+    mix_int(k1, k2, every, both.le, a, b)
+    mix_int(a, b, every, both.re, a, b)
+    number, first = KeyTable().encode(a, b)
+    weight = np.ones(len(every), np.int64)
+    weight[: len(before.row)] = -1
+    net = np.zeros(len(first), np.int64)
+    add_weights(number, weight, net)
+    order = np.argsort(number, kind="stable")
+    place = np.empty(len(every), np.int64)
+    starts = np.searchsorted(number[order], number)
+    place[order] = every
+    olds = np.zeros(len(first), np.int64)
+    np.add.at(olds, number[: len(before.row)], 1)
+    nth = place - starts  # among its equals, those before first
+    old = every < len(before.row)
+    gone = old & (nth < -net[number])
+    new = ~old & (nth - olds[number] < net[number])
+    return np.flatnonzero(gone), np.flatnonzero(new) - len(before.row)
+
+
+def _course(owner: I64, tie: I64, le: I64, re: I64, groups: int) -> Course:
+    every = np.arange(len(owner))
+    group, time = np.concatenate([owner, owner]), np.concatenate([le, re])
+    sign = np.ones(2 * len(every), np.int64)
+    sign[len(every) :] = -1
+    order = np.lexsort((time, group))
+    starts = np.arange(groups + 1)
+    row = np.concatenate([every, every])[order]
+    at, event_at = np.searchsorted(owner, starts), np.searchsorted(group[order], starts)
+    return Course(at, tie, event_at, time[order], row, sign[order])
+
+
+def _event_ids(p1: U64, p2: U64, le: I64, re: I64) -> Pair:
+    """The identity of an event by its values and lifetime."""
+    return _mixed((p1, p2), (le, re))
+
+
+def _family(p1: U64, p2: U64, le: I64) -> Pair:
+    """The identity of events with equal values that begin together."""
+    return _mixed((p1, p2), (le,))
+
+
+def _mixed(key: Pair, numbers: tuple[I64, ...]) -> Pair:
+    a, b = key
+    every = np.arange(len(a))
+    for values in numbers:
+        c, d = np.empty(len(a), np.uint64), np.empty(len(a), np.uint64)
+        mix_int(a, b, every, values, c, d)
+        a, b = c, d
+    return a, b

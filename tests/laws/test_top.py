@@ -1,0 +1,99 @@
+"""The first rows of groups: larger groups than laws draw, and what users see."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import law_cases  # noqa: F401  (registers the cases)
+import pyarrow as pa
+import pytest
+from depth import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import caesura as cz
+from caesura import col
+from caesura.events.delta import fold
+from caesura.events.history import History
+from caesura.events.page import KEPT, Page, concat
+from caesura.ops.input import Input
+from caesura.ops.top import Order, Rank, Top, physical
+from caesura.plan import Properties
+from caesura.punctuation import INFINITY
+from caesura.testing import oracles
+from caesura.testing.case import LawCase, cases
+from caesura.testing.laws import check_laws
+
+CASES = [c for c in cases() if str(c).startswith("top")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_large_groups_obey_the_laws(case: LawCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups count as large from their first row on: the best rows are looked for, and more if need be."""
+    monkeypatch.setattr(physical, "FEW_ROWS", 0)
+
+    @settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check_laws(case, data, kinds=case.kinds()[-1])
+
+    holds()
+
+
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.float64())])
+ODD = [None, -0.0, 0.0, float("nan"), float("inf"), -float("inf")]
+
+
+def page(changes: list[tuple[int, int, int, int, float | None]]) -> Page:
+    """Changes as (LE, RE, new RE or KEPT, key, value)."""
+    le, re, new, k, v = zip(*changes, strict=True)
+    return Page.of(pa.record_batch([k, v], schema=SCHEMA), le=le, re=re, re_new=new)
+
+
+def course(seed: int, *, retracts: bool) -> tuple[list[Page], list[Any]]:
+    """Pages of rows that come, lose their ends or go; and the rows that are left."""
+    draw = random.Random(seed)
+    live: list[tuple[int, int, int, float | None]] = []
+    pages = []
+    for turn in range(12):
+        changes = []
+        for _ in range(draw.choice((1, 10, 60))):
+            if retracts and live and draw.random() < 0.4:
+                le, re, k, v = live.pop(draw.randrange(len(live)))
+                new = draw.choice((le, le + 1, re + 5 if re != INFINITY else le + 70))
+                changes.append((le, re, new, k, v))
+                live += [(le, new, k, v)] if new > le else []
+                continue
+            le = turn * 20 + draw.randrange(-30, 20)
+            re = draw.choice((INFINITY, INFINITY, le + draw.randrange(1, 90)))
+            v = draw.choice(ODD) if draw.random() < 0.2 else float(draw.randrange(300))
+            live.append((le, re, draw.randrange(2), v))
+            changes.append((le, re, KEPT, *live[-1][2:]))
+        pages.append(page(changes))
+    return pages, [(le, re, {"k": k, "v": v}) for le, re, k, v in live]
+
+
+@pytest.mark.parametrize("retracts", [True, False])
+@pytest.mark.parametrize("ranks", [(), ("row_number", "rank")])
+def test_groups_of_hundreds_of_rows(ranks: tuple[Rank, ...], retracts: bool) -> None:
+    for seed in range(examples(4)):
+        pages, left = course(seed, retracts=retracts)
+        source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=not retracts))
+        named = tuple((kind, kind) for kind in ranks)
+        node = Top(inputs=(source,), group=("k",), order=(Order(col("v")),), n=3, ranks=named)
+        operator = node.operator()
+        out = [item for given in pages for item in operator.page(0, given) if isinstance(item, Page)]
+        found, unmatched = fold(concat(out, node.schema))
+        wanted = oracles.top(left, 3, [(lambda row: row[2]["v"], True)], group=("k",), ranks=named)
+        assert not unmatched.any()
+        plain = [(le, re, tuple(p.values())) for le, re, p in wanted]
+        assert History(found) == History.from_rows(plain, node.schema), seed
+
+
+def test_rows_that_stay_are_forgotten_unless_they_are_among_the_first() -> None:
+    rows = [{"t": t, "k": t % 3, "v": float(t * 7919 % 1000)} for t in range(3000)]
+    stream = cz.from_rows(rows, time="t", punctuate=cz.every(50)).set_duration(cz.INFINITY)
+    query = stream.group_by("k").top(2, by="v").query()
+    query.run()
+    assert query.counters()["top"].state_rows < 60
