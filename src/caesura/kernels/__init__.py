@@ -68,6 +68,8 @@ class Kernel(Generic[P, R]):
             return self._machine
         import numba
 
+        from caesura.kernels.cache import keyed
+
         source = self._source()
         known = {
             name: value.compiled() if isinstance(value, Kernel) else value
@@ -77,9 +79,17 @@ class Kernel(Generic[P, R]):
         function = FunctionType(source.__code__, known, source.__name__, source.__defaults__)
         function.__module__ = source.__module__
         function.__qualname__ = source.__qualname__
-        compile_ = numba.njit(cache=True, nogil=True, error_model="numpy")
-        self._machine = cast("Callable[P, R]", compile_(function))
+        machine = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        keyed(machine, self._modules())
+        self._machine = cast("Callable[P, R]", machine)
         return self._machine
+
+    def _modules(self) -> set[str]:
+        """Where its text is, and that of the kernels that it calls."""
+        plain = cast(FunctionType, self.twin)
+        called = [plain.__globals__.get(name) for name in plain.__code__.co_names]
+        others = (one._modules() for one in called if isinstance(one, Kernel) and one is not self)
+        return {plain.__module__}.union(*others)
 
     def _source(self) -> FunctionType:
         """The function to compile: the twin, with the text of small kernels in the place of their calls."""
