@@ -28,7 +28,7 @@ from benchmarks.report import Report
 from benchmarks.spark import durations
 from caesura.consistency.token import is_token, number_of
 from caesura.events import Item, Page
-from caesura.events.page import KEPT
+from caesura.events.page import NO_NEW_END
 from caesura.kernels.hashing import I64, Mask
 
 State = tuple[int, int]
@@ -57,11 +57,11 @@ class Folded:
 
     def _change(self, view: str, page: Page) -> None:
         """Inserts count; a retract takes its row away and puts the shorter one in its place."""
-        new = np.full(len(page), KEPT) if page.re_new is None else page.re_new
-        self._add(view, page.le, page.re, page.payload, new == KEPT, 1)
+        new = np.full(len(page), NO_NEW_END) if page.re_new is None else page.re_new
+        self._add(view, page.le, page.re, page.payload, new == NO_NEW_END, 1)
         if page.re_new is not None:
-            self._add(view, page.le, page.re, page.payload, new != KEPT, -1)
-            self._add(view, page.le, new, page.payload, (new != KEPT) & (new > page.le), 1)
+            self._add(view, page.le, page.re, page.payload, new != NO_NEW_END, -1)
+            self._add(view, page.le, new, page.payload, (new != NO_NEW_END) & (new > page.le), 1)
 
     def _add(self, view: str, le: I64, re: I64, payload: pa.RecordBatch, mask: Mask, sign: int) -> None:
         columns = [pa.array(le), pa.array(re), *payload.columns]

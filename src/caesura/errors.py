@@ -134,10 +134,10 @@ class StreamError(CaesuraError):
 
 def failure(error: Exception) -> StreamError:
     """What a step, or a function of the user's in it, did not expect, as a diagnostic."""
-    told = " ".join([type(error).__name__ + ":", *str(error).strip().splitlines()[:1]]).rstrip(": .")
+    text = " ".join([type(error).__name__ + ":", *str(error).strip().splitlines()[:1]]).rstrip(": .")
     line = users_line(error)
     whose = f"It was raised at {line}" if line else "It is a fault of ours"
-    return StreamError(f"{told}.", remedy=f"{whose}; the whole trace is in this error's cause.")
+    return StreamError(f"{text}.", remedy=f"{whose}; the whole trace is in this error's cause.")
 
 
 def closest(name: object, among: Iterable[str]) -> str:

@@ -126,8 +126,8 @@ def renamed(**names: str) -> Callable[[F], F]:
     return decorated
 
 
-def renamed_classes(module: str, **names: str) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` for renamed classes; the old names, given first, work and warn."""
+def renamed_members(module: str, **names: str) -> Callable[[str], Any]:
+    """A module's ``__getattr__`` for renamed members; the old names, given first, work and warn."""
 
     def find(name: str) -> Any:
         if name not in names:
@@ -188,14 +188,14 @@ def _refusal(function: Callable[..., Any], problem: str, signature: inspect.Sign
 
 def _failure(function: Callable[..., Any], bound: inspect.BoundArguments, error: Exception) -> CaesuraError:
     """The error of a call whose arguments are of the right kinds."""
-    said = str(error).splitlines()[0] if str(error) else ""
-    told = (
-        f"{type(error).__name__}: {said}".rstrip(": ") if isinstance(error, LookupError) or not said else said
+    line = str(error).splitlines()[0] if str(error) else ""
+    text = (
+        f"{type(error).__name__}: {line}".rstrip(": ") if isinstance(error, LookupError) or not line else line
     )
     if set(bound.arguments) - {"self"}:
-        return _refusal(function, f"does not understand its arguments: {told}", bound.signature)
+        return _refusal(function, f"does not understand its arguments: {text}", bound.signature)
     return PlanError(
-        f"{_name(function)}() fails: {told.rstrip('.')}.",
+        f"{_name(function)}() fails: {text.rstrip('.')}.",
         remedy="The whole trace is in this error's cause.",
         step=_name(function),
         place=here(),
@@ -244,8 +244,8 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     known = {name: getattr(module, name) for name, module in loaded.items()}
     known["pd"] = types.SimpleNamespace(DataFrame=Any)
     found: dict[str, Any] = {}
-    for name, told in function.__annotations__.items():
-        one = types.SimpleNamespace(__annotations__={name: told})
+    for name, text in function.__annotations__.items():
+        one = types.SimpleNamespace(__annotations__={name: text})
         try:
             found |= typing.get_type_hints(one, function.__globals__, known)
         except (NameError, TypeError, AttributeError):

@@ -35,11 +35,12 @@ def test_no_two_classes_share_a_name() -> None:
         ("caesura.audit", "Finding", "AuditFinding"),
         ("caesura.audit", "Report", "AuditReport"),
         ("caesura.contracts", "Pace", "SourceRate"),
+        ("caesura.events", "KEPT", "NO_NEW_END"),
         ("caesura.udm", "Finding", "ModuleFinding"),
         ("caesura.udm", "Report", "ModuleReport"),
     ],
 )
-def test_a_former_name_of_a_public_class_works_and_warns(module: str, old: str, new: str) -> None:
+def test_a_former_name_of_a_public_member_works_and_warns(module: str, old: str, new: str) -> None:
     with pytest.warns(DeprecationWarning, match=f"{old} is now .*{new}"):
         found = getattr(import_module(module), old)
     assert found is getattr(import_module(module), new)

@@ -195,7 +195,7 @@ def test_the_command_says_what_is_right_and_what_is_not(tmp_path: Path) -> None:
     assert fine.output.strip().endswith(f"{6 * len(claims)} right, 0 not")
     file = tmp_path / "_claims" / f"{claims[-1].number:08d}.json"
     file.write_bytes(b"{")
-    torn = CliRunner().invoke(app, ["audit", str(tmp_path), "--stored-plan", "--json", "--most", "2"])
+    torn = CliRunner().invoke(app, ["audit", str(tmp_path), "--stored-plan", "--json", "--limit", "2"])
     assert torn.exit_code == 1
     said = json.loads(torn.output)
     assert not said["right"] and "is torn" in said["flaws"][0]

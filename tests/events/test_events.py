@@ -16,7 +16,7 @@ from caesura.events import History, Page, concat, draw, empty_page, parse, viola
 from caesura.events.rows import RowState
 from caesura.events.types import check_schema, plain_schema
 from caesura.punctuation import INFINITY, cti
-from caesura.punctuation.words import parse_punctuation
+from caesura.punctuation.parsing import parse_punctuation
 from caesura.testing.spec import InputSpec, plain_rows
 from caesura.testing.strategies import streams
 

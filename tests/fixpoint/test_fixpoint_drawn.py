@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from bucket_plans import scripted
 
 EXAMPLES = examples(60)
-MOST_PAGES = 600
+MAX_PAGES = 600
 """So often a page comes around in no loop of this size."""
 ROWS = InputSpec({"n": "key", "v": "key"}, max_rows=3)
 LINKS = InputSpec({"a": "key", "b": "key", "w": "key"}, max_rows=4)
@@ -44,7 +44,7 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def noted(self: FlyingFixpoint, sync: Any, port: int) -> None:
         note(self, sync, port)
-        assert self.counters.extra["rounds"] < MOST_PAGES, "the loop does not end"
+        assert self.counters.extra["rounds"] < MAX_PAGES, "the loop does not end"
 
     monkeypatch.setattr(FlyingFixpoint, "_note", noted)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from caesura.events import Item, Page
-from caesura.events.page import KEPT
+from caesura.events.page import NO_NEW_END
 from caesura.io import Policy, Source, delay, from_arrow
 from caesura.io.ingress.ingress import SourceIngress
 from caesura.plan import Raw
@@ -92,7 +92,7 @@ def pushed(rows: Sequence[Placed], said: Mapping[int, int], cuts: Iterable[int])
 def _page(rows: Sequence[Change]) -> Page:
     payload = pa.record_batch({"id": pa.array([row.id for row in rows], pa.int64())})
     ends = [INFINITY if row.re is None else row.re for row in rows]
-    news = [KEPT if row.kind == "+" else INFINITY if row.new is None else row.new for row in rows]
+    news = [NO_NEW_END if row.kind == "+" else INFINITY if row.new is None else row.new for row in rows]
     return Page.of(payload, le=[row.le for row in rows], re=ends, re_new=news)
 
 

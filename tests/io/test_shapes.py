@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from caesura.errors import PlanError
-from caesura.events import KEPT
+from caesura.events import NO_NEW_END
 from caesura.io import from_arrow
 from caesura.io.ingress.shape import Shape
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -54,7 +54,7 @@ def test_edges_start_and_end_events():
     kinds = ["start", "end", "end", "end", "begin", "end"]
     batch = pa.record_batch({"t": [1, 1, 1, 9, 1, None], "end": [None, 5, None, 5, 5, 5], "k": kinds})
     shaped = Shape.of(time="t", end="end", kind="k").cut(batch, NONE)
-    assert shaped.re_new.tolist()[:2] == [KEPT, 5] and shaped.re.tolist()[0] == INFINITY
+    assert shaped.re_new.tolist()[:2] == [NO_NEW_END, 5] and shaped.re.tolist()[0] == INFINITY
     assert flawed(shaped) == ["", "", "an end edge without an end", "its new end is before its start",
                               NO_KIND, "has no time"]  # fmt: skip
 
@@ -64,7 +64,7 @@ def test_the_full_form_has_inserts_and_retracts(kind):
     words = pa.array(["+", "insert", "-", "retract", None, "--", "-"], pa.string()).cast(kind)
     batch = pa.record_batch({"t": [1] * 7, "end": [9] * 7, "k": words, "new": [None, None, 1, 5, 5, 5, 9]})
     shaped = Shape.of(time="t", end="end", kind="k", new_end="new").cut(batch, NONE)
-    assert shaped.re_new.tolist()[:4] == [KEPT, KEPT, 1, 5]
+    assert shaped.re_new.tolist()[:4] == [NO_NEW_END, NO_NEW_END, 1, 5]
     assert flawed(shaped) == [""] * 4 + [NO_KIND] * 2 + ["a retract that changes nothing"]
 
 
@@ -99,7 +99,7 @@ def test_times_beyond_all_ticks_are_refused_not_wrapped():
 def test_sliced_batches_are_read_at_their_own_offset():
     whole = pa.record_batch({"t": [1, None, 3, 4], "k": ["start", "x", "start", "end"], "end": [0, 0, 0, 8]})
     shaped = Shape.of(time="t", end="end", kind="k").cut(whole.slice(2), NONE)
-    assert shaped.le.tolist() == [3, 4] and shaped.re_new.tolist() == [KEPT, 8] and shaped.flaw is None
+    assert shaped.le.tolist() == [3, 4] and shaped.re_new.tolist() == [NO_NEW_END, 8] and shaped.flaw is None
 
 
 def test_payload_columns_become_plain_types():

@@ -22,7 +22,7 @@ from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Register
 from caesura.ops.aggregate.accumulators.exact import NONE, SPAN, add_floats, carry_limbs, round_limbs
 from caesura.ops.aggregate.accumulators.sums import FloatSum
-from caesura.ops.join.kernel import GONE, pieces
+from caesura.ops.join.kernel import REMOVED, pieces
 
 few = settings(max_examples=35, deadline=None)
 words = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63])
@@ -183,7 +183,7 @@ def test_pieces_are_where_a_row_is_covered_or_where_it_is_not(
     c_le, c_re = (np.array([c[i] for c in covers], np.int64) for i in (0, 1))
     out = [np.empty(len(covers) + 2, np.int64) for _ in range(3)]
     one = np.zeros(len(covers), np.int64), np.array([row[0]]), np.array([row[1]])
-    always, none = np.full(1, np.iinfo(np.int64).min), np.full(1, GONE)
+    always, none = np.full(1, np.iinfo(np.int64).min), np.full(1, REMOVED)
     made = pieces(one[0], c_le, c_re, one[1], one[2], always, none, covered, *out)
     ticks = [t for a, b in zip(out[1][:made], out[2][:made], strict=True) for t in range(a, b)]
     inside = [t for t in range(*row) if any(a <= t < b for a, b in covers) == covered]

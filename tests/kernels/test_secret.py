@@ -11,7 +11,7 @@ import caesura as cz
 from caesura import Stream
 from caesura.events import History, parse
 from caesura.events.identity import LOCAL, Secret, identity
-from caesura.io.ingress.runs import Wants
+from caesura.io.ingress.runs import RetractTargets
 from caesura.kernels.hashing import VALUE, sip_word
 from caesura.kernels.keys import KeyTable
 from caesura.ops.input import Input
@@ -71,7 +71,7 @@ def test_crafted_keys_do_not_crowd_the_table_of_a_pattern() -> None:
 
 def test_crafted_lifetimes_do_not_crowd_the_table_of_retracts() -> None:
     le = np.arange(MANY, dtype=np.int64) << 38
-    wants = Wants(le, le + (1 << 62), lambda: np.zeros((0, 6), np.int64))
+    wants = RetractTargets(le, le + (1 << 62), lambda: np.zeros((0, 6), np.int64))
     used = np.flatnonzero(wants.lifetimes >= 0)
     gaps = np.diff(np.flatnonzero(wants.lifetimes < 0)) - 1
     assert len(used) == MANY

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import caesura as cz
 from caesura import Stream, col, lit, qre
-from caesura.events import KEPT, Item, Page, parse
+from caesura.events import NO_NEW_END, Item, Page, parse
 from caesura.io import Reader, Source, delay
 from caesura.io.ingress.shape import Shape
 from caesura.ops.deliver import Deliver
@@ -76,7 +76,7 @@ def _spread(row: dict[str, Any]) -> int:
 
 def _raw_rows(page: Page, payload: pa.Schema) -> Iterator[dict[str, Any]]:
     for le, re, new, values in page.rows():
-        kept = new is None or new == KEPT
+        kept = new is None or new == NO_NEW_END
         ends = {"to": None if re == INFINITY else re, "now": None if kept or new == INFINITY else new}
         yield {
             "kind": "+" if kept else "-",

@@ -70,10 +70,10 @@ def test_who_does_not_know_the_seal_has_nothing_stepped(sibling: Any, tmp_path: 
     neighbours.know(PLACE[0], OTHER)
     assert neighbours.ask(PLACE, "now", fatal, False) is None
     neighbours.know(PLACE[0], SEAL)
-    [door] = tmp_path.rglob("*.door")
+    [listener] = tmp_path.rglob("*.socket")
     for message in (b"", b"x" * 200, pickle.dumps((PLACE, "now", fatal, False))):
         with socket.socket(socket.AF_UNIX) as visitor:
-            visitor.connect(str(door))
+            visitor.connect(str(listener))
             sealed.receive(visitor)
             sealed.send(visitor, b"query")
             sealed.send(visitor, message)

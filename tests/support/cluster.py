@@ -22,7 +22,7 @@ from caesura.punctuation import Punctuation
 from caesura.runtime.buckets.aligner import Aligner
 from caesura.runtime.buckets.clock import clock_readings, listening, period
 from caesura.runtime.buckets.fragment import Fragment
-from caesura.runtime.buckets.labels import SAY
+from caesura.runtime.buckets.labels import FEEDBACK
 from caesura.runtime.buckets.stage0 import Mapper
 from caesura.runtime.packets.packet import Packet, rows_bytes, rows_packets
 
@@ -88,7 +88,7 @@ class Cluster:
         """Gives feedback as the consumer of an output; every bucket takes it in the next epoch."""
         stage = next(s for s in self.stages.stages if output in s.outputs)
         self.returning += [
-            Packet(~stage.number, SAY + output, bucket, "consumer", 0, {}, (message,))
+            Packet(~stage.number, FEEDBACK + output, bucket, "consumer", 0, {}, (message,))
             for bucket in range(self.buckets)
         ]
 

@@ -12,7 +12,7 @@ import pytest
 import caesura as cz
 from caesura import Event, Window, uda, udo
 from caesura.errors import PlanError
-from caesura.events import KEPT, Item, Page
+from caesura.events import NO_NEW_END, Item, Page
 from caesura.ops.input import Input
 from caesura.ops.windows import Count, Grid, Session, Snapshot, Windows
 from caesura.punctuation import INFINITY, Promises, cti
@@ -33,7 +33,7 @@ def marked(events: list[Event[int]], window: Window) -> int:
     return hash((tuple((e.start, e.end, e.payload) for e in events), window.start, window.end)) % 10**9
 
 
-def page(le: int, re: int, v: int, new: int = KEPT) -> Page:
+def page(le: int, re: int, v: int, new: int = NO_NEW_END) -> Page:
     return Page.of(pa.record_batch({"v": [v]}), le=[le], re=[re], re_new=[new])
 
 

@@ -61,8 +61,8 @@ class Grouped:
 
     def session(self, gap: Duration, *, longest: Duration | None = None) -> Windowed:
         """Events with less than ``gap`` of silence between them, cut ``longest`` from their start."""
-        most = None if longest is None else self._ticks("session", longest, "longest session")
-        return Windowed(self._node, self._keys, Session(self._ticks("session", gap, "session gap"), most))
+        in_ticks = None if longest is None else self._ticks("session", longest, "longest session")
+        return Windowed(self._node, self._keys, Session(self._ticks("session", gap, "session gap"), in_ticks))
 
     def _ticks(self, step: str, duration: Duration, what: str) -> int:
         try:

@@ -30,7 +30,7 @@ from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.plan import Node, here
 
-Kept = Keep | Literal["all", "distinct"]
+KeepOption = Keep | Literal["all", "distinct"]
 Buckets = Literal["inside", "all"]
 WHICH = "\x00stream"
 
@@ -41,7 +41,7 @@ def fixpoint(
     step: Callable[[Stream], Stream],
     *,
     progress: Progress = ...,
-    keep: Kept = ...,
+    keep: KeepOption = ...,
     max_rounds: int | None = ...,
     buckets: Buckets = ...,
     name: str = ...,
@@ -54,7 +54,7 @@ def fixpoint(
     step: Callable[..., Mapping[str, Stream]],
     *,
     progress: Progress = ...,
-    keep: Kept = ...,
+    keep: KeepOption = ...,
     max_rounds: int | None = ...,
     buckets: Buckets = ...,
     name: str = ...,
@@ -66,7 +66,7 @@ def fixpoint(
     step: Callable[..., Any],
     *,
     progress: Progress = "hybrid",
-    keep: Kept = "all",
+    keep: KeepOption = "all",
     max_rounds: int | None = None,
     buckets: Buckets = "inside",
     name: str = "",
@@ -102,7 +102,7 @@ def greatest(value: str, *, per: str | Sequence[str]) -> Keep:
     return Keep((per,) if isinstance(per, str) else tuple(per), value, "greatest")
 
 
-def _keep(keep: Kept, name: str) -> Keep | None:
+def _keep(keep: KeepOption, name: str) -> Keep | None:
     if isinstance(keep, Keep):
         return keep
     if keep not in ("all", "distinct"):

@@ -8,8 +8,8 @@ from caesura.audit.check import AuditFinding, AuditReport, audit, audit_states
 from caesura.audit.evaluate import evaluate
 from caesura.audit.sources import rows_of
 from caesura.audit.values import NotAuditedError
-from caesura.misuse import renamed_classes
+from caesura.misuse import renamed_members
 
 __all__ = ["AuditFinding", "AuditReport", "NotAuditedError", "audit", "audit_states", "evaluate", "rows_of"]
 
-__getattr__ = renamed_classes(__name__, Finding="AuditFinding", Report="AuditReport")
+__getattr__ = renamed_members(__name__, Finding="AuditFinding", Report="AuditReport")

@@ -23,6 +23,7 @@ from caesura.errors import CaesuraError, DataError, StreamError
 from caesura.events import History
 from caesura.events.history import comparable
 from caesura.io.sources.source import Source
+from caesura.misuse import renamed
 from caesura.plan import Node
 from caesura.punctuation import Intent
 from caesura.runtime.query.pipelines import source_labels
@@ -83,10 +84,11 @@ class AuditReport:
         return "\n".join(lines)
 
 
+@renamed(most="limit")
 def audit(
-    path: str | Path, *, plan: Mapping[str, Node] | Literal["stored"] | None = None, most: int | None = None
+    path: str | Path, *, plan: Mapping[str, Node] | Literal["stored"] | None = None, limit: int | None = None
 ) -> AuditReport:
-    """Audits a folder of claimed views; ``most`` limits the claims that are recomputed, spread evenly.
+    """Audits a folder of claimed views; ``limit`` is how many claims are recomputed, spread evenly.
 
     ``plan`` is the pipeline, or "stored" for the one that the folder has. That one is a pickle, and reading
     it runs what is in it: ask for it only where you trust whoever can write to the folder.
@@ -99,7 +101,7 @@ def audit(
     report.flaws += _miscounted(store, chain.manifests)
     states, consumers = [], dict[str, Consumer]()
     files: dict[int, dict[str, list[str]]] = {}
-    for manifest in spread(chain.manifests, most):
+    for manifest in spread(chain.manifests, limit):
         place = chain.manifests.index(manifest)
         seen = Claimed(store, tuple(chain.manifests[: place + 1]))
         files[manifest.claim.number] = _files(seen)
@@ -164,12 +166,12 @@ class Consumer:
         return [f"a pipeline that reads '{self.view}' {claimed}"]
 
 
-def spread(claims: Sequence[Any], most: int | None) -> list[Any]:
+def spread(claims: Sequence[Any], limit: int | None) -> list[Any]:
     """Some claims from first to last, the last always among them."""
-    if most is None or len(claims) <= most:
+    if limit is None or len(claims) <= limit:
         return list(claims)
-    step = (len(claims) - 1) / max(1, most - 1)
-    return [claims[round(i * step)] for i in range(most - 1)] + [claims[-1]]
+    step = (len(claims) - 1) / max(1, limit - 1)
+    return [claims[round(i * step)] for i in range(limit - 1)] + [claims[-1]]
 
 
 def _files(seen: Claimed) -> dict[str, list[str]]:

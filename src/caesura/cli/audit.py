@@ -19,7 +19,9 @@ def audit(
         bool,
         typer.Option("--stored-plan", help="take the plan in the folder, a pickle: only if you trust it"),
     ] = False,
-    most: Annotated[int, typer.Option(help="how many claims to recompute; 0 for all")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", "--most", help="how many claims to recompute; 0 for all")
+    ] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Recomputes claimed prefixes in plain Python and compares; exit code 1 if anything is wrong."""
@@ -28,7 +30,7 @@ def audit(
     stored: Literal["stored"] | None = "stored" if stored_plan else None
     plan = load_pipeline(flow).nodes if flow is not None else stored
     with working("recomputing claims"):
-        report = check_claims(path, plan=plan, most=most or None)
+        report = check_claims(path, plan=plan, limit=limit or None)
     if as_json:
         found = [{"claim": f.claim.number, "view": f.view, "right": f.right} for f in report.findings]
         say_json({"right": report.right, "flaws": report.flaws, "states": found})

@@ -14,7 +14,7 @@ from caesura.cli.shell import AsJson, app, check_folder, reports_errors, say, sa
 from caesura.feedback.explain import responses
 from caesura.feedback.predicates import patterns_of
 from caesura.punctuation import Intent, Pattern
-from caesura.punctuation.words import parse_punctuation
+from caesura.punctuation.parsing import parse_punctuation
 
 if TYPE_CHECKING:
     from caesura.spark.host.feedback import CheckpointFeedback

@@ -18,7 +18,9 @@ def trace(
         str, typer.Argument(help='which rows of the sources, as in "ts = 18, segment in {1, 3}"')
     ],
     assume: Annotated[str | None, typer.Option(help="feedback from the start, as in 'segment = 3'")] = None,
-    most: Annotated[int, typer.Option(help="how many rows of each source are read")] = 10_000,
+    limit: Annotated[
+        int, typer.Option("--limit", "--most", help="how many rows of each source are read")
+    ] = 10_000,
     as_json: AsJson = False,
 ) -> None:
     """Shows what became of some rows: what every step says because of them, drops or takes back.
@@ -27,7 +29,7 @@ def trace(
     """
     stream = load(target)
     with working("running twice"):
-        found = stream.trace(rows, assume=assume, most=most)
+        found = stream.trace(rows, assume=assume, limit=limit)
     if as_json:
         say_json(found.to_json())
     else:

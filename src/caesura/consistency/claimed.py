@@ -12,7 +12,7 @@ from caesura.consistency.claim import Claim
 from caesura.consistency.store import Manifest, Store
 from caesura.errors import CaesuraError, DataError, closest
 from caesura.events import History, Page
-from caesura.events.page import KEPT
+from caesura.events.page import NO_NEW_END
 from caesura.kernels.hashing import I64
 from caesura.plan import here
 from caesura.punctuation import INFINITY
@@ -115,7 +115,7 @@ def page_of(table: pa.Table) -> Page:
     payload = whole.select([n for n in whole.schema.names if n not in OWN])
     batches = payload.to_batches()
     batch = batches[0] if batches else pa.RecordBatch.from_pylist([], payload.schema)
-    return Page.of(batch, le=le, re=re, re_new=np.where(kinds == "-", new, KEPT))
+    return Page.of(batch, le=le, re=re, re_new=np.where(kinds == "-", new, NO_NEW_END))
 
 
 def _ticks(column: pa.ChunkedArray) -> I64:

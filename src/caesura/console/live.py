@@ -62,12 +62,12 @@ def _steps(status: Status) -> Table:
             f"{step.state_bytes:,}",
             moment(step.promised),
             span(status.lag(name), status.latest),
-            _said(step),
+            _details(step),
         )
     return table
 
 
-def _said(step: StepStatus) -> str:
+def _details(step: StepStatus) -> str:
     """What holds a step, and what only it counts."""
     counted = ", ".join(f"{name} {value:,}" for name, value in step.extra.items() if value)
     return "; ".join(part for part in (step.held_by, counted) if part)

@@ -17,7 +17,7 @@ from caesura.contracts.rules import Rule, register, rule_of
 from caesura.contracts.verdict import Finding, Remedy, Verdict
 from caesura.contracts.watch import Watch, obeys
 from caesura.contracts.witness import witness
-from caesura.misuse import renamed_classes
+from caesura.misuse import renamed_members
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import ContractError, Template, template_of
 
@@ -63,4 +63,4 @@ __all__ = [
 ]
 
 
-__getattr__ = renamed_classes(__name__, Pace="SourceRate")
+__getattr__ = renamed_members(__name__, Pace="SourceRate")

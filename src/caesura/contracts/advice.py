@@ -26,8 +26,8 @@ from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import Template
 
 Addition = tuple[str, Template]
-MOST_CANDIDATES = 16
-MOST_KEYS = 3
+MAX_CANDIDATES = 16
+MAX_KEYS = 3
 
 
 def is_safe(steps: Sequence[Step]) -> bool:
@@ -35,7 +35,7 @@ def is_safe(steps: Sequence[Step]) -> bool:
     return lacks_nothing(steps)
 
 
-def minimal_punctuation(analysis: Analysis, given: Assumptions, most: int = 3) -> list[frozenset[Addition]]:
+def minimal_punctuation(analysis: Analysis, given: Assumptions, limit: int = 3) -> list[frozenset[Addition]]:
     """The least sets of templates that, added to what sources give, make the plan safe.
 
     More punctuation never hurts, so a set that contains an answer is none.
@@ -46,7 +46,7 @@ def minimal_punctuation(analysis: Analysis, given: Assumptions, most: int = 3) -
     if not is_safe(analysis.run(_plus(analysis, given, candidates))):
         return []
     answers: list[frozenset[Addition]] = []
-    for size in range(1, most + 1):
+    for size in range(1, limit + 1):
         for some in combinations(candidates, size):
             addition = frozenset(some)
             if any(answer <= addition for answer in answers):
@@ -70,7 +70,7 @@ def shrunk_punctuation(analysis: Analysis, given: Assumptions) -> list[frozenset
 
 def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
     """Changes that make an unsafe plan safe, the least first."""
-    answers = minimal_punctuation(analysis, given, most=2)[:4]
+    answers = minimal_punctuation(analysis, given, limit=2)[:4]
     for answer in answers or shrunk_punctuation(analysis, given):
         yield Remedy(_punctuate(analysis, answer))
     yield from _bounded(analysis, given, steps)
@@ -97,8 +97,8 @@ def _candidates(analysis: Analysis, given: Assumptions) -> Iterator[Addition]:
         for name in names:
             template = Template.of(names, {name: "+" if name == TIME else "#"})
             has = any(t.implies(template) for t in _given(analysis, node, given))
-            near = name == TIME or name in wanted or total <= MOST_CANDIDATES
-            if not has and near and count < 2 * MOST_CANDIDATES:
+            near = name == TIME or name in wanted or total <= MAX_CANDIDATES
+            if not has and near and count < 2 * MAX_CANDIDATES:
                 count += 1
                 yield analysis.names[node.fingerprint], template
 
@@ -168,7 +168,7 @@ def _ending(step: Step, held: Step, port: int) -> str:
     """How the events that a step holds can be made to end."""
     keys = step.node.keys(max(0, port))
     ways = ["set_duration(...)"]
-    if 0 < len(keys) <= MOST_KEYS:
+    if 0 < len(keys) <= MAX_KEYS:
         ways.append(f"clip by themselves on {', '.join(keys)} if there are few of these")
     if held.source:
         ways.append(f"say how long they live at most with lifetimes={{'{held.source}': ...}}")

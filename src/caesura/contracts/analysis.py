@@ -13,8 +13,8 @@ from typing import Literal
 
 from caesura.contracts.contract import covered
 from caesura.contracts.derive import Derived, Ends, derive
+from caesura.contracts.feedback_flow import OUTPUT, Answers, feedback_flow, feedback_forms, form_of
 from caesura.contracts.rules import Rule, attributes, is_registered, rule_of
-from caesura.contracts.talk import OUTPUT, Answers, conversation, form_of, tells
 from caesura.errors import closest
 from caesura.plan import Node, Properties, SourceNode, walk
 from caesura.punctuation import TIME
@@ -121,18 +121,18 @@ class Analysis:
     def rules(self) -> tuple[Rule, ...]:
         """The steps' rules, with what they are told and tell in this plan; shares are remembered."""
         made = [self._remembering(i, rule_of(node)) for i, node in enumerate(self.nodes)]
-        for i, (node, answers) in enumerate(zip(self.nodes, self.talk, strict=True)):
+        for i, (node, answers) in enumerate(zip(self.nodes, self.feedback_flow, strict=True)):
             if answers.sent and not is_registered(node):
-                made[i] = replace(made[i], feedback_out=tells(node, answers.sent))
+                made[i] = replace(made[i], feedback_out=feedback_forms(node, answers.sent))
         return tuple(made)
 
     @cached_property
-    def talk(self) -> list[Answers]:
+    def feedback_flow(self) -> list[Answers]:
         """What each step hears of its consumers, does about it, and says itself."""
-        return conversation(self.nodes)
+        return feedback_flow(self.nodes)
 
     def _struck(self, number: int) -> dict[int, Scheme]:
-        node, struck = self.nodes[number], self.talk[number].struck
+        node, struck = self.nodes[number], self.feedback_flow[number].struck
         return {
             port: Scheme.of(*(form_of(p, attributes(node.inputs[port].schema)) for p in some))
             for port, some in struck.items()
@@ -175,7 +175,7 @@ class Analysis:
                 steps.append(self._returning(number, node, loops[node.opens]))
             else:
                 steps.append(self._step(number, node, before, given, moving))
-        return tuple(replace(step, answers=a) for step, a in zip(steps, self.talk, strict=True))
+        return tuple(replace(step, answers=a) for step, a in zip(steps, self.feedback_flow, strict=True))
 
     def _returning(self, number: int, node: Node, around: Around) -> Step:
         scheme = Scheme.of(Template.of(attributes(node.schema), {TIME: "+"})) if around.timely else NONE
@@ -271,9 +271,9 @@ def lacks_nothing(steps: Sequence[Step]) -> bool:
 
 def _moves(steps: Sequence[Step], step: Step) -> bool:
     """Whether the bounds that a step tells its inputs are sure to move on."""
-    told = [said.moved_by for said in step.node.feedback_sent() if said.moved_by is not None]
+    movers = [feedback.moved_by for feedback in step.node.feedback_sent() if feedback.moved_by is not None]
     timely = [any(not t.payload for t in steps[number].scheme) for number in step.inputs]
-    return all(any(timely[port] for port in ports) for ports in told)
+    return all(any(timely[port] for port in ports) for ports in movers)
 
 
 def _merges(node: Node, before: list[bool]) -> bool:
@@ -368,10 +368,10 @@ def longest(known: Properties) -> int | None:
     return 1 if known.points else known.max_duration
 
 
-def _source_ends(node: Node, known: Properties, said: Lifetime | None) -> Ends:
+def _source_ends(node: Node, known: Properties, declared: Lifetime | None) -> Ends:
     if longest(known) is not None:
         return "bounded"
-    return "finite" if said == "finite" or node.carries_ends else "never"
+    return "finite" if declared == "finite" or node.carries_ends else "never"
 
 
 def _bounded_of(node: Node, bounded: frozenset[str], name: str) -> frozenset[str]:

@@ -88,23 +88,23 @@ def require_safe(
     return verdict
 
 
-@renamed(bounded="bounded_columns")
+@renamed(bounded="bounded_columns", most="limit")
 def adequate(
     node: Node,
     *,
     schemes: Mapping[str, Scheme | str] | None = None,
     lifetimes: Mapping[str, Lifetime] | None = None,
     bounded_columns: Mapping[str, Iterable[str]] | None = None,
-    most: int = 3,
+    limit: int = 3,
 ) -> list[dict[str, Scheme]]:
     """Which source punctuation would make the plan safe: the least sets of additions, fewest first.
 
-    An empty addition means that the plan is safe as it is; an empty list that no set of up to ``most``
+    An empty addition means that the plan is safe as it is; an empty list that no set of up to ``limit``
     templates helps.
     """
     analysis = Analysis(node)
     given = Assumptions(schemes or {}, lifetimes or {}, bounded_columns or {})
-    return [_by_source(answer) for answer in minimal_punctuation(analysis, given, most)]
+    return [_by_source(answer) for answer in minimal_punctuation(analysis, given, limit)]
 
 
 def _by_source(answer: frozenset[tuple[str, Template]]) -> dict[str, Scheme]:
@@ -184,7 +184,7 @@ def _feedback_notes(steps: tuple[Step, ...]) -> Iterable[str]:
                 else "it takes none"
             )
             yield f"Feedback from step {names} stops at step {step.title}: {why}."
-        if step.node.feedback_sent() and any(said.standing for said in step.node.feedback_sent()):
+        if step.node.feedback_sent() and any(feedback.standing for feedback in step.node.feedback_sent()):
             yield (
                 f"What step {step.title} asks to leave out stays so until it is taken back; "
                 f"at most {MAX_PATTERNS} patterns are kept."

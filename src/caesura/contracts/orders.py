@@ -13,7 +13,7 @@ from itertools import combinations
 from caesura.contracts.analysis import source_names
 from caesura.plan import Node
 
-MOST_LEAVES = 5
+MAX_LEAVES = 5
 
 
 def orders(root: Node) -> Iterator[tuple[Node, str]]:
@@ -22,7 +22,7 @@ def orders(root: Node) -> Iterator[tuple[Node, str]]:
     if top is None:
         return
     leaves = _leaves(top)
-    if not 2 < len(leaves) <= MOST_LEAVES:
+    if not 2 < len(leaves) <= MAX_LEAVES:
         return
     for other in _trees(top, frozenset(range(len(leaves))), leaves):
         if other.fingerprint != top.fingerprint:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from caesura.contracts.feedback_flow import own_feedback_forms, takes
 from caesura.contracts.samples import sample_value
-from caesura.contracts.talk import own_words, takes
 from caesura.errors import PlanError
 from caesura.plan import Holding, Node
 from caesura.punctuation import NULL, TIME, Pattern, Values, lt, value
@@ -81,7 +81,7 @@ def rule_of(node: Node) -> Rule:
         also=_second(node),
         undeclared=holds is None,
         feedback_in=takes(node),
-        feedback_out=own_words(node),
+        feedback_out=own_feedback_forms(node),
         steering=frozenset(port for port in range(len(node.inputs)) if node.steers(port)),
     )
 

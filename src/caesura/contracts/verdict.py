@@ -10,7 +10,7 @@ from typing import Literal
 from caesura.contracts.analysis import Step, lasting_guards
 from caesura.contracts.contract import Contract
 from caesura.contracts.derive import Unmet
-from caesura.contracts.talk import OUTPUT
+from caesura.contracts.feedback_flow import OUTPUT
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.misuse import checked_methods, strict
@@ -19,7 +19,7 @@ from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import Template
 
-MOST_SHOWN = 12
+MAX_SHOWN = 12
 FindingKind = Literal["state", "result", "guard", "undeclared"]
 
 
@@ -128,9 +128,9 @@ class Verdict:
         if self.safe:
             lines = ["safe: all state goes, and all output comes.", "", *self.drawn()]
         else:
-            lines = ["unsafe:", *(f"- {finding}" for finding in self.findings[:MOST_SHOWN])]
-            if len(self.findings) > MOST_SHOWN:
-                lines.append(f"- and {len(self.findings) - MOST_SHOWN} more of this kind behind these.")
+            lines = ["unsafe:", *(f"- {finding}" for finding in self.findings[:MAX_SHOWN])]
+            if len(self.findings) > MAX_SHOWN:
+                lines.append(f"- and {len(self.findings) - MAX_SHOWN} more of this kind behind these.")
             if self.remedies:
                 lines += ["", "Any one of these makes it safe:", *(f"- {r}" for r in self.remedies)]
         return "\n".join(lines + (["", *self.notes] if self.notes else []))

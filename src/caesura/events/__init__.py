@@ -21,11 +21,12 @@ from caesura.events.history import History, Row
 from caesura.events.identity import identity
 from caesura.events.item import Item, pages
 from caesura.events.legal import Violation, violations
-from caesura.events.page import KEPT, Page, concat, empty_page, take_rows
+from caesura.events.page import NO_NEW_END, Page, concat, empty_page, take_rows
 from caesura.events.types import check_schema, plain_schema, supported
+from caesura.misuse import renamed_members
 
 __all__ = [
-    "KEPT",
+    "NO_NEW_END",
     "ColumnStore",
     "Deltas",
     "History",
@@ -47,3 +48,5 @@ __all__ = [
     "take_rows",
     "violations",
 ]
+
+__getattr__ = renamed_members(__name__, KEPT="NO_NEW_END")

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.identity import LOCAL, identity
-from caesura.events.page import KEPT, Page, take_rows
+from caesura.events.page import NO_NEW_END, Page, take_rows
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
@@ -78,7 +78,7 @@ def pair_changes(
             for _ in range(total):
                 o_row[out] = first
                 o_re[out] = end
-                o_new[out] = KEPT
+                o_new[out] = NO_NEW_END
                 out += 1
         used = 0
         for k in range(begin, out):
@@ -121,7 +121,7 @@ def net_page(payload: pa.RecordBatch, le: I64, re: I64, weight: I64) -> Page:
         whole = len(rows) == len(le)
         return Page(le[rows], re[rows], payload if whole else take_rows(payload, rows))
     rows, ends, new = net_rows(identity(payload.columns, len(le), LOCAL), le, re, weight)
-    order = np.argsort(new == KEPT, kind="stable")
+    order = np.argsort(new == NO_NEW_END, kind="stable")
     rows, ends, new = rows[order], ends[order], new[order]
     return Page.of(take_rows(payload, rows), le=le[rows], re=ends, re_new=new)
 

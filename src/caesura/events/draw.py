@@ -26,9 +26,9 @@ import pyarrow as pa
 
 from caesura.errors import DataError, closest
 from caesura.events.item import Item
-from caesura.events.page import KEPT, Page
+from caesura.events.page import NO_NEW_END, Page
 from caesura.punctuation import INFINITY, Punctuation
-from caesura.punctuation.words import drawn_time, parse_punctuation, reads
+from caesura.punctuation.parsing import drawn_time, parse_punctuation, reads
 
 TYPES: dict[str, pa.DataType] = {
     "int": pa.int64(),
@@ -90,7 +90,7 @@ def _line(line: str, columns: int) -> _Drawn | Punctuation:
 
 def _ending(start: int, new: str, sign: str) -> int:
     if sign == "+":
-        return KEPT
+        return NO_NEW_END
     return drawn_time(new) if new else start
 
 

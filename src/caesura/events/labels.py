@@ -51,13 +51,13 @@ class Labels:
         return {k: int(self.cols[k].min()) for k in self.active if len(self.cols[k])}
 
     @cached_property
-    def most(self) -> Vector:
+    def greatest(self) -> Vector:
         """Of each source the greatest item number among the rows."""
         return {k: int(col.max()) for k, col in self.cols.items() if len(col)}
 
-    def know(self, least: Vector, most: Vector) -> None:
+    def know(self, least: Vector, greatest: Vector) -> None:
         """Takes the ends for granted, where whoever makes the labels knows them."""
-        self.__dict__["least"], self.__dict__["most"] = least, most
+        self.__dict__["least"], self.__dict__["greatest"] = least, greatest
 
     def take(self, rows: I64) -> Labels:
         return Labels({k: taken(col, rows) for k, col in self.cols.items()}, self.active, self.floor)

@@ -25,7 +25,7 @@ from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, frozen
 from caesura.punctuation import MIN_TIME
 
-KEPT = MIN_TIME
+NO_NEW_END = MIN_TIME
 """What ``re_new`` holds for an insert: no change of its end."""
 NO_ENDS: I64 = np.zeros(0, np.int64)
 
@@ -54,7 +54,7 @@ def pick_lifetimes(
         count += mask[i]
     retracts = 0
     for i in range(count):
-        retracts += o_new[i] != KEPT
+        retracts += o_new[i] != NO_NEW_END
     return count, retracts
 
 
@@ -88,9 +88,9 @@ class Page:
         re: Sequence[int] | I64,
         re_new: Sequence[int] | I64 | None = None,
     ) -> Page:
-        """A page from anything that NumPy takes; ``re_new`` of inserts is KEPT."""
+        """A page from anything that NumPy takes; ``re_new`` of inserts is NO_NEW_END."""
         ends = None if re_new is None else np.asarray(re_new, np.int64)
-        if ends is not None and not (ends != KEPT).any():
+        if ends is not None and not (ends != NO_NEW_END).any():
             ends = None
         return Page(np.asarray(le, np.int64), np.asarray(re, np.int64), payload, ends)
 
@@ -105,14 +105,14 @@ class Page:
     @cached_property
     def retracts(self) -> Mask | None:
         """Which rows are retracts; None when all are inserts."""
-        return None if self.re_new is None else self.re_new != KEPT
+        return None if self.re_new is None else self.re_new != NO_NEW_END
 
     @cached_property
     def sync(self) -> I64:
         """The earliest time that each row changes."""
         if self.re_new is None:
             return self.le
-        return np.where(self.re_new == KEPT, self.le, np.minimum(self.re, self.re_new))
+        return np.where(self.re_new == NO_NEW_END, self.le, np.minimum(self.re, self.re_new))
 
     def ids(self, secret: Secret) -> tuple[U64, U64]:
         """The identity of each row's payload under a secret, computed once."""
@@ -129,7 +129,7 @@ class Page:
     def take(self, rows: I64) -> Page:
         """These rows, in this order."""
         ends = None if self.re_new is None else self.re_new[rows]
-        if ends is not None and not (ends != KEPT).any():
+        if ends is not None and not (ends != NO_NEW_END).any():
             ends = None
         tags = None if self.tags is None else self.tags.take(rows)
         payload = take_rows(self.payload, rows)
@@ -156,7 +156,7 @@ class Page:
         """Some of its rows, as they lie."""
         end = start + length
         ends = None if self.re_new is None else self.re_new[start:end]
-        if ends is not None and not (ends != KEPT).any():
+        if ends is not None and not (ends != NO_NEW_END).any():
             ends = None
         tags = None if self.tags is None else self.tags.slice(start, length)
         return self._part(
@@ -177,7 +177,7 @@ class Page:
         values = zip(*(c.to_pylist() for c in self.payload.columns), strict=True)
         payload = list(values) if self.payload.num_columns else [()] * len(self)
         return [
-            (le, re, None if new == KEPT else new, row)
+            (le, re, None if new == NO_NEW_END else new, row)
             for le, re, new, row in zip(self.le.tolist(), self.re.tolist(), ends, payload, strict=True)
         ]
 
@@ -224,7 +224,7 @@ def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
         payload = empty_rows(sum(map(len, some)))
     ends = None
     if any(page.re_new is not None for page in some):
-        kept = [np.full(len(p), KEPT, np.int64) if p.re_new is None else p.re_new for p in some]
+        kept = [np.full(len(p), NO_NEW_END, np.int64) if p.re_new is None else p.re_new for p in some]
         ends = np.concatenate(kept)
     le, re = np.concatenate([p.le for p in some]), np.concatenate([p.re for p in some])
     tags = some[0].tags

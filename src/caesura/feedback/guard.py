@@ -239,7 +239,7 @@ class Guard:
             reasons[mask & (reasons == "")] = why
         known = reasons != ""
         if known.any():
-            self.noted = self.noted or NotedRows(self._schema, most=MAX_NOTED_ROWS)
+            self.noted = self.noted or NotedRows(self._schema, limit=MAX_NOTED_ROWS)
             self.noted.add(stopped.filter(known), reasons[known].tolist())
 
     def take_noted(self, time: pa.DataType) -> pa.Table | None:
@@ -273,7 +273,7 @@ class Guard:
         self.hits, self.until = meta["hits"], meta["until"]
         self.why = {why: Promises.from_json(held) for why, held in meta.get("why", {}).items()}
         mine = {name: data for name, data in chunks.items() if name.startswith(NOTED)}
-        self.noted = NotedRows(self._schema, most=MAX_NOTED_ROWS) if mine else None
+        self.noted = NotedRows(self._schema, limit=MAX_NOTED_ROWS) if mine else None
         if self.noted is not None:
             self.noted.rows.restore({name[len(NOTED) :]: data for name, data in mine.items()})
         if self.bag is not None:

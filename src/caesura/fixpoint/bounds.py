@@ -30,7 +30,7 @@ class Difference:
 
     name: str
     least: int | None
-    most: int | None
+    greatest: int | None
     strict_low: bool = False
     strict_high: bool = False
 

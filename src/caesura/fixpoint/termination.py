@@ -110,7 +110,7 @@ def _advances(trip: Trip, name: str, way: int, exact: bool) -> bool:
 
 
 def _beyond(d: Difference, way: int) -> bool:
-    least = d.least if way > 0 else d.most
+    least = d.least if way > 0 else d.greatest
     if least is None:
         return False
     return least * way > 0 or (least == 0 and (d.strict_low if way > 0 else d.strict_high))

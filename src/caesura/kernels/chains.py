@@ -63,8 +63,8 @@ class Chains:
 
     def add(self, keys: I64) -> None:
         """Links the next rows, in order, to their keys."""
-        most = int(keys.max(initial=-1)) + 1
-        self.reach(most)
+        largest = int(keys.max(initial=-1)) + 1
+        self.reach(largest)
         end = self.size + len(keys)
         if end > len(self.follow):
             self.follow = _longer(self.follow, end)

@@ -9,7 +9,7 @@ would end beyond infinity ends with it.
 ([-1, 1], [0, 2])
 >>> grid.start(np.array([-1, 2])).tolist(), grid.end(np.array([-1, 2])).tolist()
 ([-3, 12], [7, 22])
->>> grid.start(grid.least) == FIRST, grid.end(grid.most) == INFINITY
+>>> grid.start(grid.least) == FIRST, grid.end(grid.greatest) == INFINITY
 (True, True)
 """
 
@@ -25,7 +25,7 @@ from caesura.kernels.hashing import I64
 from caesura.kernels.ticks import FIRST, later
 from caesura.punctuation.time import INFINITY, MIN_TIME
 
-KEPT = MIN_TIME
+NO_NEW_END = MIN_TIME
 """The new end of a row that is no retract."""
 LONGEST = 2**60
 """Sizes and hops up to which sums of them stay within 64 bits."""
@@ -40,7 +40,7 @@ class Lattice:
         self.size, self.hop, self.offset = size, hop, offset % hop
         self.least = (FIRST - self.offset) // hop
         """The earliest window."""
-        self.most = (INFINITY - 1 - self.offset) // hop
+        self.greatest = (INFINITY - 1 - self.offset) // hop
         """The last window."""
         self.least_end = max(FIRST, min(INFINITY, self.least * hop + self.offset + size))
 
@@ -52,12 +52,12 @@ class Lattice:
         """The first window that ends after t."""
         if isinstance(t, int):
             if t >= INFINITY:
-                return self.most + 1
+                return self.greatest + 1
             return max(self.least, (t - self.offset - self.size) // self.hop + 1)
         back = self.offset + self.size
         if len(t) and (t.min() < MIN_TIME + back or t.max() == INFINITY):
             number, rest = np.divmod(t, self.hop)
-            number = np.where(t == INFINITY, self.most, number + (rest - back) // self.hop)
+            number = np.where(t == INFINITY, self.greatest, number + (rest - back) // self.hop)
         else:
             number = (t - back) // self.hop
         return np.maximum(number + 1, self.least)
@@ -95,9 +95,9 @@ class Lattice:
         if isinstance(number, int):
             return min(INFINITY, max(FIRST, number * self.hop + self.offset))
         start = number * self.hop + self.offset
-        if len(number) == 0 or (number.min() > self.least and number.max() <= self.most):
+        if len(number) == 0 or (number.min() > self.least and number.max() <= self.greatest):
             return start
-        return np.where(number <= self.least, FIRST, np.where(number > self.most, INFINITY, start))
+        return np.where(number <= self.least, FIRST, np.where(number > self.greatest, INFINITY, start))
 
     @overload
     def end(self, number: int) -> int: ...
@@ -162,7 +162,7 @@ def whole_windows(le: I64, re: I64, re_new: I64, offset: int, every: int, window
             return False
         window[i] = at
         weight[i] = 1
-        if len(re_new) and re_new[i] != KEPT:
+        if len(re_new) and re_new[i] != NO_NEW_END:
             if re_new[i] > t:
                 return False
             weight[i] = -1

@@ -29,7 +29,7 @@ MIN_BITS, MAX_BITS = 8, 13
 """A memo has room for two to the power of so many keys; two that meet push each other out."""
 SPREAD, TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 NEVER = -1
-MOST_SMALL = 1 << 18
+MAX_SMALL = 1 << 18
 """Keys below this are places in a table."""
 SIGNED = (pa.int64(), pa.int32(), pa.int16(), pa.int8())
 
@@ -144,13 +144,13 @@ class Register:
 
     def recall(self, keys: I64) -> tuple[I64, I64]:
         """The numbers of the rows that are known, and the rows to search for; `learn` must follow."""
-        most = int(keys.max(initial=0))
-        if len(self._small) <= most < MOST_SMALL:
-            grown = np.full(min(MOST_SMALL, max(64, 2 * most + 2)), NEVER, np.int64)
+        largest = int(keys.max(initial=0))
+        if len(self._small) <= largest < MAX_SMALL:
+            grown = np.full(min(MAX_SMALL, max(64, 2 * largest + 2)), NEVER, np.int64)
             grown[: len(self._small)] = self._small
             self._small = grown
         numbers, missed = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-        count = recall_small(frozen(keys), self._small, numbers, missed) if most < MOST_SMALL else -1
+        count = recall_small(frozen(keys), self._small, numbers, missed) if largest < MAX_SMALL else -1
         if count < 0:
             return self._memo.recall(frozen(keys), np.zeros(len(keys), np.int64))
         return numbers, missed[:count]
@@ -159,7 +159,7 @@ class Register:
         """Takes what was found for the rows that were missed, and completes the numbers with it."""
         if len(missed) == 0:
             return
-        if int(keys.max()) < MOST_SMALL and int(keys.min()) >= 0:
+        if int(keys.max()) < MAX_SMALL and int(keys.min()) >= 0:
             learn_small(frozen(keys), missed, found, self._small, numbers)
         else:
             self._memo.learn(frozen(keys), np.zeros(len(keys), np.int64), numbers, missed, found)

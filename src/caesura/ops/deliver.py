@@ -21,7 +21,7 @@ from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
-from caesura.ops.join.kernel import GONE
+from caesura.ops.join.kernel import REMOVED
 from caesura.ops.join.side import Side
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule
 from caesura.punctuation import INFINITY, Pattern, lt
@@ -239,7 +239,7 @@ class Hold(Operator):
             if some.live:
                 named: Mask = np.isin(some.get("row"), rows) & some.alive
                 some.kill(np.flatnonzero(named))
-        self.side.rows.get("re")[rows] = GONE
+        self.side.rows.get("re")[rows] = REMOVED
         self.side.rows.kill(rows)
 
     def _held_back(self, pattern: Pattern) -> Pattern | None:

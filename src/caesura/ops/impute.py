@@ -74,7 +74,7 @@ class Impute(Node):
     def output_schema(self) -> pa.Schema:
         self.column(self.value)
         if self.budget is not None and not _some(self.budget):
-            what = f"{self.budget} rows" if isinstance(self.budget, int) else self.most
+            what = f"{self.budget} rows" if isinstance(self.budget, int) else self.budget_text
             raise PlanError(f"a budget of {what} fills nothing.", remedy="Give 1 or more, or none.")
         if self.per not in ("item", "epoch"):
             raise PlanError(f"a budget per {self.per!r} is none.", remedy="Write 'item' or 'epoch'.")
@@ -101,7 +101,7 @@ class Impute(Node):
         """Without a budget nothing waits; with one, rows are freed by being filled, or struck by feedback."""
         if self.budget is None:
             return ()
-        why = f"more of them may come with an {self.per} than its budget of {self.most} fills"
+        why = f"more of them may come with an {self.per} than its budget of {self.budget_text} fills"
         hold = Holding("rows that wait to be filled", 0, (Need(0, ()),), until="forever", why=why)
         return (replace(hold, holds_back=True, struck=True),)
 
@@ -118,10 +118,10 @@ class Impute(Node):
             return f"{self.value} where {self.missing}"
         rows = " rows" if isinstance(self.budget, int) else ""
         at = "at a time" if self.per == "item" else "in an epoch"
-        return f"{self.value} where {self.missing}; {self.most}{rows} {at}"
+        return f"{self.value} where {self.missing}; {self.budget_text}{rows} {at}"
 
     @property
-    def most(self) -> str:
+    def budget_text(self) -> str:
         """The budget in words."""
         if isinstance(self.budget, timedelta):
             return shown(self.budget // timedelta(microseconds=1), pa.timestamp("us"))
@@ -135,7 +135,7 @@ class Imputing(Operator):
         super().__init__()
         self.node = node
         self.waiting = RowState({"le": np.int64, "re": np.int64}, node.schema)
-        self.struck = Refused(node.schema, node.time, most=KEEP)
+        self.struck = Refused(node.schema, node.time, limit=KEEP)
         """Rows that waited when feedback came, until they are asked for."""
         self._test = compile_predicate(node.missing, node.schema, time=node.time)
         self._place = node.schema.get_field_index(node.value)
@@ -205,13 +205,13 @@ class Imputing(Operator):
             rows = max(1, min(2 * rows, self._left * rows // took))
         return [concat(pages, self.node.schema)] if pages else []
 
-    def _work(self, most: int | None) -> list[Page]:
+    def _work(self, limit: int | None) -> list[Page]:
         """Fills rows that wait: wanted ones first, else in their order."""
         live = np.flatnonzero(self.waiting.alive)
         if len(live) == 0:
             return []
-        if most is not None and most < len(live):
-            live = self._first(live, most)
+        if limit is not None and limit < len(live):
+            live = self._first(live, limit)
         batch = self.waiting.payload.take(live)
         page = Page(self.waiting.get("le")[live], self.waiting.get("re")[live], self._filled(batch))
         self.waiting.kill(live)
@@ -221,15 +221,15 @@ class Imputing(Operator):
         extra["filled"] = extra.get("filled", 0) + len(live)
         return [page]
 
-    def _first(self, live: I64, most: int) -> I64:
+    def _first(self, live: I64, limit: int) -> I64:
         if not self._wanted:
-            return live[:most]
+            return live[:limit]
         mask = np.zeros(len(live), np.bool_)
         columns = self._columns(live)
         for pattern in self._wanted:
             mask |= pattern.matches(columns)
         order = np.argsort(~mask, kind="stable")
-        return np.sort(live[order[:most]])
+        return np.sort(live[order[:limit]])
 
     def _columns(self, rows: I64) -> dict[str, Any]:
         batch = self.waiting.payload.take(rows)

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.item import Item
-from caesura.events.page import KEPT, Page, take_rows
+from caesura.events.page import NO_NEW_END, Page, take_rows
 from caesura.kernels.hashing import I64
 from caesura.kernels.ticks import FIRST, LAST, later, lengthened, rounded_up, started
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
@@ -228,10 +228,10 @@ def _changes(page: Page, le: I64, re: I64, new_le: I64, new_re: I64) -> Page:
     gain = page.retracts & has & ~stays
     rows, starts, ends, news = [], [], [], []
     for mask, s, e, n in (
-        (insert, le, re, np.full(len(page), KEPT)),
+        (insert, le, re, np.full(len(page), NO_NEW_END)),
         (end, le, re, new_re),
         (loss, le, re, le),
-        (gain, new_le, new_re, np.full(len(page), KEPT)),
+        (gain, new_le, new_re, np.full(len(page), NO_NEW_END)),
     ):
         some = np.flatnonzero(mask)
         rows.append(some)

@@ -157,7 +157,7 @@ def find_between(
 
 @kernel
 def find_edges(
-    run: SortedRun, live: Mask, g: I64, most: I64, sign: I64, owner: I64, rows: I64, fill: int, count: int
+    run: SortedRun, live: Mask, g: I64, limit: I64, sign: I64, owner: I64, rows: I64, fill: int, count: int
 ) -> int:
     """Writes (or counts) the first live rows of each group, or with sign -1 the last; all of equal times."""
     for q in range(len(g)):
@@ -169,7 +169,7 @@ def find_edges(
         latest = LOWEST
         while 0 <= place < len(run.group) and run.group[place] == g[q]:
             if live[run.row[place]]:
-                if taken >= most[q] and run.time[place] != latest:
+                if taken >= limit[q] and run.time[place] != latest:
                     break
                 latest = run.time[place]
                 taken += 1
@@ -222,10 +222,10 @@ class Ordered:
         """(query, row) of the rows with a time in [lo, hi]."""
         return self._found(find_between, group, lo, hi, live)
 
-    def edges(self, group: I64, most: int, live: Mask, *, last: bool) -> tuple[I64, I64]:
+    def edges(self, group: I64, limit: int, live: Mask, *, last: bool) -> tuple[I64, I64]:
         """(query, row) of rows among which the first so many of each group are, or the last."""
         sign = np.full(len(group), -1 if last else 1, np.int64)
-        return self._found(find_edges, group, np.full(len(group), most, np.int64), sign, live)
+        return self._found(find_edges, group, np.full(len(group), limit, np.int64), sign, live)
 
     def _found(self, find: object, group: I64, lo: I64, hi: I64, live: Mask) -> tuple[I64, I64]:
         assert callable(find)

@@ -101,7 +101,7 @@ class Pacing(Merge):
             None if child.properties.insert_only else RowBag(node.schema, fixed=child.properties.fixed_ends)
             for child in node.inputs
         ]
-        self._left_out = NotedRows(node.schema, most=KEEP)
+        self._left_out = NotedRows(node.schema, limit=KEEP)
         """The rows left out that nobody has asked for yet."""
         self._sent_bound = MIN_TIME
         self._closes = node.properties.insert_only

@@ -31,8 +31,8 @@ T = TypeVar("T")
 class Refused(NotedRows):
     """Refused rows since the last drain, with the reason for each."""
 
-    def __init__(self, schema: pa.Schema, time: pa.DataType, *, most: int | None = None) -> None:
-        super().__init__(schema, most=most)
+    def __init__(self, schema: pa.Schema, time: pa.DataType, *, limit: int | None = None) -> None:
+        super().__init__(schema, limit=limit)
         self.time = time
 
     def attempt(self, page: Page, make: Callable[[Page], T]) -> tuple[Page, T]:

@@ -111,9 +111,9 @@ def _number(kind: str, cut: Cut, unit: str) -> Any:
 def _within(low: bool, bounds: list[Any], dtype: np.dtype[Any]) -> tuple[bool, npt.NDArray[Any]]:
     if dtype.kind == "f":
         return low, np.array(bounds, dtype=dtype)
-    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    least, greatest = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     below = sum(bound <= least for bound in bounds)
-    kept = [bound for bound in bounds[below:] if bound <= most]
+    kept = [bound for bound in bounds[below:] if bound <= greatest]
     return low ^ bool(below & 1), np.array(kept, dtype=dtype)
 
 

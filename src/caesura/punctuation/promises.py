@@ -48,7 +48,7 @@ class Promises:
     def __init__(self, patterns: Iterable[Pattern] = (), *, tidy: bool = False) -> None:
         self._tidy = tidy
         self.cti: int = MIN_TIME
-        self._kept = PatternIndex()
+        self._index = PatternIndex()
         self._lookups: dict[Any, tuple[pa.Array, Ticks]] = {}
         self._plans: dict[tuple[str, ...], _Counted] = {}
         for pattern in patterns:
@@ -60,16 +60,16 @@ class Promises:
     @property
     def size(self) -> int:
         """How many patterns there are besides the cti."""
-        return len(self._kept)
+        return len(self._index)
 
     def patterns(self) -> tuple[Pattern, ...]:
         """All promises; the cti, if there is one, comes first."""
         first = () if self.cti == MIN_TIME else (Pattern.before(self.cti),)
-        return (*first, *self._kept)
+        return (*first, *self._index)
 
     def others(self) -> tuple[Pattern, ...]:
         """The promises besides the cti."""
-        return tuple(self._kept)
+        return tuple(self._index)
 
     def add(self, pattern: Pattern) -> bool:
         """Take a promise; False when those before it said as much already."""
@@ -91,13 +91,13 @@ class Promises:
             if bound is not None:
                 self.advance(bound)
                 continue
-            for other in self._kept.near(pattern):
+            for other in self._index.near(pattern):
                 if pattern.covers(other):
-                    self._kept.discard(other)
+                    self._index.discard(other)
                 elif self._tidy and (rest := _trimmed(other, pattern)) is not None:
-                    self._kept.discard(other)
+                    self._index.discard(other)
                     todo.append(rest)
-            self._kept.add(pattern)
+            self._index.add(pattern)
             todo = [rest for rest in todo if not self.covers(rest)]
             if pattern.attributes == (TIME,):
                 self.advance(pattern.reach(self.cti))
@@ -105,9 +105,9 @@ class Promises:
     def _merged(self, pattern: Pattern) -> Pattern:
         """A pattern with those that differ from it in one attribute, which are kept no longer."""
         pattern = self._without_known(pattern)
-        while (found := self._kept.partner(pattern)) is not None:
+        while (found := self._index.partner(pattern)) is not None:
             name, other = found
-            self._kept.discard(other)
+            self._index.discard(other)
             pattern = self._without_known(pattern.replace(name, pattern[name].union(other[name])))
         return pattern
 
@@ -118,10 +118,10 @@ class Promises:
         """Take the promise `time < t`, without any pattern algebra when no other promise is there."""
         if t <= self.cti:
             return False
-        alone = self._kept.times_alone()
+        alone = self._index.times_alone()
         self.cti = t if alone is None else alone.reach(t)
-        for kept in [kept for kept in self._kept if self._below_cti(kept)]:
-            self._kept.discard(kept)
+        for held in [held for held in self._index if self._below_cti(held)]:
+            self._index.discard(held)
             self._forget()
         return True
 
@@ -129,14 +129,14 @@ class Promises:
         """Whether the promises, alone or together, forbid everything that matches."""
         if pattern.is_empty or self._below_cti(pattern):
             return True
-        near = [kept for kept in self._kept.near(pattern) if kept.intersects(pattern)]
-        if any(kept.covers(pattern) for kept in near):
+        near = [held for held in self._index.near(pattern) if held.intersects(pattern)]
+        if any(held.covers(pattern) for held in near):
             return True
         if not near or not _plausible(near, pattern):
             return False
         rest = pattern.minus(Pattern.before(self.cti))
-        for kept in near:
-            rest = tuple(piece for part in rest for piece in part.minus(kept))
+        for held in near:
+            rest = tuple(piece for part in rest for piece in part.minus(held))
             if not rest:
                 return True
         return False
@@ -159,12 +159,12 @@ class Promises:
         for name, some in simple.items():
             rest.extend(self._look_up(name, some, rows[name], bounds))
         gaps: list[tuple[Pattern, Mask]] = []
-        for kept in rest:
-            matching = kept.without_time().matches(rows)
-            bound = kept.reach(self.cti)
+        for held in rest:
+            matching = held.without_time().matches(rows)
+            bound = held.reach(self.cti)
             np.maximum(bounds, bound, out=bounds, where=matching)
-            if not _is_prefix(kept):
-                gaps.append((kept, matching))
+            if not _is_prefix(held):
+                gaps.append((held, matching))
         _climb(bounds, gaps)
         return bounds
 
@@ -172,53 +172,53 @@ class Promises:
         """Per row, whether it contradicts a promise."""
         rows = _columns(payload, None)
         forbidden: Mask = np.less(times, self.effective_cti(columns=rows))
-        for kept in self._kept:
-            if not _is_prefix(kept) and _is_about(kept, rows):
-                forbidden |= kept.matches(rows, times)
+        for held in self._index:
+            if not _is_prefix(held) and _is_about(held, rows):
+                forbidden |= held.matches(rows, times)
         return forbidden
 
     def drop_covered(self, by: Promises) -> None:
         """Forget what other promises say as well: patterns, besides the cti, and parts of them."""
-        for kept in list(self._kept):
-            if by.covers(kept):
-                self._kept.discard(kept)
+        for held in list(self._index):
+            if by.covers(held):
+                self._index.discard(held)
                 self._forget()
-            elif (rest := by.rest_of(kept)) != kept:
-                self._kept.discard(kept)
+            elif (rest := by.rest_of(held)) != held:
+                self._index.discard(held)
                 self._forget()
                 self._file(rest)
 
     def rest_of(self, pattern: Pattern) -> Pattern:
         """A pattern without the values of single attributes for which these promises say as much already."""
-        for kept in self._kept.near(pattern):
-            pattern = _trimmed(pattern, kept) or pattern
+        for held in self._index.near(pattern):
+            pattern = _trimmed(pattern, held) or pattern
         return pattern
 
     def forget(self, patterns: Iterable[Pattern]) -> None:
         """Forget some of the patterns besides the cti."""
-        for kept in patterns:
-            self._kept.discard(kept)
+        for held in patterns:
+            self._index.discard(held)
             self._forget()
 
     def copy(self) -> Promises:
         """Promises that grow on their own from here."""
         same = Promises(tidy=self._tidy)
         same.cti = self.cti
-        for kept in self._kept:
-            same._kept.add(kept)
+        for held in self._index:
+            same._index.add(held)
         return same
 
     def to_json(self) -> dict[str, Any]:
         """The promises as JSON-able data."""
-        return {"cti": self.cti, "patterns": [kept.to_json() for kept in self._kept]}
+        return {"cti": self.cti, "patterns": [held.to_json() for held in self._index]}
 
     @staticmethod
     def from_json(data: Mapping[str, Any], *, tidy: bool = False) -> Promises:
         """The promises that `to_json` wrote."""
         promises = Promises(tidy=tidy)
         promises.cti = data["cti"]
-        for kept in data["patterns"]:
-            promises._kept.add(Pattern.from_json(kept))
+        for held in data["patterns"]:
+            promises._index.add(Pattern.from_json(held))
         return promises
 
     def _forget(self) -> None:
@@ -234,19 +234,19 @@ class Promises:
     def _counted(self, rows: Columns) -> _Counted:
         key = tuple(rows)
         if key not in self._plans:
-            self._plans[key] = self._split([kept for kept in self._kept if _is_about(kept, rows)])
+            self._plans[key] = self._split([held for held in self._index if _is_about(held, rows)])
         return self._plans[key]
 
     def _split(self, counted: list[Pattern]) -> _Counted:
         simple: dict[str, list[Pattern]] = {}
         rest: list[Pattern] = []
-        for kept in counted:
-            names = [name for name in kept.attributes if name != TIME]
-            values = kept[names[0]] if len(names) == 1 else None
-            if values is not None and values.is_point and values.kind in ("int", "str") and _is_prefix(kept):
-                simple.setdefault(names[0], []).append(kept)
+        for held in counted:
+            names = [name for name in held.attributes if name != TIME]
+            values = held[names[0]] if len(names) == 1 else None
+            if values is not None and values.is_point and values.kind in ("int", "str") and _is_prefix(held):
+                simple.setdefault(names[0], []).append(held)
             else:
-                rest.append(kept)
+                rest.append(held)
         for name in [name for name, some in simple.items() if len(some) < LOOKUP_FROM]:
             rest.extend(simple.pop(name))
         return simple, rest
@@ -254,15 +254,15 @@ class Promises:
     def _look_up(self, name: str, some: list[Pattern], column: Any, bounds: Ticks) -> list[Pattern]:
         """Raise the bounds by promises on one value each; gives back those it could not look up."""
         array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
-        if not _can_look_up(array.type, {kept[name].kind for kept in some}):
+        if not _can_look_up(array.type, {held[name].kind for held in some}):
             return some
         key = (name, array.type)
         if key not in self._lookups:
             try:
-                points = pa.array([kept[name].point for kept in some], type=array.type)
+                points = pa.array([held[name].point for held in some], type=array.type)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
                 return some
-            ticks = np.array([kept.time_bound for kept in some], dtype=np.int64)
+            ticks = np.array([held.time_bound for held in some], dtype=np.int64)
             self._lookups[key] = (points, ticks)
         points, ticks = self._lookups[key]
         at = pc.fill_null(pc.index_in(array, value_set=points), -1).to_numpy()
@@ -275,9 +275,9 @@ def _climb(bounds: Ticks, gaps: list[tuple[Pattern, Mask]]) -> None:
     moving = bool(gaps)
     while moving:
         moving = False
-        for kept, matching in gaps:
+        for held, matching in gaps:
             for start in np.unique(bounds[matching]).tolist():
-                end = kept.reach(start)
+                end = held.reach(start)
                 if end > start:
                     bounds[matching & (bounds == start)] = end
                     moving = True
@@ -291,16 +291,16 @@ def _plausible(near: list[Pattern], pattern: Pattern) -> bool:
     too, and only those promises help there that reach so far.
     """
     last = pattern[TIME].last
-    left = [kept for kept in near if TIME not in kept or _reaches(kept[TIME], last)]
+    left = [held for held in near if TIME not in held or _reaches(held[TIME], last)]
     if not left:
         return False
-    for name in dict.fromkeys(name for kept in near for name in kept.attributes if name != TIME):
-        sets = [kept[name] for kept in left if name in kept]
+    for name in dict.fromkeys(name for held in near for name in held.attributes if name != TIME):
+        sets = [held[name] for held in left if name in held]
         while len(sets) > 1:
             pairs = zip_longest(sets[::2], sets[1::2], fillvalue=NOTHING)
             sets = [a.union(b) for a, b in pairs]
         if sets and not sets[0].covers(pattern[name]):
-            left = [kept for kept in left if name not in kept]
+            left = [held for held in left if name not in held]
             if not left:
                 return False
     return True

@@ -124,19 +124,19 @@ class Values:
             return None
         return self.cuts[0][0] if self.kind == "int" else next(self._intervals()).lo
 
-    def members(self, most: int) -> list[Any] | None:
+    def members(self, limit: int) -> list[Any] | None:
         """The values one by one, null as None; None where they are more than so many, or without end.
 
         >>> one_of([1, 2, 3]).members(3), lt(3).members(3), one_of(["b", None]).members(3)
         ([1, 2, 3], None, ['b', None])
         """
-        if self.low or len(self.cuts) & 1 or len(self.cuts) > 2 * most:
+        if self.low or len(self.cuts) & 1 or len(self.cuts) > 2 * limit:
             return None
         parts = self.intervals
         null = [None] if self.null else []
         if self.kind == "int":
             size = sum(part.hi - part.lo + 1 for part in parts)
-            return None if size > most else [n for part in parts for n in range(part.lo, part.hi + 1)] + null
+            return None if size > limit else [n for part in parts for n in range(part.lo, part.hi + 1)] + null
         return [part.lo for part in parts] + null if all(part.is_point for part in parts) else None
 
     def contains(self, item: Any) -> bool:

@@ -175,10 +175,10 @@ def check_thrift(trial: Trial, run: TrialRun) -> None:
         if trial.case.state_bound is None or position in trial.waits or not held:
             continue
         counts = _live_rows(lives, trial.case.linger)
-        most = trial.case.state_bound(counts)
-        if held > most:
+        bound = trial.case.state_bound(counts)
+        if held > bound:
             where = (
-                f"after item {position + 1}, with live rows {counts}, {held} rows are held; wanted <= {most}"
+                f"after item {position + 1}, with live rows {counts}, {held} rows are held; wanted <= {bound}"
             )
             raise trial.broken("thrift", where, str(run.state[position]))
     closed = all(live.promises.covers(Pattern()) for live in lives)

@@ -96,7 +96,7 @@ class InputSpec:
         return (*points, NULL, one_of([low, others[-1]]), one_of([low, None]), *ranges)
 
     def page(self, changes: Iterable[tuple[int, int, int, Mapping[str, Any]]]) -> Page:
-        """A page of (LE, RE, RE_new, payload); `events.KEPT` is the RE_new of an insert."""
+        """A page of (LE, RE, RE_new, payload); `events.NO_NEW_END` is the RE_new of an insert."""
         rows = list(changes)
         arrays = [pa.array([p[f.name] for *_, p in rows], f.type) for f in self.schema]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 
-from caesura.events import KEPT, Item
+from caesura.events import NO_NEW_END, Item
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Punctuation, cti, lt
 from caesura.testing.oracles.rows import Payload, Row, Rows
 from caesura.testing.spec import DOMAINS, InputSpec, PunctuationKind
@@ -60,7 +60,7 @@ class Style(NamedTuple):
 
 
 class Change(NamedTuple):
-    """An insert (`new` is KEPT) or a retract, and how it comes."""
+    """An insert (`new` is NO_NEW_END) or a retract, and how it comes."""
 
     le: int
     re: int
@@ -70,7 +70,7 @@ class Change(NamedTuple):
 
     @property
     def sync(self) -> int:
-        return self.le if self.new == KEPT else min(self.re, self.new)
+        return self.le if self.new == NO_NEW_END else min(self.re, self.new)
 
 
 def payloads(spec: InputSpec) -> st.SearchStrategy[Payload]:
@@ -140,7 +140,7 @@ def _chain(row: Row, route: Route) -> list[Change]:
     was = le
     for end, touch in ends:
         if was == le < end:
-            chain.append(Change(le, end, KEPT, payload, touch))
+            chain.append(Change(le, end, NO_NEW_END, payload, touch))
         elif was != end:
             chain.append(Change(le, was, end, payload, touch))
         was = end

@@ -8,7 +8,7 @@
 (True, DataType(double))
 """
 
-from caesura.misuse import renamed_classes
+from caesura.misuse import renamed_members
 from caesura.udm.check import ModuleFinding, ModuleReport, check_module
 from caesura.udm.define import uda, udo
 from caesura.udm.module import Module, Traits, Use
@@ -34,4 +34,4 @@ __all__ = [
     "udo",
 ]
 
-__getattr__ = renamed_classes(__name__, Finding="ModuleFinding", Report="ModuleReport")
+__getattr__ = renamed_members(__name__, Finding="ModuleFinding", Report="ModuleReport")

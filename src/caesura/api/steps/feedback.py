@@ -103,10 +103,10 @@ class FeedbackSteps(Planned):
         be ignored are struck from the list.
         """
         test = col(column).is_null() if missing is None else missing
-        most = budget if not isinstance(budget, str) else timedelta(microseconds=_micros(budget))
+        limit = budget if not isinstance(budget, str) else timedelta(microseconds=_micros(budget))
         how = by if isinstance(by, Archive) else Slow(by)
         node = Impute(
-            inputs=(self.node,), value=column, by=how, missing=test, budget=most, per=per, name=name
+            inputs=(self.node,), value=column, by=how, missing=test, budget=limit, per=per, name=name
         )
         return self._then(node)
 

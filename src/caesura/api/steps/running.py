@@ -119,14 +119,17 @@ class RunSteps(Planned):
         """The plan as a query in this process, to be fed, stepped and published; its output is 'out'."""
         return query_of(self.node, output, speculate, schedule, claims)
 
-    def trace(self, rows: str | Pattern, *, assume: str | Pattern | None = None, most: int = 10_000) -> Trace:
+    @renamed(most="limit")
+    def trace(
+        self, rows: str | Pattern, *, assume: str | Pattern | None = None, limit: int = 10_000
+    ) -> Trace:
         """What became of some rows of the sources: ``trace("ts = 18, segment in {1, 3}")``.
 
-        Runs in this process twice, with the rows and without them, over ``most`` rows of each source;
+        Runs in this process twice, with the rows and without them, over ``limit`` rows of each source;
         every step shows what it says because of them. ``assume`` is feedback from the start.
         """
         try:
-            return trace(self.node, rows, assume=assume, most=most)
+            return trace(self.node, rows, assume=assume, limit=limit)
         except CaesuraError as error:
             raise error.at("trace", here()) from None
 

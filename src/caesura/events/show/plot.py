@@ -16,7 +16,7 @@ from caesura.punctuation import INFINITY
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_EDGES = 60
+MAX_EDGES = 60
 """Beyond so many different times, no line is drawn at each of them."""
 
 
@@ -86,7 +86,7 @@ def _lines(
 
 def _edges(page: Page, time: pa.DataType) -> list[Any]:
     times = sorted({t for t in (*page.le.tolist(), *page.re.tolist()) if t < INFINITY})
-    return [_moment(t, time) for t in times] if len(times) <= MOST_EDGES else []
+    return [_moment(t, time) for t in times] if len(times) <= MAX_EDGES else []
 
 
 def _moment(t: int, time: pa.DataType) -> Any:

@@ -19,8 +19,8 @@ from caesura.events.columns import validity
 from caesura.kernels.hashing import I64
 from caesura.plan import Raw
 from caesura.punctuation import Intent, Pattern
+from caesura.punctuation.parsing import parse_punctuation
 from caesura.punctuation.scheme import Scheme
-from caesura.punctuation.words import parse_punctuation
 
 
 class Consecutive:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events import Page
 from caesura.events.columns import empty_rows
-from caesura.events.page import KEPT
+from caesura.events.page import NO_NEW_END
 from caesura.events.rows import RUN_BYTES, RowState
 from caesura.io.ingress.clock import from_ticks
 from caesura.io.ingress.late_pages import LatePages
@@ -31,8 +31,8 @@ PAGE_BYTES = RUN_BYTES
 
 def lifetimes(page: Page, time: pa.DataType) -> list[pa.Array]:
     """The columns kind, LE, RE, RE_new of a page, as people and files take them: no end is null."""
-    ends = np.full(len(page), KEPT, np.int64) if page.re_new is None else page.re_new
-    kept = ends == KEPT
+    ends = np.full(len(page), NO_NEW_END, np.int64) if page.re_new is None else page.re_new
+    kept = ends == NO_NEW_END
     return [
         pa.array(np.where(kept, "=" if page.settled else "~" if page.partial else "+", "-"), pa.string()),
         from_ticks(page.le, time, _missing(page.le == MIN_TIME)),

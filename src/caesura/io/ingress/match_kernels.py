@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from caesura.events.page import KEPT
+from caesura.events.page import NO_NEW_END
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, sip_pair
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -35,7 +35,7 @@ ONE = np.uint64(1)
 START_BITS = np.uint64(64 - 17)
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
-MOST_TRIES = 16
+MAX_TRIES = 16
 """So many retracts of the same lifetime are looked at for a version; `match_events` finds the rest."""
 
 K1, K2 = 0, 1
@@ -69,7 +69,7 @@ def open_run(le: I64, re: I64, re_new: I64, counts: I32, span: I64, rows: I64, r
     high = MIN_TIME
     last = MIN_TIME
     for i in range(len(le)):
-        if len(re_new) > 0 and re_new[i] != KEPT:
+        if len(re_new) > 0 and re_new[i] != NO_NEW_END:
             counts[i] = 0
             rows[found] = i
             retracts[0, found] = le[i]
@@ -201,7 +201,7 @@ def pair_up(
     for c in range(len(picked)):
         w = whom[c]
         tries = 0
-        while w >= 0 and tries < MOST_TRIES:
+        while w >= 0 and tries < MAX_TRIES:
             same = not done[w] and k2[w] == c2[c] and k1[w] == c1[c]
             if same and (len(rows) == 0 or picked[c] < rows[w]):
                 done[w] = True

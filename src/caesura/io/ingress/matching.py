@@ -32,7 +32,7 @@ from caesura.io.ingress.match_kernels import (
     look_up,
 )
 from caesura.io.ingress.page_match import NamedRetracts, Origin, PageMatch, started
-from caesura.io.ingress.runs import NOTHING, InsertRun, Wants, keys_of, new_index
+from caesura.io.ingress.runs import NOTHING, InsertRun, RetractTargets, keys_of, new_index
 from caesura.kernels.hashing import I64
 from caesura.punctuation import INFINITY, MIN_TIME, Promises
 
@@ -101,7 +101,7 @@ class Matcher:
         Then they are paired. Of equal versions it does not matter which one goes.
         """
         le, re, new = run.named
-        wants = Wants(le, re, lambda: np.column_stack(named.keys))
+        wants = RetractTargets(le, re, lambda: np.column_stack(named.keys))
         named = NamedRetracts(page.payload, run, self.secret, singly=wants.doubled == 0)
         done, left = np.zeros(len(le), np.bool_), len(le)
         taken: list[tuple[InsertRun, I64]] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from caesura.events import KEPT, Page, concat, identity, take_rows
+from caesura.events import NO_NEW_END, Page, concat, identity, take_rows
 from caesura.events.columns import empty_rows
 from caesura.events.identity import Secret, identity_at
 from caesura.io.ingress.match_kernels import (
@@ -25,7 +25,7 @@ from caesura.io.ingress.match_kernels import (
     pair_same,
     pair_up,
 )
-from caesura.io.ingress.runs import NOTHING, InsertRun, Wants, comparable, keys_of, new_index
+from caesura.io.ingress.runs import NOTHING, InsertRun, RetractTargets, comparable, keys_of, new_index
 from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import MIN_TIME
 
@@ -81,7 +81,7 @@ class PageMatch:
         self.picked = [(run, rows) for run in matcher.runs if len(rows := run.named_by(wants))]
         self.versions = self._versions()
 
-    def _retracts(self) -> tuple[Matrix, Matrix, Wants]:
+    def _retracts(self) -> tuple[Matrix, Matrix, RetractTargets]:
         """Those that wait, then those at hand; the keys of the versions that they bring; what they name."""
         rows, held = self.rows, self.matcher.held.get
         le, re, new = self.named
@@ -97,7 +97,7 @@ class PageMatch:
         return (
             table,
             np.column_stack([joined["n1"], joined["n2"]]),
-            Wants(joined["le"], joined["re"], lambda: table),
+            RetractTargets(joined["le"], joined["re"], lambda: table),
         )
 
     def _versions(self) -> Matrix:
@@ -217,5 +217,5 @@ def started(page: Page, le: I64) -> Page:
         return page
     if page.re_new is None:
         return Page(le, page.re, page.payload)
-    ends = np.where(page.re_new == KEPT, KEPT, np.maximum(page.re_new, le))
+    ends = np.where(page.re_new == NO_NEW_END, NO_NEW_END, np.maximum(page.re_new, le))
     return Page.of(page.payload, le=le, re=page.re, re_new=ends)

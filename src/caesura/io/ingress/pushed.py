@@ -4,13 +4,13 @@ A row that comes after a promise which forbids it is late; a retract waits until
 event that is not what the stream was declared to hold is refused. All of them are in the late table.
 
 >>> from caesura.events import draw, parse
->>> door = Pushed(label="a", payload=pa.schema([("id", pa.int64())])).operator()
+>>> ingress = Pushed(label="a", payload=pa.schema([("id", pa.int64())])).operator()
 >>> items = parse(" LE RE | id |\\n 3 4 | 7 | +\\n-- 5 --\\n 1 2 | 8 | +")
->>> print(draw([legal for item in items for legal in door.enter(item)]))
+>>> print(draw([legal for item in items for legal in ingress.enter(item)]))
  LE  RE | id |
   3  4  | 7  | +
 -- definite: time < 5 --
->>> door.drain_late().column("reason").to_pylist()
+>>> ingress.drain_late().column("reason").to_pylist()
 ['came after definite: time < 5']
 """
 
@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from caesura.errors import StreamError
 from caesura.events import Item, Page
-from caesura.events.page import KEPT
+from caesura.events.page import NO_NEW_END
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import at_end
 from caesura.io.ingress.refusals import Lateness
@@ -58,13 +58,13 @@ class Pushed(Input):
             return ()
         return (Holding("events that may be retracted", OWN, (Need(OWN, tuple(self.schema.names)),)),)
 
-    def operator(self) -> Door:
+    def operator(self) -> PushedIngress:
         shape = Shape("interval", "LE", "RE") if self.known.insert_only else Shape("full", "LE", "RE", "kind")
         rules = Rules(self.schema, self.time, shape, at_end(), self.late, punctuates=True)
-        return Door(rules, self.known)
+        return PushedIngress(rules, self.known)
 
 
-class Door(SourceIngress):
+class PushedIngress(SourceIngress):
     """Judges items before they are queued; what has entered passes on."""
 
     def __init__(self, rules: Rules, known: Properties) -> None:
@@ -106,8 +106,8 @@ class Door(SourceIngress):
 
     def _flaws(self, page: Page) -> I8 | None:
         """What is wrong with each row, by itself or by what the stream was declared to be."""
-        new = np.full(len(page), KEPT) if page.re_new is None else page.re_new
-        retracts = new != KEPT
+        new = np.full(len(page), NO_NEW_END) if page.re_new is None else page.re_new
+        retracts = new != NO_NEW_END
         codes = np.where(retracts, RETRACT, INSERT).astype(np.int8)
         flaw = np.empty(len(page), np.int8)
         lifetimes = (frozen(page.le), frozen(page.re), frozen(new))

@@ -21,7 +21,7 @@ I8 = npt.NDArray[np.int8]
 INSERT, RETRACT, UNKNOWN = 0, 1, 2
 SOUND, NO_TIME, NO_KIND, EMPTY, BACKWARDS, SAME, NO_END = 0, 1, 2, 3, 4, 5, 6
 NO_RETRACT, NO_POINT, ALIGNED, TOO_LONG = 7, 8, 9, 10
-KEPT = MIN_TIME
+NO_NEW_END = MIN_TIME
 
 
 def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[I64, U8, I64, I8, I8]:
@@ -74,7 +74,7 @@ def find_flaws(codes: I8, le: I64, re: I64, new: I64, re_new: I64, flaw: I8, edg
     bad = 0
     for i in range(len(le)):
         retract = codes[i] == RETRACT
-        re_new[i] = new[i] if retract else KEPT
+        re_new[i] = new[i] if retract else NO_NEW_END
         f = SOUND
         if retract and re_new[i] == INFINITY and edge:
             f = NO_END
@@ -104,7 +104,7 @@ def count_late(le: I64, re: I64, re_new: I64, advance: I64, top: int, lag: int, 
     top = max(top, MIN_TIME + lag) if lag >= 0 else MIN_TIME
     bound = max(floor, top - lag) if lag >= 0 else floor
     for i in range(len(le)):
-        sync = le[i] if inserts or re_new[i] == KEPT else min(re[i], re_new[i])
+        sync = le[i] if inserts or re_new[i] == NO_NEW_END else min(re[i], re_new[i])
         late += sync < bound
         if lag >= 0:
             top = max(top, advance[i])

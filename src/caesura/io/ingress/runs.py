@@ -6,7 +6,7 @@ only rows that have it are hashed. Where that would be many rows, the run is has
 
 >>> page = Page.of(pa.record_batch({"p": ["P1", "P2", "P3", "P4"]}), le=[1, 3, 5, 5], re=[9, 9, 8, 9])
 >>> run = InsertRun(page, page.le, LOCAL, adjusts=False)
->>> wants = Wants(np.array([3]), np.array([9]), lambda: np.array([[5, 6]]))
+>>> wants = RetractTargets(np.array([3]), np.array([9]), lambda: np.array([[5, 6]]))
 >>> run.named_by(wants).tolist()
 [1]
 """
@@ -45,7 +45,7 @@ DENSE = 4
 NOTHING = np.zeros(0, np.int64)
 
 
-class Wants:
+class RetractTargets:
     """What some retracts name: lifetimes at first, keys where those tell too little."""
 
     def __init__(self, le: I64, re: I64, table: Callable[[], Matrix]) -> None:
@@ -103,7 +103,7 @@ class InsertRun:
             return NOTHING
         return np.flatnonzero((self.counts > 0) & (self.re >= cti))
 
-    def named_by(self, wants: Wants) -> I64:
+    def named_by(self, wants: RetractTargets) -> I64:
         """The rows that some retracts may name, ascending."""
         some = self.scan(wants)
         if some is not None:
@@ -113,7 +113,7 @@ class InsertRun:
         picked = np.empty(len(self), np.int64)
         return picked[: pick_wanted(*wants.keys, *self._keys, self.counts, picked)]
 
-    def scan(self, wants: Wants) -> tuple[I64, I64] | None:
+    def scan(self, wants: RetractTargets) -> tuple[I64, I64] | None:
         """The rows whose lifetimes are named, and by whom; None where they are too many to hash singly."""
         if wants.high < self.low or wants.low > self.high:
             return NOTHING, NOTHING

@@ -155,7 +155,7 @@ class FileReader(Reader):
             if ignored and not before:
                 pruning.saved(piece.rows, piece.groups.weight(piece.run), len(piece.run))
                 nothing = pa.RecordBatch.from_pylist([], self.schema)
-                top = piece.spans[pruning.time].most
+                top = piece.spans[pruning.time].greatest
                 yield Raw(0, piece.start, nothing, skipped=piece.rows, top=top)
             elif before < piece.rows:
                 yield from self._read_part(piece, before)

@@ -25,24 +25,24 @@ class ValueRange:
     """The least and the greatest value of a column in a part of a file, and whether null is there."""
 
     least: Any
-    most: Any
+    greatest: Any
     nulls: bool = False
 
     def within(self, values: Values) -> bool:
         """Whether every value is in the set; a fraction's statistics say nothing of NaN."""
         if self.nulls and not values.contains(None):
             return False
-        if self.least is None or self.most is None:
+        if self.least is None or self.greatest is None:
             return False
         if isinstance(self.least, float) and not values.contains(math.inf):
             return False
-        return values.covers(between(self.least, self.most))
+        return values.covers(between(self.least, self.greatest))
 
     def meets(self, values: Values) -> bool:
         """Whether some value may be in the set."""
-        if self.least is None or self.most is None or (self.nulls and values.contains(None)):
+        if self.least is None or self.greatest is None or (self.nulls and values.contains(None)):
             return True
-        return values.intersects(between(self.least, self.most))
+        return values.intersects(between(self.least, self.greatest))
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Pruning:
                 times = spans.get(self.time)
                 if times is None or times.nulls or times.least is None:
                     return 0
-                low, high = min(low, times.least), max(high, times.most)
+                low, high = min(low, times.least), max(high, times.greatest)
                 if low < high - self.lag:
                     return 0
             if self.meets(spans) and not self.covers(spans):

@@ -147,7 +147,7 @@ def refuse_wrong(events: Mapping[str, Any]) -> None:
                 step=step,
                 place=place,
             )
-        if name not in WELL_SAID and not fits(given, wanted[name]):
+        if name not in OWN_CHECKS and not fits(given, wanted[name]):
             raise PlanError(
                 f"{name}={shown(given)} tells a source nothing.",
                 remedy=f"Give {described(wanted[name])}.",
@@ -163,7 +163,7 @@ def refuse_wrong(events: Mapping[str, Any]) -> None:
         )
 
 
-WELL_SAID = ("shape", "late")
+OWN_CHECKS = ("shape", "late")
 """Options with a word for each way, refused where the words are known."""
 
 

@@ -319,7 +319,7 @@ class PaneOperator(TumblingOperator):
     @property
     def _never(self) -> int:
         """The last window."""
-        return self.grid.most
+        return self.grid.greatest
 
     def _close(self) -> list[Item]:
         if self.speculate == "arrival":

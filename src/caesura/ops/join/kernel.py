@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from caesura.events.page import KEPT
+from caesura.events.page import NO_NEW_END
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64
 from caesura.punctuation import MIN_TIME
 
-GONE = MIN_TIME
+REMOVED = MIN_TIME
 """The end of a row that was taken out: it overlaps nothing."""
 FRESH = -2
 
@@ -50,8 +50,8 @@ def probe(
                 return out
             start = max(le[i], o_le[link])
             end = min(re[i], o_re[link])
-            new = KEPT
-            if not inserts and re_new[i] != KEPT:
+            new = NO_NEW_END
+            if not inserts and re_new[i] != NO_NEW_END:
                 after = max(start, min(re_new[i], o_re[link]))
                 before = max(start, end)
                 if before == after:
@@ -114,7 +114,7 @@ def retract_rows(
 ) -> None:
     """Changes the ends of stored rows by value, in order; ``found`` is -1 where no row is stored.
 
-    ``at`` names the page rows that are retracts. A row that goes gets the end GONE.
+    ``at`` names the page rows that are retracts. A row that goes gets the end REMOVED.
     """
     for n in range(len(at)):
         i = at[n]
@@ -124,7 +124,7 @@ def retract_rows(
         link = head[key[i]]
         while link >= 0:
             if s_re[link] == re[i] and s_le[link] == le[i] and s_h1[link] == h1[i] and s_h2[link] == h2[i]:
-                s_re[link] = re_new[i] if re_new[i] > le[i] else GONE
+                s_re[link] = re_new[i] if re_new[i] > le[i] else REMOVED
                 found[n] = link
                 break
             link = follow[link]
@@ -147,7 +147,7 @@ def pieces(
     """Maximal intervals where each row is covered, or is not.
 
     Covers are sorted by (owner, LE). Row r is looked at from max(LE, bound) on; ``opened[r]`` is the
-    start of its piece that is up just before its bound, or GONE.
+    start of its piece that is up just before its bound, or REMOVED.
     """
     out = 0
     i = 0
@@ -155,7 +155,7 @@ def pieces(
     for r in range(len(le)):
         begin = max(le[r], bound[r])
         start = opened[r]
-        if start == GONE and not covered:
+        if start == REMOVED and not covered:
             start = begin
         reach = begin
         while i < n and owner[i] == r:
@@ -170,16 +170,16 @@ def pieces(
                     out += 1
                 reach = max(reach, b)
                 start = reach
-            elif start != GONE and a <= reach:
+            elif start != REMOVED and a <= reach:
                 reach = max(reach, b)
             else:
-                if start != GONE:
+                if start != REMOVED:
                     o_row[out], o_le[out], o_re[out] = r, start, reach
                     out += 1
                 start = a
                 reach = b
         end = reach if covered else re[r]
-        if start != GONE and start < end:
+        if start != REMOVED and start < end:
             o_row[out], o_le[out], o_re[out] = r, start, end
             out += 1
     return out

@@ -18,7 +18,7 @@ from caesura.expr import compile_predicate
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Register, whole_numbers
-from caesura.ops.join.kernel import GONE, pieces
+from caesura.ops.join.kernel import REMOVED, pieces
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import NO_NEW, Side
 from caesura.plan import GivenUp, Operator, aligned
@@ -210,12 +210,12 @@ class JoinOperator(Operator):
         return owner[true], cover[true]
 
     def _opened(self, side: int, rows: I64, bound: I64) -> I64:
-        """The start of the piece of each row that is up just before its bound; GONE where none is."""
+        """The start of the piece of each row that is up just before its bound; REMOVED where none is."""
         mine = self.sides[side]
         owner, piece = mine.pieces_of(rows)
         start = mine.sent.get("le")[piece]
         early = start < bound[owner]
-        opened = np.full(len(rows), GONE, np.int64)
+        opened = np.full(len(rows), REMOVED, np.int64)
         opened[owner[early]] = start[early]
         return opened
 

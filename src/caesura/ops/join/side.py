@@ -16,12 +16,12 @@ from caesura.events.columns import taken, validity
 from caesura.events.delta import net_page
 from caesura.events.identity import Secret, identity
 from caesura.events.labels import Labels
-from caesura.events.page import KEPT, Page, take_rows
+from caesura.events.page import NO_NEW_END, Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, frozen, mix_int
 from caesura.kernels.keys import KeyTable
-from caesura.ops.join.kernel import FRESH, GONE, look_up, probe, retract_rows
+from caesura.ops.join.kernel import FRESH, REMOVED, look_up, probe, retract_rows
 
 NO_NEW: I64 = np.zeros(0, np.int64)
 PAUSE = 15
@@ -131,7 +131,7 @@ class Side:
         if not whole:
             fields = {name: taken(values, at) for name, values in fields.items()}
         if page.re_new is not None:
-            fields["re"] = np.where(page.re_new[at] == KEPT, page.re[at], page.re_new[at])
+            fields["re"] = np.where(page.re_new[at] == NO_NEW_END, page.re[at], page.re_new[at])
         if self.by_value:
             fields["h1"], fields["h2"] = (half[at] for half in page.ids(self._secret))
         for k in self.sources:
@@ -172,7 +172,7 @@ class Side:
                     np.maximum.at(self.rows.get(f"label{k}"), found[there], page.tags.cols[k][at[there]])
         some = np.unique(found[found >= 0])
         self.rows.touch(some)
-        self.rows.kill(some[(re[some] == GONE) & self.rows.alive[some]])
+        self.rows.kill(some[(re[some] == REMOVED) & self.rows.alive[some]])
         return found
 
     def revive(self, page: Page, lost: I64, key: I64, store: Mask) -> I64:
@@ -215,7 +215,7 @@ class Side:
 
     def drop(self, rows: I64) -> None:
         """Lets stored rows go, with the pieces that were sent about them."""
-        self.rows.get("re")[rows] = GONE
+        self.rows.get("re")[rows] = REMOVED
         self.rows.kill(rows)
         if self.preserved and len(rows):
             _, piece = self.pieces_of(rows)

@@ -184,8 +184,8 @@ class Bucketing(Operator):
         first = (over.astype(np.int64) - offset - node.size) // node.slide + 1
         last = (over.astype(np.int64) - offset) // node.slide
         whole, low, high = number.astype(np.int64), int(number.min(initial=0)), int(number.max(initial=0))
-        least, most = low - shift + int(first.min(initial=0)), high - shift + int(last.max(initial=0))
-        if least < MIN_TIME or max(most, high) >= INFINITY:
+        least, largest = low - shift + int(first.min(initial=0)), high - shift + int(last.max(initial=0))
+        if least < MIN_TIME or max(largest, high) >= INFINITY:
             raise StreamError(
                 f"'{node.attr}' is so far from the origin {node.origin} that its bucket has no number.",
                 remedy="Give an origin nearer to the values, or a longer slide.",

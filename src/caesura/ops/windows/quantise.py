@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.item import Item
-from caesura.events.page import KEPT, Page
+from caesura.events.page import NO_NEW_END, Page
 from caesura.kernels.grid import Lattice, lattice
 from caesura.kernels.ticks import LAST, later, started
 from caesura.ops.aggregate.shape import check_grid
@@ -94,7 +94,7 @@ class Quantiser(Operator):
         if page.re_new is None or page.retracts is None:
             return [Page(le, re, page.payload)]
         removed = page.retracts & (page.re_new <= page.le)
-        new = np.where(removed, le, KEPT)
+        new = np.where(removed, le, NO_NEW_END)
         rows = np.flatnonzero(~page.retracts | removed)
         whole = Page.of(page.payload, le=le, re=re, re_new=new)
         return [whole if len(rows) == len(page) else whole.take(rows)]

@@ -122,14 +122,14 @@ def _steps(
     return t
 
 
-def lay(frame: Frame, events: WindowEvents, regions: Regions, reached: I64, *, most: bool = False) -> Laid:
+def lay(frame: Frame, events: WindowEvents, regions: Regions, reached: I64, *, dense: bool = False) -> Laid:
     """The windows of some regions and their members; ``reached`` bounds events that never end, per region.
 
-    ``most`` says that there is at most one region per group, and that most events may lie in them.
+    ``dense`` says that there is at most one region per group, and that most events may lie in them.
     """
     match frame:
         case Grid():
-            return _lay_grid(frame, events, regions, reached, most)
+            return _lay_grid(frame, events, regions, reached, dense)
         case Snapshot():
             windows, owner, row = _lay_snapshot(events, regions)
         case Count():
@@ -166,10 +166,10 @@ def _spanned(
     return owner[:n], row[:n], first[:n], count[:n]
 
 
-def _lay_grid(frame: Grid, events: WindowEvents, regions: Regions, reached: I64, most: bool) -> Laid:
+def _lay_grid(frame: Grid, events: WindowEvents, regions: Regions, reached: I64, dense: bool) -> Laid:
     grid = frame.grid
     begin, stop = grid.begin(regions.lo), grid.begin(regions.hi)
-    if most:
+    if dense:
         owner, row, first, count = _spanned(grid, events, regions.group, reached, begin, stop)
     else:
         until = later(regions.hi, frame.size)

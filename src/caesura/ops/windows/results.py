@@ -44,7 +44,7 @@ class WindowRows:
         """The rows of the windows in some regions: (region, window start), lifetimes, payload."""
         if self._sweep is not None:
             return self._swept(self._sweep, regions)
-        laid = lay(self.frame, self.events, regions, reached, most=final)
+        laid = lay(self.frame, self.events, regions, reached, dense=final)
         if self.work.incremental and len(laid.start) == 0:
             self.retain(regions, [])
         self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(laid.start)

@@ -219,7 +219,7 @@ class Stepwise:
     def hand_over(self, groups: I64, done: I64, reached: I64) -> None:
         """Makes the states again after a restore, from all members of the windows that are open."""
         regions = Regions(groups, done, np.full(len(groups), INFINITY))
-        laid = lay(self.frame, self.events, regions, reached, most=True)
+        laid = lay(self.frame, self.events, regions, reached, dense=True)
         if len(laid.start) == 0:
             return
         todo = units(laid, self.events, self.node.clip, self.node.stamp, timed=self.node.timed)

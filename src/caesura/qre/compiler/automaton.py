@@ -24,7 +24,7 @@ from caesura.qre.checking.minterms import Alphabet
 from caesura.qre.compiler import ir
 from caesura.qre.compiler.inputs import Inputs
 from caesura.qre.compiler.ir import Term
-from caesura.qre.compiler.lowering import Word, leaves
+from caesura.qre.compiler.lowering import ScalarTerm, leaves
 from caesura.qre.compiler.merging import merge
 from caesura.qre.compiler.states import START, AutomatonState, States, together
 from caesura.qre.compiler.threads import (
@@ -56,7 +56,7 @@ class Move:
     mask: int = 0
     """The letters that it reads."""
     accepts: bool = False
-    answer: list[Word] = field(default_factory=list)
+    answer: list[ScalarTerm] = field(default_factory=list)
     """The scalars of the value if the move accepts."""
 
 
@@ -70,7 +70,7 @@ class PatternAutomaton:
     masks: dict[int, int]
     moves: dict[int, list[Move]]
     """Per position (and START) where a thread may go."""
-    last: dict[int, list[Word]]
+    last: dict[int, list[ScalarTerm]]
     """Per accepting position the scalars of the value."""
     rings: list[WindowRing]
     kinds: dict[str, str]
@@ -244,7 +244,7 @@ def _find_needs(auto: PatternAutomaton) -> None:
             move.put = {s: t for s, t in move.put.items() if s in needed or s.startswith((STORE, BEGIN))}
 
 
-def answer(auto: PatternAutomaton, move: Move) -> list[Word]:
+def answer(auto: PatternAutomaton, move: Move) -> list[ScalarTerm]:
     """The value after a move that accepts, in terms of what its thread held before; else nothing."""
 
     def before(x: Term) -> Term | None:

@@ -115,7 +115,7 @@ class Tables:
         self.code = _longer(self.code, wanted, 0)
         self.code[done:wanted] = np.array(self.coder.code[done:], np.int64).reshape(-1, 5)
         self._lines = wanted
-        self.scratch = self.coder.most + 1
+        self.scratch = self.coder.last_used + 1
 
     def _write(self, number: int, state: AutomatonState) -> None:
         self.steps[number] = 0
@@ -142,7 +142,7 @@ class _Coder:
         self.outputs = max((len(words) for words in auto.last.values()), default=0)
         self.out = max(sizes)
         self.first = self.out + 3 * self.outputs
-        self.most = self.first
+        self.last_used = self.first
         self.used = 0
         self.locals: dict[str, int] = {}
         self.written: dict[Move, tuple[int, int]] = {}
@@ -197,7 +197,7 @@ class _Coder:
     def _room(self) -> int:
         """A place for a value that is worked out in this step."""
         self.used += 1
-        self.most = max(self.most, self.first + self.used)
+        self.last_used = max(self.last_used, self.first + self.used)
         return self.first + self.used - 1
 
     def _refolded(self, term: Term, args: list[int], fresh: dict[Term, int]) -> None:

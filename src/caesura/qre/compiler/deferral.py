@@ -16,7 +16,7 @@ from caesura.qre.checking.inference import value_type
 from caesura.qre.compiler import ir
 from caesura.qre.compiler.inputs import Inputs
 from caesura.qre.compiler.ir import Term
-from caesura.qre.compiler.lowering import HANDLE, NotCompiled, Value, Word, leaves, lowered
+from caesura.qre.compiler.lowering import HANDLE, NotCompiled, ScalarTerm, Value, leaves, lowered
 from caesura.qre.compiler.threads import BEGIN, AutomatonPiece, Builder
 from caesura.qre.compiler.window_values import sliding
 from caesura.qre.language.operations import Operation
@@ -59,37 +59,37 @@ class MapBuilder(Builder):
         return HANDLE if self._made[query] else value_type(query)
 
     def lower(self, op: Operation, env: dict[str, Value], types: dict[str, ValueType]) -> Value:
-        if not any(isinstance(v, Word) and v.handle for v in env.values()):
+        if not any(isinstance(v, ScalarTerm) and v.handle for v in env.values()):
             return lowered(op, env)
         if not op.compiles:
             raise NotCompiled(f"the operation '{op}'")
         return self._logged(op.closure(types), env, types)
 
-    def _logged(self, run: Closure, env: dict[str, Value], types: dict[str, ValueType]) -> Word:
+    def _logged(self, run: Closure, env: dict[str, Value], types: dict[str, ValueType]) -> ScalarTerm:
         args: list[Term] = []
         parts: list[tuple[str, ValueType | None]] = []
         for name, value in env.items():
-            own = isinstance(value, Word) and value.handle
+            own = isinstance(value, ScalarTerm) and value.handle
             parts.append((name, None if own else types[name]))
             args += [value.term] if own else [t for w in leaves(value) for t in w.terms]  # type: ignore[union-attr]
         self.later.append(Later(run, parts))
-        return Word(Term("defer", "i", tuple(args), len(self.later) - 1), handle=True)
+        return ScalarTerm(Term("defer", "i", tuple(args), len(self.later) - 1), handle=True)
 
     def fit(self, value: Value, t: ValueType, was: ValueType) -> Value:
-        if t is not HANDLE or (isinstance(value, Word) and value.handle):
+        if t is not HANDLE or (isinstance(value, ScalarTerm) and value.handle):
             return super().fit(value, t, was)
         if all(t.op == "const" for w in leaves(value) for t in w.terms):
             return self.constant(_known(value, was))
         return self._logged(lambda env: env[""], {"": value}, {"": was})
 
-    def constant(self, value: Any) -> Word:
+    def constant(self, value: Any) -> ScalarTerm:
         """A value that is known now."""
         self.constants.append(value)
-        return Word(ir.const(len(self.constants) - 1), handle=True)
+        return ScalarTerm(ir.const(len(self.constants) - 1), handle=True)
 
     def held(self, t: ValueType, like: Sequence[Value] | None = None) -> tuple[list[str], Value]:
         names, value = super().held(t, () if t is HANDLE else like)
-        if t is HANDLE and isinstance(value, Word):
+        if t is HANDLE and isinstance(value, ScalarTerm):
             self.numbers.add(names[0])
             return names, replace(value, handle=True)
         return names, value

@@ -9,7 +9,8 @@ beyond any stream, and a window holds as many as it is long.
 >>> from caesura.qre.language.operations import operation
 >>> from caesura.qre.language.types import INT
 >>> def run(step):
-...     return folding(INT, Word(ZERO, bits=0), [lambda acc: lowered(operation(step), {"acc": acc})], [])
+...     made = lambda acc: lowered(operation(step), {"acc": acc})
+...     return folding(INT, ScalarTerm(ZERO, bits=0), [made], [])
 >>> [run(step)[0].risky for step in (col("acc") + 1, col("acc") + col("acc"))]
 [False, True]
 """
@@ -21,7 +22,7 @@ from dataclasses import replace
 
 from caesura.qre.compiler.ir import Term
 from caesura.qre.compiler.lowering import HANDLE, Value, fitted, flattened, leaves, rebuilt
-from caesura.qre.compiler.words import FITTING, UNKNOWN, Word
+from caesura.qre.compiler.scalar_terms import FITTING, UNKNOWN, ScalarTerm
 from caesura.qre.language.types import ValueType
 
 STREAM = 40
@@ -44,7 +45,7 @@ def folding(
         return [start]
     begun = leaves(fitted(start, t))
     words = [
-        Word(Term("local", kind, payload=f"fold {i}"), over=w.over, bits=FITTING - 1)
+        ScalarTerm(Term("local", kind, payload=f"fold {i}"), over=w.over, bits=FITTING - 1)
         for i, (w, (_, kind, _)) in enumerate(zip(begun, flattened(t), strict=True))
     ]
     sizes = {w.term: w.bits for x in pieces for w in leaves(x)}
@@ -58,7 +59,9 @@ def folding(
         words = after
 
 
-def _settled(number: int, before: Word, first: Word, made: list[Word], sizes: Sizes, times: int) -> Word:
+def _settled(
+    number: int, before: ScalarTerm, first: ScalarTerm, made: list[ScalarTerm], sizes: Sizes, times: int
+) -> ScalarTerm:
     """What is known of a scalar after one step more; its size is kept back while it is not refuted."""
     over = before.over
     if any(w.risky for w in made):
@@ -67,14 +70,14 @@ def _settled(number: int, before: Word, first: Word, made: list[Word], sizes: Si
     return replace(before, over=over, bits=before.bits if fits else UNKNOWN)
 
 
-def _bits(before: Word, first: Word, made: list[Word], sizes: Sizes, times: int) -> int:
-    most = max((_added(w.term, before.term, sizes) for w in made), default=0)
-    return max(first.bits, most + times) + 1
+def _bits(before: ScalarTerm, first: ScalarTerm, made: list[ScalarTerm], sizes: Sizes, times: int) -> int:
+    largest = max((_added(w.term, before.term, sizes) for w in made), default=0)
+    return max(first.bits, largest + times) + 1
 
 
 def _sized(
-    words: list[Word], begun: list[Word], made: list[list[Word]], sizes: Sizes, times: int
-) -> list[Word]:
+    words: list[ScalarTerm], begun: list[ScalarTerm], made: list[list[ScalarTerm]], sizes: Sizes, times: int
+) -> list[ScalarTerm]:
     return [
         replace(w, bits=min(w.bits, _bits(w, begun[i], [some[i] for some in made], sizes, times)))
         if w.bits < UNKNOWN
@@ -112,7 +115,7 @@ def _size(t: Term, sizes: Sizes) -> int:
 _COUNTED = ("carried", "borrowed", "too_large", "spoilt", "both", "less")
 
 
-def regroups(words: list[Word]) -> bool:
+def regroups(words: list[ScalarTerm]) -> bool:
     """Whether only sums may be beyond 64 bits, so that it does not matter how values are grouped."""
     return all(_sums(w.over) and not any(map(_reads_counts, (w.term, w.there))) for w in words)
 

@@ -30,7 +30,7 @@ from caesura.kernels.hashing import Mask
 from caesura.qre.compiler import ir
 from caesura.qre.compiler.columns import PageColumns, may_fail, nulls_in
 from caesura.qre.compiler.ir import TRUE, Term
-from caesura.qre.compiler.lowering import CHECKED, NotCompiled, Value, Word, kind_of, term_of
+from caesura.qre.compiler.lowering import CHECKED, NotCompiled, ScalarTerm, Value, kind_of, term_of
 from caesura.qre.compiler.texts import Texts
 from caesura.qre.language.items import Items
 from caesura.qre.language.operations import ExprOp, Operation, RecordOp
@@ -72,7 +72,7 @@ class Inputs:
                 return {name: self.value(inner) for name, inner in fields}
         raise NotCompiled(f"the operation '{op}'")
 
-    def word(self, expr: Expr) -> Word:
+    def word(self, expr: Expr) -> ScalarTerm:
         """An expression over an item as a word."""
         inline = self._inline(expr)
         if inline is not None:
@@ -82,7 +82,7 @@ class Inputs:
         text = pa.types.is_string(t)
         at = self._number("text" if text else "value", expr)
         there = TRUE if never_null(expr, self.items) else ir.item(self._number("there", expr), "i")
-        return Word(ir.item(at, kind), there, text, over=self._over(expr, ir.item(at, kind)))
+        return ScalarTerm(ir.item(at, kind), there, text, over=self._over(expr, ir.item(at, kind)))
 
     def _over(self, expr: Expr, value: Term) -> Term:
         """How many 2**64 go with an expression's column; VOID for items on which it has no value."""
@@ -102,7 +102,7 @@ class Inputs:
             return ir.and_(inline.there, inline.term)
         return ir.item(self._number("mask", predicate), "i")
 
-    def _inline(self, expr: Expr) -> Word | None:
+    def _inline(self, expr: Expr) -> ScalarTerm | None:
         names = attributes(expr)
         fields = [self.items.schema.field(n) for n in names if n in self.items.schema.names]
         if isinstance(expr, Column) or not all(_plain(f.type) for f in fields):
@@ -113,7 +113,7 @@ class Inputs:
             got = term_of(wide(expr), {f.name: self.word(Column(f.name)) for f in fields}, CHECKED)
         except (NotCompiled, KeyError):
             return None
-        return got if isinstance(got, Word) else None
+        return got if isinstance(got, ScalarTerm) else None
 
     def arrays(self, page: PageColumns, read: Sequence[bool] = ()) -> list[Array]:
         """The columns of one page, in order, each in its own width; those that are not read are empty."""

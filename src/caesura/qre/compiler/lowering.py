@@ -1,4 +1,4 @@
-"""Operations as terms: each scalar becomes a word, made of other words (see `caesura.qre.compiler.words`).
+"""Operations as terms: each scalar becomes a word, made of other words (see `scalar_terms`).
 
 What has no term (a Python function, text functions on intermediate values, decimals) raises
 `NotCompiled`, and the query runs on the twin; `explain` names the operation.
@@ -13,12 +13,22 @@ import pyarrow as pa
 
 from caesura.expr import Alias, Apply, Case, Cast, Column, Constant, Expr, Field, Member
 from caesura.qre.compiler.ir import Kind
-from caesura.qre.compiler.words import CHECKED, EXACT, Make, NotCompiled, Word, constant, member, real, when
+from caesura.qre.compiler.scalar_terms import (
+    CHECKED,
+    EXACT,
+    Make,
+    NotCompiled,
+    ScalarTerm,
+    constant,
+    member,
+    real,
+    when,
+)
 from caesura.qre.language.operations import ExprOp, Operation, RecordOp
 from caesura.qre.language.scalar import wide
 from caesura.qre.language.types import Approx, Opaque, Record, Scalar, ValueType
 
-Value: TypeAlias = "Word | dict[str, Value]"
+Value: TypeAlias = "ScalarTerm | dict[str, Value]"
 
 
 HANDLE = Opaque()
@@ -55,10 +65,10 @@ def lowered(op: Operation, env: Mapping[str, Value]) -> Value:
 def fitted(value: Value, t: ValueType) -> Value:
     """A value as a type wants it: whole numbers become doubles, a bare null gets a kind."""
     if isinstance(t, Record):
-        if isinstance(value, Word):
+        if isinstance(value, ScalarTerm):
             raise NotCompiled("a record that may be null")
         return {name: fitted(value[name], inner) for name, inner in t.fields}
-    if not isinstance(value, Word):
+    if not isinstance(value, ScalarTerm):
         raise NotCompiled(f"a record where {t} is wanted")
     return real(value) if kind_of(t) == "f" else value
 
@@ -70,24 +80,24 @@ def flattened(t: ValueType, prefix: str = "") -> list[tuple[str, Kind, ValueType
     return [(prefix, kind_of(t), t)]
 
 
-def leaves(value: Value) -> list[Word]:
+def leaves(value: Value) -> list[ScalarTerm]:
     """The scalars inside a value, in the order of `flattened`."""
-    if isinstance(value, Word):
+    if isinstance(value, ScalarTerm):
         return [value]
     return [leaf for inner in value.values() for leaf in leaves(inner)]
 
 
-def rebuilt(t: ValueType, words: list[Word]) -> Value:
+def rebuilt(t: ValueType, scalars: list[ScalarTerm]) -> Value:
     """A value of a type from its scalars; takes them off the list."""
     if isinstance(t, Record):
-        return {name: rebuilt(inner, words) for name, inner in t.fields}
-    return words.pop(0)
+        return {name: rebuilt(inner, scalars) for name, inner in t.fields}
+    return scalars.pop(0)
 
 
-Words: TypeAlias = Mapping[str, Make]
+Makers: TypeAlias = Mapping[str, Make]
 
 
-def term_of(expr: Expr, env: Mapping[str, Value], words: Words = EXACT) -> Value:
+def term_of(expr: Expr, env: Mapping[str, Value], makers: Makers = EXACT) -> Value:
     """An expression over lowered values."""
     match expr:
         case Column(name=name):
@@ -95,39 +105,39 @@ def term_of(expr: Expr, env: Mapping[str, Value], words: Words = EXACT) -> Value
         case Constant(value=value, type=t):
             return constant(value, t)
         case Alias(arg=arg):
-            return term_of(arg, env, words)
+            return term_of(arg, env, makers)
         case Field(arg=arg, name=name):
-            inner = term_of(arg, env, words)
-            if isinstance(inner, Word):
+            inner = term_of(arg, env, makers)
+            if isinstance(inner, ScalarTerm):
                 raise NotCompiled(f"the field '{expr}'")
             return inner[name]
         case Case():
-            return _case(expr, env, words)
+            return _case(expr, env, makers)
         case Cast(arg=arg) if expr.type == pa.float64():
-            return real(_word(arg, env, words))
+            return real(_scalar(arg, env, makers))
         case Cast(arg=arg) if expr.type == pa.int64():
-            got = _word(arg, env, words)
+            got = _scalar(arg, env, makers)
             if got.term.kind == "i":
                 return got
         case Member(arg=arg, values=values):
             known = [constant(c.value, c.type) for c in values if c.value is not None]
-            return member(_word(arg, env, words), known, any(c.value is None for c in values))
-        case Apply(name=name, args=args) if name in words:
-            return words[name](*(_word(a, env, words) for a in args))
+            return member(_scalar(arg, env, makers), known, any(c.value is None for c in values))
+        case Apply(name=name, args=args) if name in makers:
+            return makers[name](*(_scalar(a, env, makers) for a in args))
     raise NotCompiled(f"'{expr}'")
 
 
-def _word(expr: Expr, env: Mapping[str, Value], words: Words) -> Word:
-    got = term_of(expr, env, words)
-    if isinstance(got, Word):
+def _scalar(expr: Expr, env: Mapping[str, Value], makers: Makers) -> ScalarTerm:
+    got = term_of(expr, env, makers)
+    if isinstance(got, ScalarTerm):
         return got
     raise NotCompiled(f"'{expr}', a record")
 
 
-def _case(expr: Case, env: Mapping[str, Value], words: Words) -> Word:
-    out = _word(expr.default, env, words)
+def _case(expr: Case, env: Mapping[str, Value], makers: Makers) -> ScalarTerm:
+    out = _scalar(expr.default, env, makers)
     for condition, value in reversed(expr.branches):
-        out = when(_word(condition, env, words), _word(value, env, words), out)
+        out = when(_scalar(condition, env, makers), _scalar(value, env, makers), out)
     return out
 
 
@@ -136,8 +146,8 @@ __all__ = [
     "EXACT",
     "HANDLE",
     "NotCompiled",
+    "ScalarTerm",
     "Value",
-    "Word",
     "fitted",
     "flattened",
     "kind_of",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.qre.compiler import ir
 from caesura.qre.compiler.ir import Term
-from caesura.qre.compiler.lowering import Word
+from caesura.qre.compiler.lowering import ScalarTerm
 from caesura.qre.compiler.threads import BEGIN, STORE
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def does(auto: PatternAutomaton, move: Move, known: dict[str, Term]) -> tuple[di
     def given(x: Term) -> Term | None:
         return known.get(x.payload)
 
-    def word(w: Word) -> Word:
+    def word(w: ScalarTerm) -> ScalarTerm:
         return w.mapped(lambda t: ir.substitute(t, given))
 
     put = {s: ir.substitute(t, given) for s, t in move.put.items()}

@@ -128,12 +128,12 @@ def _shape(state: AutomatonState) -> object:
     }
 
 
-def together(auto: PatternAutomaton, most: int) -> set[tuple[int, int]] | None:
+def together(auto: PatternAutomaton, limit: int) -> set[tuple[int, int]] | None:
     """The pairs of positions where threads may stand at once, without making states; None if too many."""
     by_letter = {p: _sorted(some) for p, some in auto.moves.items()}
     seen, todo = {(START, START)}, [(START, START)]
     for p, q in todo:
-        if len(todo) > most:
+        if len(todo) > limit:
             return None
         for c, moves in by_letter.get(p, {}).items():
             for a in moves:

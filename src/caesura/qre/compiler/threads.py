@@ -19,8 +19,8 @@ from caesura.qre.compiler.inputs import Inputs
 from caesura.qre.compiler.ir import Term
 from caesura.qre.compiler.lowering import (
     NotCompiled,
+    ScalarTerm,
     Value,
-    Word,
     fitted,
     flattened,
     leaves,
@@ -28,8 +28,8 @@ from caesura.qre.compiler.lowering import (
     rebuilt,
 )
 from caesura.qre.compiler.pieces import BEGIN, STORE, Assign, AutomatonPiece, Refold, Stacks, WindowRing
+from caesura.qre.compiler.scalar_terms import UNKNOWN
 from caesura.qre.compiler.windows import window
-from caesura.qre.compiler.words import UNKNOWN
 from caesura.qre.language.operations import Operation
 from caesura.qre.language.query import Atom, Combine, Iter, Or, Query, SlidingWindow, Split, key_of
 from caesura.qre.language.query import Value as Empty
@@ -95,7 +95,7 @@ class Builder:
         Those for counts of 2**64 are there unless no value of those ``like`` it may be beyond 64 bits.
         """
         names: list[str] = []
-        read: list[Word] = []
+        read: list[ScalarTerm] = []
         some = None if like is None else [leaves(fitted(v, t)) for v in like]
         for i, (_, kind, leaf) in enumerate(flattened(t)):
             name = f"s{next(self._slots)}"
@@ -109,7 +109,9 @@ class Builder:
             )
             if some is None or any(words[i].risky for words in some):
                 self.kinds[name + "!"], over = "i", ir.slot(name + "!", "i")
-            read.append(Word(ir.slot(name, kind), ir.slot(name + "?", "i"), leaf == TEXT, False, over, bits))
+            read.append(
+                ScalarTerm(ir.slot(name, kind), ir.slot(name + "?", "i"), leaf == TEXT, False, over, bits)
+            )
         return names, rebuilt(t, read)
 
     def keep(self, names: list[str], value: Value, t: ValueType) -> Assign:
@@ -332,7 +334,7 @@ def _is_iter_last(query: Split) -> bool:
     return query.parts[0].rate == Star(query.parts[1].rate)
 
 
-def _moved(w: Word, put: Assign) -> Word:
+def _moved(w: ScalarTerm, put: Assign) -> ScalarTerm:
     def read(x: Term) -> Term | None:
         return put.get(x.payload)
 

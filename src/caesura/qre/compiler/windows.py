@@ -16,8 +16,8 @@ from caesura.qre.compiler.fold_ranges import folding, regroups
 from caesura.qre.compiler.ir import Kind, Term
 from caesura.qre.compiler.lowering import (
     NotCompiled,
+    ScalarTerm,
     Value,
-    Word,
     fitted,
     flattened,
     leaves,
@@ -25,8 +25,8 @@ from caesura.qre.compiler.lowering import (
     rebuilt,
 )
 from caesura.qre.compiler.pieces import STORE, Assign, AutomatonPiece, Refold, Stacks, WindowRing
+from caesura.qre.compiler.scalar_terms import UNKNOWN, chosen
 from caesura.qre.compiler.window_values import exact
-from caesura.qre.compiler.words import UNKNOWN, chosen
 from caesura.qre.language.query import SlidingWindow
 from caesura.qre.language.types import INT, TEXT, ValueType
 
@@ -67,7 +67,7 @@ def _stepping(query: SlidingWindow, t: ValueType, x: Value) -> Callable[[Value],
     return lambda acc: fitted(lowered(query.fold.step, {"acc": acc, "x": own}), t)
 
 
-def _joined(query: SlidingWindow, t: ValueType, like: list[Value]) -> tuple[list[Value], list[Word]]:
+def _joined(query: SlidingWindow, t: ValueType, like: list[Value]) -> tuple[list[Value], list[ScalarTerm]]:
     """What may be beyond 64 bits where folds are joined too; and how they are."""
     assert query.fold.combine is not None
     while True:
@@ -99,7 +99,7 @@ def _ring(
 def _whole(b: Builder) -> tuple[str, Term]:
     """A slot for a whole number that is always there."""
     (name,), value = b.held(INT, ())
-    assert isinstance(value, Word)
+    assert isinstance(value, ScalarTerm)
     return name, value.term
 
 
@@ -175,20 +175,24 @@ def _evicting(
     return _opened(query, body, start, begin, put_in, lambda x: {}, folded)
 
 
-def _plain(query: SlidingWindow, x: Value) -> Word:
+def _plain(query: SlidingWindow, x: Value) -> ScalarTerm:
     """A value as it lies in the ring."""
     if query.fold.name == "count":
-        return Word(ir.const(0), bits=0)
-    assert isinstance(x, Word)
-    return x if x.there == ir.TRUE else Word(ir.select(x.there, x.term, ir.const(0)), bits=x.bits)
+        return ScalarTerm(ir.const(0), bits=0)
+    assert isinstance(x, ScalarTerm)
+    return x if x.there == ir.TRUE else ScalarTerm(ir.select(x.there, x.term, ir.const(0)), bits=x.bits)
 
 
-def _oldest(query: SlidingWindow, ring: WindowRing, position: Term, pieces: list[Value]) -> Word:
+def _oldest(query: SlidingWindow, ring: WindowRing, position: Term, pieces: list[Value]) -> ScalarTerm:
     """What lies at a place of the ring."""
-    return Word(Term("ring", "i", (position,), ring.name), bits=max(_plain(query, x).bits for x in pieces))
+    return ScalarTerm(
+        Term("ring", "i", (position,), ring.name), bits=max(_plain(query, x).bits for x in pieces)
+    )
 
 
-def _after(query: SlidingWindow, t: ValueType, acc: Value, x: Word, oldest: Word) -> tuple[Value, Value]:
+def _after(
+    query: SlidingWindow, t: ValueType, acc: Value, x: ScalarTerm, oldest: ScalarTerm
+) -> tuple[Value, Value]:
     """The fold with a value more, and then without the oldest."""
     assert query.fold.evict is not None
     more = fitted(lowered(query.fold.step, {"acc": acc, "x": x}), t)
@@ -196,7 +200,7 @@ def _after(query: SlidingWindow, t: ValueType, acc: Value, x: Word, oldest: Word
 
 
 def _slid(
-    query: SlidingWindow, t: ValueType, acc: Value, x: Value, oldest: Word, at: tuple[Term, Term]
+    query: SlidingWindow, t: ValueType, acc: Value, x: Value, oldest: ScalarTerm, at: tuple[Term, Term]
 ) -> tuple[Value, tuple[Term, Term]]:
     """The fold after a value, and where the ring goes on and how many values it then holds."""
     position, held = at
@@ -239,7 +243,7 @@ def _stacked(
     body: AutomatonPiece,
     start: AutomatonPiece,
     like: list[Value],
-    join: list[Word],
+    join: list[ScalarTerm],
 ) -> AutomatonPiece:
     """In constant time, all in all: the back's fold is held, the front's folds lie in rings.
 
@@ -292,7 +296,7 @@ def _back(position: Term, by: Term, size: int) -> Term:
     return ir.select(ir.lt(at, ir.const(0)), ir.add(at, ir.const(size)), at)
 
 
-def _rings(b: Builder, size: int, words: list[Word], t: ValueType) -> list[tuple[WindowRing, ...]]:
+def _rings(b: Builder, size: int, words: list[ScalarTerm], t: ValueType) -> list[tuple[WindowRing, ...]]:
     """Per scalar of a type rings for its values, for whether they are there and, if need be, what is over."""
     out: list[tuple[WindowRing, ...]] = []
     for w, (_, kind, leaf) in zip(words, flattened(t), strict=True):
@@ -303,7 +307,7 @@ def _rings(b: Builder, size: int, words: list[Word], t: ValueType) -> list[tuple
     return out
 
 
-def _flat(words: list[Word], like: list[Word]) -> list[Term]:
+def _flat(words: list[ScalarTerm], like: list[ScalarTerm]) -> list[Term]:
     """The terms of scalars: per scalar two or three, as those like it have."""
     return [x for w, known in zip(words, like, strict=True) for x in w.terms[: 3 if known.risky else 2]]
 
@@ -313,7 +317,7 @@ def _read(rings: list[tuple[WindowRing, ...]], at: Term, t: ValueType, like: lis
     for some, known in zip(rings, leaves(like[0]), strict=True):
         terms = [Term("ring", "f" if one.real else "i", (at,), one.name) for one in some]
         over = terms[2] if known.risky else ir.ZERO
-        words.append(Word(terms[0], terms[1], over=over, bits=known.bits))
+        words.append(ScalarTerm(terms[0], terms[1], over=over, bits=known.bits))
     return rebuilt(t, words)
 
 
@@ -366,7 +370,7 @@ def _refold(
     return len(b.refolds) - 1
 
 
-def _stores(rings: list[tuple[WindowRing, ...]], scalars: list[Word], position: Term) -> Assign:
+def _stores(rings: list[tuple[WindowRing, ...]], scalars: list[ScalarTerm], position: Term) -> Assign:
     """A value into the rings."""
     return {
         STORE + ring.name: Term("store", term.kind, (position, term), ring.name)
@@ -396,5 +400,5 @@ def _numbered(
     for (_, kind, leaf), known in zip(flattened(t), leaves(like[0]), strict=True):
         value, there = term(kind), term("i")
         over = term("i") if known.risky else ir.ZERO
-        words.append(Word(value, there, leaf == TEXT, over=over, bits=known.bits))
+        words.append(ScalarTerm(value, there, leaf == TEXT, over=over, bits=known.bits))
     return rebuilt(t, words)

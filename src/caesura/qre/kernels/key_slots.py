@@ -48,9 +48,9 @@ def place_ints(keys: I64, count: int, index: Any, scatter: U64) -> None:
 
 @kernel
 def encode_ints(
-    values: Any, skip: Any, lo: int, index: Any, scatter: U64, keys: I64, count: int, most: int, numbers: I64
+    values: Any, skip: Any, lo: int, index: Any, scatter: U64, keys: I64, count: int, limit: int, numbers: I64
 ) -> Any:
-    """Numbers keys from row lo on; stops when ``most`` are known, or when low bits crowd the table.
+    """Numbers keys from row lo on; stops when ``limit`` are known, or when low bits crowd the table.
 
     Gives (rows done, keys known, whether it is crowded).
     """
@@ -68,7 +68,7 @@ def encode_ints(
         while True:
             number = index[at]
             if number < 0:
-                if count >= most:
+                if count >= limit:
                     return i, count, False
                 index[at] = count
                 keys[count] = key

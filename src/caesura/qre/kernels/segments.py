@@ -143,8 +143,8 @@ def _shaped(op: RelOp, entries: Entries) -> Entries | None:
 
 def _may_be_beyond(values: Array, sizes: I64) -> bool:
     """Whether a sum of whole numbers may not fit into 64 bits."""
-    most = max(abs(int(values.max(initial=0))), abs(int(values.min(initial=0))))
-    return most * int(sizes.max(initial=0)) >= 2**63
+    largest = max(abs(int(values.max(initial=0))), abs(int(values.min(initial=0))))
+    return largest * int(sizes.max(initial=0)) >= 2**63
 
 
 def _reduced(verb: str, some: Entries, values: Array) -> pa.Array | None:

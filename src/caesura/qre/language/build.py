@@ -106,21 +106,21 @@ def _joined(op: Any, names: tuple[str, ...], what: str) -> Operation:
     return RecordOp(tuple((n, ExprOp(col(n))) for n in names))
 
 
-def _told(op: Any, named: dict[str, Query]) -> tuple[Any, dict[str, Query]]:
+def _named_op(op: Any, named: dict[str, Query]) -> tuple[Any, dict[str, Query]]:
     """The operation and the parts, of which one may be called ``op``."""
     return (None, {**named, "op": op}) if isinstance(op, Query) else (op, named)
 
 
 def split(*parts: Query, op: Any = None, **named: Query) -> Query:
     """The parts on consecutive pieces of the stream, their values combined; a query is a part in any case."""
-    op, named = _told(op, named)
+    op, named = _named_op(op, named)
     every, names = _parts(parts, named, "split")
     return _made(Split(parts=every, names=names, op=_joined(op, names, "split")))
 
 
 def combine(*parts: Query, op: Any = None, **named: Query) -> Query:
     """The parts on the same stream, their values combined; their rates must be equivalent."""
-    op, named = _told(op, named)
+    op, named = _named_op(op, named)
     every, names = _parts(parts, named, "combine")
     return _made(Combine(parts=every, names=names, op=_joined(op, names, "combine")))
 

@@ -25,9 +25,9 @@ from caesura.expr import Alias, Apply, Case, Cast, Column, Constant, Expr, Field
 from caesura.qre.language.types import Approx, MapOf, Opaque, Record, RelOf, Scalar, ValueType
 
 Types = Mapping[str, ValueType]
-_KEPT = ("least", "greatest", "coalesce", "case")
+_UNSCALED = ("least", "greatest", "coalesce", "case")
 _DECIDING = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "not")
-_SIGNED = ("add", "multiply", "divide", *_KEPT)
+_SIGNED = ("add", "multiply", "divide", *_UNSCALED)
 
 
 def compound(*epsilons: float) -> float:
@@ -88,7 +88,7 @@ def _carried(expr: Expr, parts: tuple[Expr, ...], bounds: list[Approx | None], t
     name = expr.name if isinstance(expr, Apply) else "case" if isinstance(expr, Case) else str(expr)
     some = [b.epsilon for b in bounds if b is not None]
     signed = all(nonnegative(p, types) for p in parts)
-    if name in _KEPT or (name == "add" and signed):
+    if name in _UNSCALED or (name == "add" and signed):
         return Approx(max(some), signed)
     if name == "multiply":
         return Approx(compound(*some), signed)

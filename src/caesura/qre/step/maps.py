@@ -232,14 +232,14 @@ class TwoInputs(QueryOperator):
 
     def __init__(self, node: Over) -> None:
         super().__init__(node, ports=2)
-        self._said = MIN_TIME
+        self._promised = MIN_TIME
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
         bound = min(p.cti for p in self.promises)
-        if bound <= self._said:
+        if bound <= self._promised:
             return []
-        self._said = bound
+        self._promised = bound
         items = self._advance(bound)
         if bound == INFINITY:
             self._end()
@@ -247,7 +247,7 @@ class TwoInputs(QueryOperator):
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
-        self._said = min(p.cti for p in self.promises)
+        self._promised = min(p.cti for p in self.promises)
 
 
 class SynchronisedOperator(TwoInputs):
@@ -291,7 +291,7 @@ class PartsOperator(SynchronisedOperator):
             return []
         self._changed = True
         maps = self.as_maps.maps(batch, le)
-        self._tell(batch, le)
+        self._note_departed(batch, le)
         self._note()
         numbers = self._maps + np.arange(len(maps.rows))
         self._maps += len(numbers)

@@ -136,13 +136,13 @@ class QueryOperator(Operator):
             return []
         self._changed = True
         times, answers, numbers = self.machine.timed(batch, le, ticks)
-        self._tell(batch, le)
+        self._note_departed(batch, le)
         self._note()
         if self.node.lives == "point":
             return [Page(times, times + 1, answers)] if len(times) else []
         return self._until_next(numbers(), times, answers)
 
-    def _tell(self, batch: pa.RecordBatch, le: I64) -> None:
+    def _note_departed(self, batch: pa.RecordBatch, le: I64) -> None:
         """Notes the items at which the stream, or a key's, left the language."""
         if len(self.machine.departed):
             self.notes.add(take_rows(batch, self.machine.departed), le[self.machine.departed])

@@ -122,7 +122,7 @@ class HeadOperator(QueryOperator):
             return []
         self._changed = True
         rows, answers = self.machine.items(batch, le)
-        self._tell(batch, le)
+        self._note_departed(batch, le)
         self._note()
         numbers = self._answers + np.arange(len(rows))
         self._answers += len(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 OUT = "out:"
 """What leaves the plan at an output, whose name follows."""
-SAY = "say:"
+FEEDBACK = "feedback:"
 """Feedback of the consumer of an output, whose name follows."""
 UP = "up:"
 """Feedback that climbs an exchange, whose label follows: it goes back to the stage that it comes from."""

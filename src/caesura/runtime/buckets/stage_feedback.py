@@ -9,7 +9,7 @@ from caesura.feedback.messages import WITHDRAWN
 from caesura.plan.cut import Exchange, Stages
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 from caesura.runtime.buckets.exchange_filters import ExchangeFilters
-from caesura.runtime.buckets.labels import OUT, READERS, SAY, UP
+from caesura.runtime.buckets.labels import FEEDBACK, OUT, READERS, UP
 from caesura.runtime.buckets.losses import Losses
 from caesura.runtime.buckets.repeated_demands import REPEATED, RepeatedDemands
 from caesura.runtime.buckets.source_arrivals import SourceArrivals
@@ -35,7 +35,7 @@ class StageFeedback:
 
     def take(self, packets: Sequence[Packet]) -> None:
         """Takes what the buckets behind exchanges, then the consumers of outputs, have sent."""
-        if any(_withdraws(p) for p in packets if p.label.startswith((UP, SAY))):
+        if any(_withdraws(p) for p in packets if p.label.startswith((UP, FEEDBACK))):
             self._note_unread(packets)
         for departure in self._stage.departures:
             for packet in packets:
@@ -43,7 +43,7 @@ class StageFeedback:
                     self._take_from_bucket(departure, packet)
         for name in self._stage.outputs:
             for packet in packets:
-                if packet.label == SAY + name:
+                if packet.label == FEEDBACK + name:
                     self._take_from_consumer(OUT + name, packet)
 
     def _take_from_bucket(self, departure: Exchange, packet: Packet) -> None:

@@ -33,7 +33,7 @@ class CountedReader(ReadableSource, Protocol):
     @property
     def offsets(self) -> dict[int, int]: ...
 
-    def next(self, most: int | None) -> Raw | None: ...
+    def next(self, limit: int | None) -> Raw | None: ...
     def clock_items(self) -> list[Item]: ...
 
 
@@ -115,10 +115,10 @@ class Claiming:
         """Reads a batch."""
         self.read(reader, emitter, reader.limit)
 
-    def read(self, reader: CountedReader, emitter: Emitter, most: int | None) -> Raw | None:
+    def read(self, reader: CountedReader, emitter: Emitter, limit: int | None) -> Raw | None:
         """Reads at most so many rows, and lets in what they give; None at the end."""
         self.let_in(emitter, reader.clock_items())
-        raw = reader.next(most)
+        raw = reader.next(limit)
         if raw is None:
             items = reader.cell.guarded(reader.ingress.close)
             emitter.closed = True

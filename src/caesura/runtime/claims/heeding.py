@@ -92,9 +92,9 @@ class HeedClaims(Claiming):
     def let_in(self, emitter: Emitter, items: list[Item]) -> None:
         self._enter(emitter, items, None, None)
 
-    def read(self, reader: CountedReader, emitter: Emitter, most: int | None) -> Raw | None:
+    def read(self, reader: CountedReader, emitter: Emitter, limit: int | None) -> Raw | None:
         self.let_in(emitter, reader.clock_items())
-        raw = reader.next(most)
+        raw = reader.next(limit)
         if raw is None:
             items = reader.cell.guarded(reader.ingress.close)
             emitter.closed = True
@@ -138,8 +138,8 @@ class HeedClaims(Claiming):
         labels, waits = self._with_pending(cell, labels_of(item))
         seen = self.seen.get(cell)
         if seen is not None:
-            raised(seen, labels.most)
-            raised(self.reached, labels.most)
+            raised(seen, labels.greatest)
+            raised(self.reached, labels.greatest)
         out = []
         for made in items:
             if isinstance(made, Page) and len(made) == 0:
@@ -147,8 +147,8 @@ class HeedClaims(Claiming):
             own = made.tags if isinstance(made, Page) else None
             if not isinstance(own, Labels):
                 size = len(made) if isinstance(made, Page) else 1
-                most = labels.most if seen is None else seen
-                own = Labels({k: np.full(size, n) for k, n in most.items()}, labels.active, labels.least)
+                greatest = labels.greatest if seen is None else seen
+                own = Labels({k: np.full(size, n) for k, n in greatest.items()}, labels.active, labels.least)
             self._fly(own.least, len(cell.outputs))
             out.append(tagged(made, own))
         if cell.operator.pending:
@@ -174,7 +174,7 @@ class HeedClaims(Claiming):
 
     def arrived(self, view: View, item: Item) -> None:
         if isinstance(item, Page) and isinstance(item.tags, Labels):
-            raised(self.reached, item.tags.most)
+            raised(self.reached, item.tags.greatest)
             self._fresh = True
 
     # -- detection --------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from caesura.misuse import checked_methods
 from caesura.plan import Node, Raw, walk
 from caesura.plan.node import rebuilt
 from caesura.punctuation import Pattern
-from caesura.punctuation.words import parse_punctuation
+from caesura.punctuation.parsing import parse_punctuation
 from caesura.runtime.query.result import query_of
 
 SHOWN = 8
@@ -163,11 +163,11 @@ class _OneByOne(Reader):
 
     in_memory = True
 
-    def __init__(self, inner: Reader, label: str, chosen: Pattern | None, now: _Now, most: int) -> None:
+    def __init__(self, inner: Reader, label: str, chosen: Pattern | None, now: _Now, limit: int) -> None:
         self.schema, self.lanes, self.key = inner.schema, inner.lanes, inner.key
         self.punctuates = inner.punctuates
         self._inner, self._label, self._chosen = inner, label, chosen
-        self._now, self._most = now, most
+        self._now, self._limit = now, limit
         self.keeps = True
         self.found = 0
 
@@ -175,7 +175,7 @@ class _OneByOne(Reader):
         return self._inner.describe()
 
     def read(self, offsets: Offsets) -> Iterator[Raw]:
-        left = self._most
+        left = self._limit
         for raw in self._inner.read_between(offsets):
             whole = raw.batch.num_rows
             mine = None if self._chosen is None else self._chosen.matches(raw.batch)
@@ -223,14 +223,14 @@ class _Run:
 
 
 def trace(
-    node: Node, rows: str | Pattern, *, assume: str | Pattern | None = None, most: int = MAX_ROWS
+    node: Node, rows: str | Pattern, *, assume: str | Pattern | None = None, limit: int = MAX_ROWS
 ) -> Trace:
     """Follows the rows of the sources that match through a plan; ``assume`` is feedback from the start."""
     chosen = rows if isinstance(rows, Pattern) else parse_punctuation(rows).pattern
     ignored = parse_punctuation(assume).pattern if isinstance(assume, str) else assume
     _refuse_unknown(node, chosen)
-    found, present = _run(node, chosen, ignored, keeps=True, most=most)
-    _, absent = _run(node, chosen, ignored, keeps=False, most=most)
+    found, present = _run(node, chosen, ignored, keeps=True, limit=limit)
+    _, absent = _run(node, chosen, ignored, keeps=False, limit=limit)
     steps: list[StepTrace] = []
     changed: dict[str, bool] = {}
     for fingerprint, run in present.items():
@@ -255,11 +255,11 @@ def _refuse_unknown(node: Node, chosen: Pattern) -> None:
 
 
 def _run(
-    node: Node, chosen: Pattern, ignored: Pattern | None, *, keeps: bool, most: int
+    node: Node, chosen: Pattern, ignored: Pattern | None, *, keeps: bool, limit: int
 ) -> tuple[int, dict[str, _Run]]:
     """How many rows were chosen, and every step by its place in the plan."""
     now = _Now()
-    plan, readers = _read_one_by_one(node, chosen, now, most)
+    plan, readers = _read_one_by_one(node, chosen, now, limit)
     for reader in readers:
         reader.keeps = keeps
     query = query_of(plan, "changes", None, None)
@@ -278,7 +278,7 @@ def _run(
     return sum(reader.found for reader in readers), runs
 
 
-def _read_one_by_one(node: Node, chosen: Pattern, now: _Now, most: int) -> tuple[Node, list[_OneByOne]]:
+def _read_one_by_one(node: Node, chosen: Pattern, now: _Now, limit: int) -> tuple[Node, list[_OneByOne]]:
     readers: list[_OneByOne] = []
     made: dict[str, Node] = {}
     for own in walk(node):
@@ -288,7 +288,7 @@ def _read_one_by_one(node: Node, chosen: Pattern, now: _Now, most: int) -> tuple
             columns = fresh.reader.schema
             fits = set(chosen.attributes) <= set(columns.names)
             pattern = chosen.check(columns, ticks=()) if fits else None
-            readers.append(_OneByOne(fresh.reader, own.step, pattern, now, most))
+            readers.append(_OneByOne(fresh.reader, own.step, pattern, now, limit))
             fresh = replace(fresh, reader=readers[-1])
         made[own.fingerprint] = fresh
     return made[node.fingerprint], readers

@@ -28,7 +28,7 @@ from caesura.events.identity import Secret
 from caesura.events.item import Item
 from caesura.events.show.html import table
 from caesura.expr import Expr
-from caesura.io.ingress.pushed import Door
+from caesura.io.ingress.pushed import PushedIngress
 from caesura.plan import Counters, Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
 from caesura.runtime.claims.choose import claiming_for, put_token, saved_by
@@ -126,8 +126,8 @@ class Query:
         if label not in inputs and label in self._unused:
             return
         cell = self.parts.fed_by(label)
-        door = cell.operator
-        for legal in cell.guarded(door.enter, item) if isinstance(door, Door) else (item,):
+        ingress = cell.operator
+        for legal in cell.guarded(ingress.enter, item) if isinstance(ingress, PushedIngress) else (item,):
             if self.claiming is None:
                 inputs[label].push(legal)
             else:

@@ -29,12 +29,12 @@ NAME = "caesura.json"
 SavedPlan = dict[str, Any]
 
 
-def buckets_of(checkpoint: Path, partitions: int, most: int | None) -> int:
+def buckets_of(checkpoint: Path, partitions: int, limit: int | None) -> int:
     """How many buckets a query has: as many as its checkpoint says, or enough to spread further later."""
     saved_plan = read_plan(checkpoint)
     if saved_plan is not None:
         return int(saved_plan["buckets"])
-    return max(partitions, most or 0)
+    return max(partitions, limit or 0)
 
 
 def read_plan(checkpoint: Path) -> SavedPlan | None:

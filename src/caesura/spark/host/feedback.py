@@ -15,7 +15,7 @@ from caesura.feedback.messages import assumed
 from caesura.feedback.predicates import patterns_of
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
-from caesura.runtime.buckets.labels import SAY
+from caesura.runtime.buckets.labels import FEEDBACK
 from caesura.runtime.feedback.consumer import StandingFeedback, fits, no_such_output, still_suppressed
 from caesura.runtime.packets.packet import Packet
 from caesura.spark.loop_log.log import LoopLog
@@ -160,7 +160,7 @@ class CheckpointFeedback:
         if output not in self._outputs or not messages:
             return
         packets = [
-            Packet(self._outputs[output].stage, SAY + output, bucket, "consumer", 0, {}, tuple(messages))
+            Packet(self._outputs[output].stage, FEEDBACK + output, bucket, "consumer", 0, {}, tuple(messages))
             for bucket in range(self._buckets)
         ]
         self._log.add_feedback(as_batch(packets, bucket_keys(self._buckets)))

@@ -18,7 +18,7 @@ from caesura.spark.errors import errors_as_lines
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.worker.job import PACKETS
 
-KEPT_EPOCHS = 2
+EPOCHS_TO_REREAD = 2
 FILES = "files"
 Offset = dict[str, Any]
 
@@ -44,7 +44,7 @@ class LoopReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.place = place
 
     def initialOffset(self) -> Offset:
-        return {"epoch": -1, "asked": -1}
+        return {"epoch": -1, "feedback": -1}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Nothing is fixed in advance: what circulates is drained."""
@@ -53,15 +53,17 @@ class LoopReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         log = LoopLog(self.place)
         with errors_as_lines():
             fresh = log.sent(start["epoch"])
-        if not fresh and log.last_feedback() <= start["asked"]:
+        if not fresh and log.last_feedback() <= start["feedback"]:
             return start
         last = max([start["epoch"], *(int(name.split("-")[0]) for name in fresh)])
-        return {"epoch": last, "asked": max(start["asked"], log.last_feedback()), FILES: fresh}
+        return {"epoch": last, "feedback": max(start["feedback"], log.last_feedback()), FILES: fresh}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         log = LoopLog(self.place)
         files = end.get(FILES, log.between(start["epoch"], end["epoch"]))
-        return [InputPartition(name) for name in [*log.all_feedback(start["asked"], end["asked"]), *files]]
+        return [
+            InputPartition(name) for name in [*log.all_feedback(start["feedback"], end["feedback"]), *files]
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         with errors_as_lines():
@@ -70,4 +72,4 @@ class LoopReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Offset) -> None:
         """An epoch that a kill undoes reads its files again, so the last ones stay."""
-        LoopLog(self.place).forget(end["epoch"] - KEPT_EPOCHS, end["asked"] - KEPT_EPOCHS)
+        LoopLog(self.place).forget(end["epoch"] - EPOCHS_TO_REREAD, end["feedback"] - EPOCHS_TO_REREAD)

@@ -173,7 +173,7 @@ def start(
     place = whole(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
     query_id(Path(place))  # one that is cut off would be Spark's own error
     buckets = buckets_of(Path(place), partitions, max_buckets)
-    most = None if ahead is None else ticks(ahead, next(iter(nodes.values())).time, "bound on reading ahead")
+    bound = None if ahead is None else ticks(ahead, next(iter(nodes.values())).time, "bound on reading ahead")
     job = make_job(
         nodes,
         buckets,
@@ -181,7 +181,7 @@ def start(
         closes=False,
         loop=f"{place}/loop",
         takes_feedback=feedback,
-        ahead=most,
+        ahead=bound,
     )
     secret = secret_of_checkpoint(Path(place))
     stages = save_plan(Path(place), job.stages, buckets, partitions)

@@ -9,7 +9,7 @@ from caesura.runtime.buckets.stage0 import Mapper
 from caesura.spark.worker.job import Job, secret_of
 from caesura.spark.worker.neighbours import Place
 
-QUERIES_KEPT = 16
+MAX_QUERIES = 16
 COLLECTED_OBJECTS = 20_000
 MAPPERS: dict[tuple[str, str], Mapper] = {}
 FRAGMENTS: dict[Place, tuple[str, Fragment]] = {}
@@ -39,7 +39,7 @@ def mapper(job: Job, fingerprint: str) -> Mapper:
 def forget_old(name: str) -> None:
     """Lets go of queries that this worker served long ago."""
     names = list(dict.fromkeys([*(n for n, _ in MAPPERS), *(n for n, _, _ in FRAGMENTS)]))
-    for old in [n for n in names if n != name][:-QUERIES_KEPT]:
+    for old in [n for n in names if n != name][:-MAX_QUERIES]:
         for place in [p for p in MAPPERS if p[0] == old]:
             del MAPPERS[place]
         for held in [p for p in FRAGMENTS if p[0] == old]:

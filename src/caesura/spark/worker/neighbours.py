@@ -85,7 +85,7 @@ def ask(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | Non
         if held != stamp or int(owner) == os.getpid():
             return None
         with socket.socket(socket.AF_UNIX) as sibling:
-            sibling.connect(str(folder / _door(int(owner))))
+            sibling.connect(str(folder / _socket_name(int(owner))))
             return _asked(sibling, place, stamp, rows, closes)
     except (OSError, EOFError, ValueError):
         return None
@@ -118,19 +118,19 @@ def tell(place: Place, stamp: str, step: Step) -> None:
 
 @cache
 def _listens(pid: int, step: Step) -> bool:
-    """Opens this worker's door, once; False where the machine has no such doors."""
+    """Opens this worker's socket, once; False where the machine has no such sockets."""
     try:
         folder = _folder()
         if folder is None:
             return False
         _sweep(folder.parent)
-        (folder / _door(pid)).unlink(missing_ok=True)
-        door = socket.socket(socket.AF_UNIX)
-        door.bind(str(folder / _door(pid)))
-        door.listen(16)
+        (folder / _socket_name(pid)).unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(folder / _socket_name(pid)))
+        listener.listen(16)
     except OSError:
         return False
-    threading.Thread(target=_serve, args=(door, step), daemon=True).start()
+    threading.Thread(target=_serve, args=(listener, step), daemon=True).start()
     return True
 
 
@@ -141,9 +141,9 @@ def _sweep(homes: Path) -> None:
             shutil.rmtree(home, ignore_errors=True)
 
 
-def _serve(door: socket.socket, step: Step) -> None:
+def _serve(listener: socket.socket, step: Step) -> None:
     while True:
-        visitor, _ = door.accept()
+        visitor, _ = listener.accept()
         threading.Thread(target=_answer, args=(visitor, step), daemon=True).start()
 
 
@@ -189,8 +189,8 @@ def _folder() -> Path | None:
         return None
 
 
-def _door(pid: int) -> str:
-    return f"{pid}.door"
+def _socket_name(pid: int) -> str:
+    return f"{pid}.socket"
 
 
 def _note(place: Place) -> str:

@@ -98,7 +98,7 @@ class Multiset:
         live = self.rows.alive[row]
         return self._sorted(owner[live], row[live])
 
-    def edge(self, at: I64, most: int, *, last: bool) -> Gathered:
+    def edge(self, at: I64, limit: int, *, last: bool) -> Gathered:
         """Of what these slots hold, enough to know the first so many, or the last, in canonical order."""
         rows = self.rows
         if self._ordered < rows.size:
@@ -108,7 +108,7 @@ class Multiset:
             time = rows.get("le")[fresh] if self.timed else self._words.of(self._values_from(self._ordered))
             self._order.add(rows.get("slot")[fresh], time, fresh)
             self._ordered = rows.size
-        return self._sorted(*self._order.edges(at, most, rows.alive, last=last))
+        return self._sorted(*self._order.edges(at, limit, rows.alive, last=last))
 
     def _values_from(self, first: int) -> pa.Array:
         return self.rows.payload.take(np.arange(first, self.rows.size)).column(0)

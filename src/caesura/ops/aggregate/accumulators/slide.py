@@ -99,12 +99,12 @@ def link_panes(fresh: I64, group: I64, w: I64, ahead: I64, behind: I64, ends: I6
 @kernel
 def plan_slide(
     first: int, hop: int, size: int, least: int, due: I64, done: I64, w: I64, ahead: I64, ends: I64,
-    kind: I64, who: I64, row: I64, window: I64, most: int, counts: I64,
+    kind: I64, who: I64, row: I64, window: I64, limit: int, counts: I64,
 ) -> int:  # fmt: skip
     """Plans the windows that are due, from group ``first`` on; gives the group to go on with.
 
     None is before ``least``, which may begin before the first pane that there can be.
-    ``counts`` receives how many steps and how many windows were planned; it stops at ``most`` windows.
+    ``counts`` receives how many steps and how many windows were planned; it stops at ``limit`` windows.
     """
     steps = 0
     given = 0
@@ -119,7 +119,7 @@ def plan_slide(
                 j = max(j, least, w[cursor] // hop + (w[cursor] % hop - size) // hop + 1)
             if j > due[g]:
                 break
-            if given == most:
+            if given == limit:
                 counts[0] = steps
                 counts[1] = given
                 return g

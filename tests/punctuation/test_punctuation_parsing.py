@@ -13,9 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from caesura.errors import CaesuraError
-from caesura.punctuation import Intent, Pattern, Punctuation, cuts, words
+from caesura.punctuation import Intent, Pattern, Punctuation, cuts, parsing
+from caesura.punctuation.parsing import parse_punctuation
 from caesura.punctuation.values import between, ge, gt, le, lt, one_of, union_of
-from caesura.punctuation.words import parse_punctuation
 
 TYPES = {
     "n": (pa.int64(), st.integers(-(2**62), 2**62)),
@@ -146,7 +146,7 @@ def counted(call, text, monkeypatch):
 
 def test_no_expression_that_splits_a_text_looks_at_a_letter_more_than_a_few_times():
     """No repetition inside another, none inside a look ahead."""
-    found = [made for made in vars(words).values() if isinstance(made, re.Pattern)]
+    found = [made for made in vars(parsing).values() if isinstance(made, re.Pattern)]
     assert found
     for made in found:
         parsed = re._parser.parse(made.pattern, made.flags)

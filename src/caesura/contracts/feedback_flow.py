@@ -39,9 +39,9 @@ class Guarded:
 
 @dataclass
 class Answers:
-    """What one step hears, does and says."""
+    """The feedback that one step gets, what it does, and what it sends."""
 
-    heard: list[OwnFeedback] = field(default_factory=list)
+    received: list[OwnFeedback] = field(default_factory=list)
     guards: list[Guarded] = field(default_factory=list)
     struck: dict[int, list[Pattern]] = field(default_factory=dict)
     """Per input, the rows that are let go at once."""
@@ -50,46 +50,46 @@ class Answers:
     """Whether what came had no effect here, nor went on."""
 
 
-def conversation(nodes: Sequence[Node]) -> list[Answers]:
-    """Every step's answers, if each says all that it may; the last step's consumer says nothing."""
+def feedback_flow(nodes: Sequence[Node]) -> list[Answers]:
+    """Every step's answers, if each sends all that it may; the last step's consumer sends nothing."""
     place = {node.fingerprint: i for i, node in enumerate(nodes)}
     kinds: list[PunctuationKinds] = []
     for node in nodes:
         kinds.append(carried(node, [kinds[place[child.fingerprint]] for child in node.inputs]))
-    ears: list[list[tuple[int, int]]] = [[] for _ in nodes]
+    consumers: list[list[tuple[int, int]]] = [[] for _ in nodes]
     for i, node in enumerate(nodes):
         for port, child in enumerate(node.inputs):
-            ears[place[child.fingerprint]].append((i, port))
+            consumers[place[child.fingerprint]].append((i, port))
     answers = [Answers() for _ in nodes]
     for i in reversed(range(len(nodes))):
-        told = [answers[consumer].sent.get(port, []) for consumer, port in ears[i]]
+        from_consumers = [answers[consumer].sent.get(port, []) for consumer, port in consumers[i]]
         own = [*(kinds[place[child.fingerprint]] for child in nodes[i].inputs), kinds[i]]
-        answers[i] = _answers(nodes[i], _agreed(told) if i < len(nodes) - 1 else [], own)
+        answers[i] = _answers(nodes[i], _agreed(from_consumers) if i < len(nodes) - 1 else [], own)
     return answers
 
 
-def _agreed(told: Sequence[Sequence[OwnFeedback]]) -> list[OwnFeedback]:
+def _agreed(from_consumers: Sequence[Sequence[OwnFeedback]]) -> list[OwnFeedback]:
     """What all consumers assume together."""
     found = []
-    for some in product(*told) if told else ():
+    for some in product(*from_consumers) if from_consumers else ():
         pattern: Pattern | None = some[0].pattern
         for other in some[1:]:
             pattern = None if pattern is None else pattern.intersect(other.pattern)
         if pattern is not None and not pattern.is_empty:
-            found.append(OwnFeedback(0, pattern, any(said.standing for said in some)))
+            found.append(OwnFeedback(0, pattern, any(feedback.standing for feedback in some)))
     return found
 
 
-def _answers(node: Node, heard: list[OwnFeedback], kinds: Sequence[PunctuationKinds]) -> Answers:
-    answers = Answers(heard)
-    for said in node.feedback_sent():
-        answers.sent.setdefault(said.port, []).append(said)
+def _answers(node: Node, received: list[OwnFeedback], kinds: Sequence[PunctuationKinds]) -> Answers:
+    answers = Answers(received)
+    for feedback in node.feedback_sent():
+        answers.sent.setdefault(feedback.port, []).append(feedback)
     rules = node.feedback()
-    for said in heard if rules is not None else ():
-        _answer(answers, node, rules or (), said, kinds)
+    for feedback in received if rules is not None else ():
+        _answer(answers, node, rules or (), feedback, kinds)
     acted = any(guard.mounted for guard in answers.guards) or any(answers.struck.values())
     passed = len(node.feedback_sent()) < sum(map(len, answers.sent.values()))
-    answers.stops = bool(heard) and not acted and not passed
+    answers.stops = bool(received) and not acted and not passed
     return answers
 
 
@@ -97,33 +97,33 @@ def _answer(
     answers: Answers,
     node: Node,
     rules: Iterable[FeedbackRule],
-    said: OwnFeedback,
+    feedback: OwnFeedback,
     kinds: Sequence[PunctuationKinds],
 ) -> None:
     """What the first rule that fits does, as at run time."""
 
     def guard(port: int, pattern: Pattern) -> None:
         if node.switches.exploit and not pattern.is_empty:
-            mounted = said.standing or could_go(pattern, kinds[port])
-            answers.guards.append(Guarded(port, pattern, said.standing, mounted))
+            mounted = feedback.standing or could_go(pattern, kinds[port])
+            answers.guards.append(Guarded(port, pattern, feedback.standing, mounted))
 
-    action = next(actions(rules, said.pattern))
+    action = next(actions(rules, feedback.pattern))
     if action.at_output:
-        guard(OUTPUT, said.pattern)
+        guard(OUTPUT, feedback.pattern)
     for port, pattern in action.upstream:
         if action.at_inputs:
             guard(port, pattern)
         if action.purges and node.switches.exploit:
             answers.struck.setdefault(port, []).append(pattern)
         if node.switches.propagate:
-            answers.sent.setdefault(port, []).append(OwnFeedback(port, pattern, said.standing))
+            answers.sent.setdefault(port, []).append(OwnFeedback(port, pattern, feedback.standing))
 
 
 def form_of(pattern: Pattern, names: Iterable[str]) -> Template:
     """The form of what a feedback pattern matches, or more."""
     known = tuple(names)
-    told = {name: _mark(name, values) for name, values in as_definite(pattern).items()}
-    return Template.of(known, {name: mark for name, mark in told.items() if name in known})
+    marks = {name: _mark(name, values) for name, values in as_definite(pattern).items()}
+    return Template.of(known, {name: mark for name, mark in marks.items() if name in known})
 
 
 def _mark(name: str, values: Values) -> str:
@@ -139,18 +139,18 @@ def takes(node: Node) -> Scheme:
     return NONE if node.feedback() is None else ANY_SCHEME
 
 
-def tells(node: Node, sent: Mapping[int, Sequence[OwnFeedback]]) -> tuple[Scheme, ...]:
+def feedback_forms(node: Node, sent: Mapping[int, Sequence[OwnFeedback]]) -> tuple[Scheme, ...]:
     """The forms of feedback sent to each input."""
     found = []
     for port, child in enumerate(node.inputs):
         names = (TIME, *child.schema.names)
-        found.append(Scheme.of(*{form_of(said.pattern, names) for said in sent.get(port, ())}))
+        found.append(Scheme.of(*{form_of(feedback.pattern, names) for feedback in sent.get(port, ())}))
     return tuple(found)
 
 
-def own_words(node: Node) -> tuple[Scheme, ...]:
+def own_feedback_forms(node: Node) -> tuple[Scheme, ...]:
     """The forms of feedback that a step sends to each input by itself."""
     sent: dict[int, list[OwnFeedback]] = {}
-    for said in node.feedback_sent():
-        sent.setdefault(said.port, []).append(said)
-    return tells(node, sent)
+    for feedback in node.feedback_sent():
+        sent.setdefault(feedback.port, []).append(feedback)
+    return feedback_forms(node, sent)
