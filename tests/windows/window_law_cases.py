@@ -8,6 +8,7 @@ from typing import Any
 from caesura.expr import col
 from caesura.kernels.ticks import LAST
 from caesura.ops.aggregate import Aggregate, Tumbling
+from caesura.ops.top import First, Order
 from caesura.ops.windows import Bucket, Count, Frame, Grid, Quantise, Session, Snapshot, Windows
 from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.testing import oracles
@@ -221,6 +222,37 @@ for each in ("grid", "gaps", "snapshot"):
 for each, how in (("snapshot", "aligned"), ("snapshot", "time_bound"), ("grid", "time_bound")):
     built_in(each, INTS, BASIC, stamp=how, name="-prompt")
     CASES[-1] = replace(CASES[-1], liveness=lambda ctis: ctis[0], paces=("arrival",))
+
+
+def first_rows(frame: str, spec: InputSpec, *, n: int | None, group: Any = ("id",), ranks: Any = ()) -> None:
+    """The first rows of windows by v, greatest first."""
+    first = First((Order(col("v")),), n, tuple((kind, kind) for kind in ranks))
+    by = [(lambda row: row[2]["v"], True)]
+
+    def compute(members: Any, start: int, end: int) -> Any:
+        found = oracles.first_of(members, n, by, first.ranks)
+        return [(start, end, {name: v for name, v in p.items() if name not in group}) for p in found]
+
+    CASES.append(
+        LawCase(
+            f"{frame}-first {n}{' with ranks' if ranks else ''}{'' if group else ' of all'}",
+            build=lambda a: Windows(inputs=(a,), group=group, frame=ENGINE[frame], first=first),
+            oracle=lambda a, patterns: windowed(
+                a, group, ORACLE[frame], compute, horizon=oracles.horizon(patterns[0])
+            ),
+            inputs=(spec,),
+            liveness=least(frame, "aligned"),
+            state_bound=(lambda live: held(live, 48)) if frame in LINGER and group else None,
+            linger=LINGER.get(frame, 0),
+        )
+    )
+
+
+for each in ENGINE:
+    first_rows(each, INTS, n=2)
+first_rows("grid", FLOATS, n=3, ranks=("row_number", "rank", "dense_rank"))
+first_rows("session", NAMES, n=None, ranks=("dense_rank",))
+first_rows("snapshot", replace(FLOATS, insert_only=True), n=1, group=())
 
 
 def quantised(rows: Any, size: int, period: int, offset: int) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from caesura.api.columns import outputs
-from caesura.api.tops import By, Descending, topped
+from caesura.api.tops import By, Descending, chosen, topped
 from caesura.api.windowed import Windowed
 from caesura.errors import CaesuraError, PlanError
 from caesura.misuse import checked_methods, strict
@@ -98,7 +98,7 @@ class Grouped:
         from caesura.api.stream import Stream
 
         names = {"row_number": row_number, "rank": rank, "dense_rank": dense_rank}
-        return Stream(topped(self._node, self._keys, n, by, descending, **names))
+        return Stream(topped(self._node, self._keys, chosen(n, by, descending, **names)))
 
     @strict
     def rank(
@@ -118,7 +118,7 @@ class Grouped:
             raise PlanError(
                 "no rank is asked for.", remedy='Name a column for it: rank(by="v", row_number="place").'
             ).at("rank", here())
-        return Stream(topped(self._node, self._keys, None, by, descending, **names))
+        return Stream(topped(self._node, self._keys, chosen(None, by, descending, **names)))
 
     def totals(
         self,

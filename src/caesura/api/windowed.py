@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from caesura.api.columns import Output, outputs
+from caesura.api.tops import By, Descending, chosen
 from caesura.errors import CaesuraError, PlanError
-from caesura.misuse import checked_methods
+from caesura.misuse import checked_methods, strict
 from caesura.ops.aggregate import Tumbling
 from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.windows import Clip, Frame, Grid, Stamp, Windows
@@ -105,6 +106,35 @@ class Windowed:
                 name=name,
             )
         )
+
+    @strict
+    def top(
+        self,
+        n: int,
+        *,
+        by: By = (),
+        descending: Descending = True,
+        row_number: str | None = None,
+        rank: str | None = None,
+        dense_rank: str | None = None,
+    ) -> Stream:
+        """The first n rows of each group and window by ``by``, whole; they live as long as the window.
+
+        >>> import caesura as cz
+        >>> rows = [{"t": t, "who": w, "bid": b} for t, w, b in ((1, "a", 3), (2, "b", 5), (7, "c", 4))]
+        >>> print(cz.from_rows(rows, time="t").tumbling(5).top(1, by="bid", row_number="place").run())
+         LE  RE | who bid place |
+          0  5  | b   5   1     | +
+          5  10 | c   4   1     | +
+        """
+        from caesura.api.stream import Stream
+
+        self._refuse_thrifty("")
+        names = {"row_number": row_number, "rank": rank, "dense_rank": dense_rank}
+        first = chosen(n, by, descending, **names)
+        made = Windows(inputs=(self._node,), group=self._keys, frame=self._frame, first=first)
+        columns = [*self._node.schema.names, *(name for name, _ in first.ranks)]
+        return Stream(made).select(*columns)
 
     def _refuse_thrifty(self, name: str) -> None:
         if self._thrifty:

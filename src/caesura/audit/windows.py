@@ -18,6 +18,7 @@ from caesura.ops.windows.frames import Frame
 from caesura.testing.oracles.aggregates import aggregate, grouped
 from caesura.testing.oracles.rows import Payload, Rows
 from caesura.testing.oracles.steps import recomputes
+from caesura.testing.oracles.top import first_of, readers
 from caesura.testing.oracles.windows import windowed
 from caesura.udm import Event, Use, Window
 from caesura.udm.define import reads_window
@@ -73,7 +74,14 @@ def over_windows(node: Windows, given: Any) -> Rows:
     """Aggregates, the user's among them, or one operator of the user's, over any windows."""
     compute: Compute
     reader = given.values
-    if node.apply is None:
+    if node.first is not None:
+        first, by = node.first, readers(node.first.order, reader)
+
+        def compute(members: Rows, start: int, end: int) -> Rows:
+            found = first_of(members, first.n, by, first.ranks)
+            return [(start, end, {n: v for n, v in p.items() if n not in node.group}) for p in found]
+
+    elif node.apply is None:
         fold = folded(node.outputs, reader, node.schema)
 
         def compute(members: Rows, start: int, end: int) -> Rows:

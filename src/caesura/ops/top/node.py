@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import Expr, attributes, reads_end, type_of
+from caesura.expr import Expr, reads_end, type_of
 from caesura.ops.aggregate.shape import of_groups
 from caesura.ops.where import on_keys
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation
@@ -50,6 +50,47 @@ class Order:
         return f"{self.value}{' descending' if self.descending else ''}"
 
 
+@dataclass(frozen=True)
+class First:
+    """The first n rows in an order, or all, and the columns that hold their ranks."""
+
+    order: tuple[Order, ...]
+    n: int | None
+    ranks: tuple[tuple[str, Rank], ...] = ()
+
+    @property
+    def key(self) -> object:
+        """Equal for equal choices."""
+        return (tuple(order.key for order in self.order), self.n, self.ranks)
+
+    def schema(self, source: pa.Schema, time: pa.DataType) -> pa.Schema:
+        """The columns of the rows, then the ranks; refuses what makes no sense."""
+        if self.n is not None and not 1 <= self.n <= LARGEST:
+            raise PlanError(
+                f"the first {self.n} rows say nothing.", remedy=f"Give a whole n from 1 to {LARGEST:,}."
+            )
+        for order in self.order:
+            type_of(order.value, source, time=time)
+            if reads_end(order.value):
+                raise PlanError(
+                    f"rows are ordered by '{order.value}', but an end may change long after a row has begun.",
+                    remedy="Order by columns, or by cz.start().",
+                )
+        names = [name for name, _ in self.ranks]
+        taken = [name for name in names if name in source.names or names.count(name) > 1]
+        if taken:
+            raise PlanError(
+                f"there is a column '{taken[0]}' already.",
+                remedy=f"Give the rank another name, like row_number='{taken[0]}_number'.",
+            )
+        return pa.schema([*source, *(pa.field(name, pa.int64(), nullable=False) for name in names)])
+
+    def __str__(self) -> str:
+        parts = [f"the first {self.n}"] if self.n is not None else []
+        parts += [f"ordered by {', '.join(map(str, self.order))}"] if self.order else ["in order of time"]
+        return "; ".join([*parts, *(f"{name}={rank}" for name, rank in self.ranks)])
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Top(Node):
     """The first n rows of each group, of those that are alive."""
@@ -69,25 +110,12 @@ class Top(Node):
         source = self.inputs[0]
         for name in self.group:
             self.column(name)
-        if self.n is not None and not 1 <= self.n <= LARGEST:
-            raise PlanError(
-                f"the first {self.n} rows say nothing.", remedy=f"Give a whole n from 1 to {LARGEST:,}."
-            )
-        for order in self.order:
-            type_of(order.value, source.schema, time=source.time)
-            if reads_end(order.value):
-                raise PlanError(
-                    f"rows are ordered by '{order.value}', but an end may change long after a row has begun.",
-                    remedy="Order by columns, or by cz.start().",
-                )
-        names = [name for name, _ in self.ranks]
-        taken = [name for name in names if name in source.schema.names or names.count(name) > 1]
-        if taken:
-            raise PlanError(
-                f"there is a column '{taken[0]}' already.",
-                remedy=f"Give the rank another name, like row_number='{taken[0]}_number'.",
-            )
-        return pa.schema([*source.schema, *(pa.field(name, pa.int64(), nullable=False) for name in names)])
+        return self.first.schema(source.schema, source.time)
+
+    @property
+    def first(self) -> First:
+        """Which rows of a group are taken."""
+        return First(self.order, self.n, self.ranks)
 
     def derive(self, *inputs: Properties) -> Properties:
         if self.n is None and not self.ranks:
@@ -124,13 +152,5 @@ class Top(Node):
 
         return TopOperator(self)
 
-    def read_columns(self) -> set[str]:
-        """The columns that the order reads."""
-        return set().union(*(attributes(order.value) for order in self.order))
-
     def describe(self) -> str:
-        parts = [f"by {', '.join(self.group)}"] if self.group else []
-        parts += [f"the first {self.n}"] if self.n is not None else []
-        parts += [f"ordered by {', '.join(map(str, self.order))}"] if self.order else ["in order of time"]
-        parts += [f"{name}={rank}" for name, rank in self.ranks]
-        return "; ".join(parts)
+        return (f"by {', '.join(self.group)}; " if self.group else "") + str(self.first)

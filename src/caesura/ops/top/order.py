@@ -94,8 +94,8 @@ class RowOrder:
         keys = [~r if down else r for r, down in zip(by, self._down, strict=True)]
         le, re = self._rows.get("le")[rows], self._rows.get("re")[rows]
         order = np.lexsort((~re, le, *reversed(keys), owner))
-        new = _changes([owner, *keys], order)
-        alike = ~_changes([owner, *keys, le], order)
+        new = changes([owner, *keys], order)
+        alike = ~changes([owner, *keys, le], order)
         if alike.any():
             order = self._by_values(order, alike, [owner, *keys, le], rows, re)
         return order, np.cumsum(new)
@@ -112,7 +112,7 @@ class RowOrder:
         return order
 
 
-def _changes(keys: list[I64], order: I64) -> Mask:
+def changes(keys: list[I64], order: I64) -> Mask:
     """Which places of an order differ from the one before in a key; the first one does."""
     found = np.zeros(len(order), np.bool_)
     found[:1] = True

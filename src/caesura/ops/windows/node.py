@@ -23,6 +23,7 @@ from caesura.ops.aggregate.kinds import Aggregate, read_by, result_type
 from caesura.ops.aggregate.shape import of_groups
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.timed import refuse_moving_ends
+from caesura.ops.top import First
 from caesura.ops.where import Where, below, on_keys
 from caesura.ops.windows.frames import Count, Frame, Grid, Session
 from caesura.ops.windows.liveness import to_come
@@ -45,6 +46,8 @@ class Windows(Node):
     frame: Frame
     outputs: tuple[tuple[str, Output], ...] = ()
     apply: Use | None = None
+    first: First | None = None
+    """The first rows of each window, in the place of what is computed."""
     clip: Clip = "none"
     stamp: Stamp = "aligned"
     past: Any = None
@@ -141,7 +144,7 @@ class Windows(Node):
 
     def output_schema(self) -> pa.Schema:
         self.frame.check()
-        if not self.outputs and self.apply is None:
+        if not self.outputs and self.apply is None and self.first is None:
             raise PlanError("nothing is computed.", remedy="Name an aggregate, for example n=cz.count().")
         schema = self.inputs[0].schema
         for use in self.uses:
@@ -150,6 +153,9 @@ class Windows(Node):
         stamps = self.apply is not None and self.apply.module.stamps
         check(self.frame, self.clip, self.stamp, timed=self.timed, stamps=stamps, bound=bound)
         fields = [self.column(name) for name in self.group]
+        if self.first is not None:
+            rest = self.first.schema(schema, self.time)
+            return pa.schema([*fields, *(field for field in rest if field.name not in self.group)])
         if self.apply is not None:
             return pa.schema([*fields, *self.apply.module.gives])
         for name, output in self.outputs:
@@ -209,6 +215,8 @@ class Windows(Node):
         return self.group
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
+        if self.first is not None:
+            return set(self.inputs[0].schema.names)
         plain = tuple((n, o) for n, o in self.outputs if isinstance(o, Aggregate))
         mapped = [attributes(e) for use in self.uses for _, e in mapping(use, self.inputs[0].schema)]
         return {*self.group, *read_by(plain)}.union(*mapped)
@@ -323,7 +331,7 @@ class Windows(Node):
     def describe(self) -> str:
         by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")
         frame = self.frame.describe(self.time)
-        what = ", ".join(f"{n}={o}" for n, o in self.outputs) if self.apply is None else str(self.apply)
+        what = ", ".join(f"{n}={o}" for n, o in self.outputs) or str(self.apply or self.first)
         how = "" if self.clip == "none" else f"; clip {self.clip}"
         how += "" if self.stamp == "aligned" else f"; stamp {self.stamp}"
         known = "; ".join(

@@ -21,6 +21,7 @@ from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.layers import covered
 from caesura.ops.windows.events import WindowEvents
+from caesura.ops.windows.first_rows import FirstRows
 from caesura.ops.windows.frames import Count, Grid, Session
 from caesura.ops.windows.liveness import holds, to_come
 from caesura.ops.windows.node import Windows
@@ -43,8 +44,10 @@ class WindowsOperator(Operator):
         super().__init__()
         self.node, self.frame = node, node.frame
         source = node.inputs[0]
-        self.work: Aggregation | Application
-        if node.apply is not None:
+        self.work: Aggregation | Application | FirstRows
+        if node.first is not None:
+            self.work = FirstRows(node.first, node.group, source.schema, node.time)
+        elif node.apply is not None:
             self.work = Application(node.apply, source.schema, node.time)
         else:
             self.work = Aggregation(node.outputs, source.schema, node.time)
@@ -62,7 +65,7 @@ class WindowsOperator(Operator):
         """Whether an event without end has come."""
         self._results = WindowRows(node, self.events, self.work, self.counters)
         self._steps: Stepwise | None = None
-        if isinstance(self.frame, Grid) and node.stepwise:
+        if isinstance(self.frame, Grid) and node.stepwise and not isinstance(self.work, FirstRows):
             form = Paned if node.merges else Stepwise
             self._steps = form(node, self.frame, self.events, self.work)
         # Members that may outlive their windows are let go early; what comes about them is passed over.

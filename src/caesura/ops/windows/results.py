@@ -14,6 +14,7 @@ from caesura.errors import StreamError
 from caesura.events.page import take_rows
 from caesura.kernels.hashing import I64
 from caesura.ops.windows.events import WindowEvents
+from caesura.ops.windows.first_rows import FirstRows
 from caesura.ops.windows.frames import Grid, Snapshot
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.policy import stamp
@@ -28,7 +29,11 @@ class WindowRows:
     """Computes the rows of the windows in some regions."""
 
     def __init__(
-        self, node: Windows, events: WindowEvents, work: Aggregation | Application, counters: Counters
+        self,
+        node: Windows,
+        events: WindowEvents,
+        work: Aggregation | Application | FirstRows,
+        counters: Counters,
     ) -> None:
         self.node, self.frame, self.events, self.work = node, node.frame, events, work
         self.counters = counters

@@ -26,7 +26,7 @@ from caesura.testing.oracles.lifetime import (
 from caesura.testing.oracles.rows import Payload, Row, Rows
 from caesura.testing.oracles.sample import sample
 from caesura.testing.oracles.stateless import select, union, where
-from caesura.testing.oracles.top import top
+from caesura.testing.oracles.top import first_of, top
 from caesura.testing.oracles.tumbling import horizon, tumbling
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "difference",
     "distinct",
     "extend",
+    "first_of",
     "forever",
     "horizon",
     "join",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from caesura.ops.top import Rank, Top
+from caesura.ops.top import Order, Rank, Top
 from caesura.testing.oracles.rows import Row, Rows, key, same
 from caesura.testing.oracles.steps import StepInputs, recomputes
 
@@ -47,9 +47,17 @@ def _of_group(rows: Rows, n: int | None, by: Sequence[Any], ranks: Sequence[tupl
 
 
 def _at(ordered: Rows, t: int, n: int | None, by: Sequence[Any], ranks: Sequence[tuple[str, Rank]]) -> Any:
-    alive = [row for row in ordered if row[0] <= t < row[1]]
-    orders = [tuple(sortable(value(row)) for value, _ in by) for row in alive]
-    for place, (le, _, payload) in enumerate(alive[:n]):
+    return _ranked([row for row in ordered if row[0] <= t < row[1]], n, by, ranks)
+
+
+def first_of(rows: Rows, n: int | None, by: Sequence[Any], ranks: Sequence[tuple[str, Rank]]) -> list[Any]:
+    """The first n of some rows, with their ranks."""
+    return [shown for _, shown in _ranked(_sorted(rows, by), n, by, ranks)]
+
+
+def _ranked(rows: Rows, n: int | None, by: Sequence[Any], ranks: Sequence[tuple[str, Rank]]) -> Any:
+    orders = [tuple(sortable(value(row)) for value, _ in by) for row in rows]
+    for place, (le, _, payload) in enumerate(rows[:n]):
         found = {
             "row_number": place + 1,
             "rank": orders.index(orders[place]) + 1,
@@ -81,10 +89,13 @@ def sortable(value: Any) -> Any:
 
 @recomputes(Top)
 def _top(node: Top, given: StepInputs) -> Rows:
-    values = given.values
+    return top(given.rows[0], node.n, readers(node.order, given.values), group=node.group, ranks=node.ranks)
+
+
+def readers(orders: Sequence[Order], values: Any) -> list[tuple[Callable[[Row], Any], bool]]:
+    """What reads the values of an order from rows, and whether they descend."""
 
     def read(expr: Any) -> Callable[[Row], Any]:
         return lambda row: values.of(expr, row[2], row[0], row[1])
 
-    by = [(read(order.value), order.descending) for order in node.order]
-    return top(given.rows[0], node.n, by, group=node.group, ranks=node.ranks)
+    return [(read(order.value), order.descending) for order in orders]
