@@ -50,7 +50,7 @@ def check(query: Query) -> None:
     if isinstance(query, Pipe):
         _check_pipe(query)
         return
-    body = query.body if isinstance(query, Partition) else query
+    body = query.per_key
     _refuse_inner(query, body)
     _refuse_approximate(query)
     value_type(query)
@@ -82,7 +82,7 @@ def trusts_cases(query: Query) -> bool:
     if known is None:
         known = False
         try:
-            body = query.body if isinstance(query, Partition) else query
+            body = query.per_key
             _Checker(query, alphabet(query.items, _predicates(body), False)).all(body)
         except PlanError:
             known = True
@@ -114,7 +114,7 @@ def _refuse_approximate(query: Query) -> None:
         return
     for node in walk(query):
         read = [e for _, e in node.by] if isinstance(node, (Partition, MapCollect)) else []
-        read += [node.only] if isinstance(node, Partition) and node.only is not None else []
+        read += [node.only] if node.only is not None else []
         for expr in (*read, *(_predicates(query) if node is query else ())):
             try:
                 refuse_approximate(expr, types)

@@ -35,7 +35,7 @@ from caesura.qre.checking.minterms import Alphabet
 from caesura.qre.kernels.letters import Refinement
 from caesura.qre.language.items import Items
 from caesura.qre.language.operations import ExprOp, Operation, RecordOp
-from caesura.qre.language.query import Atom, Partition, Pipe, Query
+from caesura.qre.language.query import Atom, Pipe, Query
 from caesura.qre.language.whole_numbers import REMEDY, Void
 
 
@@ -239,8 +239,8 @@ def reader_of(query: Query) -> ColumnReader:
     reader = ColumnReader(query.items)
     if isinstance(query, Pipe):
         return reader
-    only = query.only if isinstance(query, Partition) else None
-    letters = letters_of(query.body if isinstance(query, Partition) else query)
+    only = query.only
+    letters = letters_of(query.per_key)
     reader.ask(tuple(letters.exprs), only)
     if trusts_cases(query):
         reader.trust(letters, only)

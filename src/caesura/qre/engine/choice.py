@@ -45,7 +45,7 @@ def _sketch(query: Query, kernel: Kernel) -> Machine | None:
     body, fold, _ = found
     if ends_once(query, body):
         pieces = machine_for(iter_last(body), kernel)
-        if isinstance(pieces, PlainMachine):
+        if pieces.reason:
             raise NotCompiled(pieces.reason)
         return SketchMachine(query, found, pieces)
     if fold.structure is not None:

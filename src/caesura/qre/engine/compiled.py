@@ -11,41 +11,27 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.punctuation import Pattern
 from caesura.qre.checking.inference import value_type
 from caesura.qre.engine.applied import AppliedToMaps
-from caesura.qre.engine.machine import (
-    Answered,
-    MapMachine,
-    Timed,
-    counted,
-    items_of_values,
-    key_columns,
-    timed_by_weaving,
-)
+from caesura.qre.engine.machine import Answered, Machine, MapMachine, Timed, counted
 from caesura.qre.engine.map import MapStage
 from caesura.qre.engine.map_columns import Maps
 from caesura.qre.engine.nested import NestedStage
-from caesura.qre.engine.outputs import as_rows, at_rows, flat, output_schema
-from caesura.qre.engine.pattern import NOTHING, PatternStage
+from caesura.qre.engine.outputs import at_rows, flat
+from caesura.qre.engine.pattern import PatternStage
 from caesura.qre.engine.ticks import woven
-from caesura.qre.language.query import MapCollect, Partition, Query, walk
+from caesura.qre.language.query import MapCollect, Query, walk
 from caesura.qre.language.types import MapOf, columns, to_arrow
 from caesura.qre.language.whole_numbers import refuse_void
 from caesura.qre.reference.oracle import UNDEFINED
 
 
-class Compiled:
+class Compiled(Machine):
     """What all of them share: the state, and what is known of it, is the stage's."""
 
     compiled = True
     stage: PatternStage
 
-    def __init__(self, query: Query) -> None:
-        self.query = query
-        self.schema = output_schema(query)
-        self.departed: I64 = NOTHING
-
     def close(self, pattern: Pattern) -> None:
-        assert isinstance(self.query, Partition)
-        names = key_columns(self.query)
+        names = self.key_columns
 
         def covered(columns: list[pa.Array]) -> Mask:
             return pattern.matches({n: c for n, c in zip(names, columns, strict=True) if n is not None})
@@ -78,14 +64,6 @@ class Compiled:
     def operations(self) -> int:
         return int(self.stage.work[0])
 
-    @property
-    def never_departs(self) -> bool:
-        return False
-
-    @property
-    def as_maps(self) -> MapMachine | None:
-        return None
-
     def always_rests(self, *, again: bool) -> bool:
         return self.stage.always_rests(again=again)
 
@@ -108,11 +86,11 @@ class PatternMachine(Compiled):
         answers = self.stage.run(batch, le, re)
         self.departed = self.stage.departed
         out = flat(answers.values, value_type(self.query))
-        if not isinstance(self.query, Partition):
+        if not self.query.partitioned_by:
             made = pa.RecordBatch.from_arrays(out.columns, schema=self.schema) if out.num_columns else out
             return answers.rows, made
         page = self.stage.reader.page(batch, le, re)
-        keys = [page.column(e).take(pa.array(answers.rows)) for _, e in self.query.by]
+        keys = [page.column(e).take(pa.array(answers.rows)) for _, e in self.query.partitioned_by]
         return answers.rows, pa.RecordBatch.from_arrays([*keys, *out.columns], schema=self.schema)
 
     def values(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
@@ -120,17 +98,14 @@ class PatternMachine(Compiled):
         return at_rows(answers.rows, answers.values.to_pylist(), batch.num_rows)
 
     def items(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
-        if not isinstance(self.query, Partition):
+        if not self.query.partitioned_by:
             return self.run(batch, le, re)
         answers = self.stage.run(batch, le, re)
         self.departed = self.stage.departed
-        return answers.rows, flat(answers.values, value_type(self.query.body))
-
-    def timed(self, batch: pa.RecordBatch, le: I64, ticks: I64 | None = None) -> Timed:
-        return timed_by_weaving(self, batch, le, ticks)
+        return answers.rows, flat(answers.values, value_type(self.query.per_key))
 
     @property
-    def never_departs(self) -> bool:
+    def never_departs(self) -> bool:  # type: ignore[override]
         return self.stage.never_departs
 
 
@@ -172,14 +147,9 @@ class CollectMachine(Compiled):
         maps = self.stage.collect(batch, le, re)
         return at_rows(maps.rows, self.applied.values(maps), batch.num_rows)
 
-    def items(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
-        if not isinstance(value_type(self.query), MapOf):
-            return self.run(batch, le, re)
-        return items_of_values(self.query, self.values(batch, le, re))
-
     def timed(self, batch: pa.RecordBatch, le: I64, ticks: I64 | None = None) -> Timed:
         if ticks is None or not self.stage.takes_ticks(len(le)):
-            return timed_by_weaving(self, batch, le, ticks)
+            return super().timed(batch, le, ticks)
         maps, _ = self.ticked_maps(batch, le, ticks)
         if not self.applied.ops:
             sizes = np.diff(np.append(maps.starts, len(maps.values)))
@@ -212,17 +182,6 @@ class NestedMachine(Compiled):
         refuse_void(values, batch)
         self.departed = self.stage.departed
         return values
-
-    def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
-        return as_rows(self.query, self.values(batch, le, re), batch, self.schema)
-
-    def items(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
-        if isinstance(value_type(self.query), MapOf) or isinstance(self.query, Partition):
-            return items_of_values(self.query, self.values(batch, le, re))
-        return self.run(batch, le, re)
-
-    def timed(self, batch: pa.RecordBatch, le: I64, ticks: I64 | None = None) -> Timed:
-        return timed_by_weaving(self, batch, le, ticks)
 
     def maps(self, batch: pa.RecordBatch, le: I64) -> Maps:
         found = [(row, v) for row, v in enumerate(self.values(batch, le)) if v is not UNDEFINED]

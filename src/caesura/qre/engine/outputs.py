@@ -17,7 +17,7 @@ from caesura.errors import PlanError
 from caesura.expr import Expr, evaluate, type_of
 from caesura.kernels.hashing import I64
 from caesura.qre.checking.inference import value_type
-from caesura.qre.language.query import Combine, MapCollect, Partition, Pipe, Query, Split, walk
+from caesura.qre.language.query import Combine, MapCollect, Pipe, Query, Split, walk
 from caesura.qre.language.types import MapOf, Record, RelOf, ValueType, column_of, columns
 from caesura.qre.reference.oracle import UNDEFINED
 
@@ -35,9 +35,7 @@ def output_schema(query: Query) -> pa.Schema:
     if isinstance(query, Pipe):
         return output_schema(query.second)
     t = value_type(query)
-    fields: list[pa.Field] = []
-    if isinstance(query, Partition):
-        fields = _keys(query, query.by)
+    fields = _keys(query, query.partitioned_by)
     if isinstance(t, MapOf):
         fields += [*_map_keys(query, t), *columns(t.value)]
     elif isinstance(t, RelOf):
@@ -55,6 +53,8 @@ def output_schema(query: Query) -> pa.Schema:
 
 
 def _keys(query: Query, by: tuple[tuple[str, Expr], ...]) -> list[pa.Field]:
+    if not by:
+        return []
     assert query.items is not None
     schema, time = query.items.schema, query.items.time
     return [pa.field(name, type_of(e, schema, time=time)) for name, e in by]
@@ -62,7 +62,7 @@ def _keys(query: Query, by: tuple[tuple[str, Expr], ...]) -> list[pa.Field]:
 
 def _map_keys(query: Query, t: MapOf) -> list[pa.Field]:
     found = next((n for n in walk(query) if isinstance(n, MapCollect)), None)
-    inner = query.body if isinstance(query, Partition) else query
+    inner = query.per_key
     if found is not None and isinstance(inner, (MapCollect, Split, Combine)):
         own = _keys(query, found.by)
         if len(own) == 1 or isinstance(t.key, Record):
@@ -117,6 +117,4 @@ def _named(value: Any, t: ValueType) -> dict[str, Any]:
 
 
 def _key_values(query: Query, batch: pa.RecordBatch) -> dict[str, list[Any]]:
-    if not isinstance(query, Partition):
-        return {}
-    return {name: evaluate(e, batch).to_pylist() for name, e in query.by}
+    return {name: evaluate(e, batch).to_pylist() for name, e in query.partitioned_by}

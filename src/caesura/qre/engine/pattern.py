@@ -75,10 +75,10 @@ class PatternStage(Registers):
     def __init__(self, query: Query, *, kernel: str = "auto") -> None:
         assert query.items is not None
         self.query = query
-        self.by = query.by if isinstance(query, Partition) else ()
-        body = query.body if isinstance(query, Partition) else query
+        self.by = query.partitioned_by
+        body = query.per_key
         self.auto = self._automaton(body)
-        only = query.only if isinstance(query, Partition) else None
+        only = query.only
         self.once = int(not query.again) if isinstance(query, Partition) else 2
         self._only = None if only is None else self.auto.inputs.truth(only)
         self.tables = tables(self.auto)
@@ -229,7 +229,7 @@ class PatternStage(Registers):
         self.shrink(rows)
 
     def _seen(self, page: PageColumns) -> Callable[[], Mask | None]:
-        only = self.query.only if isinstance(self.query, Partition) else None
+        only = self.query.only
         return lambda: None if only is None else page.mask(only)
 
     def _refuse_null_keys(

@@ -12,8 +12,8 @@ from caesura.events.chunks import ChunkFormat
 from caesura.events.page import empty_page
 from caesura.kernels.hashing import I64
 from caesura.punctuation import Pattern
-from caesura.qre.engine.machine import Answered, Machine, Timed, timed_by_weaving
-from caesura.qre.engine.outputs import at_rows, output_schema
+from caesura.qre.engine.machine import Answered, Machine
+from caesura.qre.engine.outputs import at_rows
 from caesura.qre.language.query import Pipe
 
 
@@ -28,17 +28,13 @@ class PipeState:
 PIPE = ChunkFormat("a pipe", PipeState)
 
 
-class PipeMachine:
+class PipeMachine(Machine):
     """A pipe; keys are those of the first query."""
 
-    never_departs = False
-    as_maps = None
-
     def __init__(self, query: Pipe, first: Machine, second: Machine) -> None:
+        super().__init__(query)
         self.first, self.second = first, second
         self.compiled = first.compiled and second.compiled
-        self.schema = output_schema(query)
-        self.departed: I64 = np.zeros(0, np.int64)
 
     def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
         rows, items = self.first.items(batch, le, re)
@@ -60,9 +56,6 @@ class PipeMachine:
     def items(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
         rows, items = self.first.items(batch, le, re)
         return self._behind(rows, self.second.items(items))
-
-    def timed(self, batch: pa.RecordBatch, le: I64, ticks: I64 | None = None) -> Timed:
-        return timed_by_weaving(self, batch, le, ticks)
 
     def close(self, pattern: Pattern) -> None:
         self.first.close(pattern)
@@ -94,9 +87,6 @@ class PipeMachine:
     @property
     def operations(self) -> int:
         return self.first.operations + self.second.operations
-
-    def always_rests(self, *, again: bool) -> bool:
-        return False
 
     def explain(self) -> str:
         return f"{self.first.explain()}\n>> {self.second.explain()}"

@@ -19,8 +19,8 @@ from caesura.qre.checking.checking import letters_of
 from caesura.qre.checking.inference import value_type
 from caesura.qre.checking.positions import bits, positions
 from caesura.qre.compiler.window_values import exact
-from caesura.qre.engine.machine import Answered, Machine, Timed, timed_by_weaving
-from caesura.qre.engine.outputs import at_rows, output_schema
+from caesura.qre.engine.machine import Answered, Machine
+from caesura.qre.engine.outputs import at_rows
 from caesura.qre.engine.sketch_memory import SLIDING, memory_of
 from caesura.qre.language.folds import Fold
 from caesura.qre.language.query import Combine, Iter, Query, SlidingWindow, Split
@@ -78,23 +78,20 @@ class SketchState:
 SKETCH = ChunkFormat("a sketch", SketchState)
 
 
-class SketchMachine:
+class SketchMachine(Machine):
     """One sketch for the whole stream."""
 
     compiled = True
-    never_departs = False
-    as_maps = None
     keys = 0
 
     def __init__(self, query: Query, found: Sketched, pieces: Machine) -> None:
         body, fold, window = found
+        super().__init__(query)
         self.pieces = pieces
-        self.schema = output_schema(query)
         self._kind: Any = np.int64 if window and value_type(body) == INT else np.float64
         """Least and greatest whole numbers are whole numbers; sums of them slide by the automaton."""
         self.memory = memory_of(fold, window, self._kind)
         self.what = f"{fold} over pieces; {pieces.explain()}"
-        self.departed: I64 = np.zeros(0, np.int64)
 
     def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
         rows, pieces = self.pieces.run(batch, le, re)
@@ -112,12 +109,6 @@ class SketchMachine:
     def values(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
         rows, out = self.run(batch, le, re)
         return at_rows(rows, out.column(0).to_pylist(), batch.num_rows)
-
-    def items(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> Answered:
-        return self.run(batch, le, re)
-
-    def timed(self, batch: pa.RecordBatch, le: I64, ticks: I64 | None = None) -> Timed:
-        return timed_by_weaving(self, batch, le, ticks)
 
     def close(self, pattern: Pattern) -> None:
         """There are no keys."""
@@ -145,9 +136,6 @@ class SketchMachine:
     @property
     def operations(self) -> int:
         return self.pieces.operations
-
-    def always_rests(self, *, again: bool) -> bool:
-        return False
 
     def explain(self) -> str:
         return f"kernel: {self.what}"

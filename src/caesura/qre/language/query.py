@@ -44,6 +44,21 @@ class Query:
         raise NotImplementedError
 
     @property
+    def partitioned_by(self) -> tuple[tuple[str, Expr], ...]:
+        """The parts of the key of a partition; none for other queries."""
+        return ()
+
+    @property
+    def per_key(self) -> Query:
+        """The body of a partition; other queries themselves."""
+        return self
+
+    @property
+    def only(self) -> Expr | None:
+        """The items that a partition sees, if not all; other queries see all."""
+        return None
+
+    @property
     def step(self) -> str:
         """The function that users call for this node, as diagnostics name it."""
         name = type(self).__name__
@@ -259,6 +274,14 @@ class Partition(Query):
 
     def with_children(self, parts: tuple[Query, ...]) -> Query:
         return replace(self, body=parts[0])
+
+    @property
+    def partitioned_by(self) -> tuple[tuple[str, Expr], ...]:
+        return self.by
+
+    @property
+    def per_key(self) -> Query:
+        return self.body
 
     @cached_property
     def rate(self) -> Regex:

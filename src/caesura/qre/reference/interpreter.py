@@ -324,7 +324,7 @@ class Interpreter:
         if isinstance(query, Pipe):
             self.first, self.second = Interpreter(query.first), Interpreter(query.second)
             return
-        body = query.body if isinstance(query, Partition) else query
+        body = query.per_key
         refuse_deep(body, "plain Python")
         self.machine = machine_of(body)
         self.begun, _ = self.machine.start(self.machine.idle, ())

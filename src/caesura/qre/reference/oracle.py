@@ -81,8 +81,8 @@ def denote(query: Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 |
 
 def _refuse_unanswered(query: Query, meaning: _Meaning) -> None:
     """Every predicate is asked of every item that the query sees."""
-    only = query.only if isinstance(query, Partition) else None
-    asked = letters_of(query.body if isinstance(query, Partition) else query).exprs
+    only = query.only
+    asked = letters_of(query.per_key).exprs
     for row in range(len(meaning.rows)):
         for predicate in [*([] if only is None else [only]), *asked]:
             try:
@@ -94,13 +94,13 @@ def _refuse_unanswered(query: Query, meaning: _Meaning) -> None:
 
 def _refuse_undeclared(query: Query, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> None:
     """Items that no case declares have no meaning where the query is ambiguous with them."""
-    body = query.body if isinstance(query, Partition) else query
+    body = query.per_key
     if not trusts_cases(query):
         return
     known, meaning = letters_of(body), _Meaning(batch, le, re)
     for row in range(batch.num_rows):
         truth = sum(1 << i for i, e in enumerate(known.exprs) if meaning.read(e, row, query) is True)
-        seen = not isinstance(query, Partition) or query.only is None or meaning.read(query.only, row, None)
+        seen = query.only is None or meaning.read(query.only, row, None)
         if seen and truth not in {m.truth for m in known.minterms}:
             raise undeclared(meaning.rows[row])
 

@@ -29,8 +29,8 @@ def holdings(query: Query, every: int | None, lives: str) -> tuple[Holding, ...]
     """The state of a query over a stream, with ticks every so often."""
     waiting = Holding("items that wait for their turn", 0, (Need(0, ()),), until="start")
     held = [waiting, *_held(query, every, first=True)]
-    if lives == "until_next" and isinstance(query, Partition):
-        held.append(_per_key("last answers of keys", query.by))
+    if lives == "until_next" and query.partitioned_by:
+        held.append(_per_key("last answers of keys", query.partitioned_by))
     return tuple(held)
 
 
@@ -38,9 +38,7 @@ def partitioned(query: Query) -> dict[str, str]:
     """The columns by which a query is partitioned, with their names in its output."""
     while isinstance(query, Pipe):
         query = query.first
-    if not isinstance(query, Partition):
-        return {}
-    return {e.name: name for name, e in query.by if isinstance(e, Column)}
+    return {e.name: name for name, e in query.partitioned_by if isinstance(e, Column)}
 
 
 def _held(query: Query, every: int | None, *, first: bool) -> Iterator[Holding]:
@@ -51,8 +49,8 @@ def _held(query: Query, every: int | None, *, first: bool) -> Iterator[Holding]:
     if isinstance(query, Partition) and not _always_rests(query):
         yield _per_key("keys in the middle of their pattern", query.by if first else ())
     for part in walk(query):
-        if isinstance(part, MapCollect) and isinstance(query, Partition):
-            of = tuple(e.name for _, e in query.by if isinstance(e, Column)) if first else ()
+        if isinstance(part, MapCollect) and query.partitioned_by:
+            of = tuple(e.name for _, e in query.partitioned_by if isinstance(e, Column)) if first else ()
             yield Holding("keys of the map of a key", 0, (Need(0, of),), until="forever")
         elif isinstance(part, MapCollect):
             yield _mapped(part, every, first)

@@ -49,7 +49,7 @@ class Departures:
         self._secret = LOCAL.copied()
         while isinstance(query, Pipe):
             query = query.first
-        self.by = query.by if isinstance(query, Partition) else ()
+        self.by = query.partitioned_by
         self.again = isinstance(query, Partition) and query.again
         keys = ", ".join(name for name, _ in self.by)
         what = f"; the state of its {keys} is freed" if self.by else "; the query will not answer any more"

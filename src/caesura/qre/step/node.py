@@ -85,7 +85,7 @@ class Over(Node):
         Ticks begin with the first item of all keys, so a query with ticks needs all of them.
         """
         named = partitioned(self.query)
-        if not named or not isinstance(self.query, Partition) or self.lives != "point" or self.every:
+        if not named or not self.query.partitioned_by or self.lives != "point" or self.every:
             return OUTPUT_ONLY
         images = {name: Image(column) for column, name in named.items()}
         known = self.inputs[0].properties
@@ -163,7 +163,7 @@ def named_by(query: Query, keys: tuple[str, ...]) -> tuple[str, ...] | None:
 
 def apart_by(query: Query) -> tuple[str, ...] | None:
     """The columns by which a query may be cut into queries of their own; None for no such columns."""
-    by = query.by if isinstance(query, Partition) else ()
+    by = query.partitioned_by
     found = core(query)
     if found is not None and anew_at_every_tick(*found):
         by = found[0].by
@@ -219,7 +219,7 @@ def _made(
     if every is not None and every <= 0:
         raise PlanError(f"ticks every {every} never come.", remedy="Give a positive period, like '1s'.")
     bound = _bound(query, inner, every is not None)
-    alone = lives == "point" or isinstance(bound, Partition)  # a map's entries live until the next map
+    alone = lives == "point" or bool(bound.partitioned_by)  # a map's entries live until the next map
     make = OverEachKey if alone and apart_by(bound) else Over
     return make(
         inputs=(inner,), query=bound, order_by=names, every=every, lives=lives, kernel=kernel, name=name
@@ -238,13 +238,13 @@ def _bound(query: Query, source: Node, tick: bool) -> Query:
         query = query.on(wanted or plain_items(schema, time=source.time))
     assert query.items is not None
     _refuse_other_columns(query.items, schema, tick)
-    if isinstance(query, Partition) and tick:
+    if query.partitioned_by and tick:
         raise PlanError(
             "a partition has no use for ticks: a tick belongs to no key.",
             remedy="Use map_collect, whose synchronisation items go to every key.",
         )
     body = query.first if isinstance(query, Pipe) else query
-    body = body.body if isinstance(body, Partition) else body
+    body = body.per_key
     if not isinstance(body, Pipe) and isinstance(body.rate, Empty):
         raise PlanError(
             "the query matches the empty stream only, so it never answers.",

@@ -30,7 +30,6 @@ from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 from caesura.qre.engine.choice import machine_for
 from caesura.qre.engine.machine import MapMachine
 from caesura.qre.engine.ticks import Weaver
-from caesura.qre.language.query import Partition
 from caesura.qre.step.departures import Departures
 from caesura.qre.step.node import Over
 
@@ -223,10 +222,9 @@ class QueryOperator(Operator):
     def _groups(self, rows: I64, answers: pa.RecordBatch) -> tuple[I64, I64]:
         """Per output row whose answers it replaces, and the number of the answer it belongs to."""
         number = np.cumsum(np.append(0, np.diff(rows) > 0)).astype(np.int64)
-        query = self.node.query
-        if not isinstance(query, Partition):
+        keys = [answers.column(n) for n, _ in self.node.query.partitioned_by]
+        if not keys:
             return np.zeros(len(rows), np.int64), number
-        keys = [answers.column(n) for n, _ in query.by]
         return KeyTable().encode(*identity(keys, len(rows), LOCAL))[0], number
 
     def _close_open(self, groups: I64, times: I64, answers: pa.RecordBatch) -> list[Item]:
@@ -234,14 +232,13 @@ class QueryOperator(Operator):
         if len(live) == 0:
             return []
         before = self.open.payload.take(live)
-        query = self.node.query
+        keys = [n for n, _ in self.node.query.partitioned_by]
         ends = np.full(len(live), times[0], np.int64)
         ended: Mask = np.ones(len(live), np.bool_)
-        if isinstance(query, Partition):
+        if keys:
             table = KeyTable()
-            columns = [answers.column(n) for n, _ in query.by]
-            _, fresh = table.encode(*identity(columns, len(times), LOCAL))
-            mine = table.find(*identity([before.column(n) for n, _ in query.by], len(live), LOCAL))
+            _, fresh = table.encode(*identity([answers.column(n) for n in keys], len(times), LOCAL))
+            mine = table.find(*identity([before.column(n) for n in keys], len(live), LOCAL))
             ended = mine >= 0
             ends = times[fresh][np.maximum(mine, 0)]
         done = np.flatnonzero(ended)

@@ -71,8 +71,7 @@ class RestByKey(RestOfPipe):
     partitioning = "key"
 
     def keys(self, port: int) -> tuple[str, ...]:
-        assert isinstance(self.query, Partition)
-        return tuple(ANSWER + name for name in columns_of(self.query.by) or ())
+        return tuple(ANSWER + name for name in columns_of(self.query.partitioned_by) or ())
 
     def output_keys(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
         return named_by(self.query, tuple(key.removeprefix(ANSWER) for key in keys))
