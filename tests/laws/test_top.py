@@ -16,7 +16,7 @@ import caesura as cz
 from caesura import col
 from caesura.events.delta import fold
 from caesura.events.history import History
-from caesura.events.page import KEPT, Page, concat
+from caesura.events.page import NO_NEW_END, Page, concat
 from caesura.ops.input import Input
 from caesura.ops.top import Order, Rank, Top, physical
 from caesura.plan import Properties
@@ -46,7 +46,7 @@ ODD = [None, -0.0, 0.0, float("nan"), float("inf"), -float("inf")]
 
 
 def page(changes: list[tuple[int, int, int, int, float | None]]) -> Page:
-    """Changes as (LE, RE, new RE or KEPT, key, value)."""
+    """Changes as (LE, RE, new RE or NO_NEW_END, key, value)."""
     le, re, new, k, v = zip(*changes, strict=True)
     return Page.of(pa.record_batch([k, v], schema=SCHEMA), le=le, re=re, re_new=new)
 
@@ -69,7 +69,7 @@ def course(seed: int, *, retracts: bool) -> tuple[list[Page], list[Any]]:
             re = draw.choice((INFINITY, INFINITY, le + draw.randrange(1, 90)))
             v = draw.choice(ODD) if draw.random() < 0.2 else float(draw.randrange(300))
             live.append((le, re, draw.randrange(2), v))
-            changes.append((le, re, KEPT, *live[-1][2:]))
+            changes.append((le, re, NO_NEW_END, *live[-1][2:]))
         pages.append(page(changes))
     return pages, [(le, re, {"k": k, "v": v}) for le, re, k, v in live]
 

@@ -17,7 +17,7 @@ from caesura.events.columns import Grown
 from caesura.events.delta import Deltas, deltas, net_rows
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
-from caesura.events.page import KEPT, Page
+from caesura.events.page import NO_NEW_END, Page
 from caesura.events.rows import SMALL, RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
@@ -35,7 +35,7 @@ FEW_ROWS = 64
 Pair = tuple[U64, U64]
 
 
-class Shown(NamedTuple):
+class RankedRows(NamedTuple):
     """Stretches of rows, with their ranks."""
 
     key: Pair
@@ -45,17 +45,17 @@ class Shown(NamedTuple):
     re: I64
     ranks: tuple[I64, ...]
 
-    def take(self, at: I64 | Mask) -> Shown:
+    def take(self, at: I64 | Mask) -> RankedRows:
         """Some of them."""
         key = (self.key[0][at], self.key[1][at])
-        return Shown(key, self.row[at], self.le[at], self.re[at], tuple(r[at] for r in self.ranks))
+        return RankedRows(key, self.row[at], self.le[at], self.re[at], tuple(r[at] for r in self.ranks))
 
 
-def joined(a: Shown, b: Shown) -> Shown:
+def joined(a: RankedRows, b: RankedRows) -> RankedRows:
     """Both, one behind the other."""
     key = (np.concatenate([a.key[0], b.key[0]]), np.concatenate([a.key[1], b.key[1]]))
     row, le, re = (np.concatenate(pair) for pair in ((a.row, b.row), (a.le, b.le), (a.re, b.re)))
-    return Shown(key, row, le, re, tuple(np.concatenate(p) for p in zip(a.ranks, b.ranks, strict=True)))
+    return RankedRows(key, row, le, re, tuple(np.concatenate(p) for p in zip(a.ranks, b.ranks, strict=True)))
 
 
 class TopOperator(Operator):
@@ -165,14 +165,14 @@ class TopOperator(Operator):
         self._send(after.take(new))
         return self._page(before.take(gone), after.take(new))
 
-    def _sent(self, at: I64) -> Shown:
+    def _sent(self, at: I64) -> RankedRows:
         sent = self.sent
         ranks = tuple(sent.get(f"r{k}")[at] for k in range(len(self._ranks)))
         family = _family(*(sent.get(f)[at] for f in ("p1", "p2", "from")))
         row, le, re = (sent.get(f)[at] for f in ("row", "le", "re"))
-        return Shown(_mixed(family, ranks), row, le, re, ranks)
+        return RankedRows(_mixed(family, ranks), row, le, re, ranks)
 
-    def _followed(self, touched: I64, since: I64) -> Shown:
+    def _followed(self, touched: I64, since: I64) -> RankedRows:
         """The stretches of these groups from these times on."""
         slots = self._held.view[touched]
         small = slots <= FEW_ROWS if self.node.n is not None else np.ones(len(touched), np.bool_)
@@ -190,12 +190,12 @@ class TopOperator(Operator):
             count = 4 * count + 1
         return found
 
-    def _small(self, slots: I64, since: I64) -> Shown:
+    def _small(self, slots: I64, since: I64) -> RankedRows:
         owner, row = self._chains[0].gather(slots)
         there = self.rows.alive[row]
         return self._stretches(owner[there], row[there], since, np.full(len(slots), MIN_TIME))[0]
 
-    def _stretches(self, owner: I64, row: I64, since: I64, until: I64) -> tuple[Shown, I64, Mask]:
+    def _stretches(self, owner: I64, row: I64, since: I64, until: I64) -> tuple[RankedRows, I64, Mask]:
         """The stretches of rows from some times on; whose each one is; and who has too few rows."""
         there = self.rows.get("re")[row] > since[owner]
         owner, row = owner[there], row[there]
@@ -212,9 +212,9 @@ class TopOperator(Operator):
         held = {"row_number": found.number, "rank": found.rank, "dense_rank": found.dense}
         ranks = tuple(held[kind] for kind in self._ranks)
         family = _family(*(self.rows.get(f)[at] for f in ("p1", "p2", "le")))
-        return Shown(_mixed(family, ranks), at, found.le, found.re, ranks), owner[found.row], short
+        return RankedRows(_mixed(family, ranks), at, found.le, found.re, ranks), owner[found.row], short
 
-    def _laid(self, before: Shown, since: I64, after: Shown) -> Shown:
+    def _laid(self, before: RankedRows, since: I64, after: RankedRows) -> RankedRows:
         """What was shown up to some times, going on where it still is, and what is shown from then on."""
         up = before.le < since
         earlier, since = before.take(up), since[up]
@@ -246,7 +246,7 @@ class TopOperator(Operator):
         whose = both.take(example[o_group[:made]])
         return whose._replace(le=o_le[:made], re=o_re[:made])
 
-    def _send(self, new: Shown) -> None:
+    def _send(self, new: RankedRows) -> None:
         if len(new.row) == 0:
             return
         fields = {name: self.rows.get(name)[new.row] for name in ("p1", "p2")}
@@ -256,21 +256,21 @@ class TopOperator(Operator):
         self._chains[1].add(self._slot.view[new.row])
         self._ending += int((new.re != INFINITY).sum())
 
-    def _page(self, gone: Shown, new: Shown) -> Page:
+    def _page(self, gone: RankedRows, new: RankedRows) -> Page:
         both = joined(gone, new)
         weight = np.concatenate([np.full(len(gone.row), -1), np.ones(len(new.row), np.int64)])
         if len(gone.row):
             rows, ends, re_new = net_rows(both.key, both.le, both.re, weight)
-            order = np.argsort(re_new == KEPT, kind="stable")
+            order = np.argsort(re_new == NO_NEW_END, kind="stable")
             rows, ends, re_new = rows[order], ends[order], re_new[order]
         else:
-            rows, ends, re_new = np.arange(len(weight)), both.re, np.full(len(weight), KEPT)
+            rows, ends, re_new = np.arange(len(weight)), both.re, np.full(len(weight), NO_NEW_END)
         payload = self.rows.payload.take(both.row[rows])
         ranks = [pa.array(rank[rows]) for rank in both.ranks]
         batch = pa.RecordBatch.from_arrays([*payload.columns, *ranks], schema=self.node.schema)
         return Page.of(batch, le=both.le[rows], re=ends, re_new=re_new)
 
-    def _prune(self, touched: I64, shown: Shown) -> None:
+    def _prune(self, touched: I64, shown: RankedRows) -> None:
         """Lets go of rows that will not be shown: nobody who stands before them goes away."""
         _, row = self._chains[0].gather(touched)
         _, at = self._chains[1].gather(touched)
@@ -342,7 +342,7 @@ class TopOperator(Operator):
         self._index()
 
 
-def cancelled(before: Shown, after: Shown) -> tuple[I64, I64]:
+def cancelled(before: RankedRows, after: RankedRows) -> tuple[I64, I64]:
     """What of the one is not in the other, and the other way round; copies count."""
     both = joined(before, after)
     every = np.arange(len(both.row))
