@@ -19,6 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from caesura.audit.texts import TEXTS, UnsureError
+
 WIDE = Context(prec=150, rounding=ROUND_HALF_UP)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -149,10 +151,6 @@ def _whole(to_whole: Callable[[Any], int]) -> Callable[[Any], Any]:
     return run
 
 
-class UnsureError(ValueError):
-    """A value on which Python and the engine's libraries need not agree."""
-
-
 def _cased(way: Callable[[str], str]) -> Callable[[str], str]:
     """Letter by letter; of a letter that would become several, nobody is sure."""
 
@@ -266,6 +264,7 @@ LOGIC: dict[str, Callable[..., Any]] = {
     "between": lambda a, low, high: _kleene_and(
         _compared(operator.ge)(a, low), _compared(operator.le)(a, high)
     ),
+    "isnan": lambda a: a is not None and a != a,
     "greatest": _best(1),
     "least": _best(-1),
 }
@@ -318,9 +317,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "not": operator.not_,
     "lower": _cased(str.lower),
     "upper": _cased(str.upper),
-    "trim": lambda a: a.strip(" "),
-    "ltrim": lambda a: a.lstrip(" "),
-    "rtrim": lambda a: a.rstrip(" "),
+    **TEXTS,
     "length": len,
     "concat": lambda *parts: "".join(parts),
     "substring": _substring,

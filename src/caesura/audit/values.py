@@ -20,12 +20,12 @@ from caesura.audit.functions import (
     FUNCTIONS,
     LOGIC,
     NoValueError,
-    UnsureError,
     casted,
     fitted,
     same_value,
     there,
 )
+from caesura.audit.texts import UnsureError
 from caesura.errors import StreamError
 from caesura.expr import type_of
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member

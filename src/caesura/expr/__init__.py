@@ -9,7 +9,7 @@
 
 from caesura.expr import functions
 from caesura.expr.calls import udf
-from caesura.expr.evaluation import compile_expr, evaluate, predicate_mask
+from caesura.expr.evaluation import compile_all, compile_expr, evaluate, predicate_mask
 from caesura.expr.faults import RowError
 from caesura.expr.functions import set_of
 from caesura.expr.nodes import (
@@ -26,6 +26,7 @@ from caesura.expr.nodes import (
     Member,
     as_column,
     as_expr,
+    as_predicate,
     col,
     end,
     lit,
@@ -68,10 +69,12 @@ __all__ = [
     "RowError",
     "as_column",
     "as_expr",
+    "as_predicate",
     "as_type",
     "attributes",
     "children",
     "col",
+    "compile_all",
     "compile_expr",
     "compile_predicate",
     "conjuncts",

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from caesura.expr.faults import Attempt, CallFault, Fault, checked
 from caesura.expr.nodes import Boundary, Call, Column, Constant, Expr
 from caesura.expr.planning import column_type, plan_node
 from caesura.expr.rewrite import children, strip
-from caesura.expr.rules import Kernel, TypedNode
+from caesura.expr.rules import Kernel, Shared, TypedNode
 from caesura.expr.types import TICKS, describe
 
 Ticks = npt.NDArray[np.int64]
@@ -37,6 +37,8 @@ class Frame(NamedTuple):
     batch: pa.RecordBatch
     le: Ticks | None
     re: Ticks | None
+    once: dict[Hashable, Any]
+    """What several expressions over the batch share, such as texts taken apart."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +67,35 @@ def compile_expr(expr: Expr, schema: pa.Schema, *, time: pa.DataType = TICKS) ->
 
     The column has exactly the type `type_of` names and one value for each row of the batch.
     """
+    make = _maker(expr, schema, time)
+    return lambda batch, le=None, re=None: make(Frame(batch, le, re, {}))
+
+
+def compile_all(
+    exprs: Sequence[Expr], schema: pa.Schema, *, time: pa.DataType = TICKS
+) -> Callable[..., list[pa.Array]]:
+    """The same for several expressions, which share what they take apart in the same way."""
+    makers = [_maker(expr, schema, time) for expr in exprs]
+
+    def run(batch: pa.RecordBatch, le: Ticks | None = None, re: Ticks | None = None) -> list[pa.Array]:
+        frame = Frame(batch, le, re, {})
+        return [make(frame) for make in makers]
+
+    return run
+
+
+def _maker(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Callable[[Frame], pa.Array]:
     step = plan_step(strip(expr), schema, time)
 
-    def run(batch: pa.RecordBatch, le: Ticks | None = None, re: Ticks | None = None) -> pa.Array:
+    def run(frame: Frame) -> pa.Array:
         if step.constant is not None:
-            return repeat(step.constant, batch.num_rows)
+            return repeat(step.constant, frame.batch.num_rows)
         try:
-            return step.run(Frame(batch, le, re))
+            return step.run(frame)
         except Fault:
-            return refuse(expr, batch, le, re, time)
+            return refuse(expr, *frame[:3], time)
         except CallFault as fault:
-            return refuse(expr, batch, le, re, time, fault)
+            return refuse(expr, *frame[:3], time, fault)
 
     return run
 
@@ -115,7 +135,22 @@ def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> EvaluationSte
     constants = [s.constant for s in ready if s.constant is not None]
     if len(constants) == len(ready):
         return _folded(constants, plan)
-    return EvaluationStep(plan.type, _runner([s.run for s in ready], plan.kernel, plan.type))
+    runs = [s.run for s in ready]
+    if plan.shared is not None:
+        key = (plan.shared.key, plan.operands, children(expr)[0].key)
+        return EvaluationStep(plan.type, _sharing(runs[0], plan.shared, key))
+    return EvaluationStep(plan.type, _runner(runs, plan.kernel, plan.type))
+
+
+def _sharing(run: Callable[[Frame], Any], parts: Shared, key: Hashable) -> Callable[[Frame], pa.Array]:
+    """The first part once per frame, the second each time."""
+
+    def shared(frame: Frame) -> pa.Array:
+        if key not in frame.once:
+            frame.once[key] = parts.first(run(frame))
+        return parts.second(frame.once[key])
+
+    return shared
 
 
 def _folded(constants: list[pa.Scalar], plan: TypedNode) -> EvaluationStep:

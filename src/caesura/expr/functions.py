@@ -8,29 +8,45 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from caesura.expr import spark_functions
 from caesura.expr.durations import Duration
 from caesura.expr.nodes import Expr, as_column, col, end, lit, start, when
+from caesura.expr.spark_functions import *  # noqa: F403
 from caesura.misuse import checked
 
 __all__ = [
     "abs",
     "ceil",
+    "ceiling",
+    "char_length",
+    "character_length",
     "coalesce",
     "col",
     "concat",
     "contains",
     "date_trunc",
+    "dateadd",
+    "datediff",
     "day",
+    "day_of_month",
     "day_of_week",
+    "dayofmonth",
+    "dayofweek",
+    "dayofyear",
     "end",
     "endswith",
     "exp",
+    "expr",
     "floor",
     "greatest",
     "hour",
     "if_null",
+    "ifnull",
     "is_not_null",
     "is_null",
+    "isnotnull",
+    "isnull",
+    "lcase",
     "least",
     "length",
     "like",
@@ -42,22 +58,27 @@ __all__ = [
     "minute",
     "month",
     "nullif",
+    "nvl",
     "plus_time",
+    "pow",
     "power",
+    "regexp",
     "replace",
     "rlike",
     "round",
     "rtrim",
     "second",
     "set_of",
+    "sha",
     "sign",
+    "signum",
     "split_part",
     "sqrt",
     "start",
     "startswith",
+    "substr",
     "substring",
     "timestamp_micros",
-    "to_timestamp",
     "trim",
     "try_add",
     "try_cast",
@@ -65,12 +86,25 @@ __all__ = [
     "try_mod",
     "try_multiply",
     "try_subtract",
-    "try_to_timestamp",
+    "ucase",
     "unix_micros",
     "upper",
+    "weekofyear",
     "when",
     "year",
 ]
+__all__ += spark_functions.__all__
+
+
+def expr(text: str) -> Expr:
+    """An expression written as SQL, in Spark's dialect.
+
+    >>> expr("a + 1 > length(name)")
+    Expr(a + 1 > length(name))
+    """
+    from caesura.expr.sql_text import from_text
+
+    return from_text(text)
 
 
 def set_of(*members: object) -> Expr:
@@ -93,16 +127,16 @@ def length(x: object) -> Expr:
     return as_column(x).length()
 
 
-def trim(x: object) -> Expr:
-    return as_column(x).trim()
+def trim(x: object, characters: str | None = None) -> Expr:
+    return as_column(x).trim(characters)
 
 
-def ltrim(x: object) -> Expr:
-    return as_column(x).ltrim()
+def ltrim(x: object, characters: str | None = None) -> Expr:
+    return as_column(x).ltrim(characters)
 
 
-def rtrim(x: object) -> Expr:
-    return as_column(x).rtrim()
+def rtrim(x: object, characters: str | None = None) -> Expr:
+    return as_column(x).rtrim(characters)
 
 
 def abs(x: object) -> Expr:
@@ -167,10 +201,6 @@ def unix_micros(x: object) -> Expr:
 
 def timestamp_micros(x: object) -> Expr:
     return as_column(x).timestamp_micros()
-
-
-def to_timestamp(x: object) -> Expr:
-    return as_column(x).to_timestamp()
 
 
 def is_null(x: object) -> Expr:
@@ -282,9 +312,27 @@ def try_cast(x: object, type: pa.DataType | str) -> Expr:
     return as_column(x).try_cast(type)
 
 
-def try_to_timestamp(x: object) -> Expr:
-    return as_column(x).try_cast("timestamp")
-
+ceiling = ceil
+char_length = length
+character_length = length
+day_of_month = day
+dayofmonth = day
+dayofweek = day_of_week
+ifnull = if_null
+isnotnull = is_not_null
+isnull = is_null
+lcase = lower
+nvl = if_null
+pow = power
+regexp = rlike
+signum = sign
+substr = substring
+ucase = upper
+dateadd = spark_functions.date_add
+datediff = spark_functions.date_diff
+dayofyear = spark_functions.day_of_year
+sha = spark_functions.sha1
+weekofyear = spark_functions.week_of_year
 
 for _name in __all__:
     globals()[_name] = checked(globals()[_name])

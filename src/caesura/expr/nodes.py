@@ -23,13 +23,14 @@ import pyarrow as pa
 from caesura.errors import ExprError
 from caesura.expr.code import code_key
 from caesura.expr.methods.operators import Operators
+from caesura.expr.methods.pieces import PieceMethods
 from caesura.expr.methods.sets import SetMethods
 from caesura.expr.methods.text import TextMethods
 from caesura.expr.methods.values import ValueMethods
 from caesura.expr.types import as_type, describe, type_of_value
 
 
-class Expr(Operators, ValueMethods, TextMethods, SetMethods):
+class Expr(Operators, ValueMethods, TextMethods, PieceMethods, SetMethods):
     """An expression over a row's columns and lifetime; every method builds a larger one."""
 
     @cached_property
@@ -213,6 +214,15 @@ def as_expr(value: object) -> Expr:
 def as_column(value: object) -> Expr:
     """Text as a column name; an expression as it is; any other value as a constant."""
     return Column(value) if isinstance(value, str) else as_expr(value)
+
+
+def as_predicate(value: object) -> Expr:
+    """Text as SQL; an expression as it is; any other value as a constant."""
+    if not isinstance(value, str):
+        return as_expr(value)
+    from caesura.expr.sql_text import from_text
+
+    return from_text(value)
 
 
 def same(a: Expr, b: Expr) -> bool:

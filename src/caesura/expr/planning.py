@@ -15,7 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import ExprError, closest
-from caesura.expr import rules_bits, rules_logic, rules_math, rules_sets, rules_text, rules_time
+from caesura.expr import (
+    rules_bits,
+    rules_dates,
+    rules_hashes,
+    rules_json,
+    rules_logic,
+    rules_math,
+    rules_pieces,
+    rules_regex,
+    rules_sets,
+    rules_text,
+    rules_time,
+)
 from caesura.expr.calls import call_plan
 from caesura.expr.casts import cast_kernel
 from caesura.expr.faults import Attempt
@@ -30,7 +42,12 @@ RULES: dict[str, Rule] = {
     **rules_bits.RULES,
     **rules_sets.RULES,
     **rules_text.RULES,
+    **rules_pieces.RULES,
+    **rules_regex.RULES,
+    **rules_json.RULES,
+    **rules_hashes.RULES,
     **rules_time.RULES,
+    **rules_dates.RULES,
 }
 
 

@@ -43,6 +43,8 @@ _NAMES = {
     "shift_left": "shiftleft",
     "contains_each": "contains",
     "try_remainder": "try_mod",
+    "day_of_year": "dayofyear",
+    "week_of_year": "weekofyear",
 }
 _BITS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^"}
 _KEYWORDS = """
@@ -137,13 +139,24 @@ def _apply(expr: Apply, style: Style) -> tuple[str, int]:
         case "between", _:
             low, high = (_held(a, _SUM, style) for a in expr.args[1:])
             return f"{operand} BETWEEN {low} AND {high}", _TEST
-        case ("like" | "rlike") as name, (pattern,):
+        case ("like" | "ilike" | "rlike") as name, (pattern,):
             return f"{operand} {name.upper()} {_string(pattern)}", _TEST
         case name, _ if name in _BITS:
             other = _held(expr.args[1], _ATOM, style)
             return f"({_held(first, _ATOM, style)} {_BITS[name]} {other})", _ATOM
         case "date_trunc", (unit,):
             return f"date_trunc({_string(str(unit).upper())}, {_free(first, style)})", _ATOM
+        case "concat_ws", (separator,):
+            return (
+                f"concat_ws({', '.join([_string(separator), *(_free(a, style) for a in expr.args)])})",
+                _ATOM,
+            )
+        case "locate", (wanted, pos):
+            behind = f", {pos}" if pos != 1 else ""
+            return f"locate({_string(wanted)}, {_free(first, style)}{behind})", _ATOM
+        case ("trim" | "ltrim" | "rtrim") as name, (characters,):
+            side = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}[name]
+            return f"trim({side} {_string(characters)} FROM {_free(first, style)})", _ATOM
         case "plus_time", (length,):
             return f"{operand} {'-' if length < 0 else '+'} {_interval(abs(length))}", _SUM
     parts = [*(_free(a, style) for a in expr.args), *(_option(o) for o in expr.options)]

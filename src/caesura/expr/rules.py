@@ -10,7 +10,7 @@ Cast it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -37,6 +37,23 @@ class TypedNode:
     kernel: Kernel
     attempt: Attempt | None = None
     """The kernel that answers null where this one refuses; None where it refuses nothing."""
+    shared: Shared | None = None
+    """The kernel in two parts, of which the first is done once per page for all that ask."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A kernel of one column whose first part several expressions over a page may share."""
+
+    key: Hashable
+    """Equal for first parts that do the same."""
+    first: Callable[[Any], Any]
+    second: Callable[[Any], Datum]
+
+
+def sharing(type: pa.DataType, operands: tuple[pa.DataType, ...], parts: Shared) -> TypedNode:
+    """A plan whose first part is done once per page."""
+    return TypedNode(type, operands, lambda a: parts.second(parts.first(a)), shared=parts)
 
 
 def checking(type: pa.DataType, operands: tuple[pa.DataType, ...], attempt: Attempt) -> TypedNode:

@@ -29,7 +29,8 @@ from caesura.expr.whole import CHECKED
 
 _DOUBLE = pa.float64()
 _WIDEST = 76
-_ROUND_HALF_UP = "half_towards_infinity"
+_HALVES = {"round": "half_towards_infinity", "bround": "half_to_even"}
+"""Where a value goes that lies in the middle."""
 
 
 def _want_numbers(node: Apply, types: Types) -> None:
@@ -181,46 +182,48 @@ def _same_type(node: Apply, types: Types) -> TypedNode:
 
 def _round(node: Apply, types: Types) -> TypedNode:
     _want_numbers(node, types)
-    digits = node.options[0]
+    digits, halves = node.options[0], _HALVES[node.name]
     type = _DOUBLE if kind(types[0]) == "null" else plain(types[0])
     match kind(type):
         case "integer":
             if digits >= 0:
                 return TypedNode(type, (type,), lambda a: a)
-            return checking(type, (type,), Attempt(lambda a: _round_integers(a, 10**-digits)))
+            return checking(type, (type,), Attempt(lambda a: _round_integers(a, 10**-digits, halves)))
         case "decimal":
             scale = max(0, min(digits, type.scale))
             out = decimal_of(max(type.precision - type.scale, -digits) + 1 + scale, scale)
-            return checking(out, (type,), Attempt(lambda a: _round_decimals(a, digits, out)))
-    return TypedNode(type, (type,), lambda a: _round_floats(a, digits))
+            return checking(out, (type,), Attempt(lambda a: _round_decimals(a, digits, out, halves)))
+    return TypedNode(type, (type,), lambda a: _round_floats(a, digits, halves))
 
 
-def _round_floats(array: pa.Array, digits: int) -> pa.Array:
+def _round_floats(array: pa.Array, digits: int, halves: str) -> pa.Array:
     """Floats too large to have such digits stay as they are; Arrow would fail to multiply some of them."""
     if digits <= 0:
-        return pc.round(array, digits, round_mode=_ROUND_HALF_UP)
+        return pc.round(array, digits, round_mode=halves)
     known = np.finfo(array.type.to_pandas_dtype())
     if digits > math.log10(float(known.max)):
         return array
     most = pa.scalar(math.ldexp(10.0**-digits, known.nmant + 1), array.type)
     small = pc.less(pc.abs(array), most)
     some = pc.if_else(small, array, pa.scalar(0.0, array.type))
-    return pc.if_else(small, pc.round(some, digits, round_mode=_ROUND_HALF_UP), array)
+    return pc.if_else(small, pc.round(some, digits, round_mode=halves), array)
 
 
-def _round_integers(array: pa.Array, step: int) -> pa.Array:
+def _round_integers(array: pa.Array, step: int, halves: str) -> pa.Array:
     values, nulls = numbers(array)
     if step > np.iinfo(values.dtype).max:
         return column(np.zeros_like(values), nulls, array.type)
     rest = np.fmod(values, values.dtype.type(step))
     up = np.abs(rest) >= step - np.abs(rest)
+    if halves == "half_to_even":
+        up &= (np.abs(rest) > step - np.abs(rest)) | ((values - rest) // step % 2 != 0)
     rounded = pa.array(np.where(up, np.sign(rest) * step, 0).astype(values.dtype))
     return CHECKED["add"](column(values - rest, nulls, array.type), rounded)
 
 
-def _round_decimals(array: pa.Array, digits: int, out: pa.DataType) -> pa.Array:
+def _round_decimals(array: pa.Array, digits: int, out: pa.DataType, halves: str) -> pa.Array:
     wide = array.cast(pa.decimal256(_WIDEST, array.type.scale))
-    return rescale(pc.round(wide, digits, round_mode=_ROUND_HALF_UP), out)
+    return rescale(pc.round(wide, digits, round_mode=halves), out)
 
 
 def _to_whole(node: Apply, types: Types) -> TypedNode:
@@ -246,8 +249,13 @@ def _try(node: Apply, types: Types) -> TypedNode:
     return plan if plan.attempt is None else TypedNode(plan.type, plan.operands, plan.attempt)
 
 
-def _ln(array: Any) -> Any:
-    return pc.ln(keep_where(pc.invert(pc.less_equal(array, 0.0)), array))
+def _log(take: Kernel) -> Kernel:
+    return lambda a: take(keep_where(pc.invert(pc.less_equal(a, 0.0)), a))
+
+
+def _is_nan(node: Apply, types: Types) -> TypedNode:
+    _want_numbers(node, types)
+    return TypedNode(pa.bool_(), (_DOUBLE,), lambda a: pc.fill_null(pc.is_nan(a), False))
 
 
 def _sign(array: Any) -> Any:
@@ -257,7 +265,9 @@ def _sign(array: Any) -> Any:
 _DOUBLES: dict[str, Kernel] = {
     "sqrt": lambda a: pc.sqrt(a),
     "exp": lambda a: pc.exp(a),
-    "ln": _ln,
+    "ln": _log(pc.ln),
+    "log10": _log(pc.log10),
+    "log2": _log(pc.log2),
     "power": lambda a, b: pc.power(a, b),
     "sign": _sign,
 }
@@ -275,6 +285,8 @@ RULES: dict[str, Rule] = {
     "negate": _same_type,
     "abs": _same_type,
     "round": _round,
+    "bround": _round,
+    "isnan": _is_nan,
     "floor": _to_whole,
     "ceil": _to_whole,
     **dict.fromkeys(_DOUBLES, _double),

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from caesura.errors import ExprError
 from caesura.expr.nodes import Apply
-from caesura.expr.rules import Kernel, Rule, TypedNode, Types, want
+from caesura.expr.rules import Kernel, Rule, Shared, TypedNode, Types, sharing, want
 from caesura.expr.types import kind
 
 _STRING, _BOOLEAN = pa.string(), pa.bool_()
@@ -24,9 +24,6 @@ _STRING, _BOOLEAN = pa.string(), pa.bool_()
 _TO_TEXT: dict[str, Kernel] = {
     "lower": lambda a: pc.utf8_lower(a),
     "upper": lambda a: pc.utf8_upper(a),
-    "trim": lambda a: pc.utf8_trim(a, characters=" "),
-    "ltrim": lambda a: pc.utf8_ltrim(a, characters=" "),
-    "rtrim": lambda a: pc.utf8_rtrim(a, characters=" "),
 }
 _SEARCHES: dict[str, Any] = {
     "contains": pc.match_substring,
@@ -101,11 +98,11 @@ def _split_part(node: Apply, types: Types) -> TypedNode:
             remedy="Write .split_part('/', 1) for the first part.",
         )
 
-    def kernel(array: Any) -> Any:
-        pieces = pc.split_pattern(array, delimiter) if delimiter else _whole(array)
-        return _piece(pieces, array, part)
+    def pieces(array: Any) -> Any:
+        return (pc.split_pattern(array, delimiter) if delimiter else _whole(array)), array
 
-    return TypedNode(_STRING, (_STRING,), kernel)
+    parts = Shared(("split_part", delimiter), pieces, lambda made: _piece(made[0], made[1], part))
+    return sharing(_STRING, (_STRING,), parts)
 
 
 def _whole(array: pa.Array) -> pa.Array:

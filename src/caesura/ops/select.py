@@ -20,7 +20,7 @@ from caesura.events.columns import empty_rows
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.expr import Expr, attributes, col, compile_expr, is_column, reads_time, shifted_column, type_of
+from caesura.expr import Expr, attributes, col, compile_all, is_column, reads_time, shifted_column, type_of
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, Translation, definite
@@ -112,7 +112,7 @@ class Project(Operator):
         super().__init__()
         self._node = node
         schema = node.inputs[0].schema
-        self._makers = [compile_expr(expr, schema, time=node.time) for _, expr in node.columns]
+        self._make = compile_all([expr for _, expr in node.columns], schema, time=node.time)
 
         self._refused = Refused(schema, node.time) if node.on_error == "late" else None
 
@@ -122,7 +122,7 @@ class Project(Operator):
         return [self._made(*self._refused.attempt(page, self._columns))]
 
     def _columns(self, page: Page) -> list[pa.Array]:
-        return [make(page.payload, page.le, page.re) for make in self._makers]
+        return self._make(page.payload, page.le, page.re)
 
     def _made(self, page: Page, arrays: list[pa.Array]) -> Page:
         payload = (

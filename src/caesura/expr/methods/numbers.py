@@ -44,6 +44,23 @@ class NumberMethods:
         """Rounded half away from zero."""
         return nodes.apply("round", self, options=(nodes.whole_number("round", digits),))
 
+    @strict
+    def bround(self, digits: int = 0) -> Expr:
+        """Rounded half to the even neighbour."""
+        return nodes.apply("bround", self, options=(nodes.whole_number("bround", digits),))
+
+    def isnan(self) -> Expr:
+        """Whether it is NaN; false for null."""
+        return nodes.apply("isnan", self)
+
+    def log10(self) -> Expr:
+        """The logarithm to the base 10; null where there is none."""
+        return nodes.apply("log10", self)
+
+    def log2(self) -> Expr:
+        """The logarithm to the base 2; null where there is none."""
+        return nodes.apply("log2", self)
+
     def floor(self) -> Expr:
         """The greatest whole number that is not greater."""
         return nodes.apply("floor", self)

@@ -27,17 +27,17 @@ class TextMethods:
         """The number of characters."""
         return nodes.apply("length", self)
 
-    def trim(self) -> Expr:
-        """The text without blanks at its ends."""
-        return nodes.apply("trim", self)
+    def trim(self, characters: str | None = None) -> Expr:
+        """The text without blanks at its ends, or without other characters."""
+        return nodes.apply("trim", self, options=_characters("trim", characters))
 
-    def ltrim(self) -> Expr:
-        """The text without blanks at its start."""
-        return nodes.apply("ltrim", self)
+    def ltrim(self, characters: str | None = None) -> Expr:
+        """The text without blanks at its start, or without other characters."""
+        return nodes.apply("ltrim", self, options=_characters("ltrim", characters))
 
-    def rtrim(self) -> Expr:
-        """The text without blanks at its end."""
-        return nodes.apply("rtrim", self)
+    def rtrim(self, characters: str | None = None) -> Expr:
+        """The text without blanks at its end, or without other characters."""
+        return nodes.apply("rtrim", self, options=_characters("rtrim", characters))
 
     def substring(self, pos: int, length: int | None = None) -> Expr:
         """Characters from `pos` on, counted from 1, or from the end when negative."""
@@ -49,6 +49,10 @@ class TextMethods:
     def concat(self, *others: object) -> Expr:
         """The texts one behind the other; null where one of them is."""
         return nodes.apply("concat", self, *others)
+
+    def concat_ws(self, separator: str, *others: object) -> Expr:
+        """The texts that are not null, with a separator between them."""
+        return nodes.apply("concat_ws", self, *others, options=(nodes.plain_text("concat_ws", separator),))
 
     def contains(self, part: str | Expr) -> Expr:
         """Whether a text stands anywhere in this one: a constant, or another column's in each row."""
@@ -81,3 +85,7 @@ class TextMethods:
         """The part-th piece counted from 1, from the end when negative, '' when there is none."""
         which = nodes.whole_number("split_part", part)
         return nodes.apply("split_part", self, options=(nodes.plain_text("split_part", delimiter), which))
+
+
+def _characters(name: str, given: str | None) -> tuple[str, ...]:
+    return () if given is None else (nodes.plain_text(name, given),)

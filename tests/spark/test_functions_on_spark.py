@@ -1,0 +1,209 @@
+"""Functions answer as Spark's own do, on drawn values with nulls, empty texts and many scripts."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caesura.expr import Expr, RowError, col, evaluate, lit, sql
+from caesura.expr import functions as f
+
+ROWS = 300
+WORDS = [
+    "",
+    " ",
+    "a",
+    "ab-12",
+    "Hello World",
+    "àÉ ñandú",
+    "日本語 text",
+    "😀a😀",
+    "  pad ",
+    "a,b,,c",
+    "$1",
+    "x\\y",
+]
+NUMERALS = ["12", "-7", "3.50", "1e3", "007", "0", "9999999"]
+STAMPS = ["2024-02-29 23:59:59", "1970-01-01 00:00:00", "1969-12-31 01:02:03", "2000-06-15 12:30:00"]
+JSON = [
+    '{"a": {"b": [1, {"c": "x"}]}, "d": null, "é": true}',
+    '{"a": 1.50, "a": 2, "f": 1e3, "g": 123456789.125, "n": -0, "t": "q\\"\\u00e9"}',
+    '{"a": {"b": []}, "l": [1,2,[3]], "odd name": "x", "e": {}}',
+    '[10, 20, {"a": "z"}]',
+    '"text"',
+    "17",
+    "{",
+    "",
+    "null",
+    '{"a": "b"} trailing',
+    '{"a": [',
+]
+S, D, T, K, X, J, N = (col(c) for c in ("s", "d", "t", "i", "x", "j", "n"))
+PATTERNS = (
+    "yyyy-MM-dd",
+    "d/M/yy H:m:s",
+    "EEE, dd MMM yyyy hh:mm:ss a",
+    "EEEE MMMM D",
+    "HH 'o''clock' SSS",
+    "QQQ q k K",
+)
+EXPRESSIONS: list[Expr] = [
+    S.regexp_extract("([a-z]+)-([0-9]+)", 2),
+    S.regexp_extract("([a-z]+)-([0-9]+)", 0),
+    S.regexp_extract("(x)?a", 1),
+    S.regexp_replace("[a-z]+", "<$0>"),
+    S.regexp_replace("(a)(b)?", "$1\\$"),
+    S.replace("😀", "").regexp_replace("a*", "-"),  # Java also finds a place within 😀
+    S.rlike("^[a-z]"),
+    S.regexp_count("a"),
+    S.like("%a_%"),
+    S.ilike("H%O%"),
+    S.lpad(5, "<>"),
+    S.rpad(7, "é"),
+    S.lpad(3, ""),
+    S.lpad(0),
+    S.rpad(-2, "x"),
+    f.concat_ws("-", "s", "i", "n"),
+    f.concat_ws("", "s"),
+    f.concat_ws("|", "n", "d"),
+    S.instr("a"),
+    S.instr(""),
+    S.instr("語"),
+    S.locate("a", 2),
+    S.locate("a", 0),
+    S.locate("", 3),
+    S.initcap(),
+    S.repeat(3),
+    S.repeat(-1),
+    S.reverse(),
+    S.translate("abé日", "xy"),
+    S.trim(),
+    S.trim("a "),
+    S.ltrim("H "),
+    S.rtrim("d12"),
+    S.left(2),
+    S.left(-1),
+    S.right(2),
+    S.right(0),
+    S.octet_length(),
+    S.ascii(),
+    S.md5(),
+    S.sha1(),
+    S.sha2(256),
+    S.sha2(512),
+    S.sha2(0),
+    S.crc32(),
+    S.split_part(",", 2),
+    S.split_part("a", -1),
+    S.substring(2, 3),
+    S.replace("a", "bb"),
+    *(
+        J.json(p)
+        for p in ("$", "$.a", "$.a.b[1].c", "$.a.b", "$.l[2]", "$['odd name']", "$[1]", "$[2].a", "$.f")
+    ),
+    *(J.json(p) for p in ("$.g", "$.n", "$.t", "$.d", "$.e", "$.é")),
+    *(T.date_format(p) for p in PATTERNS),
+    D.date_format("yyyy/MM/dd HH:mm"),
+    N.try_cast("double"),
+    T.unix_timestamp(),
+    D.unix_timestamp(),
+    f.from_unixtime("i"),
+    f.from_unixtime("i", "HH:mm dd.MM.yyyy"),
+    *(f.trunc("d", unit) for unit in ("year", "quarter", "month", "week")),
+    *(T.date_trunc(unit) for unit in ("year", "mon", "dd", "hour", "week", "quarter", "second")),
+    T.quarter(),
+    D.day_of_year(),
+    T.week_of_year(),
+    D.weekday(),
+    D.day_of_week(),
+    D.date_add(K % 1000),
+    D.date_sub(3),
+    D.date_diff(T),
+    D.add_months(K % 50),
+    D.last_day(),
+    col("st").to_timestamp("yyyy-MM-dd HH:mm:ss"),
+    col("st").to_date("yyyy-MM-dd HH:mm:ss"),
+    col("st").unix_timestamp("yyyy-MM-dd HH:mm:ss"),
+    col("us").to_timestamp("MM/dd/yyyy hh:mm a"),
+    S.try_to_timestamp("yyyy-MM-dd"),
+    N.try_to_timestamp("HHmm"),
+    K.bround(-1),
+    X.bround(1),
+    X.bround(),
+    col("m").bround(1),
+    col("m").round(1),
+    X.isnan(),
+    f.nanvl("x", lit(0.0)),
+    f.nvl2("s", "i", lit(0)),
+    f.pmod("i", lit(7)),
+    f.nullif("i", lit(1)),
+    f.nvl("s", lit("none")),
+    f.greatest("i", "x"),
+    f.least("i", "x"),
+    K.abs().log10().round(9),
+    f.equal_null("s", lit("a")),
+]
+
+
+def drawn() -> pa.RecordBatch:
+    draw = random.Random(7)
+
+    def some(values: list[Any]) -> list[Any]:
+        return [draw.choice(values) if draw.random() > 0.1 else None for _ in range(ROWS)]
+
+    letters = [draw.choice("abAB é,-日1 😀") for _ in range(60)]
+    texts = [*WORDS, *("".join(draw.choices(letters, k=draw.randrange(9))) for _ in range(60))]
+    days = [dt.date(1969, 1, 30) + dt.timedelta(days=draw.randrange(30000)) for _ in range(80)]
+    stamps = [
+        dt.datetime(1960, 1, 1) + dt.timedelta(microseconds=draw.randrange(3 * 10**15)) for _ in range(80)
+    ]
+    return pa.record_batch(
+        {
+            "s": pa.array(some(texts), pa.string()),
+            "d": pa.array(some(days), pa.date32()),
+            "t": pa.array(some(stamps), pa.timestamp("us")),
+            "i": pa.array(some([*range(-300, 300), 10**9]), pa.int32()),
+            "x": pa.array(some([k / 8 for k in range(-40, 40)] + [float("nan"), float("inf"), -0.0])),
+            "j": pa.array(some(JSON), pa.string()),
+            "n": pa.array(some([*NUMERALS, "2359", "2460", "x"]), pa.string()),
+            "st": pa.array(some(STAMPS), pa.string()),
+            "us": pa.array(
+                some(["02/29/2024 12:00 AM", "12/31/1999 11:59 pm", "01/01/2001 01:00 Am"]), pa.string()
+            ),
+            "m": pa.array(some([Decimal(k) / 100 for k in range(-50, 50)]), pa.decimal128(6, 2)),
+        }
+    )
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None)
+    return "NaN" if value != value else value
+
+
+def test_functions_answer_as_sparks_do(spark: Any) -> None:
+    batch = drawn()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    frame = spark.createDataFrame(pa.Table.from_batches([batch]))
+    names = [f"c{i}" for i in range(len(EXPRESSIONS))]
+    theirs = frame.selectExpr(
+        *(f"{sql(e)} AS {n}" for e, n in zip(EXPRESSIONS, names, strict=True))
+    ).toArrow()
+    wrong = []
+    for name, expr in zip(names, EXPRESSIONS, strict=True):
+        ours = [plain(v) for v in evaluate(expr, batch).to_pylist()]
+        wanted = [plain(v) for v in theirs.column(name).to_pylist()]
+        bad = [(w, o, r) for w, o, r in zip(wanted, ours, batch.to_pylist(), strict=True) if w != o]
+        wrong += [f"{expr}: Spark {w!r}, here {o!r}, of {r}" for w, o, r in bad[:3]]
+    assert wrong == [], "\n".join(wrong)
+    refused = [S.to_timestamp("yyyy-MM-dd"), S.to_date("yyyy")]
+    for expr in refused:
+        with pytest.raises(RowError):
+            evaluate(expr, batch)
+        with pytest.raises(Exception, match=r"CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP"):
+            frame.selectExpr(sql(expr)).collect()
