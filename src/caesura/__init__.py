@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from caesura.errors import CaesuraError, DataError, ExprError, PatternError, PlanError, StreamError
     from caesura.events import History, draw, parse
     from caesura.expr import Expr, col, end, functions, lit, set_of, start, udf, when
+    from caesura.expr.functions import expr
     from caesura.io import at_end, delay, every, heartbeat, imported, in_data
     from caesura.ops.aggregate.kinds import (
         avg,
@@ -83,7 +84,11 @@ ROOMS = {
 }
 """Where each name lives. A room is entered when one of its names is first used: importing costs nothing."""
 HOMES = {name: room for room, names in ROOMS.items() for name in names.split()}
-NAMESAKES = {"fixpoint": ("caesura.api", "fixpoint"), "udm": ("caesura.udm", "find")}
+NAMESAKES = {
+    "expr": ("caesura.expr.functions", "expr"),
+    "fixpoint": ("caesura.api", "fixpoint"),
+    "udm": ("caesura.udm", "find"),
+}
 """Names that a room has too. Python sets a room's name when it is entered, which must not hide ours."""
 
 if not TYPE_CHECKING:
@@ -151,6 +156,7 @@ __all__ = [
     "draw",
     "end",
     "every",
+    "expr",
     "first",
     "fixpoint",
     "from_arrow",

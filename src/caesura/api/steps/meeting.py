@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from caesura.api.planned import Planned, column_name
 from caesura.errors import PlanError
-from caesura.expr import Column, Expr
+from caesura.expr import Column, Expr, as_predicate
 from caesura.ops.clip import Clip
 from caesura.ops.join import How, Join
 from caesura.ops.layers import Layers
@@ -33,7 +33,7 @@ class MeetingSteps(Planned):
         on: On,
         *,
         how: How = "inner",
-        where: Expr | None = None,
+        where: Expr | str | None = None,
         thrifty: bool = False,
         impatient: bool = False,
         name: str = "",
@@ -48,7 +48,7 @@ class MeetingSteps(Planned):
             inputs=(self.node, other.node),
             on=_pairs(on, "join"),
             how=how,
-            residual=where,
+            residual=None if where is None else as_predicate(where),
             thrifty=thrifty,
             impatient=impatient,
             name=name,

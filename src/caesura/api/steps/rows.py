@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.api.columns import together
 from caesura.api.planned import Planned
 from caesura.errors import CaesuraError, PlanError, closest
-from caesura.expr import Expr, as_column, as_expr, col, name_of
+from caesura.expr import Expr, as_column, as_expr, as_predicate, col, name_of
 from caesura.ops.refused import OnError
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
@@ -24,16 +24,10 @@ if TYPE_CHECKING:
 class RowSteps(Planned):
     """Steps on rows one by one: which are kept, and with which columns."""
 
-    def where(self, predicate: Expr | bool, *, name: str = "") -> Stream:
-        """Keeps the events whose payload satisfies the predicate."""
-        if isinstance(predicate, str):
-            error = PlanError(
-                f"the predicate is the text {predicate!r}; wanted a condition on columns.",
-                remedy="Write it with col, for example col('id') > 3; combine with &, | and ~.",
-            )
-            raise error.at(name or "where", here())
+    def where(self, predicate: Expr | bool | str, *, name: str = "") -> Stream:
+        """Keeps the events whose payload satisfies the predicate; a text is SQL: ``where("id > 3")``."""
         try:
-            test = as_expr(predicate)
+            test = as_predicate(predicate)
         except CaesuraError as error:
             raise error.at(name or "where", here()) from None
         return self._then(Where(inputs=(self.node,), predicate=test, name=name))

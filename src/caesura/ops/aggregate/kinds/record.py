@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.rows import RowState
-from caesura.expr import Expr, as_column, as_expr, attributes, is_column, lit, type_of, when
+from caesura.expr import Expr, as_column, as_predicate, attributes, is_column, lit, type_of, when
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.accumulators.exact import F64
 from caesura.ops.aggregate.accumulators.running import Counts, RunningValue
@@ -187,7 +187,7 @@ def made(kind: str, value: str | Expr | None, where: Expr | None, option: float 
         texts.append(str(option))
     if where is None:
         return Aggregate(kind, over, option, f"{kind}({', '.join(texts)})")
-    filtered = when(as_expr(where), lit(1) if over is None else over)
+    filtered = when(as_predicate(where), lit(1) if over is None else over)
     return Aggregate(kind, filtered, option, f"{kind}({', '.join([*texts, f'where {where}'])})")
 
 

@@ -1,0 +1,398 @@
+"""Expressions written as SQL text, in Spark's dialect: ``where("id > 3 AND name LIKE 'a%'")``.
+
+sqlglot parses; here each kind of its nodes becomes an expression, or is refused by its name and place.
+Functions are those of `caesura.expr.functions`, by the names that they have there and in Spark.
+
+>>> from_text("id > 3 AND name LIKE 'a%'")
+Expr(id > 3 AND name LIKE 'a%')
+>>> from_text("uper(name)")
+Traceback (most recent call last):
+caesura.errors.ExprError: in 'uper(name)', line 1, column 1: there is no function 'uper'.
+Did you mean 'upper'? caesura.functions lists those that there are.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from functools import reduce
+from inspect import Parameter, signature
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
+
+from caesura.errors import CaesuraError, ExprError
+from caesura.expr import functions
+from caesura.expr.nodes import Alias, Apply, Boundary, Case, Cast, Column, Constant, Expr, Field, Member, lit
+from caesura.expr.types import as_type
+
+Lower = Callable[[Any, str], Expr]
+
+
+class _Dialect(Spark):
+    """Spark's, with calls left as they are written, and '' for a quote within a text, as Spark 4 has it."""
+
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012 - sqlglot's own form
+
+    class Parser(SparkParser):
+        FUNCTIONS = {}  # noqa: RUF012
+        FUNC_TOKENS = {*SparkParser.FUNC_TOKENS, TokenType.END}  # noqa: RUF012
+        STRICT_CAST = True
+
+
+def from_text(text: str) -> Expr:
+    """The expression that a text in SQL means; refuses what we lack, with where it stands."""
+    try:
+        found = _Dialect().parse(text)
+    except (ParseError, TokenError) as error:
+        raise _unread(text, error) from None
+    statements = [one for one in found if one is not None]
+    if len(statements) != 1 or not _is_expression(statements[0]):
+        raise ExprError(
+            f"{text!r} is no expression.",
+            remedy="Write a condition or a value, for example \"id > 3 AND name LIKE 'a%'\".",
+        )
+    return lowered(statements[0], text)
+
+
+def lowered(node: exp.Expr, text: str = "") -> Expr:
+    """One node of sqlglot's and everything below it, as an expression."""
+    lower = LOWER.get(type(node))
+    if lower is None:
+        raise refused(node, text, f"'{node.sql('spark')}' ({type(node).__name__}) is not known here")
+    return lower(node, text)
+
+
+def refused(node: exp.Expr, text: str, problem: str, remedy: str = "") -> ExprError:
+    """The error for a node: the text, the place in it, what is wrong."""
+    spots = [n.meta for n in node.walk() if "start" in n.meta]
+    place = ""
+    if spots and text:
+        at = min(meta["start"] for meta in spots)
+        line = text.count("\n", 0, at) + 1
+        place = f", line {line}, column {at - (text.rfind(chr(10), 0, at) + 1) + 1}"
+    where = f"in {text!r}{place}: " if text else ""
+    return ExprError(
+        f"{where}{problem}.",
+        remedy=remedy or "Write it with col and the functions of caesura.functions, or compute it before.",
+    )
+
+
+def _unread(text: str, error: ParseError | TokenError) -> ExprError:
+    told = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    place = f", line {told['line']}, column {told['col']}" if told.get("line") else ""
+    near = str(told.get("highlight") or "")
+    behind = f" at {near!r}" if near else ""
+    return ExprError(
+        f"in {text!r}{place}: this is no SQL{behind}.",
+        remedy="Close every quote and bracket; put names with blanks in backticks, texts in single quotes.",
+    )
+
+
+def _is_expression(node: object) -> bool:
+    if isinstance(node, exp.Query | exp.DDL | exp.DML | exp.Command | exp.Drop):
+        return False
+    return isinstance(node, exp.Condition | exp.Alias | exp.Interval | exp.DataType) or type(node) in LOWER
+
+
+def _infix(name: str) -> Lower:
+    return lambda node, text: Apply(name, (lowered(node.this, text), lowered(node.expression, text)))
+
+
+def _moving(name: str) -> Lower:
+    """Plus and minus, which also move a time by an interval."""
+
+    def lower(node: exp.Binary, text: str) -> Expr:
+        left, right = lowered(node.this, text), node.expression
+        length = _micros(right, text)
+        if length is None:
+            return Apply(name, (left, lowered(right, text)))
+        return Apply("plus_time", (left,), (length if name == "add" else -length,))
+
+    return lower
+
+
+_SIZES = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1000,
+    "SECOND": 10**6,
+    "MINUTE": 60 * 10**6,
+    "HOUR": 3600 * 10**6,
+    "DAY": 86400 * 10**6,
+    "WEEK": 7 * 86400 * 10**6,
+}
+
+
+def _micros(node: exp.Expr, text: str) -> int | None:
+    """The length of an interval; None where it is none."""
+    match node:
+        case exp.Paren():
+            return _micros(node.this, text)
+        case exp.Add():
+            parts = [_micros(part, text) for part in (node.this, node.expression)]
+            return None if None in parts else sum(p for p in parts if p is not None)
+        case exp.Interval():
+            unit = str(node.args.get("unit") or "").upper().removesuffix("S")
+            amount = node.this.name if isinstance(node.this, exp.Literal) else ""
+            if unit not in _SIZES or not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", amount):
+                raise refused(
+                    node,
+                    text,
+                    f"'{node.sql('spark')}' has no fixed length",
+                    "Write a number and a unit from MICROSECOND to WEEK; months are moved by add_months.",
+                )
+            return int(Decimal(amount) * _SIZES[unit])
+    return None
+
+
+def _column(node: exp.Column, text: str) -> Expr:
+    if isinstance(node.this, exp.Star):
+        raise refused(node, text, "'*' is no value")
+    names = [part.name for part in node.parts]
+    made: Expr = Column(names[0])
+    for name in names[1:]:
+        made = Field(made, name)
+    return made
+
+
+def _literal(node: exp.Literal, text: str) -> Expr:
+    if node.is_string:
+        return lit(node.name)
+    written = node.name
+    if re.fullmatch(r"[0-9]+", written):
+        value = int(written)
+        return lit(value) if value < 2**63 else lit(Decimal(value))
+    return lit(float(written)) if "e" in written.lower() else lit(Decimal(written))
+
+
+def _negated(node: exp.Neg, text: str) -> Expr:
+    made = lowered(node.this, text)
+    if isinstance(node.this, exp.Literal) and isinstance(made, Constant):
+        return lit(-made.value)  # the least bigint has no positive of its own
+    return Apply("negate", (made,))
+
+
+def _cast(node: exp.Cast, text: str) -> Expr:
+    named = node.to.sql("spark")
+    try:
+        wanted = as_type("timestamp" if named.upper() in _STAMPS else named)
+    except CaesuraError as error:
+        raise refused(node, text, error.problem.rstrip("."), error.remedy) from None
+    attempts = bool(node.args.get("safe"))
+    inner = lowered(node.this, text)
+    if isinstance(inner, Constant) and not isinstance(node.this, exp.Paren) and not attempts:
+        return _typed(inner, wanted)
+    return Cast(inner, wanted, attempts)
+
+
+_ZONED = re.compile(r"[0-9] ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)$")
+_STAMPS = ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMPNTZ")
+
+
+def _typed(value: Constant, wanted: pa.DataType) -> Expr:
+    """A constant of another type where it is one, such as ``DATE '2024-01-01'`` or ``10L``."""
+    from caesura.expr.evaluation import evaluate
+
+    if pa.types.is_timestamp(wanted) and isinstance(value.value, str) and _ZONED.search(value.value):
+        wanted = pa.timestamp("us", tz="UTC")
+    one = pa.record_batch({"": pa.array([None])})
+    made = evaluate(Cast(value, wanted, attempts=True), one)[0]
+    if value.value is None or not made.is_valid:
+        return Cast(value, wanted)
+    try:
+        return Constant(made.as_py(), wanted)
+    except (OverflowError, ValueError):  # a time that Python has none for
+        return Constant(made.value, wanted)
+
+
+def _case(node: exp.Case, text: str) -> Expr:
+    subject = None if node.this is None else lowered(node.this, text)
+    branches = []
+    for branch in node.args["ifs"]:
+        test = lowered(branch.this, text)
+        branches.append(
+            (test if subject is None else Apply("equal", (subject, test)), lowered(branch.args["true"], text))
+        )
+    default = node.args.get("default")
+    return Case(tuple(branches), lit(None) if default is None else lowered(default, text))
+
+
+def _if(node: exp.If, text: str) -> Expr:
+    otherwise = node.args.get("false")
+    then = (lowered(node.this, text), lowered(node.args["true"], text))
+    return Case((then,), lit(None) if otherwise is None else lowered(otherwise, text))
+
+
+def _is(node: exp.Is, text: str) -> Expr:
+    asked, arg = node.expression, lowered(node.this, text)
+    if isinstance(asked, exp.Null):
+        return Apply("is_null", (arg,))
+    if isinstance(asked, exp.Boolean):
+        return Apply("equal_null_safe", (arg, lit(bool(asked.this))))
+    raise refused(node, text, f"IS {asked.sql('spark')} is not known here", "Write IS NULL, IS TRUE, or =.")
+
+
+def _not(node: exp.Not, text: str) -> Expr:
+    made = lowered(node.this, text)
+    if isinstance(node.this, exp.Is) and isinstance(made, Apply) and made.name == "is_null":
+        return Apply("is_not_null", made.args)
+    return Apply("not", (made,))
+
+
+def _in(node: exp.In, text: str) -> Expr:
+    if node.args.get("query") is not None:
+        raise refused(node, text, "IN over a query is not known here", "Join with how='semi' instead.")
+    arg, listed = lowered(node.this, text), [lowered(one, text) for one in node.expressions]
+    constants = tuple(one for one in listed if isinstance(one, Constant))
+    if len(constants) == len(listed):
+        return Member(arg, constants)
+    return reduce(lambda a, b: Apply("or", (a, b)), (Apply("equal", (arg, one)) for one in listed))
+
+
+def _between(node: exp.Between, text: str) -> Expr:
+    return Apply("between", tuple(lowered(n, text) for n in (node.this, node.args["low"], node.args["high"])))
+
+
+def _matching(name: str) -> Lower:
+    """LIKE and its kin, whose pattern is a plain text."""
+
+    def lower(node: exp.Binary, text: str) -> Expr:
+        pattern = lowered(node.expression, text)
+        if not isinstance(pattern, Constant) or not isinstance(pattern.value, str):
+            raise refused(node, text, f"{name.upper()} wants a plain text as its pattern")
+        return Apply(name, (lowered(node.this, text),), (pattern.value,))
+
+    return lower
+
+
+def _trim(node: exp.Trim, text: str) -> Expr:
+    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or ""), "trim")
+    args = [node.this, *([node.expression] if node.expression is not None else [])]
+    return called(name, args, node, text)
+
+
+def _extract(node: exp.Extract, text: str) -> Expr:
+    unit = node.this.name.lower()
+    named = {"dayofweek": "day_of_week", "dow": "day_of_week", "doy": "day_of_year", "week": "week_of_year"}
+    return called(named.get(unit, unit), [node.expression], node, text)
+
+
+def _anonymous(node: exp.Anonymous, text: str) -> Expr:
+    name = node.name.lower()
+    if name in ("start", "end") and not node.expressions:
+        return Boundary(name)  # type: ignore[arg-type]
+    return called(name, node.expressions, node, text)
+
+
+NAMES = {"mod": "remainder", "negative": "negate"}
+AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last", "median", "stddev", "variance")
+_OWN = ("col", "lit", "when", "start", "end", "set_of", "expr")
+
+
+def called(name: str, args: list[exp.Expr], node: exp.Expr, text: str) -> Expr:
+    """A function by its name; plain parameters such as patterns must be constants."""
+    made = [lowered(arg, text) for arg in args]
+    if name in NAMES and name not in functions.__all__:
+        return Apply(NAMES[name], tuple(made))
+    known = [one for one in functions.__all__ if one not in _OWN]
+    if name in AGGREGATES:
+        told = f"'{name}' is of many rows, and this is a value of one"
+        raise refused(node, text, told, f"Write .group_by(...).tumbling(...).agg(x=cz.{name}(...)).")
+    if name not in known:
+        near = difflib.get_close_matches(name, [*known, *NAMES], n=1)
+        guess = f"Did you mean '{near[0]}'? " if near else ""
+        problem = f"there is no function '{name}'"
+        raise refused(node, text, problem, f"{guess}caesura.functions lists those that there are.")
+    function = getattr(functions, name)
+    try:
+        return function(*_arguments(function, made))  # type: ignore[no-any-return]
+    except CaesuraError as error:
+        raise refused(node, text, error.problem.rstrip("."), error.remedy) from None
+
+
+def _arguments(function: Callable[..., Expr], given: list[Expr]) -> list[object]:
+    """Constants as plain values where a function wants them so."""
+    parameters = list(signature(function).parameters.values())
+    made: list[object] = []
+    for i, one in enumerate(given):
+        parameter = parameters[min(i, len(parameters) - 1)] if parameters else None
+        wants = "object" if parameter is None else str(parameter.annotation)
+        several = parameter is not None and parameter.kind is Parameter.VAR_POSITIONAL
+        plain = not several and wants not in ("object", "Duration") and isinstance(one, Constant)
+        made.append(one.value if plain and isinstance(one, Constant) else one)
+    return made
+
+
+def _alias(node: exp.Alias, text: str) -> Expr:
+    return Alias(lowered(node.this, text), node.alias)
+
+
+def _position(node: exp.StrPosition, text: str) -> Expr:
+    return called("locate", [node.args["substr"], node.this], node, text)
+
+
+def _substring(node: exp.Substring, text: str) -> Expr:
+    parts = [node.this, *(node.args[n] for n in ("start", "length") if node.args.get(n) is not None)]
+    return called("substring", parts, node, text)
+
+
+def _dot(node: exp.Dot, text: str) -> Expr:
+    return Field(lowered(node.this, text), node.expression.name)
+
+
+LOWER: dict[type[exp.Expr], Lower] = {
+    exp.And: _infix("and"),
+    exp.Or: _infix("or"),
+    exp.Not: _not,
+    exp.EQ: _infix("equal"),
+    exp.NEQ: _infix("not_equal"),
+    exp.LT: _infix("less"),
+    exp.LTE: _infix("less_equal"),
+    exp.GT: _infix("greater"),
+    exp.GTE: _infix("greater_equal"),
+    exp.NullSafeEQ: _infix("equal_null_safe"),
+    exp.NullSafeNEQ: lambda node, text: Apply("not", (_infix("equal_null_safe")(node, text),)),
+    exp.Add: _moving("add"),
+    exp.Sub: _moving("subtract"),
+    exp.Mul: _infix("multiply"),
+    exp.Div: _infix("divide"),
+    exp.Mod: _infix("remainder"),
+    exp.BitwiseAnd: _infix("bit_and"),
+    exp.BitwiseOr: _infix("bit_or"),
+    exp.BitwiseXor: _infix("bit_xor"),
+    exp.DPipe: _infix("concat"),
+    exp.Neg: _negated,
+    exp.Paren: lambda node, text: lowered(node.this, text),
+    exp.Column: _column,
+    exp.Dot: _dot,
+    exp.Literal: _literal,
+    exp.Null: lambda node, text: lit(None),
+    exp.Boolean: lambda node, text: lit(bool(node.this)),
+    exp.HexString: lambda node, text: lit(bytes.fromhex(node.name)),
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Is: _is,
+    exp.In: _in,
+    exp.Between: _between,
+    exp.Like: _matching("like"),
+    exp.ILike: _matching("ilike"),
+    exp.RegexpLike: _matching("rlike"),
+    exp.Trim: _trim,
+    exp.Extract: _extract,
+    exp.StrPosition: _position,
+    exp.Substring: _substring,
+    exp.Initcap: lambda node, text: called("initcap", [node.this], node, text),
+    exp.Alias: _alias,
+    exp.Anonymous: _anonymous,
+}
+"""What each kind of node becomes."""
