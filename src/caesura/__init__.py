@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from caesura.ops.aggregate.kinds import (
         avg,
         collect,
+        collect_list,
+        collect_set,
         count,
         count_distinct,
         first,
@@ -76,8 +78,8 @@ ROOMS = {
     "caesura.events": "History draw parse",
     "caesura.expr": "Expr col end functions lit set_of start udf when",
     "caesura.io": "at_end delay every heartbeat imported in_data",
-    "caesura.ops.aggregate.kinds": "avg collect count count_distinct first last max median "
-    "median_absolute_deviation min mode quantile stddev sum top_k variance",
+    "caesura.ops.aggregate.kinds": "avg collect collect_list collect_set count count_distinct first last "
+    "max median median_absolute_deviation min mode quantile stddev sum top_k variance",
     "caesura.ops.archive": "Archive",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
     "caesura.udm": "Event Window uda udo",
@@ -147,6 +149,8 @@ __all__ = [
     "avg",
     "col",
     "collect",
+    "collect_list",
+    "collect_set",
     "count",
     "count_distinct",
     "cti",

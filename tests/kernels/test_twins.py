@@ -183,6 +183,7 @@ def plans(seed: int) -> Iterator[Stream]:
     yield a.join(b, on="id", how=("full", "left", "semi", "anti")[seed % 4])
     yield a.join(b, on="id", where=col("v") > 0)
     yield a.select("id", "s").distinct()
+    yield a.group_by("id").tumbling(7).agg(names=cz.collect("s")).distinct()
     yield a.select("id").difference(b.select("id"), mode=("bag", "set")[seed % 2])
     yield a.clip(b, on="id").chop(5)
     yield edges(seed)

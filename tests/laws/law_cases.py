@@ -474,3 +474,5 @@ register(
         inputs=(READINGS,),
     )
 )
+
+import nested_law_cases  # noqa: E402, F401  (registers the cases)

@@ -172,6 +172,15 @@ PLANS: dict[str, Build] = {
         .select("n", next=col("key") + lit(1, "bigint"))
         .join(b, on={"next": "id"})
     ),
+    "lists": lambda a, b: (
+        a.group_by("id")
+        .tumbling(5)
+        .agg(all=cz.collect("v"), set=cz.collect_set("v"))
+        .group_by("set")
+        .tumbling(5)
+        .agg(n=cz.count(), most=cz.max("all"), every=cz.collect("all"))
+        .distinct()
+    ),
     "output final": lambda a, b: output(a.join(b, on="id"), "final"),
     "output final of windows": lambda a, b: output(a.group_by("id").tumbling(5).agg(n=cz.count()), "final"),
     "output marked": lambda a, b: output(a.select("id").distinct(), "marked"),

@@ -37,6 +37,10 @@ def word(rows: Rows, by: tuple[str, ...], until: int) -> Rows:
     def rank(value: Any) -> tuple[Any, ...]:
         if isinstance(value, dict):
             return (0, tuple(rank(v) for v in value.values()))
+        if isinstance(value, list) and value and isinstance(value[0], tuple):
+            value = sorted(value, key=lambda entry: rank(entry[0]))
+        if isinstance(value, list | tuple):
+            return (0, tuple(rank(v) for v in value))
         if value is None:
             return (2, 0)
         return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)

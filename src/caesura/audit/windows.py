@@ -16,7 +16,7 @@ from caesura.ops.aggregate import Aggregate, Totals, Tumbling
 from caesura.ops.windows import Count, Grid, Session, Windows
 from caesura.ops.windows.frames import Frame
 from caesura.testing.oracles.aggregates import aggregate, grouped
-from caesura.testing.oracles.rows import Payload, Rows
+from caesura.testing.oracles.rows import Payload, Rows, place
 from caesura.testing.oracles.steps import recomputes
 from caesura.testing.oracles.top import first_of, readers
 from caesura.testing.oracles.windows import windowed
@@ -125,12 +125,11 @@ def _read_columns(node: Windows) -> list[Expr]:
 def in_order(rows: Rows, reader: RowValues, columns: Sequence[Expr]) -> Rows:
     """Members in canonical order: by start, end and what is read of them; null is the least."""
 
-    def place(row: tuple[int, int, Payload]) -> tuple[Any, ...]:
+    def ordered(row: tuple[int, int, Payload]) -> tuple[Any, ...]:
         le, re, payload = row
-        values = [reader.of(expr, payload, le, re) for expr in columns]
-        return (le, re, *((v is not None, v != v, "" if v is None or v != v else v) for v in values))
+        return (le, re, *(place(reader.of(expr, payload, le, re)) for expr in columns))
 
-    return sorted(rows, key=place)
+    return sorted(rows, key=ordered)
 
 
 # The user's modules.

@@ -29,5 +29,9 @@ def sample_value(type_: pa.DataType, number: int) -> Any:
         return date(2000, 1, 1) + timedelta(days=number)
     if pa.types.is_struct(type_):
         return {field.name: sample_value(field.type, number) for field in type_}
+    if pa.types.is_list(type_):
+        return [sample_value(type_.value_type, number)]
+    if pa.types.is_map(type_):
+        return [(sample_value(type_.key_type, number), sample_value(type_.item_type, number))]
     text = f"{number:09d}"
     return text.encode() if pa.types.is_binary(type_) or pa.types.is_large_binary(type_) else text

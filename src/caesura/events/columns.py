@@ -16,11 +16,22 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.nested import (
+    NO_MASK,
+    bitmap,
+    element_type,
+    elements,
+    is_list,
+    listed,
+    offsets_of,
+    ranges,
+    struct_of,
+    validity,
+)
 from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, Mask, frozen
 
-NO_MASK: Mask = np.zeros(0, np.bool_)
 SHORT_GATHER = 256
 """So many rows are taken by NumPy."""
 
@@ -70,14 +81,6 @@ class StoreColumn(Protocol):
     def nbytes(self) -> int: ...
 
 
-def validity(values: pa.Array) -> Mask:
-    """Which rows are not null, as booleans; empty when none is null."""
-    if values.null_count == 0:
-        return NO_MASK
-    mask: Mask = values.is_valid().to_numpy(zero_copy_only=False)
-    return mask
-
-
 def words(values: pa.Array) -> np.ndarray[Any, Any]:
     """A fixed-width column's memory as NumPy, whatever lies under the nulls."""
     if pa.types.is_boolean(values.type):
@@ -92,17 +95,11 @@ def words(values: pa.Array) -> np.ndarray[Any, Any]:
 
 def from_words(data: np.ndarray[Any, Any], valid: Mask, t: pa.DataType) -> pa.Array:
     """The Arrow column with this memory."""
-    nulls = _bitmap(valid)
+    nulls = bitmap(valid)
     if pa.types.is_boolean(t):
         return pa.array(data.view(np.bool_), mask=None if nulls is None else ~valid)
     count = -1 if nulls is not None else 0
     return pa.Array.from_buffers(t, len(data), [nulls, pa.py_buffer(np.ascontiguousarray(data))], count)
-
-
-def _bitmap(valid: Mask) -> pa.Buffer | None:
-    if len(valid) == 0 or bool(valid.all()):
-        return None
-    return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 @kernel
@@ -228,7 +225,7 @@ class BytesColumn:
     def take(self, rows: I64) -> pa.Array:
         offsets, body = self._gather(rows)
         parts = [
-            _bitmap(self.valid.take(rows)),
+            bitmap(self.valid.take(rows)),
             pa.py_buffer(offsets.astype(np.int32)),
             pa.py_buffer(body),
         ]
@@ -262,10 +259,10 @@ class StructColumn:
             column.append(values.field(i))
 
     def take(self, rows: I64) -> pa.Array:
-        parts = [column.take(rows) for column in self.fields]
         valid = self.valid.take(rows)
-        names = [self.type.field(i) for i in range(self.type.num_fields)]
-        return pa.StructArray.from_arrays(parts, fields=names, mask=pa.array(~valid) if len(valid) else None)
+        if not self.fields and len(valid) == 0:
+            valid = np.ones(len(rows), np.bool_)
+        return struct_of(self.type, [column.take(rows) for column in self.fields], valid)
 
     def compact(self, keep: I64) -> None:
         self.valid.compact(keep)
@@ -278,8 +275,49 @@ class StructColumn:
         return sum(column.nbytes for column in self.fields)
 
 
+class ListColumn:
+    """Lists, or maps: a column of elements, and where each row's lie in it."""
+
+    def __init__(self, t: pa.DataType) -> None:
+        self.type = t
+        self.starts = Grown(np.int64)
+        self.sizes = Grown(np.int64)
+        self.held = 0
+        """How many elements the column of elements has."""
+        self.elements = new_column(element_type(t))
+        self.valid = _Valid()
+
+    def append(self, values: pa.Array) -> None:
+        offsets, inner = elements(values)
+        self.valid.append(self.starts.size, values)
+        self.starts.extend(offsets[:-1] + self.held)
+        self.sizes.extend(np.diff(offsets))
+        self.held += len(inner)
+        self.elements.append(inner)
+
+    def take(self, rows: I64) -> pa.Array:
+        sizes = self.sizes.view[rows]
+        inner = self.elements.take(ranges(self.starts.view[rows], sizes))
+        return listed(self.type, offsets_of(sizes), inner, self.valid.take(rows))
+
+    def compact(self, keep: I64) -> None:
+        sizes = self.sizes.view[keep]
+        self.elements.compact(ranges(self.starts.view[keep], sizes))
+        self.sizes.replace(sizes)
+        offsets = offsets_of(sizes)
+        self.starts.replace(offsets[:-1])
+        self.held = int(offsets[-1])
+        self.valid.compact(keep)
+
+    @property
+    def nbytes(self) -> int:
+        return self.elements.nbytes + 16 * self.starts.size
+
+
 def new_column(t: pa.DataType) -> StoreColumn:
     """An empty column of this type."""
+    if is_list(t):
+        return ListColumn(t)
     if pa.types.is_struct(t):
         return StructColumn(t)
     return BytesColumn(t) if is_bytes(t) else FixedColumn(t)

@@ -5,6 +5,8 @@
 True
 >>> column_key(whole) == column_key(pa.chunked_array([[1, None, 2]]))
 False
+>>> column_key(pa.chunked_array([[[1], [None, 2]]])) == column_key(pa.chunked_array([[[1]], [[None, 2]]]))
+True
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import raw_parts
+from caesura.events.nested import elements, is_any_list
 
 
 def column_key(column: pa.ChunkedArray) -> str:
     """Equal for columns of one type with the same values in the same order."""
     parts: dict[str, Any] = {}
-    rows = 0
+    rows: dict[str, int] = {}
     for chunk in column.chunks:
         _feed(parts, "", chunk, rows)
-        rows += len(chunk)
     whole = _digest()
     whole.update(f"{column.type}:{len(column)}".encode())
     for name, part in sorted(parts.items()):
@@ -36,24 +38,31 @@ def _digest() -> Any:
     return hashlib.blake2b(digest_size=16)
 
 
-def _feed(parts: dict[str, Any], path: str, array: pa.Array, rows: int) -> None:
+def _feed(parts: dict[str, Any], path: str, array: pa.Array, rows: dict[str, int]) -> None:
     """Adds an array to the digests of its parts: which rows are null, how long values are, what they are.
 
     What lies under a null is nobody's business. Each part has a digest of its own, and nulls are counted from
-    the first row on, so that where one array ends and the next begins does not show.
+    the first row on (``rows`` has how many came, by path), so that where one array ends and the next begins
+    does not show.
     """
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    before = rows.get(path, 0)
+    rows[path] = before + len(array)
     if pa.types.is_null(array.type):
         return
     if array.null_count:
         nulls = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
-        _add(parts, f"{path}/null", nulls.astype(np.int64) + rows)
+        _add(parts, f"{path}/null", nulls.astype(np.int64) + before)
     if pa.types.is_struct(array.type):
         for field, child in zip(array.type, array.flatten(), strict=True):
             _feed(parts, f"{path}/{field.name}", child, rows)
         return
     array = array.drop_null() if array.null_count else array
-    if pa.types.is_dictionary(array.type):
-        _feed(parts, path, array.dictionary_decode(), rows)
+    if pa.types.is_map(array.type) or is_any_list(array.type):
+        offsets, inner = elements(array)
+        _add(parts, f"{path}/length", np.diff(offsets))
+        _feed(parts, f"{path}/element", inner, rows)
     elif pa.types.is_boolean(array.type):
         _add(parts, f"{path}/data", array.cast(pa.uint8()).to_numpy())
     elif any(is_(array.type) for is_ in _TEXTS):

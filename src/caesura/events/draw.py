@@ -17,7 +17,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -27,6 +26,7 @@ import pyarrow as pa
 from caesura.errors import DataError, closest
 from caesura.events.item import Item
 from caesura.events.page import NO_NEW_END, Page
+from caesura.events.written import read_nested, words, written
 from caesura.punctuation import INFINITY, Punctuation
 from caesura.punctuation.parsing import drawn_time, parse_punctuation, reads
 
@@ -66,7 +66,7 @@ def _line(line: str, columns: int) -> _Drawn | Punctuation:
     parts = line.split("|")
     if len(parts) < 2:
         raise DataError(f"cannot read the drawn line {line!r}.", remedy="A row is ' LE RE | values | +'.")
-    left, right = parts[0].split(), _cells(parts[1])
+    left, right = parts[0].split(), words(parts[1])
     sign = parts[2].split()[0] if len(parts) > 2 and parts[2].split() else "+"
     if len(left) != 2:
         raise DataError(
@@ -92,10 +92,6 @@ def _ending(start: int, new: str, sign: str) -> int:
     if sign == "+":
         return NO_NEW_END
     return drawn_time(new) if new else start
-
-
-def _cells(text: str) -> list[str]:
-    return re.findall(r"'[^']*'|\S+", text)
 
 
 def _type(name: str) -> pa.DataType:
@@ -125,6 +121,8 @@ def _guess(cells: list[str]) -> pa.DataType:
 def _cell(text: str, kind: pa.DataType) -> Any:
     if text == "null":
         return None
+    if pa.types.is_nested(kind):
+        return read_nested(text, kind)
     if pa.types.is_boolean(kind):
         return text == "true"
     number = int if pa.types.is_integer(kind) else float if pa.types.is_floating(kind) else None
@@ -214,5 +212,7 @@ def shown_value(v: object) -> str:
         return "null"
     if isinstance(v, bool):
         return "true" if v else "false"
+    if isinstance(v, dict | list):
+        return written(v)
     text = str(v)
     return f"'{text}'" if " " in text or not text else text

@@ -129,17 +129,29 @@ def comparable(value: object) -> object:
         return "NaN" if value != value else value + 0.0
     if isinstance(value, dict):
         return tuple((k, comparable(v)) for k, v in value.items())
-    return value
+    if isinstance(value, list):
+        return tuple(map(comparable, _entries(value)))
+    return tuple(map(comparable, value)) if isinstance(value, tuple) else value
 
 
 def _sortable(value: object) -> tuple[int, Any]:
+    """A value in a form that Python orders: null, then values, then NaN, at every depth."""
     if value is None:
         return (0, 0)
     if isinstance(value, float) and value != value:
         return (2, 0)
     if isinstance(value, dict):
-        return (1, str(value))
-    return (1, value)
+        return (1, tuple(map(_sortable, value.values())))
+    if isinstance(value, list):
+        return (1, tuple(map(_sortable, _entries(value))))
+    return (1, tuple(map(_sortable, value)) if isinstance(value, tuple) else value)
+
+
+def _entries(value: list[Any]) -> list[Any]:
+    """The elements of a list; of a map, which are pairs, by key."""
+    if value and isinstance(value[0], tuple):
+        return sorted(value, key=lambda entry: _sortable(entry[0]))
+    return value
 
 
 __all__ = ["INFINITY", "History", "Row"]

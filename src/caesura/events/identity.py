@@ -1,6 +1,7 @@
 """The 128-bit identity of each row of a batch, over all its columns or some of them, under a secret.
 
-Nulls are equal, NaN equals NaN, and -0.0 equals 0.0. Two different rows have one identity with a chance
+Nulls are equal, NaN equals NaN, and -0.0 equals 0.0, inside lists, maps and structs too; the entries of a
+map have no order. Two different rows have one identity with a chance
 of about 2**-128, whoever chose them, as long as the secret is not known (docs/adr/0016).
 
 >>> a = pa.record_batch({"x": [0.0, float("nan")], "s": ["hi", None]})
@@ -20,9 +21,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura.events.columns import byte_parts, validity, words
+from caesura.events.columns import byte_parts, words
+from caesura.events.nested import (
+    element_type,
+    elements,
+    holds_map,
+    is_list,
+    struct_of,
+    validity,
+    with_elements,
+)
+from caesura.events.order import in_key_order
 from caesura.events.types import is_bytes, is_words
-from caesura.kernels.hashing import I64, U64, frozen, mix_bytes, mix_rows, mix_words
+from caesura.kernels.hashing import I64, U64, frozen, mix_bytes, mix_lists, mix_rows, mix_words
 
 CANONICAL_NAN = np.uint64(0x7FF8000000000000)
 
@@ -115,12 +126,24 @@ def _fold(column: pa.Array, h1: U64, h2: U64) -> None:
         for part in column.flatten():
             _fold(part, h1, h2)
         return
+    if is_list(column.type):
+        _fold_list(in_key_order(column), h1, h2)
+        return
     if is_bytes(column.type):
         offsets, data = byte_parts(column)
         mix_bytes(offsets, data, validity(column), h1, h2)
         return
     for word in _as_u64(column):
         mix_words(word, validity(column), h1, h2)
+
+
+def _fold_list(column: pa.Array, h1: U64, h2: U64) -> None:
+    """Each element is hashed under what its row has so far; the row goes on with all these hashes."""
+    offsets, values = elements(column)
+    sizes = np.diff(offsets)
+    e1, e2 = np.repeat(h1, sizes), np.repeat(h2, sizes)
+    _fold(values, e1, e2)
+    mix_lists(offsets, e1, e2, validity(column), h1, h2)
 
 
 def _as_u64(column: pa.Array) -> list[U64]:
@@ -138,30 +161,35 @@ def _as_u64(column: pa.Array) -> list[U64]:
 
 
 def plain_zeros(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with 0.0 for -0.0: of rows that are one, none shows by how it was written.
+    """The batch with 0.0 for -0.0, and maps in key order: rows that are one are written in one way.
 
     >>> plain_zeros(pa.record_batch({"x": [-0.0, 1.0]})).column(0).to_pylist()
     [0.0, 1.0]
     """
     if not any(_signed(t) for t in batch.schema.types):
         return batch
-    columns = [_plain_zeros(column) for column in batch.columns]
+    columns = [plain_zero(column) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 @cache
 def _signed(t: pa.DataType) -> bool:
-    """Whether values of a type may have a zero below zero."""
+    """Whether values of a type may have a zero below zero, or entries in another order."""
+    if is_list(t):
+        return holds_map(t) or _signed(element_type(t))
     if pa.types.is_struct(t):
         return any(_signed(t.field(i).type) for i in range(t.num_fields))
     return bool(pa.types.is_floating(t))
 
 
-def _plain_zeros(column: pa.Array) -> pa.Array:
+def plain_zero(column: pa.Array) -> pa.Array:
+    """A column with 0.0 for -0.0, and maps in key order."""
     if not _signed(column.type):
         return column
     if pa.types.is_struct(column.type):
-        parts = [_plain_zeros(column.field(i)) for i in range(column.type.num_fields)]
-        nulls = column.is_null() if column.null_count else None
-        return pa.StructArray.from_arrays(parts, fields=list(column.type), mask=nulls)
+        parts = [plain_zero(column.field(i)) for i in range(column.type.num_fields)]
+        return struct_of(column.type, parts, validity(column))
+    if is_list(column.type):
+        column = in_key_order(column)
+        return with_elements(column, plain_zero(elements(column)[1]))
     return pc.add(column, pa.scalar(0.0, column.type))

@@ -18,8 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import NO_MASK, empty_rows, from_words, taken, words
+from caesura.events.columns import empty_rows, from_words, taken, words
 from caesura.events.identity import Secret, identity
+from caesura.events.nested import NO_MASK
 from caesura.events.types import is_words
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, frozen

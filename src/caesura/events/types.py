@@ -1,10 +1,10 @@
 """Which column types a stream can carry, and how their values lie in memory.
 
->>> check_type("tags", pa.list_(pa.int64()))
+>>> check_type("passed", pa.month_day_nano_interval())
 Traceback (most recent call last):
 ...
-caesura.errors.PlanError: column 'tags' has the type list<item: int64>, which a stream cannot carry.
-Take its elements apart before the stream, or cast it to a string.
+caesura.errors.PlanError: column 'passed' has the type month_day_nano_interval, which a stream cannot carry.
+Leave it out where it is read, or cast it to a string before.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.events.nested import element_type, is_any_list, is_list
 
 RESERVED = ("time", "LE", "RE", "RE_new")
 
@@ -58,9 +59,11 @@ def is_words(t: pa.DataType) -> bool:
 def supported(t: pa.DataType) -> bool:
     """Whether a stream can carry columns of this type.
 
-    >>> supported(pa.struct([("x", pa.float64())])), supported(pa.list_(pa.int8()))
+    >>> supported(pa.list_(pa.struct([("x", pa.float64())]))), supported(pa.month_day_nano_interval())
     (True, False)
     """
+    if is_list(t):
+        return supported(element_type(t))
     if pa.types.is_struct(t):
         return all(supported(t.field(i).type) for i in range(t.num_fields))
     return is_bytes(t) or word_type(t) is not None
@@ -71,7 +74,7 @@ def check_type(name: str, t: pa.DataType) -> None:
     if not supported(t):
         raise PlanError(
             f"column '{name}' has the type {t}, which a stream cannot carry.",
-            remedy="Take its elements apart before the stream, or cast it to a string.",
+            remedy="Leave it out where it is read, or cast it to a string before.",
         )
 
 
@@ -101,7 +104,11 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def plain_type(t: pa.DataType) -> pa.DataType:
-    """A type as the engine keeps it: no dictionaries, no large or view variants."""
+    """A type as the engine keeps it: no dictionaries, no large or view variants, lists of any length.
+
+    >>> plain_type(pa.list_(pa.large_string(), 3))
+    ListType(list<item: string>)
+    """
     if pa.types.is_dictionary(t):
         return plain_type(t.value_type)
     if pa.types.is_large_string(t) or pa.types.is_string_view(t):
@@ -114,6 +121,10 @@ def plain_type(t: pa.DataType) -> pa.DataType:
         return pa.float32()
     if pa.types.is_timestamp(t) and t.unit != "us":
         return pa.timestamp("us", t.tz)
+    if is_any_list(t):
+        return pa.list_(plain_type(t.value_type))
+    if pa.types.is_map(t):
+        return pa.map_(plain_type(t.key_type), plain_type(t.item_type))
     if pa.types.is_struct(t):
         return pa.struct(
             [pa.field(t.field(i).name, plain_type(t.field(i).type)) for i in range(t.num_fields)]

@@ -39,8 +39,15 @@ def bare(annotation: Any) -> Any:
 
 
 def arrow_type(annotation: Any) -> pa.DataType | None:
-    """The column type for a scalar annotation, or None."""
+    """The column type for an annotation of a scalar, list or dict, or None.
+
+    >>> arrow_type(dict[str, list[int]])
+    MapType(map<string, list<item: int64>>)
+    """
     plain = bare(annotation)
+    inner = [arrow_type(part) for part in typing.get_args(plain)]
+    if typing.get_origin(plain) in (list, dict) and None not in inner:
+        return pa.list_(inner[0]) if len(inner) == 1 else pa.map_(*inner)
     if isinstance(plain, pa.DataType):
         return plain
     if isinstance(plain, type) and issubclass(plain, np.generic):
@@ -61,6 +68,8 @@ def hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 def widens(got: pa.DataType, want: pa.DataType) -> bool:
     """Whether values of one type are taken as those of another: numbers widen, nothing else changes."""
+    if pa.types.is_list(got) and pa.types.is_list(want):
+        return got.value_type == want.value_type or widens(got.value_type, want.value_type)
     number = pa.types.is_integer(got) or pa.types.is_floating(got)
     if pa.types.is_floating(want):
         return bool(number)

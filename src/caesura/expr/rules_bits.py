@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura.events.columns import byte_parts, validity
+from caesura.events.columns import byte_parts
+from caesura.events.nested import validity
 from caesura.expr.arrays import repeat
 from caesura.expr.faults import Attempt
 from caesura.expr.nodes import Apply

@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import ExprError
-from caesura.events.columns import byte_parts, validity
+from caesura.events.columns import byte_parts
+from caesura.events.nested import validity
 from caesura.expr.arrays import repeat
 from caesura.expr.nodes import Apply
 from caesura.expr.rules import Datum, Kernel, Rule, TypedNode, Types, wrong

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import validity
 from caesura.events.delta import deltas, net_page
 from caesura.events.identity import LOCAL, identity
+from caesura.events.nested import validity
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.fixpoint.kernels import furthest, lay_best

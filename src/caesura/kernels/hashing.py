@@ -148,6 +148,27 @@ def mix_bytes(offsets: I64, data: U8, valid: Mask, h1: U64, h2: U64) -> None:
 
 
 @kernel
+def mix_lists(offsets: I64, e1: U64, e2: U64, valid: Mask, h1: U64, h2: U64) -> None:
+    """Folds one column of lists into the identities: the hashes of the elements, then their number."""
+    nulls = len(valid) > 0
+    for i in range(len(offsets) - 1):
+        if nulls and not valid[i]:
+            h1[i], h2[i] = sip_word(h1[i], h2[i], NOTHING, NULL)
+            continue
+        a, b, c, d = h1[i] ^ BEGIN0, h2[i] ^ BEGIN1, h1[i] ^ BEGIN2, h2[i] ^ BEGIN3
+        for at in range(offsets[i], offsets[i + 1]):
+            a, b, c, d = sip_round(a, b, c, d ^ e1[at])
+            a ^= e1[at]
+            a, b, c, d = sip_round(a, b, c, d ^ e2[at])
+            a ^= e2[at]
+        word = np.uint64(offsets[i + 1] - offsets[i])
+        a, b, c, d = sip_round(a, b, c, d ^ word)
+        a, b, c, d = sip_end(a ^ word, b, c, d, VALUE)
+        h1[i] = a ^ b
+        h2[i] = c ^ d
+
+
+@kernel
 def mix_int(h1: U64, h2: U64, rows: I64, values: I64, o1: U64, o2: U64) -> None:
     """The identities of ``rows``, each joined with an integer (a window number, a start)."""
     for i in range(len(rows)):

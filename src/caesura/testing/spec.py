@@ -21,7 +21,9 @@ from caesura.plan import Properties
 from caesura.punctuation import NOT_NULL, NULL, Values, ge, lt, one_of, value
 from caesura.testing.oracles.rows import Row, Rows, same
 
-ColumnKind: TypeAlias = Literal["key", "int", "float", "str", "name", "text", "decimal"]
+ColumnKind: TypeAlias = Literal[
+    "key", "int", "float", "str", "name", "text", "decimal", "list", "map", "deep"
+]
 PunctuationKind: TypeAlias = Literal["time", "key", "both"]
 Lifetimes: TypeAlias = Literal["any", "finite", "points"]
 
@@ -43,10 +45,22 @@ DOMAINS: Mapping[ColumnKind, tuple[Any, ...]] = {
         None,
     ),
     "decimal": (*(Decimal(n) for n in ("0", "1.5", "-1.5", f"{10**17 + 1}", f"{10**17 + 2}")), None),
+    "list": ([], [1.0], [1.0, 2.0], [1.0, None], [None], [0.0], [-0.0], [math.nan, math.inf], None),
+    "map": ([], [("a", 1)], [("a", 1), ("b", 2)], [("b", 2), ("a", 1)], [("a", None)], [("", 1)], None),
+    "deep": (
+        [],
+        [{"n": 1, "m": []}],
+        [{"n": 1, "m": [(2.5, ["a", None]), (0.0, [])]}],
+        [{"n": 1, "m": [(-0.0, []), (2.5, ["a", None])]}],
+        [{"n": None, "m": None}, None],
+        [None],
+        None,
+    ),
 }
 """Values per kind of column, the plainest first; 'key' and 'name' suit punctuation and joins.
 
-'text' and 'decimal' have values that agree in their first 64 bits.
+'text' and 'decimal' have values that agree in their first 64 bits; 'map' and 'deep' values that are equal
+and written differently.
 """
 
 TYPES: Mapping[ColumnKind, pa.DataType] = {
@@ -57,6 +71,9 @@ TYPES: Mapping[ColumnKind, pa.DataType] = {
     "name": pa.string(),
     "text": pa.string(),
     "decimal": pa.decimal128(38, 2),
+    "list": pa.list_(pa.float64()),
+    "map": pa.map_(pa.string(), pa.int64()),
+    "deep": pa.list_(pa.struct([("n", pa.int64()), ("m", pa.map_(pa.float64(), pa.list_(pa.string())))])),
 }
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from caesura.events.chunks import Chunks
 from caesura.events.columns import empty_rows
 from caesura.events.item import Item
+from caesura.events.order import sortable
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.events.waiting import take_out
@@ -238,7 +239,7 @@ def _in_order(le: I64, bound: int) -> bool:
 
 
 def _flat(column: pa.Array) -> list[pa.Array]:
-    """A column as columns that can be ordered."""
+    """A column as columns that can be ordered; null comes last."""
     if not pa.types.is_struct(column.type):
-        return [column]
+        return [sortable(column, nulls="last")]
     return [column.is_null(), *(part for field in column.flatten() for part in _flat(field))]

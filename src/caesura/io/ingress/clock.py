@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import PlanError
-from caesura.events.columns import validity, words
+from caesura.events.columns import words
+from caesura.events.nested import validity
 from caesura.kernels.hashing import I64, Mask
 from caesura.plan import TICKS
 from caesura.punctuation import INFINITY

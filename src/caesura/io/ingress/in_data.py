@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError
 from caesura.events import take_rows
-from caesura.events.columns import validity
+from caesura.events.nested import validity
 from caesura.kernels.hashing import I64
 from caesura.plan import Raw
 from caesura.punctuation import Intent, Pattern

@@ -21,10 +21,11 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError, closest
-from caesura.events.columns import empty_rows, raw_parts, validity
+from caesura.events.columns import empty_rows, raw_parts
+from caesura.events.nested import validity
 from caesura.events.types import plain_type
-from caesura.expr.casts import cast_kernel
 from caesura.io.ingress.clock import check_time, stream_time, to_ticks
+from caesura.io.ingress.kept import kept
 from caesura.io.ingress.row_kernels import (
     EMPTY,
     I8,
@@ -40,8 +41,6 @@ from caesura.punctuation import INFINITY, MIN_TIME
 
 Form = Literal["point", "interval", "edge", "full"]
 
-UNKEPT = 11
-"""The flaw of a row with a value that the stream's types cannot hold."""
 REASONS = (
     "",
     "has no time",
@@ -55,6 +54,7 @@ REASONS = (
     "a retract that changes an end, but the stream is declared to have fixed ends",
     "lives longer than the stream is declared to",
     "has a timestamp that microseconds cannot hold: it is finer, or too far away",
+    "has a map with one key twice",
 )
 STARTS = {"edge": ("start",), "full": ("+", "insert")}
 ENDS = {"edge": ("end",), "full": ("-", "retract")}
@@ -203,7 +203,7 @@ class Shape:
         shaped = self._cut(batch, payload)
         if unkept is None:
             return shaped
-        flaw = np.where(unkept, np.int8(UNKEPT), 0 if shaped.flaw is None else shaped.flaw).astype(np.int8)
+        flaw = np.where(unkept > 0, unkept, 0 if shaped.flaw is None else shaped.flaw).astype(np.int8)
         return shaped._replace(flaw=flaw, span=None)
 
     def _cut(self, batch: pa.RecordBatch, payload: pa.RecordBatch) -> Shaped:
@@ -274,51 +274,19 @@ def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dt
     return flaw
 
 
-def _kept(column: pa.Array, type: pa.DataType) -> tuple[pa.Array, Mask | None]:
-    """A column in the type that the stream keeps, and the rows whose timestamps that cannot hold, if any."""
-    if pa.types.is_dictionary(column.type) and pa.types.is_timestamp(type):
-        column = column.dictionary_decode()
-    if pa.types.is_struct(column.type):
-        return _kept_struct(column, type)
-    if column.type == type or not pa.types.is_timestamp(column.type):
-        return (column if column.type == type else column.cast(type, safe=False)), None
-    convert = cast_kernel(column.type, type)
-    assert convert is not None
-    made = convert(column)
-    if made.null_count == column.null_count:
-        return made, None
-    return made, np.array(made.is_null()) & np.array(column.is_valid())
-
-
-def _kept_struct(column: pa.Array, type: pa.DataType) -> tuple[pa.Array, Mask | None]:
-    """A struct with its fields as the stream keeps them."""
-    if column.type == type:
-        return column, None
-    there = np.array(column.is_valid())
-    parts = [_kept(column.field(i), type.field(i).type) for i in range(type.num_fields)]
-    lost = [mask & there for _, mask in parts if mask is not None]
-    unkept = np.logical_or.reduce(lost) if np.any(lost) else None
-    made = [part for part, _ in parts]
-    return pa.StructArray.from_arrays(made, fields=list(type), mask=pa.array(~there)), unkept
-
-
 def as_payload(
     batch: pa.RecordBatch, schema: pa.Schema, names: Mapping[str, str]
-) -> tuple[pa.RecordBatch, Mask | None]:
-    """The payload columns of a batch in the types that the stream keeps, and the rows with a value that
-    these types cannot hold, if there are any; ``names`` in the batch.
+) -> tuple[pa.RecordBatch, I8 | None]:
+    """The payload columns of a batch in the types that the stream keeps, and the flaws of rows with a value
+    that these types cannot hold, if there are any; ``names`` in the batch.
     """
     if len(schema) == 0:
         return empty_rows(batch.num_rows), None
     columns: list[pa.Array] = []
-    unkept: Mask | None = None
+    unkept: I8 | None = None
     for field in schema:
-        column = batch.column(names.get(field.name, field.name))
-        if column.type == field.type:
-            columns.append(column)
-            continue
-        made, lost = _kept(column, field.type)
+        made, lost = kept(batch.column(names.get(field.name, field.name)), field.type)
         columns.append(made)
         if lost is not None:
-            unkept = lost if unkept is None else unkept | lost
+            unkept = lost if unkept is None else np.maximum(unkept, lost)
     return pa.RecordBatch.from_arrays(columns, schema=schema), unkept

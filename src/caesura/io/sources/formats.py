@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from caesura.events.nested import element_type, is_any_list
 from caesura.events.types import plain_type
+from caesura.io.ingress.kept import kept
 
 CSV_BLOCK = 8 << 20
 
@@ -60,9 +62,18 @@ def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _widens_json(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """As `_widens`, but a JSON number is no string."""
+    """As `_widens`, but a JSON number is no string; lists and structs by what is in them."""
+    if is_any_list(found) and (is_any_list(wanted) or pa.types.is_map(wanted)):
+        return _fits_json(found.value_type, element_type(wanted))
+    if pa.types.is_struct(found) and pa.types.is_struct(wanted):
+        known = {field.name: field.type for field in wanted}
+        return all(field.name not in known or _fits_json(field.type, known[field.name]) for field in found)
     textual = pa.types.is_string(found) or pa.types.is_date(found) or pa.types.is_timestamp(found)
     return _widens(found, wanted) and (textual or not pa.types.is_string(wanted))
+
+
+def _fits_json(found: pa.DataType, wanted: pa.DataType) -> bool:
+    return bool(pa.types.is_null(found) or found == wanted or _widens_json(found, wanted))
 
 
 def _same_values(found: pa.DataType, wanted: pa.DataType) -> bool:
@@ -135,10 +146,25 @@ def _json_schema(file: Path) -> pa.Schema:
 def _json_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
     import pyarrow.json as pj
 
-    parsing = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    parsed = pa.schema([field.with_type(_entries(field.type)) for field in schema])
+    parsing = pj.ParseOptions(explicit_schema=parsed, unexpected_field_behavior="ignore")
     reading = pj.ReadOptions(block_size=CSV_BLOCK)
     with pj.open_json(file, read_options=reading, parse_options=parsing) as opened:
-        yield from opened
+        if parsed == schema:
+            yield from opened
+            return
+        for batch in opened:
+            columns = [kept(batch.column(f.name), f.type)[0] for f in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _entries(t: pa.DataType) -> pa.DataType:
+    """A type as Arrow reads it from JSON: a map is a list of objects with a key and a value."""
+    if pa.types.is_struct(t):
+        return pa.struct([field.with_type(_entries(field.type)) for field in t])
+    if pa.types.is_map(t):
+        return pa.list_(_entries(pa.struct([("key", t.key_type), ("value", t.item_type)])))
+    return pa.list_(_entries(t.value_type)) if is_any_list(t) else t
 
 
 PARQUET = Format(

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import taken, validity
+from caesura.events.columns import taken
 from caesura.events.delta import net_page
 from caesura.events.identity import Secret, identity
 from caesura.events.labels import Labels
+from caesura.events.nested import validity
 from caesura.events.page import NO_NEW_END, Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains

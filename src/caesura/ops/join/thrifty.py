@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -87,6 +88,8 @@ class SeekingJoin(JoinOperator):
         """Asks the other side for the keys that came here."""
         wanted = {}
         for mine, theirs in zip(self.names[port], self.names[1 - port], strict=True):
+            if pa.types.is_nested(page.schema.field(mine).type):
+                continue  # no pattern speaks of what is inside
             keys = page.payload.column(mine).unique().drop_null()
             if len(keys) > KEYS_LIMIT:
                 return

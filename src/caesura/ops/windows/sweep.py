@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import validity, words
+from caesura.events.columns import words
+from caesura.events.nested import validity
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask
 from caesura.ops.aggregate.accumulators.exact import F64, FULL, add_floats, round_digits

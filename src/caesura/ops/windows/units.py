@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from caesura.errors import StreamError
+from caesura.events.order import ranks
 from caesura.kernels.grid import PIECES_LIMIT, spread
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
@@ -106,10 +106,7 @@ def ordered(todo: Units, events: WindowEvents) -> Units:
 
 
 def _rank(values: pa.Array) -> I64:
+    if not has_words(values.type):
+        return ranks(values)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
-    if pa.types.is_struct(values.type):
-        values = pc.cast(pa.array([str(v) for v in values.to_pylist()]), pa.string())
-    if has_words(values.type):
-        return np.where(valid, ranked(values), np.iinfo(np.int64).min)
-    ranks: I64 = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-    return np.where(valid, ranks, -1)
+    return np.where(valid, ranked(values), np.iinfo(np.int64).min)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import NO_MASK, from_words, words
+from caesura.events.columns import from_words, words
+from caesura.events.nested import NO_MASK
 from caesura.kernels.hashing import I64
 from caesura.qre.compiler.lowering import HANDLE
 from caesura.qre.compiler.texts import Texts

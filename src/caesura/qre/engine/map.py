@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.chunks import ChunkFormat
-from caesura.events.columns import NO_MASK, ColumnStore, from_words, words
+from caesura.events.columns import ColumnStore, from_words, words
+from caesura.events.nested import NO_MASK
 from caesura.expr.faults import shown
 from caesura.kernels.hashing import I64, Mask
 from caesura.qre.checking.checking import letters_of

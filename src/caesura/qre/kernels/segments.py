@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import validity, words
+from caesura.events.columns import words
+from caesura.events.nested import validity
 from caesura.expr import RowError, evaluate
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask, frozen

@@ -19,6 +19,7 @@ from caesura.events.columns import empty_rows
 from caesura.events.delta import net_page
 from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
+from caesura.events.order import sortable
 from caesura.events.page import Page, empty_page, take_rows
 from caesura.events.rows import RowState
 from caesura.events.waiting import take_out
@@ -342,4 +343,4 @@ def _sortable(name: str, column: pa.Array) -> dict[str, pa.Array]:
         for i, part in enumerate(column.flatten()):
             parts |= _sortable(f"{name}.{i}", part)
         return parts
-    return {name: column}
+    return {name: sortable(column, nulls="last")}

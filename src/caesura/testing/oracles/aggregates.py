@@ -8,14 +8,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from caesura.testing.oracles.rows import Payload, Rows, canonical, key
+from caesura.testing.oracles.rows import Payload, Rows, canonical, key, place
 
 Aggregates: TypeAlias = Mapping[str, tuple[Any, ...]]
 """Output name to kind (as the engine calls it), column (None counts rows), and the option if it has one."""
@@ -54,9 +53,9 @@ def aggregate(kind: str, values: Sequence[Any], option: float = 0, starts: Seque
     """One aggregate of values, of rows that start at these times; nulls do not count."""
     some = [v for v in values if v is not None]
     if kind in TIMED:
-        by_start = [(t, v != v, v) for t, v in zip(starts, values, strict=True) if v is not None]
-        return TIMED[kind](by_start)[2] if by_start else None
-    return ORACLES[kind](sorted(some, key=lambda v: (v != v, v)), option)
+        by_start = [(t, v) for t, v in zip(starts, values, strict=True) if v is not None]
+        return TIMED[kind](by_start, key=lambda one: (one[0], place(one[1])))[1] if by_start else None
+    return ORACLES[kind](sorted(some, key=place), option)
 
 
 TIMED: dict[str, Callable[..., Any]] = {"first": min, "last": max}
@@ -94,12 +93,13 @@ def _count_distinct(some: list[Any], _: float) -> int:
 
 
 @oracle("collect")
-def _collect(some: list[Any], _: float) -> str:
-    return "[" + ", ".join(map(_text, some)) + "]"
+def _collect(some: list[Any], _: float) -> list[Any]:
+    return some
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+@oracle("collect_set")
+def _collect_set(some: list[Any], _: float) -> list[Any]:
+    return list({canonical(v): v for v in some}.values())
 
 
 @oracle("top_k")

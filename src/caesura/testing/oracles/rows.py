@@ -27,9 +27,28 @@ def canonical(value: Any) -> Any:
         return "NaN" if value != value else value + 0.0
     if isinstance(value, Mapping):
         return tuple((name, canonical(each)) for name, each in value.items())
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        return frozenset((canonical(name), canonical(each)) for name, each in value)  # a map
     if isinstance(value, list | tuple):
         return tuple(canonical(each) for each in value)
     return value
+
+
+def place(value: Any) -> tuple[Any, ...]:
+    """A value's place in the canonical order: null, then values, then NaN, at every depth.
+
+    >>> sorted([[2], [1, 5], [1], [], [1, None]], key=place)
+    [[], [1], [1, None], [1, 5], [2]]
+    """
+    if value is None:
+        return (0,)
+    if isinstance(value, float):
+        return (2,) if value != value else (1, value)
+    if isinstance(value, Mapping):
+        return (1, [place(each) for each in value.values()])
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        value = sorted(value, key=lambda entry: place(entry[0]))
+    return (1, [place(each) for each in value]) if isinstance(value, list | tuple) else (1, value)
 
 
 def same(payload: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -41,19 +41,31 @@ def hashed(payload: Payload, seed: int, schema: pa.Schema) -> int:
     key = blake2b(key=seed.to_bytes(16, "little", signed=True), person=b"rows", digest_size=16).digest()
     halves = struct.unpack("<2Q", key)
     for field in schema:
-        for words, end in _links(payload[field.name], field.type):
-            halves = _sip(halves, words, end)
+        halves = _hashed(halves, payload[field.name], field.type)
     return int(halves[0])
+
+
+def _hashed(halves: tuple[int, ...], value: Any, t: pa.DataType) -> tuple[int, ...]:
+    """What the halves of a row become by a value."""
+    if pa.types.is_struct(t):
+        halves = _sip(halves, [0], NULL if value is None else VALUE)
+        for part in t:
+            halves = _hashed(halves, None if value is None else value[part.name], part.type)
+        return halves
+    if value is None or not (pa.types.is_list(t) or pa.types.is_map(t)):
+        for words, end in _links(value, t):
+            halves = _sip(halves, words, end)
+        return halves
+    if pa.types.is_map(t):
+        t = pa.list_(pa.struct([("key", t.key_type), ("value", t.item_type)]))
+        value = [{"key": key, "value": each} for key, each in sorted(value, key=lambda entry: entry[0])]
+    words = [half for each in value for half in _hashed(halves, each, t.value_type)]
+    return _sip(halves, [*words, len(value)], VALUE)
 
 
 def _links(value: Any, t: pa.DataType) -> Iterator[tuple[list[int], int]]:
     """The words of a value, by the links of the chain that it takes, each with how it ends."""
-    if pa.types.is_struct(t):
-        yield [0], NULL if value is None else VALUE
-        for i in range(t.num_fields):
-            part = t.field(i)
-            yield from _links(None if value is None else value[part.name], part.type)
-    elif pa.types.is_decimal(t):
+    if pa.types.is_decimal(t):
         whole = 0 if value is None else int(value.scaleb(t.scale))
         for word in (whole & MASK, (whole >> 64) & MASK):
             yield [0 if value is None else word], NULL if value is None else VALUE

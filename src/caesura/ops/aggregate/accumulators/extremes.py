@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from caesura.events.columns import from_words, words
 from caesura.events.identity import LOCAL, identity
+from caesura.events.order import is_nested
 from caesura.events.rows import RowState
 from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
@@ -51,7 +52,7 @@ def unranked(word: I64, valid: np.ndarray[Any, Any], t: pa.DataType) -> pa.Array
 
 def has_words(t: pa.DataType) -> bool:
     """Whether the order of a type fits into 64 bits."""
-    return not is_bytes(t) and not pa.types.is_decimal(t)
+    return not is_bytes(t) and not pa.types.is_decimal(t) and not is_nested(t)
 
 
 @kernel

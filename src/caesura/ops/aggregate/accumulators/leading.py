@@ -1,4 +1,4 @@
-"""The least or greatest text or decimal of each slot, where values only come: one value per slot.
+"""The least or greatest value of each slot that no word holds, where values only come: one per slot.
 
 >>> slots = RowState({"low_row": np.int64})
 >>> low = Leading("low", "min", pa.string())
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caesura.events.order import ranks
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.accumulators.sums import Fields, follow_slots, present
@@ -59,8 +60,7 @@ class Leading:
 
     def _order(self, values: pa.Array) -> I64:
         """Ranks from the one that leads on."""
-        ranks: I64 = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-        return self.sign * ranks
+        return self.sign * ranks(values)
 
     def _leads(self, values: pa.Array, held: I64) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which values lead over the rows that are held, or have none to lead over."""
@@ -68,8 +68,8 @@ class Leading:
         old = np.flatnonzero(~leads)
         if len(old):
             before = self.rows.payload.take(held[old]).column(0)
-            ranks = self._order(pa.concat_arrays([values.take(pa.array(old)), before]))
-            leads[old] = ranks[: len(old)] < ranks[len(old) :]
+            order = self._order(pa.concat_arrays([values.take(pa.array(old)), before]))
+            leads[old] = order[: len(old)] < order[len(old) :]
         return leads
 
     def value(self, slots: RowState, at: I64) -> pa.Array:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from caesura.events.columns import validity
-from caesura.events.identity import LOCAL, identity
+from caesura.events.identity import LOCAL, identity, plain_zero
+from caesura.events.nested import validity
+from caesura.events.order import ranks
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, mix_int
@@ -58,8 +58,7 @@ class Multiset:
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
         le, values = self._taken(values)
-        if pa.types.is_floating(self.type):
-            values = pc.add(values, pa.scalar(0.0, self.type))  # one text for -0.0 and 0.0
+        values = plain_zero(values)
         valid = validity(values)
         if len(valid):
             at, weights, le, values = at[valid], weights[valid], le[valid], values.drop_null()
@@ -143,7 +142,4 @@ class Multiset:
 
 
 def _rank(values: pa.Array) -> I64:
-    if has_words(values.type):
-        return ranked(values)
-    ranks: I64 = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-    return ranks
+    return ranked(values) if has_words(values.type) else ranks(values)

@@ -5,7 +5,7 @@
 >>> quantile(two, 2, 0.5).to_pylist(), last(two, 2).to_pylist()
 ([10, 7], [20, 7])
 >>> collected(two, 2).to_pylist()
-['[10, 10, 10, 20]', '[7]']
+[[10, 10, 10, 20], [7]]
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura.events.types import is_bytes
+from caesura.events.nested import listed, offsets_of
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.accumulators.multiset import Gathered
-
-ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
 
 
 def _ends(owner: I64, count: int) -> I64:
@@ -110,17 +108,12 @@ def top(held: Gathered, count: int, k: int) -> pa.Array:
 
 
 def collected(held: Gathered, count: int) -> pa.Array:
-    """All values of each slot in canonical order, as the text of a JSON list."""
-    texts = _texts(held.values).take(pa.array(np.repeat(np.arange(len(held.n)), held.n)))
+    """All values of each slot in canonical order, as a list."""
     sizes = np.bincount(held.owner, weights=held.n, minlength=count).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ", ")
-    return pc.binary_join_element_wise("[", joined, "]", "")
+    copies = held.values.take(pa.array(np.repeat(np.arange(len(held.n)), held.n)))
+    return listed(pa.list_(held.values.type), offsets_of(sizes), copies)
 
 
-def _texts(values: pa.Array) -> pa.Array:
-    if not is_bytes(values.type):
-        return pc.cast(values, pa.string())
-    for plain, escaped in ESCAPES:
-        values = pc.replace_substring(values, plain, escaped)
-    return pc.binary_join_element_wise('"', values, '"', "")
+def different(held: Gathered, count: int) -> pa.Array:
+    """The values of each slot in canonical order, each once, as a list."""
+    return collected(Gathered(held.owner, np.ones(len(held.n), np.int64), held.values), count)

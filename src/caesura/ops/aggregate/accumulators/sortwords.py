@@ -1,6 +1,7 @@
 """64-bit words for texts and decimals, in the order of the values as far as 64 bits can tell.
 
-Values with equal words are few, and whoever asks compares those themselves. A text's word is made of the
+Values with equal words are few, and whoever asks compares those themselves; all structs, lists and maps have
+one word. A text's word is made of the
 eight bytes behind what all texts so far begin with; when that becomes shorter, words are made anew.
 
 >>> some = SortWords(pa.string())
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.events.columns import raw_parts
+from caesura.events.order import is_nested
 from caesura.events.types import is_bytes
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8
@@ -77,6 +79,8 @@ class SortWords:
             out = np.empty(len(values), np.int64)
             prefix_words(offsets.astype(np.int64), data, len(self.prefix or b""), out)
             return out
+        if is_nested(self.type):
+            return np.zeros(len(values), np.int64)
         low, high = wide_words(values)
         small = np.abs(high) < EXACT
         near = high.astype(np.float64) * 2.0**64 + np.where(small, low, 0).astype(np.float64)

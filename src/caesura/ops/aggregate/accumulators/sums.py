@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import StreamError
-from caesura.events.columns import validity, words
+from caesura.events.columns import words
+from caesura.events.nested import validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask

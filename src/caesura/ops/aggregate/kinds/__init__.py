@@ -4,6 +4,8 @@ from caesura.ops.aggregate.kinds.counts import count
 from caesura.ops.aggregate.kinds.extremes import max, min
 from caesura.ops.aggregate.kinds.picked import (
     collect,
+    collect_list,
+    collect_set,
     count_distinct,
     first,
     last,
@@ -30,6 +32,8 @@ __all__ = [
     "AggregateKind",
     "avg",
     "collect",
+    "collect_list",
+    "collect_set",
     "count",
     "count_distinct",
     "directions",

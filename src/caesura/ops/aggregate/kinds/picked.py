@@ -20,7 +20,7 @@ from caesura.ops.aggregate.kinds.record import (
     as_double,
     define,
     made,
-    refused,
+    whole,
     with_order,
 )
 from caesura.plan import here
@@ -79,23 +79,25 @@ def mode(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
 
 
 def collect(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
-    """All values in canonical order, as the text of a JSON list (a stream carries no lists)."""
+    """All values in canonical order, copies included, as a list; null is none."""
     return made("collect", value, where)
+
+
+def collect_list(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The same as `collect`, by Spark's name."""
+    return collect(value, where=where)
+
+
+def collect_set(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+    """The different values in canonical order, as a list; null is none."""
+    return made("collect_set", value, where)
 
 
 # Types.
 
 
-def _counted(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
-    with_order(aggregate, t)
-    return pa.int64()
-
-
-def _collected(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
-    with_order(aggregate, t)
-    if pa.types.is_binary(t):
-        raise refused(aggregate, t, "a type that has a text")
-    return pa.string()
+def _collected(_: Aggregate, t: pa.DataType) -> pa.DataType:
+    return pa.list_(t)
 
 
 def _top_fields(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
@@ -138,16 +140,21 @@ def _mode(_: Aggregate, reading: InSlots) -> pa.Array:
     return picks.most_frequent(reading.part.gather(reading.at), len(reading.at))
 
 
-def _texts(_: Aggregate, reading: InSlots) -> pa.Array:
+def _list(_: Aggregate, reading: InSlots) -> pa.Array:
     return picks.collected(reading.part.gather(reading.at), len(reading.at))
+
+
+def _set(_: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.different(reading.part.gather(reading.at), len(reading.at))
 
 
 define(AggregateKind("first", with_order, _first, always(TIMED_BAG)))
 define(AggregateKind("last", with_order, _last, always(TIMED_BAG)))
 define(AggregateKind("top_k", _top_fields, _top, always(BAG), threshold=_kth, shows_option=True))
-define(AggregateKind("count_distinct", _counted, lambda _, held: held.values(), always(BAG), direction="up"))
+define(AggregateKind("count_distinct", whole, lambda _, held: held.values(), always(BAG), direction="up"))
 define(AggregateKind("quantile", with_order, _quantile, always(BAG), shows_option=True))
 define(AggregateKind("median", as_double, _median, always(BAG)))
 define(AggregateKind("median_absolute_deviation", as_double, _deviation, always(BAG)))
 define(AggregateKind("mode", with_order, _mode, always(BAG)))
-define(AggregateKind("collect", _collected, _texts, always(BAG)))
+define(AggregateKind("collect", _collected, _list, always(BAG)))
+define(AggregateKind("collect_set", _collected, _set, always(BAG)))
