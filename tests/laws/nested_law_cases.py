@@ -13,6 +13,7 @@ from caesura.ops.deliver import Deliver
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.sample import Sample
+from caesura.ops.top import Order, Top
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.testing import oracles
@@ -60,6 +61,11 @@ nested(
     lambda a, b, **_: oracles.clip(a, b, on=[("v", "w")]),
     LISTS,
     PAIR,
+)
+nested(
+    "top",
+    lambda a: Top(inputs=(a,), group=("id",), n=2, order=(Order(col("list"), True),)),
+    lambda a, **_: oracles.top(a, 2, [(lambda row: row[2]["list"], True)], group=("id",)),
 )
 POINTS = replace(DEEP, lifetimes="points")
 nested("final", lambda a: Deliver(inputs=(a,), mode="final"), lambda a, **_: a, POINTS)

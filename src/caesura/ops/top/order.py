@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from caesura.events.columns import validity
+from caesura.events.nested import validity
+from caesura.events.order import ranks as canonical_ranks
 from caesura.events.rows import RowState
 from caesura.expr import compile_expr, type_of
 from caesura.kernels.hashing import I64, Mask
@@ -22,12 +22,9 @@ from caesura.ops.top.node import Top
 
 def ranks(values: pa.Array) -> I64:
     """Numbers in the order of the values: null is the least, NaN the greatest."""
-    if pa.types.is_struct(values.type) or pa.types.is_nested(values.type):
-        values = pa.array([repr(v) for v in values.to_pylist()], pa.string())
-    valid = validity(values)
     if not has_words(values.type):
-        found = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-        return np.where(valid, found, 0) if len(valid) else found
+        return canonical_ranks(values)
+    valid = validity(values)
     word = ranked(values)
     if len(valid) == 0 or valid.all():
         return word

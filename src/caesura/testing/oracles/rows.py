@@ -45,10 +45,10 @@ def place(value: Any) -> tuple[Any, ...]:
     if isinstance(value, float):
         return (2,) if value != value else (1, value)
     if isinstance(value, Mapping):
-        return (1, [place(each) for each in value.values()])
+        return (1, tuple(place(each) for each in value.values()))
     if isinstance(value, list) and value and isinstance(value[0], tuple):
         value = sorted(value, key=lambda entry: place(entry[0]))
-    return (1, [place(each) for each in value]) if isinstance(value, list | tuple) else (1, value)
+    return (1, tuple(place(each) for each in value)) if isinstance(value, list | tuple) else (1, value)
 
 
 def same(payload: Mapping[str, Any]) -> tuple[Any, ...]:

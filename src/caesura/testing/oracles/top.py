@@ -7,6 +7,7 @@ from typing import Any
 
 from caesura.ops.top import Order, Rank, Top
 from caesura.testing.oracles.rows import Row, Rows, key, same
+from caesura.testing.oracles.rows import place as placed
 from caesura.testing.oracles.steps import StepInputs, recomputes
 
 
@@ -84,6 +85,8 @@ def sortable(value: Any) -> Any:
         return (1, 1, 0)
     if isinstance(value, str):
         return (1, 0, value.encode())
+    if isinstance(value, list | dict):
+        return (1, 0, placed(value))
     return (1, 0, value + 0.0 if isinstance(value, float) else value)
 
 
