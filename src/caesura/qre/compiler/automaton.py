@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from caesura.qre.checking.checking import letters_of
 from caesura.qre.checking.minterms import Alphabet
@@ -40,6 +41,7 @@ from caesura.qre.compiler.threads import (
 from caesura.qre.language.query import Query
 from caesura.qre.language.types import ValueType
 
+Made = TypeVar("Made", bound=Builder)
 PAIRS_EACH = 40
 """So many pairs per position are looked at to find slots that two threads hold at once."""
 SPARE = "spare"
@@ -111,8 +113,11 @@ class PatternAutomaton:
 
 
 def automaton(
-    query: Query, *, make: type[Builder] = Builder, restarts: bool = False
-) -> tuple[PatternAutomaton, Builder]:
+    query: Query,
+    *,
+    make: type[Made] = Builder,  # type: ignore[assignment]
+    restarts: bool = False,
+) -> tuple[PatternAutomaton, Made]:
     """Compiles a query, with maps if the builder knows them; `restarts` lets threads begin at any time.
 
     Raises `NotCompiled` where only the twin will do.

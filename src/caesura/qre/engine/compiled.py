@@ -65,7 +65,7 @@ class Compiled(Machine):
         return int(self.stage.work[0])
 
     def always_rests(self, *, again: bool) -> bool:
-        return self.stage.always_rests(again=again)
+        return self.stage.program.always_rests(again=again)
 
     def explain(self) -> str:
         auto = self.stage.auto
@@ -106,7 +106,7 @@ class PatternMachine(Compiled):
 
     @property
     def never_departs(self) -> bool:  # type: ignore[override]
-        return self.stage.never_departs
+        return self.stage.program.never_departs
 
 
 class CollectMachine(Compiled):

@@ -6,7 +6,7 @@ threads hold their numbers. Law: what a value is made of was logged before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,13 +20,13 @@ from caesura.qre.compiler.bytecode import CODE, UNKNOWN, Tables
 from caesura.qre.compiler.deferral import Later, MapBuilder
 from caesura.qre.compiler.lowering import flattened
 from caesura.qre.compiler.threads import BEGIN
+from caesura.qre.engine.program import Program
 from caesura.qre.language.query import Query
 from caesura.qre.language.types import Record, ValueType
 from caesura.qre.language.whole_numbers import of_words
 from caesura.qre.reference.saved_values import codec_for
 
 Array = np.ndarray[Any, Any]
-Unpack = Callable[[ValueType, list[Array], list[Array | None], int], pa.Array]
 
 
 @dataclass
@@ -57,6 +57,20 @@ class Child(Protocol):
 
     def renumber(self, old: I64, new: I64, size: int) -> None: ...
 
+    def alike(self, a: I64, b: I64) -> Mask: ...
+
+    def clear(self, groups: I64) -> None: ...
+
+    def save(self) -> bytes: ...
+
+    def load(self, saved: bytes) -> None: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def held(self) -> int: ...
+
 
 class DeferredMaps:
     """Log, values and maps of one automaton."""
@@ -64,24 +78,21 @@ class DeferredMaps:
     def __init__(
         self,
         built: MapBuilder,
-        auto: PatternAutomaton,
-        tables: Callable[[], Tables],
+        program: Program,
         children: Sequence[Child],
-        unpack: Unpack,
         query: Query,
     ) -> None:
-        self.built, self.children, self.unpack, self.query = built, children, unpack, query
-        self.auto, self.tables = auto, tables
+        self.built, self.program, self.children, self.query = built, program, children, query
         self.values: list[Any] = list(built.constants)
         self.columns = [
-            1 + j for j, n in enumerate(tables().registers_i) if n.split("@")[0] in self.built.numbers
+            1 + j for j, n in enumerate(program.tables.registers_i) if n.split("@")[0] in self.built.numbers
         ]
         """The registers that hold numbers of values."""
         self._logs: list[tuple[Array, Array, Array, Array, int]] = []
 
     def log(self, steps: int, first: int) -> tuple[Array, Array, Array, Array]:
         """Room to log what so many steps make; their events are counted from ``first``."""
-        made, args = _most(self.tables())
+        made, args = _most(self.program.tables)
         log = np.zeros((steps * made + 1, 3), np.int64)
         whole, real = np.zeros(steps * args + 1, np.int64), np.zeros(steps * args + 1)
         known = len(self.values) + sum(int(page[3][0]) for page in self._logs)
@@ -91,7 +102,7 @@ class DeferredMaps:
 
     def work_out(self, page: ItemPage, events: MapEvents) -> None:
         """Every logged value, once all items of a page have been read."""
-        maps, begins = [], _begins(self.auto, len(self.children))
+        maps, begins = [], _begins(self.program.auto, len(self.children))
         for number, child in enumerate(self.children):
             wants = np.zeros(len(events.kinds), np.bool_)
             for log, _, _, cursor, first in self._logs:
@@ -144,7 +155,7 @@ class DeferredMaps:
         data = [(real if kind == "f" else whole)[first + 3 * j] for j, kind in enumerate(kinds)]
         flags = [whole[first + 3 * j + 1] != 0 for j in range(len(kinds))]
         counts = [np.where(there, whole[first + 3 * j + 2], 0) for j, there in enumerate(flags)]
-        out: list[Any] = self.unpack(t, list(data), [*flags], len(first)).to_pylist()
+        out: list[Any] = self.program.arrow(t, list(data), [*flags], len(first)).to_pylist()
         for row in np.flatnonzero(np.any(counts, axis=0)).tolist() if counts else ():
             found = [(d[row], c[row]) for d, c in zip(data, counts, strict=True)]
             out[row] = _beyond(t, out[row], found)
@@ -174,18 +185,26 @@ class DeferredMaps:
         for child in self.children:
             child.renumber(old, new, size)
 
-    def save(self) -> bytes:
-        """The values that threads hold."""
-        return codec_for(self.query).write(self.values)
+    def saved(self) -> dict[str, Any]:
+        """The values that threads hold, and the maps: two fields of the state around them."""
+        values = codec_for(self.query).write(self.values)
+        return {"values": values, "maps": [child.save() for child in self.children]}
 
-    def load(self, saved: bytes) -> None:
-        """Takes back what `save` gave."""
-        self.values = codec_for(self.query).read(saved)
+    def load(self, values: bytes, maps: list[bytes]) -> None:
+        """Takes back what `saved` gave."""
+        self.values = codec_for(self.query).read(values)
+        for child, data in zip(self.children, maps, strict=True):
+            child.load(data)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the values that threads hold."""
-        return weight(self.values)
+        """Bytes of the values that threads hold, and of the maps."""
+        return weight(self.values) + sum(child.nbytes for child in self.children)
+
+    @property
+    def held(self) -> int:
+        """How many keys the maps hold."""
+        return sum(child.held for child in self.children)
 
 
 def _beyond(t: ValueType, value: Any, words: list[tuple[Any, Any]]) -> Any:

@@ -65,7 +65,7 @@ class _Call:
         _, scalars = self.special.columns(self.outs, count)
         stage.shrink(self.rows)
         void = void_maps(found[:, 1], scalars)
-        values = stage.arrow(stage.auto.type, scalars.values, scalars.there, count)
+        values = stage.program.arrow(stage.auto.type, scalars.values, scalars.there, count)
         return Maps(found[:, 0], found[:, 1], keys, values, void)
 
 
@@ -144,7 +144,9 @@ class MapStage(PatternStage):
         self._deepen_for(len(at), batch.num_rows)
         special = self._specialised(batch.num_rows)
         if special is None:
-            maps = self._slow_maps(keys, synced, self._letters(page, None), self.auto.inputs.arrays(page))
+            maps = self._slow_maps(
+                keys, synced, self.program.letters(page, None), self.auto.inputs.arrays(page)
+            )
         else:
             form = special.form(self._may_direct(keys), page)
             arrays = self.auto.inputs.arrays(page, special.reads(form))
@@ -244,9 +246,9 @@ class MapStage(PatternStage):
     def _chunk(
         self, slots: I64, letters: I64, synced: Array, arrays: list[Array], lo: int, hi: int
     ) -> list[tuple[Array, ...]]:
-        t = self.tables
+        t = self.program.tables
         size = hi - lo
-        columns = self.gathered(arrays, lo, hi)
+        columns = self.program.gathered(arrays, lo, hi)
         outs: list[tuple[Array, ...]] = []
         at = 0
         while at < size:
@@ -265,7 +267,7 @@ class MapStage(PatternStage):
                 *columns,
                 t.code,
                 t.steps,
-                *(self.ri, self.rf, self.rings, self.real, self.si, self.sf),
+                *(self.ri, self.rf, self.rings, self.real, self.program.si, self.program.sf),
                 t.out_place,
                 self.rate,
                 self.active,
@@ -273,7 +275,7 @@ class MapStage(PatternStage):
                 *(out_row, out_slot, out_i, out_f, maps, NO_LOG, NO_FLOATS),
             )
             if self.meta[5]:
-                self._expand(int(self.meta[5]) - 1)
+                self.program.expand(int(self.meta[5]) - 1)
             n, m = int(self.meta[2]), int(self.meta[3])
             outs.append(
                 (maps[:m, 0] + lo, maps[:m, 1], out_slot[:n], out_i[:, :n].copy(), out_f[:, :n].copy())
@@ -286,7 +288,7 @@ class MapStage(PatternStage):
         if self._special is None:
             letters = sync_letters(letters_of(self.node.body), self.node)
             options = {"tumbling": self.tumbling, "by_tick": self._by_tick()}
-            self._special = generated_collect(self.auto, self.tables, letters, **options)
+            self._special = generated_collect(self.auto, self.program.tables, letters, **options)
         return self._special
 
     def _fast_maps(
@@ -369,7 +371,7 @@ class MapStage(PatternStage):
 
     def _pad(self, rows: I64) -> None:
         """Rows at rest hold what folds begin with."""
-        for kind, place, value in padding(self.auto, self.tables):
+        for kind, place, value in padding(self.auto, self.program.tables):
             (self.ri if kind == "i" else self.rf)[rows, place] = value
 
     def _forget_keys(self) -> None:
@@ -400,13 +402,13 @@ class MapStage(PatternStage):
         shift = np.cumsum([0, *(len(o[2]) for o in outs)])
         rows = np.concatenate([NOTHING, *(o[0] for o in outs)])
         starts = np.concatenate([NOTHING, *(o[1] + s for o, s in zip(outs, shift, strict=False))])
-        kinds = self.tables.out_kinds
+        kinds = self.program.tables.out_kinds
         whole = joined([o[3] for o in outs], 3 * len(kinds), np.int64)
         real = joined([o[4] for o in outs], 3 * len(kinds) if "f" in kinds else 0, np.float64)
         scalars = scalars_of(kinds, whole, real)
         void = void_maps(starts, scalars)
         keys = pa.concat_batches([o[5] for o in outs]) if outs else self.key_store.take(np.zeros(0, np.int64))
-        values = self.arrow(self.auto.type, scalars.values, scalars.there, int(shift[-1]))
+        values = self.program.arrow(self.auto.type, scalars.values, scalars.there, int(shift[-1]))
         return Maps(rows, starts, keys, values, void)
 
     def save(self) -> bytes:

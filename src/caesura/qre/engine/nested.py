@@ -24,11 +24,12 @@ import pyarrow as pa
 
 from caesura.events.chunks import ChunkFormat
 from caesura.kernels.hashing import I64, Mask
-from caesura.qre.compiler.automaton import PatternAutomaton, automaton
+from caesura.qre.compiler.automaton import automaton
 from caesura.qre.compiler.deferral import MapBuilder
 from caesura.qre.engine.deferred import DeferredMaps, ItemPage, MapEvents
 from caesura.qre.engine.nested_map import GroupedMap
 from caesura.qre.engine.pattern import NOTHING, Array, PatternStage, PatternState
+from caesura.qre.engine.program import Program
 from caesura.qre.kernels.grouped import DROP, FRESH, ITEM, SKIP
 from caesura.qre.language.query import Query
 from caesura.qre.reference.oracle import UNDEFINED
@@ -51,15 +52,13 @@ class NestedStage(PatternStage):
     def __init__(self, query: Query) -> None:
         super().__init__(query, kernel="table")
         children = [GroupedMap(node, several=bool(self.by)) for node in self.built.maps]
-        self.inside = DeferredMaps(self.built, self.auto, lambda: self.tables, children, self.arrow, query)
+        self.inside = DeferredMaps(self.built, self.program, children, query)
         self._traces: list[I64] = []
         self._whose: list[I64] = []
 
-    def _automaton(self, body: Query) -> PatternAutomaton:
-        auto, builder = automaton(body, make=MapBuilder)
-        assert isinstance(builder, MapBuilder)
-        self.built = builder
-        return auto
+    def _program(self, body: Query) -> Program:
+        auto, self.built = automaton(body, make=MapBuilder)
+        return Program(auto)
 
     def _log(self, size: int, lo: int) -> tuple[Array, ...]:
         trace = np.zeros(size, np.int64)
@@ -125,27 +124,20 @@ class NestedStage(PatternStage):
         self.inside.work_out(ItemPage(empty, NOTHING, NOTHING), _with_drops(nothing, closed))
 
     def save(self) -> bytes:
-        maps = [m.save() for m in self.maps]
-        return NESTED.write(NestedState(**self._pattern(), values=self.inside.save(), maps=maps))
+        return NESTED.write(NestedState(**self._pattern(), **self.inside.saved()))
 
     def load(self, saved: bytes) -> None:
         state = NESTED.read(saved)
         self._take_pattern(state)
-        self.inside.load(state.values)
-        for one, data in zip(self.maps, state.maps, strict=True):
-            one.load(data)
-
-    @property
-    def maps(self) -> list[GroupedMap]:
-        return [m for m in self.inside.children if isinstance(m, GroupedMap)]
+        self.inside.load(state.values, state.maps)
 
     @property
     def nbytes(self) -> int:
-        return super().nbytes + self.inside.nbytes + sum(m.nbytes for m in self.maps)
+        return super().nbytes + self.inside.nbytes
 
     @property
     def held(self) -> int:
-        return super().held + sum(m.held for m in self.maps)
+        return super().held + self.inside.held
 
 
 def _with_drops(events: MapEvents, groups: I64) -> MapEvents:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -13,12 +13,13 @@ import pyarrow as pa
 from caesura.events.chunks import ChunkFormat
 from caesura.events.columns import ColumnStore
 from caesura.kernels.hashing import I64, Mask
-from caesura.qre.compiler.automaton import PatternAutomaton, automaton
+from caesura.qre.compiler.automaton import automaton
 from caesura.qre.compiler.deferral import MapBuilder, has_maps
-from caesura.qre.engine.deferred import DeferredMaps, ItemPage, MapEvents
+from caesura.qre.engine.deferred import Child, DeferredMaps, ItemPage, MapEvents
 from caesura.qre.engine.map import MapStage
 from caesura.qre.engine.map_columns import Maps
 from caesura.qre.engine.pattern import CHUNK, NO_FLOATS, NO_LOG, Array
+from caesura.qre.engine.program import GroupedProgram
 from caesura.qre.engine.registers import RegisterState
 from caesura.qre.kernels.grouped import COPY, FRESH, KEYED, UNSEEN, run_grouped
 from caesura.qre.kernels.key_slots import KeySlots
@@ -54,6 +55,8 @@ GROUPED = ChunkFormat("a map inside a pattern", GroupedState)
 class GroupedMap(MapStage):
     """The registers of the keys of one map; threads begin, and maps come, when the pattern around says so."""
 
+    program: GroupedProgram
+
     def __init__(self, node: MapCollect, *, several: bool) -> None:
         self.built: MapBuilder | None = None
         super().__init__(node, kernel="table")
@@ -64,33 +67,18 @@ class GroupedMap(MapStage):
         self.first_key: I64 = np.full(1, -1, np.int64)
         self.key_count: I64 = np.zeros(1, np.int64)
         self.next_key: I64 = np.zeros(64, np.int64)
-        self._look_up()
         self.inside: DeferredMaps | None = None
         if self.built is not None:
             children = [GroupedMap(inner, several=True) for inner in self.built.maps]
-            self.inside = DeferredMaps(self.built, self.auto, lambda: self.tables, children, self.arrow, node)
+            self.inside = DeferredMaps(self.built, self.program, children, node)
         if several:
             self.key_store = ColumnStore(pa.schema([pa.field(GROUP, pa.int64()), *self.key_store.schema]))
 
-    def _look_up(self) -> None:
-        """What is known of the states: which has no threads, and which each is when one begins."""
-        states = self.auto.states
-        numbers = self.auto.making.numbers
-        self.void = numbers.get(frozenset(), len(states) if not self.auto.grows else -2)
-        self.restart: I64 = np.array([s.restart for s in states], np.int64)
-        self.__dict__.pop("_needs", None)
-
-    def _expand(self, state: int) -> None:
-        super()._expand(state)
-        self._look_up()
-
-    def _automaton(self, body: Query) -> PatternAutomaton:
+    def _program(self, body: Query) -> GroupedProgram:
         if not has_maps(body):
-            return automaton(body, restarts=True)[0]
-        auto, builder = automaton(body, make=MapBuilder, restarts=True)
-        assert isinstance(builder, MapBuilder)
-        self.built = builder
-        return auto
+            return GroupedProgram(automaton(body, restarts=True)[0])
+        auto, self.built = automaton(body, make=MapBuilder, restarts=True)
+        return GroupedProgram(auto)
 
     def maps(self, page: ItemPage, events: MapEvents, starts: Mask, wants: Mask) -> dict[int, Any]:
         """Feeds what happens; gives the maps by the events at which they are wanted."""
@@ -108,8 +96,8 @@ class GroupedMap(MapStage):
         sources = events.states[events.kinds == COPY]
         self._groups(int(np.append(sources, events.groups).max()) + 1)
         slots = self._numbers(keys, synced, events)
-        letters, arrays = self._letters(columns, None), self.auto.inputs.arrays(columns)
-        read = (letters, synced, *self.gathered(arrays, 0, page.batch.num_rows))
+        letters, arrays = self.program.letters(columns, None), self.auto.inputs.arrays(columns)
+        read = (letters, synced, *self.program.gathered(arrays, 0, page.batch.num_rows))
         found, inner_events = self._fed(events, slots, starts, wants, read)
         if self.inside is not None:
             self.inside.work_out(page, MapEvents(*(np.ascontiguousarray(c) for c in inner_events.T)))
@@ -177,7 +165,7 @@ class GroupedMap(MapStage):
             outs.append(made)
             inner_events.append(more_events)
             if self.meta[3] == UNSEEN:
-                self._expand(int(self.meta[4]))
+                self.program.expand(int(self.meta[4]))
             elif self.meta[3] == KEYED:
                 inner_events.append(self._copied(int(slots[at]), int(events.groups[at])))
                 at += 1
@@ -194,7 +182,7 @@ class GroupedMap(MapStage):
         before: int,
     ) -> tuple[int, tuple[Array, ...], I64]:
         """One call of the kernel, with room for what it has to say."""
-        t, left = self.tables, len(events.kinds) - at
+        t, left = self.program.tables, len(events.kinds) - at
         room = max(min(left, CHUNK), 4 * int(self.key_count[events.groups[at]]) + 16)
         places = 3 * len(t.out_kinds)
         out_slot = np.empty(room, np.int64)
@@ -208,8 +196,8 @@ class GroupedMap(MapStage):
         at = run_grouped(
             *(at, len(events.kinds), events.kinds, events.items, events.groups, slots, starts, wants),
             *read,
-            *(t.code, t.steps, self.restart, self.void, self.base),
-            *(self.ri, self.rf, self.rings, self.real, self.si, self.sf),
+            *(t.code, t.steps, self.program.restart, self.program.void, self.base),
+            *(self.ri, self.rf, self.rings, self.real, self.program.si, self.program.sf),
             t.out_place,
             *(self.first_key, self.next_key, self.key_count, self.meta),
             *(out_slot, out_i, out_f, found, inner_events, *log),
@@ -288,7 +276,7 @@ class GroupedMap(MapStage):
         same: Mask = states == self.ri[b, 0]
         alive = np.flatnonzero(same & (states > 0))
         left, right = a[alive], b[alive]
-        whole, real = self._needs
+        whole, real = self.program.needs
         held = ~whole[states[alive]] | (self.ri[left, 1:] == self.ri[right, 1:])
         if self.inside is not None:
             self.inside.compare(self.ri[left], self.ri[right], held)
@@ -299,22 +287,6 @@ class GroupedMap(MapStage):
             alike &= child.alike(self._inner_groups(left), self._inner_groups(right))
         same[alive] = alike
         return same
-
-    @cached_property
-    def _needs(self) -> tuple[Array, Array]:
-        """Per state which registers its threads may still read."""
-        t = self.tables
-        wanted = [
-            {self.auto.register(p, s) for p in state.positions for s in self.auto.need[p]}
-            for state in self.auto.states
-        ]
-        whole, real = (
-            np.array([[n in some for n in names] for some in wanted], np.bool_).reshape(
-                len(wanted), len(names)
-            )
-            for names in (t.registers_i, t.registers_f)
-        )
-        return whole, real
 
     def _inner_groups(self, rows: I64) -> I64:
         """Rows by the numbers that maps inside know them by."""
@@ -399,8 +371,7 @@ class GroupedMap(MapStage):
             first_key=self.first_key,
             next_key=self.next_key,
             key_count=self.key_count,
-            values=None if self.inside is None else self.inside.save(),
-            maps=[m.save() for m in self.inner],
+            **({"values": None, "maps": []} if self.inside is None else self.inside.saved()),
         )
         return GROUPED.write(state)
 
@@ -411,25 +382,21 @@ class GroupedMap(MapStage):
         self.synced, self.base = state.synced, state.base
         self.first_key, self.next_key, self.key_count = state.first_key, state.next_key, state.key_count
         if self.inside is not None and state.values is not None:
-            self.inside.load(state.values)
-        for one, data in zip(self.inner, state.maps, strict=True):
-            one.load(data)
+            self.inside.load(state.values, state.maps)
 
     @property
-    def inner(self) -> list[GroupedMap]:
+    def inner(self) -> Sequence[Child]:
         """The maps inside."""
-        some = () if self.inside is None else self.inside.children
-        return [m for m in some if isinstance(m, GroupedMap)]
+        return () if self.inside is None else self.inside.children
 
     @property
     def nbytes(self) -> int:
         own = super().nbytes + self.first_key.nbytes + self.next_key.nbytes + self.key_count.nbytes
-        own += 0 if self.inside is None else self.inside.nbytes
-        return own + sum(m.nbytes for m in self.inner)
+        return own + (0 if self.inside is None else self.inside.nbytes)
 
     @property
     def held(self) -> int:
-        return super().held + sum(m.held for m in self.inner)
+        return super().held + (0 if self.inside is None else self.inside.held)
 
 
 def _as_dicts(maps: Maps, later: list[Any] | None, several: bool) -> dict[int, Any]:

@@ -17,18 +17,16 @@ from caesura.events.chunks import ChunkFormat
 from caesura.events.columns import ColumnStore
 from caesura.expr.faults import shown
 from caesura.kernels.hashing import I64, Mask
-from caesura.qre.compiler.automaton import PatternAutomaton, automaton
-from caesura.qre.compiler.bytecode import tables
+from caesura.qre.compiler.automaton import automaton
 from caesura.qre.compiler.columns import ColumnReader, PageColumns, null_key
 from caesura.qre.compiler.generation import Form, Generated, generated
-from caesura.qre.compiler.packing import Scalars, column_of, joined, packed, scalars_of, unpacked
+from caesura.qre.compiler.packing import Scalars, joined, packed, scalars_of, unpacked
 from caesura.qre.compiler.texts import Texts
+from caesura.qre.engine.program import Program
 from caesura.qre.engine.registers import SHALLOW, Array, Registers, RegisterState
 from caesura.qre.kernels.key_slots import KeySlots
-from caesura.qre.kernels.letters import Refinement
 from caesura.qre.kernels.table import run_tables
 from caesura.qre.language.query import Partition, Query
-from caesura.qre.language.types import ValueType
 from caesura.qre.language.whole_numbers import no_value
 
 CHUNK = 32_768
@@ -77,14 +75,12 @@ class PatternStage(Registers):
         self.query = query
         self.by = query.partitioned_by
         body = query.per_key
-        self.auto = self._automaton(body)
+        self.program = self._program(body)
+        self.auto = self.program.auto
         only = query.only
         self.once = int(not query.again) if isinstance(query, Partition) else 2
         self._only = None if only is None else self.auto.inputs.truth(only)
-        self.tables = tables(self.auto)
         self.reader = ColumnReader(query.items)
-        letters = self.auto.alphabet
-        self.refinement = Refinement([m.truth for m in letters.minterms], len(letters.exprs))
         self.keys = KeySlots()
         self.types: list[pa.DataType] = []
         """The types of the keys' columns, once there is a page."""
@@ -107,37 +103,9 @@ class PatternStage(Registers):
         self.rf = np.zeros((0, 0), np.float64)
         self.rings = np.zeros((0, 0, 0), np.int64)
         self._reserve(1)
-        self._scratch()
 
-    def _automaton(self, body: Query) -> PatternAutomaton:
-        return automaton(body)[0]
-
-    def _scratch(self) -> None:
-        """Places for what a step works out, behind the constants."""
-        self.si = np.zeros(self.tables.scratch + 2, np.int64)
-        self.sf = np.zeros(self.tables.scratch + 2, np.float64)
-        self.si[: len(self.tables.consts_i)] = self.tables.consts_i
-        self.sf[: len(self.tables.consts_f)] = self.tables.consts_f
-
-    # States that are made as they are needed.
-
-    def _expand(self, state: int) -> None:
-        """Makes a state known to the kernel."""
-        self.auto.making.expand(state)
-        self.tables.grow(self.auto)
-        self._scratch()
-
-    @property
-    def known(self) -> list[list[int]] | None:
-        """The states by number, where numbers depend on the stream."""
-        return [sorted(s.positions) for s in self.auto.states] if self.auto.grows else None
-
-    @known.setter
-    def known(self, states: list[list[int]] | None) -> None:
-        if states is not None:
-            self.auto.making.begin([frozenset(s) for s in states])
-            self.tables = tables(self.auto)
-            self._expand(0)
+    def _program(self, body: Query) -> Program:
+        return Program(automaton(body)[0])
 
     def _forget_states(self) -> None:
         """Numbers anew the states that keys are in, once there are very many."""
@@ -149,7 +117,7 @@ class PatternStage(Registers):
         again = [sorted(states[number].positions) for number in used.tolist()]
         live = self.ri[:, 0] >= 0
         self.ri[live, 0] = np.searchsorted(used, self.ri[live, 0])
-        self.known = again
+        self.program.known = again
 
     def run(self, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> PatternAnswers:
         """Feeds a page in order."""
@@ -168,7 +136,9 @@ class PatternStage(Registers):
             arrays = self.auto.inputs.arrays(page, special.reads(form))
             answers = self._fast(special, form, keys, arrays, rows)
         else:
-            answers = self._slow(keys, self._letters(page, seen()), self.auto.inputs.arrays(page), rows)
+            answers = self._slow(
+                keys, self.program.letters(page, seen()), self.auto.inputs.arrays(page), rows
+            )
         if len(answers.void):
             item = shown(batch, int(answers.rows[answers.void[0]]))
             raise no_value(f"the item ({item})", seen=page.failed)
@@ -192,7 +162,7 @@ class PatternStage(Registers):
                 out, reached = self._interpreted(slots[at - lo :], letters, arrays, at, hi)
                 outs.append(out)
                 if reached < hi:
-                    self._expand(int(self.ri[slots[reached - lo], 0]))
+                    self.program.expand(int(self.ri[slots[reached - lo], 0]))
                 at = reached
             self._tidy()
         return self._answers(outs)
@@ -247,16 +217,11 @@ class PatternStage(Registers):
         if self.rows is None and self._cold(rows):
             return None
         if self._special is None:
-            self._special = generated(self.auto, self.tables, bool(self.by), self._only, self.once)
+            self._special = generated(self.auto, self.program.tables, bool(self.by), self._only, self.once)
         return self._special
 
     def _cold(self, rows: int) -> bool:
         return self.kernel == "table" or (self.kernel == "auto" and self.seen + rows < ITEMS_TO_SPECIALISE)
-
-    def _letters(self, page: PageColumns, seen: Mask | None) -> I64:
-        masks = [page.mask(e) for e in self.auto.alphabet.exprs]
-        letters = self.refinement.letters(masks, page.batch.num_rows)
-        return letters if seen is None else np.where(seen, letters, -1)
 
     def _slots(self, keys: list[pa.Array], lo: int, hi: int) -> I64:
         if not self.by:
@@ -290,9 +255,9 @@ class PatternStage(Registers):
     def _interpreted(
         self, slots: I64, letters: I64, arrays: list[Array], lo: int, hi: int
     ) -> tuple[tuple[I64, Array, Array], int]:
-        t = self.tables
+        t = self.program.tables
         size = hi - lo
-        whole, real, consts = self.gathered(arrays, lo, hi)
+        whole, real, consts = self.program.gathered(arrays, lo, hi)
         places = 3 * len(t.out_kinds)
         out_row = np.empty(size, np.int64)
         out_i, out_f = np.empty((places, size), np.int64), np.empty((places, size), np.float64)
@@ -311,8 +276,8 @@ class PatternStage(Registers):
             self.rf,
             self.rings,
             self.real,
-            self.si,
-            self.sf,
+            self.program.si,
+            self.program.sf,
             t.out_place,
             out_row,
             out_i,
@@ -333,16 +298,6 @@ class PatternStage(Registers):
         """Where the kernel writes what is worked out later, and the states that it passes: nowhere."""
         return NO_LOG, NO_LOG[0], NO_FLOATS, NO_LOG[1], NOTHING
 
-    def gathered(self, arrays: list[Array], lo: int, hi: int) -> tuple[Array, Array, I64]:
-        """A chunk's columns side by side, whole numbers and doubles, and how many constants there are."""
-        t = self.tables
-        whole = np.zeros((len(t.columns_i), hi - lo), np.int64)
-        real = np.zeros((len(t.columns_f), hi - lo), np.float64)
-        for into, names in ((whole, t.columns_i), (real, t.columns_f)):
-            for j, number in enumerate(names):
-                into[j] = arrays[number][lo:hi]
-        return whole, real, np.array([len(t.consts_i), len(t.consts_f), int(self.auto.grows)], np.int64)
-
     def _tidy(self) -> None:
         """Gives back the rows of keys that stand at the start, once they are the most."""
         count = self.keys.count
@@ -359,7 +314,7 @@ class PatternStage(Registers):
 
     def _answers(self, outs: list[tuple[I64, Array, Array]]) -> PatternAnswers:
         rows = np.concatenate([NOTHING, *(o[0] for o in outs)])
-        kinds = self.tables.out_kinds
+        kinds = self.program.tables.out_kinds
         whole = joined([o[1] for o in outs], 3 * len(kinds), np.int64)
         return self._answered(
             rows, scalars_of(kinds, whole, joined([o[2] for o in outs], 3 * len(kinds), np.float64))
@@ -368,12 +323,8 @@ class PatternStage(Registers):
     def _answered(self, rows: I64, scalars: Scalars) -> PatternAnswers:
         void = scalars.beyond()
         return PatternAnswers(
-            rows, self.arrow(self.auto.type, scalars.values, scalars.there, len(rows)), void
+            rows, self.program.arrow(self.auto.type, scalars.values, scalars.there, len(rows)), void
         )
-
-    def arrow(self, t: ValueType, leaves: list[Array], flags: list[Array | None], rows: int) -> pa.Array:
-        """Registers' values as a column of a type, taken off the lists; without flags all are there."""
-        return column_of(t, leaves, flags, rows, self.auto.inputs.texts)
 
     # State.
 
@@ -389,12 +340,12 @@ class PatternStage(Registers):
         """The fields of `RegisterState`, of the rows up to here."""
         self.forget_texts(now=True)
         held = {"ri": self.ri[:used], "rf": self.rf[:used], "rings": self.rings[:, :used]}
-        return {**held, "seen": self.seen, "known": self.known, "texts": self.auto.inputs.texts.all()}
+        return {**held, "seen": self.seen, "known": self.program.known, "texts": self.auto.inputs.texts.all()}
 
     def _take_registers(self, state: RegisterState) -> None:
         self.ri, self.rf, self.rings, self.seen = state.ri, state.rf, state.rings, state.seen
         self.auto.inputs.texts = Texts.of(state.texts)
-        self.known = state.known
+        self.program.known = state.known
 
     @property
     def _used(self) -> int:
@@ -425,22 +376,6 @@ class PatternStage(Registers):
         rows += 0 if self.named is None else self.named.nbytes
         texts = self.auto.inputs.texts.nbytes
         return int(self.ri.nbytes + self.rf.nbytes + self.rings.nbytes + self.keys.nbytes + rows + texts)
-
-    @property
-    def never_departs(self) -> bool:
-        """Whether every item leads on, whatever came before."""
-        if self.auto.grows:
-            return False
-        steps = self.tables.steps[:, :-1, 0]  # the last letter is that of items which there are none of
-        ended = self.tables.resting[steps.clip(0)] == 2
-        return bool((steps >= 0).all()) and not bool(ended.any())
-
-    def always_rests(self, *, again: bool) -> bool:
-        """Whether every item of a key ends its pattern, or leaves it."""
-        ends = (1, 2) if again else (1,)
-        return all(
-            after < 0 or int(self.tables.resting[after]) in ends for after in self.tables.steps[0, :, 0]
-        )
 
     @property
     def held(self) -> int:

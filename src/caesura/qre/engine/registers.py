@@ -16,7 +16,7 @@ from caesura.events.columns import words
 from caesura.expr import Expr
 from caesura.kernels.hashing import I64
 from caesura.qre.compiler.automaton import PatternAutomaton
-from caesura.qre.compiler.bytecode import Tables
+from caesura.qre.engine.program import Program
 from caesura.qre.kernels.key_slots import KeySlots
 from caesura.qre.kernels.register_rows import (
     MAX_ROWS_PER_KEY,
@@ -56,7 +56,7 @@ class Registers:
     base = 0
     """The first row that a key may have."""
     auto: PatternAutomaton
-    tables: Tables
+    program: Program
     by: tuple[tuple[str, Expr], ...]
     keys: KeySlots
     rows: I64 | None
@@ -69,7 +69,7 @@ class Registers:
 
     def _reserve(self, rows: int) -> None:
         """Registers for this many keys, kept as they are; new keys stand at the start."""
-        t = self.tables
+        t = self.program.tables
         old = len(self.ri)
         if old >= rows:
             return
@@ -104,7 +104,7 @@ class Registers:
         texts = self.auto.inputs.texts
         if not now and not texts.grown:
             return
-        names = [name.split("@")[0] for name in self.tables.registers_i]
+        names = [name.split("@")[0] for name in self.program.tables.registers_i]
         places = [self.ri[:, 1 + j] for j, name in enumerate(names) if name in self.auto.coded]
         places += [self.rings[j] for j, ring in enumerate(self.auto.rings) if ring.coded]
         texts.sweep(self.ri[:, 0] > 0, places)
