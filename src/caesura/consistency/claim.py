@@ -74,7 +74,7 @@ class Prefix:
         text = ", ".join(map(str, self.definite))
         if self.log:
             return f"up to {self.log}"
-        return f"{_many(self.rows, 'row')} + {_many(self.punctuations, 'punctuation')}" + (
+        return f"{_plural(self.rows, 'row')} + {_plural(self.punctuations, 'punctuation')}" + (
             f" ({text})" if text else ""
         )
 
@@ -139,7 +139,7 @@ class Claim:
         return f"claim {self.number}: {self.level}{at} for {sources}{under}"
 
 
-def _many(count: int, word: str) -> str:
+def _plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 

@@ -52,8 +52,8 @@ class GeneralForm:
         return GeneralForm(name, ins, outs[0])
 
     def __str__(self) -> str:
-        many = len(self.ins) > 1
-        sides = [f"In{i if many else ''}={side}" for i, side in enumerate(self.ins, 1)]
+        several = len(self.ins) > 1
+        sides = [f"In{i if several else ''}={side}" for i, side in enumerate(self.ins, 1)]
         return f"{self.name} = <{', '.join([*sides, f'Out={self.out}'])}>"
 
     def bind(self, schemes: Mapping[str, Scheme] | None = None, /, **groups: Iterable[str]) -> Contract:

@@ -56,12 +56,12 @@ class Offering:
         return found
 
     def __str__(self) -> str:
-        many = len(self.rule.inputs) > 1
-        variables = [f"PS{i}" if many else "PS" for i in range(1, len(self.rule.inputs) + 1)]
+        several = len(self.rule.inputs) > 1
+        variables = [f"PS{i}" if several else "PS" for i in range(1, len(self.rule.inputs) + 1)]
         shares = []
         for port, variable in enumerate(variables):
             kept = [n if n == out else f"{n} as {out}" for n, out in self.passes(port).items()]
             shares.append(f"{variable}[{', '.join(kept)}]")
-        ins = [f"In{i if many else ''}={v}" for i, v in enumerate(variables, 1)]
+        ins = [f"In{i if several else ''}={v}" for i, v in enumerate(variables, 1)]
         head = f"<{', '.join([*ins, 'Out=' + ' with '.join(shares)])}>" if ins else "<Out=what is declared>"
         return "\n".join([head, *(f"  {hold}" for hold in self.rule.holds)])

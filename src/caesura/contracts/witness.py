@@ -49,11 +49,11 @@ class _Shape:
 
     repeat: int
     """How often each row comes, one instant after the other, before its values are promised."""
-    many: int
+    rows_per_tick: int
     """How many rows with values of their own come at an instant."""
 
     def numbers(self, tick: int) -> range:
-        return range(tick * self.many, (tick + 1) * self.many)
+        return range(tick * self.rows_per_tick, (tick + 1) * self.rows_per_tick)
 
 
 def witness(verdict: Verdict, events: int, *, repeat: int = 1) -> Iterator[tuple[str, Item]]:
@@ -62,7 +62,7 @@ def witness(verdict: Verdict, events: int, *, repeat: int = 1) -> Iterator[tuple
     Some steps give results only for values that come more than once: let each ``repeat``.
     """
     sources = [step for step in verdict.steps if step.origin is not None]
-    shape = _Shape(repeat, max((_many(step) for step in verdict.steps), default=1))
+    shape = _Shape(repeat, max((_rows_per_tick(step) for step in verdict.steps), default=1))
     for tick in range(events):
         going = [step for step in sources if tick == 0 or not _ends(step)]
         alone = (tick // 2) % len(sources)
@@ -79,18 +79,22 @@ def _ends(step: Step) -> bool:
     return any(not template.marked for template in step.scheme)
 
 
-def _many(step: Step) -> int:
+def _rows_per_tick(step: Step) -> int:
     """How many rows at a time are more than a step works off, where it has a budget for each item."""
     budget = getattr(step.node, "budget", None)
     return 8 * budget if isinstance(budget, int) and step.derived.unmet else 1
 
 
 def _event(step: Step, tick: int, instant: int, shape: _Shape) -> Page:
-    schema, many = step.node.schema, shape.many
+    schema, rows_per_tick = step.node.schema, shape.rows_per_tick
     arrays = [pa.array([sample_value(f.type, n) for n in shape.numbers(tick)], f.type) for f in schema]
     endless = step.ends == "never" and instant % SOME_END != SOME_END - 1
     end = INFINITY if endless else instant + (longest(step.properties) or 1)
-    return Page.of(pa.RecordBatch.from_arrays(arrays, schema=schema), le=[instant] * many, re=[end] * many)
+    return Page.of(
+        pa.RecordBatch.from_arrays(arrays, schema=schema),
+        le=[instant] * rows_per_tick,
+        re=[end] * rows_per_tick,
+    )
 
 
 def _promise(step: Step, template: Template, tick: int, shape: _Shape) -> Pattern:

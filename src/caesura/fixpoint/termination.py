@@ -82,7 +82,7 @@ def _missing(schema: pa.Schema, trips: Sequence[Trip]) -> str:
     """What comes nearest to a reason."""
     every = [view for trip in trips for view in trip.seen()]
     for name in schema.names:
-        bounded = any(_counts(view, name, way) for view in every for way in (1, -1))
+        bounded = any(_counts(view, name, direction) for view in every for direction in (1, -1))
         for view in every:
             base, by = linear(view.columns[name])
             if base is not None and is_rec(base) == name and by:
@@ -96,24 +96,24 @@ def _missing(schema: pa.Schema, trips: Sequence[Trip]) -> str:
     return "no column is seen to move towards an end in every round"
 
 
-def _counts(trip: Trip, name: str, way: int) -> bool:
+def _counts(trip: Trip, name: str, direction: int) -> bool:
     """A counter with a tested bound."""
     base, by = linear(trip.columns[name])
-    if base is None or is_rec(base) != name or by * way <= 0:
+    if base is None or is_rec(base) != name or by * direction <= 0:
         return False
-    return upper_bounded(trip, name) if way > 0 else upper_bounded(trip, name, flipped=True)
+    return upper_bounded(trip, name) if direction > 0 else upper_bounded(trip, name, flipped=True)
 
 
-def _advances(trip: Trip, name: str, way: int, exact: bool) -> bool:
+def _advances(trip: Trip, name: str, direction: int, exact: bool) -> bool:
     """A value from outside that is strictly past the one before."""
-    return any(_beyond(d, way) for d in differences(trip, name, exact=exact))
+    return any(_beyond(d, direction) for d in differences(trip, name, exact=exact))
 
 
-def _beyond(d: Difference, way: int) -> bool:
-    least = d.least if way > 0 else d.greatest
+def _beyond(d: Difference, direction: int) -> bool:
+    least = d.least if direction > 0 else d.greatest
     if least is None:
         return False
-    return least * way > 0 or (least == 0 and (d.strict_low if way > 0 else d.strict_high))
+    return least * direction > 0 or (least == 0 and (d.strict_low if direction > 0 else d.strict_high))
 
 
 def _visits(trip: Trip, name: str) -> bool:
@@ -241,8 +241,10 @@ def _finite(trip: Trip, name: str, schema: pa.Schema) -> bool:
     made, exact = trip.columns[name], not pa.types.is_floating(schema.field(name).type)
     if from_loop(made) or from_outside(made) or pa.types.is_boolean(schema.field(name).type):
         return True
-    counts = exact and any(_counts(trip, name, way) for way in (1, -1))
-    return counts or any(_advances(trip, name, way, exact) for way in (1, -1)) or _visits(trip, name)
+    counts = exact and any(_counts(trip, name, direction) for direction in (1, -1))
+    return (
+        counts or any(_advances(trip, name, direction, exact) for direction in (1, -1)) or _visits(trip, name)
+    )
 
 
 def _refuse_better(trip: Trip, keep: Keep) -> None:

@@ -88,7 +88,7 @@ class Where(Node):
         return Pattern.of(found)
 
     @cached_property
-    def few(self) -> dict[str, pa.Array]:
+    def enumerated(self) -> dict[str, pa.Array]:
         """The columns of which a few known values pass, with all combinations; none where there is one."""
         names: list[str] = []
         rows: list[tuple[Any, ...]] = [()]
@@ -105,14 +105,14 @@ class Where(Node):
 
     def together(self, port: int, known: Promises) -> int:
         """Once `id = 1` and `id = 2` are promised, nothing passes `id in (1, 2)` any more."""
-        if not self.few:
+        if not self.enumerated:
             return MIN_TIME
-        return int(np.min(known.effective_cti(columns=self.few)))
+        return int(np.min(known.effective_cti(columns=self.enumerated)))
 
     def limited(self, port: int) -> Mapping[str, Literal["few", "bounded"]]:
         found: dict[str, Literal["few", "bounded"]] = {}
         for name, values in self.passing.items():
-            if values.is_point or name in self.few:
+            if values.is_point or name in self.enumerated:
                 found[name] = "few"
             elif not values.null and values.intervals and values.intervals[-1].hi is not None:
                 found[name] = "bounded"
@@ -171,7 +171,7 @@ class Filter(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         items = definite(self._node.carry(port, pattern))
-        reached = self._node.together(port, self.promises[0]) if self._node.few else MIN_TIME
+        reached = self._node.together(port, self.promises[0]) if self._node.enumerated else MIN_TIME
         if reached > max(self._reached, self.promises[0].cti):
             self._reached = reached
             items += definite(Pattern.before(reached))
