@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         read,
         session,
         subscribe,
+        table,
     )
     from caesura.api.pipeline import Pipeline, from_claimed, pipeline
     from caesura.consistency import Claim, Level, Prefix, draining, heeding, synchronised, tokens
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
 
 ROOMS = {
     "caesura.api": "Pipeline Result Stream arc automaton from_arrow from_claimed from_items "
-    "from_pandas from_rows from_spark greatest input_stream least pipeline read session subscribe",
+    "from_pandas from_rows from_spark greatest input_stream least pipeline read session subscribe table",
     "caesura.consistency": "Claim Level Prefix draining heeding synchronised tokens",
     "caesura.consistency.claimed": "read_claimed",
     "caesura.errors": "CaesuraError DataError ExprError PatternError PlanError StreamError",
@@ -196,6 +197,7 @@ __all__ = [
     "subscribe",
     "sum",
     "synchronised",
+    "table",
     "tokens",
     "top_k",
     "uda",

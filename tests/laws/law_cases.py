@@ -9,13 +9,16 @@ import law_regressions as kept
 import pyarrow as pa
 
 from caesura.expr import col
+from caesura.io.sources.table import table_of
 from caesura.ops.aggregate import Aggregate, Totals, Tumbling
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
 from caesura.ops.deliver import Deliver
+from caesura.ops.held import HeldTable
 from caesura.ops.join import How, Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
+from caesura.ops.look_up import LookUp
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
 from caesura.ops.top import Order, Rank, Top
@@ -251,6 +254,43 @@ for each in HOW:
     )
 join("inner", name="-inserts", left=replace(LEFT, insert_only=True), right=replace(RIGHT, insert_only=True))
 join("left", name="-points", left=replace(LEFT, lifetimes="points"), right=replace(RIGHT, lifetimes="finite"))
+
+HELD = [
+    {"other": key, "w": weight}
+    for key, weight in ((0, 1), (1, 2), (1, 2), (1, -3), (2, None), (None, 7), (3, 0), (9, 9))
+]
+"""A table: keys of one row and of several, equal rows, a null key, and one that nobody has."""
+
+
+def look_up(how: How, *, name: str = "", expr: Any = None, residual: Any = None) -> None:
+    """One case of a join with a table."""
+    always = [(MIN_TIME + 1, INFINITY, row) for row in HELD]
+    register(
+        LawCase(
+            f"look-up-{how}{name}",
+            build=lambda a: LookUp(
+                inputs=(a,),
+                table=HeldTable.of(table_of(HELD)),
+                on=(("id", "other"),),
+                how=how,
+                residual=expr,
+            ),
+            oracle=lambda a, **_: oracles.join(a, always, on=[("id", "other")], how=how, residual=residual),
+            inputs=(NAMED,),
+            liveness=slowest,
+            state_bound=none,
+        )
+    )
+
+
+for each in ("inner", "left", "semi", "anti"):
+    look_up(each)
+    look_up(
+        each,
+        name="-residual",
+        expr=(col("n") > col("w")) & (col("s") != "a"),
+        residual=lambda a, b: None not in (a["n"], b["w"]) and a["n"] > b["w"] and a["s"] not in (None, "a"),
+    )
 
 RENAMED = (("other", col("id")), ("s", col("v")))
 

@@ -14,6 +14,7 @@ from caesura.api.sources import (
     read,
     session,
     subscribe,
+    table,
 )
 from caesura.api.stream import Stream
 from caesura.runtime.query.result import Result
@@ -40,4 +41,5 @@ __all__ = [
     "read",
     "session",
     "subscribe",
+    "table",
 ]

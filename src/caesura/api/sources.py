@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from caesura.events import Item, parse
 from caesura.io.ingress.pushed import Pushed
 from caesura.io.ingress.refusals import Lateness
 from caesura.io.sources.read import Events
+from caesura.io.sources.table import TABLE_BYTES, table_of
 from caesura.misuse import checked_methods
 from caesura.plan import TICKS, Properties, here
 from caesura.runtime.graph.publication import Publication, subscription
@@ -122,6 +123,36 @@ def from_spark(
     from caesura.spark.host.frames import read_frame
 
     return Stream(read_frame(frame, lane=lane, offset=offset, lanes=lanes, events=events))
+
+
+def table(
+    data: Any,
+    *,
+    schema: pa.Schema | None = None,
+    format: Literal["parquet", "csv", "json"] | None = None,
+    name: str = "",
+    max_bytes: int = TABLE_BYTES,
+) -> Stream:
+    """A table without times: its rows hold over all time.
+
+    ``data`` is rows, Arrow data, a pandas or Spark DataFrame, or the path of a file or folder, whose files
+    end in .parquet, .csv or .json unless ``format`` says what they are. A join with it looks each row up: no
+    stage, no state, on every host, with one copy of the table in each worker process, of at most
+    ``max_bytes``.
+
+    >>> import caesura as cz
+    >>> names = cz.table([{"id": 3, "name": "Ada"}])
+    >>> visits = cz.from_rows([{"ts": 1, "id": 3}, {"ts": 4, "id": 9}], time="ts")
+    >>> print(visits.join(names, on="id", how="left").run())
+     LE  RE | id name |
+      1  2  | 3  Ada  | +
+      4  5  | 9  null | +
+    """
+    if type(data).__module__.startswith("pyspark."):
+        from caesura.spark.host.frames import collected
+
+        data = collected(data, name)
+    return Stream(table_of(data, schema=schema, format=format, name=name, max_bytes=max_bytes))
 
 
 def session(

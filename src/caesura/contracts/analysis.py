@@ -393,7 +393,7 @@ def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
         return "bounded"
     if node.results_end:
         return "finite"
-    if getattr(node, "results_endless", False):
+    if node.results_endless:
         return "never"
     sure = [step.ends != "never" or node.steers(port) for port, step in enumerate(before)]
     how = getattr(node, "how", None)

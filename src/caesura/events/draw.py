@@ -27,6 +27,7 @@ from caesura.errors import DataError, closest
 from caesura.events.item import Item
 from caesura.events.page import NO_NEW_END, Page
 from caesura.events.written import read_nested, words, written
+from caesura.kernels.ticks import FIRST
 from caesura.punctuation import INFINITY, Punctuation
 from caesura.punctuation.parsing import drawn_time, parse_punctuation, reads
 
@@ -200,6 +201,8 @@ def shown_time(t: int, time: pa.DataType | None = None) -> str:
     """A time as it is drawn."""
     if t >= INFINITY:
         return "inf"
+    if t <= FIRST:
+        return "-inf"
     if time is None or not pa.types.is_timestamp(time):
         return str(t)
     text = str(pa.scalar(t, pa.timestamp("us")).as_py())

@@ -111,6 +111,11 @@ class Node:
         return False
 
     @property
+    def results_endless(self) -> bool:
+        """Whether no event ends behind it, whatever ends events had before."""
+        return False
+
+    @property
     def results_end(self) -> bool:
         """Whether every result ends, also those of events that never do."""
         return False

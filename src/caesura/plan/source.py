@@ -106,6 +106,28 @@ class SourceNode(Node):
         raise NotImplementedError
 
     @property
+    def holds_always(self) -> bool:
+        """Whether every row holds over all time, so that a join with it looks at one row at a time."""
+        return False
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether its rows lie in memory, and would go with the plan."""
+        return False
+
+    @property
+    def known_bytes(self) -> int:
+        """How large such rows are, as far as that is known before they are read."""
+        return 0
+
+    def refuse_large(self, size: int) -> None:
+        """Refuses so many bytes, where every process would hold them."""
+
+    def timed(self, time: pa.DataType) -> SourceNode:
+        """The same rows in a stream that counts time so, where they have no time of their own."""
+        return self
+
+    @property
     def punctuated(self) -> bool:
         """Whether punctuation may lie between the rows, so that a page is not all of a batch."""
         return True

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from caesura.errors import StreamError
+from caesura.errors import PlanError, StreamError
 from caesura.io.sources.memory import columns_key
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.read import Events, source_of
 from caesura.io.sources.source import Source
-from caesura.plan import Raw
+from caesura.plan import Raw, here
+from caesura.spark.errors import asking_spark
 from caesura.spark.worker.job import PACKETS, Job
 from caesura.spark.worker.reading import packets_of, reading
 
@@ -166,6 +167,27 @@ def _chunks(
         start = 0 if first is None else int(first[mine[0].as_py()])
         order = (start,) if first is not None else place
         yield Raw(int(number), start, rows.take(mine)), order
+
+
+def collected(frame: DataFrame, name: str) -> pa.Table:
+    """The rows of a DataFrame that is to be a table, here on the driver."""
+    if frame.isStreaming:
+        raise PlanError(
+            "a streaming DataFrame never ends, and a table is all there.",
+            remedy="Use from_spark(frame, time=...).forever(), or read the table without readStream.",
+            step=name or "table",
+            place=here(),
+        )
+    with asking_spark():
+        rows = frame.toArrow()
+    wanted = pa.schema([_in_utc(field) for field in rows.schema])
+    return rows.cast(wanted)
+
+
+def _in_utc(field: pa.Field) -> pa.Field:
+    """As `FrameReader` has it: timestamps of an instant are in UTC."""
+    zoned = pa.types.is_timestamp(field.type) and field.type.tz is not None
+    return field.with_type(pa.timestamp("us", "UTC")) if zoned else field
 
 
 def read_frame(

@@ -18,6 +18,7 @@ from caesura.plan.prune import prune
 from caesura.runtime.buckets.clock import listening, period
 from caesura.spark.errors import as_line
 from caesura.spark.host.frames import framed
+from caesura.spark.host.table_files import send_tables
 from caesura.spark.session import check_session
 from caesura.spark.worker.admission import EpochLimits
 from caesura.spark.worker.bucket import run_bucket
@@ -80,6 +81,7 @@ def _ship_modules(outputs: Mapping[str, Node]) -> None:
 def packets(spark: SparkSession, job: Job, *, streaming: bool, limits: EpochLimits) -> DataFrame:
     """The packets that leave the last stage."""
     check_session(spark)
+    job = send_tables(spark, job)
     frames = [_source(spark, job, _checked(s), streaming, limits) for s in job.stages.sources]
     frame = frames[0]
     if job.loop:

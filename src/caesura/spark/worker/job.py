@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from pickle import loads
 from typing import Literal
 
 import pyarrow as pa
+from pyspark.cloudpickle import dumps
 
 from caesura.errors import StreamError
 from caesura.events.identity import Secret
 from caesura.io.sources.source import Source
+from caesura.ops.held import Fetch, shipped
 from caesura.plan.cut import Stages
 from caesura.runtime.packets.packet import KEYED_ROWS, Packet
 from caesura.spark.worker.bucket_keys import bucket_keys
@@ -46,6 +50,16 @@ class Job:
     """What the workers of this query prove themselves to each other with."""
     secret: Secret | None = None
     """What the identities of rows begin with; None where Spark alone knows the checkpoint: `secret_of`."""
+
+    tables: Mapping[str, Fetch] = field(default_factory=dict)
+    """By key, the tables that were sent ahead of the plan, and how a worker gets them."""
+
+    def __getstate__(self) -> dict[str, bytes]:
+        with shipped(self.tables):
+            return {"job": dumps(self.__dict__)}  # type: ignore[no-untyped-call]
+
+    def __setstate__(self, state: dict[str, bytes]) -> None:
+        self.__dict__.update(loads(state["job"]))
 
     @cached_property
     def keys(self) -> list[int]:

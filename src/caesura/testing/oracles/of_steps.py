@@ -17,11 +17,13 @@ from caesura.ops.instrument import Instrument
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
+from caesura.ops.look_up import LookUp
 from caesura.ops.pass_through import PassThrough
 from caesura.ops.select import Select
 from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.ops.windows import Bucket, Quantise
+from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.testing.oracles.bags import difference, distinct
 from caesura.testing.oracles.join import join
 from caesura.testing.oracles.lifetime import (
@@ -112,6 +114,23 @@ def _joined(node: Join, given: StepInputs) -> Rows:
         return [(le, re, {n: p.get(n) for n in names}) for le, re, p in made]
 
     return _by_key(given.rows, node.on, meet)
+
+
+@recomputes(LookUp)
+def _looked_up(node: LookUp, given: StepInputs) -> Rows:
+    """A join with rows that hold over all time."""
+    names, residual, pairs = node.schema.names, node.residual, given.over(node.pair_schema)
+    rows = [(MIN_TIME + 1, INFINITY, row) for row in node.table.batch().to_pylist()]
+
+    def meets(a: Payload, b: Payload) -> bool:
+        pair = {**a, **{n: b[n] for n in node.added}}
+        return residual is None or pairs.of(residual, pair) is True
+
+    def meet(a: Rows, b: Rows) -> Rows:
+        made = join(a, b, on=list(node.on), how=node.how, residual=meets)
+        return [(le, re, {n: p.get(n) for n in names}) for le, re, p in made]
+
+    return _by_key([given.rows[0], rows], node.on, meet)
 
 
 @recomputes(Layers)
