@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import CaesuraError
-from caesura.events.columns import empty_rows, validity
+from caesura.events.columns import empty_rows
 from caesura.events.identity import LOCAL, identity
+from caesura.events.nested import validity
 from caesura.events.page import Page
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
