@@ -16,6 +16,7 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.qre.compiler.automaton import automaton
 from caesura.qre.compiler.deferral import MapBuilder, has_maps
 from caesura.qre.engine.deferred import Child, DeferredMaps, ItemPage, MapEvents
+from caesura.qre.engine.key_lists import KeyLists
 from caesura.qre.engine.map import MapStage
 from caesura.qre.engine.map_columns import Maps
 from caesura.qre.engine.pattern import CHUNK, NO_FLOATS, NO_LOG, Array
@@ -64,9 +65,7 @@ class GroupedMap(MapStage):
         """Whether there may be more than one group."""
         self.base = 1
         self.ri[0, 0] = DEAD
-        self.first_key: I64 = np.full(1, -1, np.int64)
-        self.key_count: I64 = np.zeros(1, np.int64)
-        self.next_key: I64 = np.zeros(64, np.int64)
+        self.lists = KeyLists()
         self.inside: DeferredMaps | None = None
         if self.built is not None:
             children = [GroupedMap(inner, several=True) for inner in self.built.maps]
@@ -124,8 +123,7 @@ class GroupedMap(MapStage):
         if len(self.rings):
             gap = np.zeros((len(self.rings), more, self.rings.shape[2]), self.rings.dtype)
             self.rings = np.concatenate([self.rings[:, :base], gap, self.rings[:, base:size]], axis=1)
-        self.first_key = np.append(self.first_key, np.full(more, -1, np.int64))
-        self.key_count = np.append(self.key_count, np.zeros(more, np.int64))
+        self.lists.add_groups(more)
         self.base += more
 
     def _numbers(self, keys: list[pa.Array], synced: Mask, events: MapEvents) -> I64:
@@ -146,10 +144,7 @@ class GroupedMap(MapStage):
         if fresh is not None:
             self.key_store.append(pa.RecordBatch.from_arrays(fresh.columns, schema=self.key_store.schema))
             self._grow(self.base + self.keys.count)
-            if len(self.next_key) < len(self.ri):
-                self.next_key = np.append(
-                    self.next_key, np.zeros(len(self.ri) - len(self.next_key), np.int64)
-                )
+            self.lists.reserve(len(self.ri))
         return numbers
 
     # Running.
@@ -183,7 +178,7 @@ class GroupedMap(MapStage):
     ) -> tuple[int, tuple[Array, ...], I64]:
         """One call of the kernel, with room for what it has to say."""
         t, left = self.program.tables, len(events.kinds) - at
-        room = max(min(left, CHUNK), 4 * int(self.key_count[events.groups[at]]) + 16)
+        room = max(min(left, CHUNK), 4 * int(self.lists.count[events.groups[at]]) + 16)
         places = 3 * len(t.out_kinds)
         out_slot = np.empty(room, np.int64)
         out_i, out_f = np.empty((places, room), np.int64), np.empty((places, room), np.float64)
@@ -199,7 +194,7 @@ class GroupedMap(MapStage):
             *(t.code, t.steps, self.program.restart, self.program.void, self.base),
             *(self.ri, self.rf, self.rings, self.real, self.program.si, self.program.sf),
             t.out_place,
-            *(self.first_key, self.next_key, self.key_count, self.meta),
+            *(self.lists.first, self.lists.next, self.lists.count, self.meta),
             *(out_slot, out_i, out_f, found, inner_events, *log),
         )
         n, m = int(self.meta[0]), int(self.meta[1])
@@ -209,31 +204,18 @@ class GroupedMap(MapStage):
 
     def _copied(self, source: int, group: int) -> I64:
         """Copies the keys of a group; what they share is there already. Gives events for the maps inside."""
-        old = np.array(self._list(source), np.int64)
+        old = self.lists.of(source)
         named = self.key_store.take(old)
         new = self._known(np.full(len(old), group, np.int64), list(named.columns[1:]))
         before, after = old + self.base, new + self.base
         self.ri[after], self.rf[after] = self.ri[before], self.rf[before]
         if len(self.rings):
             self.rings[:, after] = self.rings[:, before]
-        self._link(group, new)
+        self.lists.link(group, new)
         if self.inside is None:
             return NO_EVENTS
         none = np.zeros(len(old), np.int64)
         return np.stack([none + COPY, none, 2 * new + 1, 2 * old + 1], axis=1)
-
-    def _list(self, group: int) -> list[int]:
-        """The keys of a group that have a state of their own."""
-        out: list[int] = []
-        at = int(self.first_key[group])
-        while at >= 0:
-            out.append(at)
-            at = int(self.next_key[at])
-        return out
-
-    def _link(self, group: int, numbers: I64) -> None:
-        self.next_key[numbers] = np.append(numbers[1:], -1)
-        self.first_key[group], self.key_count[group] = (numbers[0] if len(numbers) else -1), len(numbers)
 
     # Thrift.
 
@@ -254,20 +236,12 @@ class GroupedMap(MapStage):
         self.ri[own[joins] + self.base, 0] = SHARED
         for child in self.inner:
             child.clear(2 * own[joins] + 1)
-        own, groups = own[~joins], groups[~joins]
-        order = np.argsort(groups, kind="stable")
-        own, groups = own[order], groups[order]
-        last = np.append(groups[1:] != groups[:-1], np.ones(min(len(own), 1), np.bool_))
-        self.next_key[own] = np.where(last, -1, np.append(own[1:], -1)[: len(own)])
-        self.first_key[:] = -1
-        first = np.append(np.ones(min(len(own), 1), np.bool_), last[:-1])
-        self.first_key[groups[first]] = own[first]
-        self.key_count = np.bincount(groups, minlength=self.base).astype(np.int64)
+        self.lists.relink(own[~joins], groups[~joins])
 
     def alike(self, a: I64, b: I64) -> Mask:
         """Per pair of groups whether they share the same, and no key has a state of its own."""
         self._groups(int(max(a.max(initial=0), b.max(initial=0))) + 1)
-        alone: Mask = (self.key_count[a] == 0) & (self.key_count[b] == 0)
+        alone: Mask = (self.lists.count[a] == 0) & (self.lists.count[b] == 0)
         return alone & self._same(a, b)
 
     def _same(self, a: I64, b: I64) -> Mask:
@@ -328,7 +302,7 @@ class GroupedMap(MapStage):
             named = [pa.array(groups), *self.key_store.take(open_).columns[1:]]
         rows = (np.append(old, open_ + self.base), np.append(new, np.arange(len(open_)) + base))
         self._laid_out(*rows, base, base + 2 * len(open_) + 64)
-        self._relinked(old, new, base, open_)
+        self.lists.renumber(old, new, base, open_, len(self.ri))
         self.keys, schema = KeySlots(), self.key_store.schema
         self.key_store = ColumnStore(schema)
         if len(open_):
@@ -353,24 +327,15 @@ class GroupedMap(MapStage):
             self.rings = rings
         self.ri, self.rf = ri, rf
 
-    def _relinked(self, old: I64, new: I64, base: int, open_: I64) -> None:
-        number = np.full(len(self.next_key) + 1, -1, np.int64)
-        number[open_] = np.arange(len(open_))
-        first_key, key_count = np.full(base, -1, np.int64), np.zeros(base, np.int64)
-        first_key[new], key_count[new] = number[self.first_key[old]], self.key_count[old]
-        next_key = np.zeros(len(self.ri), np.int64)
-        next_key[: len(open_)] = number[self.next_key[open_]]
-        self.first_key, self.key_count, self.next_key = first_key, key_count, next_key
-
     def save(self) -> bytes:
         state = GroupedState(
             **self._registers(len(self.ri)),
             keys=self.key_store.all(),
             synced=self.synced,
             base=self.base,
-            first_key=self.first_key,
-            next_key=self.next_key,
-            key_count=self.key_count,
+            first_key=self.lists.first,
+            next_key=self.lists.next,
+            key_count=self.lists.count,
             **({"values": None, "maps": []} if self.inside is None else self.inside.saved()),
         )
         return GROUPED.write(state)
@@ -380,7 +345,7 @@ class GroupedMap(MapStage):
         self._take_registers(state)
         self._take_keys(state.keys)
         self.synced, self.base = state.synced, state.base
-        self.first_key, self.next_key, self.key_count = state.first_key, state.next_key, state.key_count
+        self.lists = KeyLists(state.first_key, state.next_key, state.key_count)
         if self.inside is not None and state.values is not None:
             self.inside.load(state.values, state.maps)
 
@@ -391,8 +356,7 @@ class GroupedMap(MapStage):
 
     @property
     def nbytes(self) -> int:
-        own = super().nbytes + self.first_key.nbytes + self.next_key.nbytes + self.key_count.nbytes
-        return own + (0 if self.inside is None else self.inside.nbytes)
+        return super().nbytes + self.lists.nbytes + (0 if self.inside is None else self.inside.nbytes)
 
     @property
     def held(self) -> int:
