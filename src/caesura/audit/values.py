@@ -16,15 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura.audit.functions import (
-    FUNCTIONS,
-    LOGIC,
-    NoValueError,
-    casted,
-    fitted,
-    same_value,
-    there,
-)
+from caesura.audit import functions
 from caesura.audit.texts import UnsureError
 from caesura.errors import StreamError
 from caesura.expr import type_of
@@ -67,7 +59,7 @@ class RowValues:
                 chosen = next(
                     (then for test, then in branches if self.of(test, row, le, re) is True), default
                 )
-                return fitted(self.of(chosen, row, le, re), self.type(expr))
+                return functions.fitted(self.of(chosen, row, le, re), self.type(expr))
             case Member(arg, values):
                 return _member(self.of(arg, row, le, re), [v.scalar.as_py() for v in values])
             case Call():
@@ -75,10 +67,10 @@ class RowValues:
             case Cast(arg, target, attempts):
                 got = self.of(arg, row, le, re)
                 made = self._cast(expr, got, self.type(arg), target)
-                return made if got is None or attempts else there(made)
+                return made if got is None or attempts else functions.there(made)
             case Apply("coalesce", args, _):
                 some = (v for a in args if (v := self.of(a, row, le, re)) is not None)
-                return fitted(next(some, None), self.type(expr))
+                return functions.fitted(next(some, None), self.type(expr))
             case Apply(("and" | "or") as name, args, _):
                 return self._decided(name, args, row, le, re)
             case Apply(name, args, _) if name.startswith("try_"):
@@ -93,16 +85,16 @@ class RowValues:
         for arg in args:
             try:
                 values.append(self.of(arg, row, le, re))
-            except NoValueError:
+            except functions.NoValueError:
                 lost = True
-        made = LOGIC[name](*values)
-        return there(None) if lost and made is not (name == "or") else made
+        made = functions.LOGIC[name](*values)
+        return functions.there(None) if lost and made is not (name == "or") else made
 
     def _tried(self, expr: Apply, row: Mapping[str, Any], le: int, re: int) -> Any:
         args = [self.of(a, row, le, re) for a in expr.args]
         try:
             return self._applied(expr, args)
-        except NoValueError:
+        except functions.NoValueError:
             return None
 
     def has_values(self, exprs: Iterable[Expr], row: Mapping[str, Any], le: int, re: int) -> bool:
@@ -110,7 +102,7 @@ class RowValues:
         try:
             for expr in exprs:
                 self.of(expr, row, le, re)
-        except NoValueError:
+        except functions.NoValueError:
             return False
         return True
 
@@ -123,7 +115,7 @@ class RowValues:
     def _called(self, call: Call, args: list[Any]) -> Any:
         """The user's own function, on one row; a vectorised one gets columns of one value."""
         takes = [*call.takes, *[None] * (len(args) - len(call.takes))]
-        given = [fitted(a, t) for a, t in zip(args, takes, strict=True)]
+        given = [functions.fitted(a, t) for a, t in zip(args, takes, strict=True)]
         if not call.vectorised:
             return self._result(call, given)
         types = [t or self.type(a) for a, t in zip(call.args, takes, strict=True)]
@@ -137,13 +129,13 @@ class RowValues:
         try:
             made = call.function(*given)
             if pa.types.is_integer(call.type) and isinstance(made, float) and made != made // 1:
-                raise NoValueError
+                raise functions.NoValueError
             return pa.scalar(made, call.type).as_py()
         except Exception as error:
-            raise NoValueError from error
+            raise functions.NoValueError from error
 
     def _cast(self, expr: Expr, got: Any, source: pa.DataType, target: pa.DataType) -> Any:
-        known, made = casted(got, source, target)
+        known, made = functions.casted(got, source, target)
         if not known:
             raise unknown(str(expr))
         return made
@@ -151,14 +143,14 @@ class RowValues:
     def _applied(self, expr: Apply, args: list[Any]) -> Any:
         if any(isinstance(a, Decimal) for a in args) and any(isinstance(a, float) for a in args):
             raise unknown(str(expr))  # how a decimal becomes a double is not the same everywhere
-        if expr.name in LOGIC:
-            return fitted(LOGIC[expr.name](*args), self.type(expr))
-        if expr.name not in FUNCTIONS:
+        if expr.name in functions.LOGIC:
+            return functions.fitted(functions.LOGIC[expr.name](*args), self.type(expr))
+        if expr.name not in functions.FUNCTIONS:
             raise unknown(str(expr))
         if None in args:
             return None
         try:
-            return fitted(FUNCTIONS[expr.name](*args, *expr.options), self.type(expr))
+            return functions.fitted(functions.FUNCTIONS[expr.name](*args, *expr.options), self.type(expr))
         except UnsureError:
             raise unknown(str(expr)) from None
 
@@ -166,7 +158,7 @@ class RowValues:
 def _member(got: Any, among: list[Any]) -> bool | None:
     if got is None:
         return None
-    if any(v is not None and same_value(v, got) for v in among):
+    if any(v is not None and functions.same_value(v, got) for v in among):
         return True
     return None if None in among else False
 

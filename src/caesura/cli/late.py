@@ -9,43 +9,33 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
+from caesura.cli import shell
 from caesura.cli.load import load
-from caesura.cli.shell import (
-    LATE_ROWS,
-    ROWS_SHOWN,
-    AsJson,
-    Strict,
-    app,
-    reports_errors,
-    say,
-    say_json,
-    working,
-)
 from caesura.errors import StreamError
 from caesura.runtime.graph.rejected import together
 
 
-@app.command()
-@reports_errors
+@shell.app.command()
+@shell.reports_errors
 def late(
     path: Annotated[str, typer.Argument(help="a folder that a query wrote to, or a Python file to run")],
-    rows: Annotated[int, typer.Option(help="how many are shown of each source")] = ROWS_SHOWN,
-    strict: Strict = False,
-    as_json: AsJson = False,
+    rows: Annotated[int, typer.Option(help="how many are shown of each source")] = shell.ROWS_SHOWN,
+    strict: shell.Strict = False,
+    as_json: shell.AsJson = False,
 ) -> None:
     """Shows the rows that came too late or could not be read, each with the reason."""
     if path.partition(":")[0].endswith(".py"):
         stream = load(path)
-        with working("running"):
+        with shell.working("running"):
             tables = stream.run().late
     else:
         tables = _rejected(Path(path))
     if as_json:
-        say_json({source: table.to_pylist() for source, table in tables.items()})
+        shell.say_json({source: table.to_pylist() for source, table in tables.items()})
     else:
-        say("\n".join(listed(tables, rows)) or "no row was refused.")
+        shell.say("\n".join(listed(tables, rows)) or "no row was refused.")
     if strict and any(table.num_rows for table in tables.values()):
-        raise typer.Exit(LATE_ROWS)
+        raise typer.Exit(shell.LATE_ROWS)
 
 
 def _rejected(folder: Path) -> dict[str, pa.Table]:

@@ -6,26 +6,16 @@ from typing import Annotated
 
 import typer
 
-from caesura.cli.shell import (
-    ROWS_SHOWN,
-    AsJson,
-    Checkpoint,
-    app,
-    check_folder,
-    reports_errors,
-    say,
-    say_json,
-    working,
-)
+from caesura.cli import shell
 
 
-@app.command()
-@reports_errors
+@shell.app.command()
+@shell.reports_errors
 def state(
-    checkpoint: Checkpoint,
+    checkpoint: shell.Checkpoint,
     op: Annotated[str | None, typer.Option(help="one step, with its rows")] = None,
-    rows: Annotated[int, typer.Option(help="how many rows are shown of each table")] = ROWS_SHOWN,
-    as_json: AsJson = False,
+    rows: Annotated[int, typer.Option(help="how many rows are shown of each table")] = shell.ROWS_SHOWN,
+    as_json: shell.AsJson = False,
 ) -> None:
     """Shows what each step of a checkpoint holds, or the rows that one step holds.
 
@@ -34,19 +24,19 @@ def state(
     from caesura.spark import session
     from caesura.spark.host.state import read_state
 
-    check_folder(checkpoint)
-    with working("reading the state store"):
+    shell.check_folder(checkpoint)
+    with shell.working("reading the state store"):
         held = read_state(session(), checkpoint, op)
     if as_json:
-        say_json([{**h.to_json(), **({"rows": h.rows.to_pylist()} if op else {})} for h in held])
+        shell.say_json([{**h.to_json(), **({"rows": h.rows.to_pylist()} if op else {})} for h in held])
         return
     if not held:
-        say("no step holds anything.")
+        shell.say("no step holds anything.")
     for one in held:
-        say(
+        shell.say(
             f"stage {one.stage} {one.step} | bucket {one.bucket} | {one.table}: "
             f"{one.rows.num_rows} rows, {one.bytes} bytes"
         )
         if op:
             for row in one.rows.slice(0, rows).to_pylist():
-                say("  " + " ".join(f"{name}={value}" for name, value in row.items()))
+                shell.say("  " + " ".join(f"{name}={value}" for name, value in row.items()))

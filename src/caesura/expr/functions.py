@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import pyarrow as pa
 
 from caesura.expr import spark_functions
@@ -13,6 +16,8 @@ from caesura.expr.durations import Duration
 from caesura.expr.nodes import Expr, as_column, col, end, lit, start, when
 from caesura.expr.spark_functions import *  # noqa: F403
 from caesura.misuse import checked
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
     "abs",
@@ -115,16 +120,66 @@ def set_of(*members: object) -> Expr:
     return made
 
 
-def lower(x: object) -> Expr:
-    return as_column(x).lower()
+def _named(call: F, method: Callable[..., Expr]) -> F:
+    """A function under the name of a method, and with what that says of itself."""
+    call.__name__ = call.__qualname__ = method.__name__
+    call.__doc__ = method.__doc__
+    return call
 
 
-def upper(x: object) -> Expr:
-    return as_column(x).upper()
+def _of_one(method: Callable[[Expr], Expr]) -> Callable[[object], Expr]:
+    def call(x: object) -> Expr:
+        return method(as_column(x))
+
+    return _named(call, method)
 
 
-def length(x: object) -> Expr:
-    return as_column(x).length()
+def _of_two(method: Callable[[Expr, object], Expr]) -> Callable[[object, object], Expr]:
+    def call(x: object, y: object) -> Expr:
+        return method(as_column(x), as_column(y))
+
+    return _named(call, method)
+
+
+def _of_all(method: Callable[..., Expr]) -> Callable[..., Expr]:
+    def call(first: object, *others: object) -> Expr:
+        return method(as_column(first), *(as_column(other) for other in others))
+
+    return _named(call, method)
+
+
+lower = _of_one(Expr.lower)
+upper = _of_one(Expr.upper)
+length = _of_one(Expr.length)
+abs = _of_one(Expr.abs)
+floor = _of_one(Expr.floor)
+ceil = _of_one(Expr.ceil)
+sqrt = _of_one(Expr.sqrt)
+exp = _of_one(Expr.exp)
+ln = _of_one(Expr.ln)
+sign = _of_one(Expr.sign)
+year = _of_one(Expr.year)
+month = _of_one(Expr.month)
+day = _of_one(Expr.day)
+hour = _of_one(Expr.hour)
+minute = _of_one(Expr.minute)
+second = _of_one(Expr.second)
+day_of_week = _of_one(Expr.day_of_week)
+unix_micros = _of_one(Expr.unix_micros)
+timestamp_micros = _of_one(Expr.timestamp_micros)
+is_null = _of_one(Expr.is_null)
+is_not_null = _of_one(Expr.is_not_null)
+nullif = _of_two(Expr.nullif)
+if_null = _of_two(Expr.if_null)
+try_add = _of_two(Expr.try_add)
+try_subtract = _of_two(Expr.try_subtract)
+try_multiply = _of_two(Expr.try_multiply)
+try_divide = _of_two(Expr.try_divide)
+try_mod = _of_two(Expr.try_mod)
+coalesce = _of_all(Expr.coalesce)
+greatest = _of_all(Expr.greatest)
+least = _of_all(Expr.least)
+concat = _of_all(Expr.concat)
 
 
 def trim(x: object, characters: str | None = None) -> Expr:
@@ -137,102 +192,6 @@ def ltrim(x: object, characters: str | None = None) -> Expr:
 
 def rtrim(x: object, characters: str | None = None) -> Expr:
     return as_column(x).rtrim(characters)
-
-
-def abs(x: object) -> Expr:
-    return as_column(x).abs()
-
-
-def floor(x: object) -> Expr:
-    return as_column(x).floor()
-
-
-def ceil(x: object) -> Expr:
-    return as_column(x).ceil()
-
-
-def sqrt(x: object) -> Expr:
-    return as_column(x).sqrt()
-
-
-def exp(x: object) -> Expr:
-    return as_column(x).exp()
-
-
-def ln(x: object) -> Expr:
-    return as_column(x).ln()
-
-
-def sign(x: object) -> Expr:
-    return as_column(x).sign()
-
-
-def year(x: object) -> Expr:
-    return as_column(x).year()
-
-
-def month(x: object) -> Expr:
-    return as_column(x).month()
-
-
-def day(x: object) -> Expr:
-    return as_column(x).day()
-
-
-def hour(x: object) -> Expr:
-    return as_column(x).hour()
-
-
-def minute(x: object) -> Expr:
-    return as_column(x).minute()
-
-
-def second(x: object) -> Expr:
-    return as_column(x).second()
-
-
-def day_of_week(x: object) -> Expr:
-    return as_column(x).day_of_week()
-
-
-def unix_micros(x: object) -> Expr:
-    return as_column(x).unix_micros()
-
-
-def timestamp_micros(x: object) -> Expr:
-    return as_column(x).timestamp_micros()
-
-
-def is_null(x: object) -> Expr:
-    return as_column(x).is_null()
-
-
-def is_not_null(x: object) -> Expr:
-    return as_column(x).is_not_null()
-
-
-def coalesce(first: object, *others: object) -> Expr:
-    return as_column(first).coalesce(*(as_column(o) for o in others))
-
-
-def greatest(first: object, *others: object) -> Expr:
-    return as_column(first).greatest(*(as_column(o) for o in others))
-
-
-def least(first: object, *others: object) -> Expr:
-    return as_column(first).least(*(as_column(o) for o in others))
-
-
-def concat(first: object, *others: object) -> Expr:
-    return as_column(first).concat(*(as_column(o) for o in others))
-
-
-def nullif(x: object, y: object) -> Expr:
-    return as_column(x).nullif(as_column(y))
-
-
-def if_null(x: object, y: object) -> Expr:
-    return as_column(x).if_null(as_column(y))
 
 
 def power(x: object, exponent: object) -> Expr:
@@ -286,26 +245,6 @@ def plus_time(x: object, duration: Duration) -> Expr:
 
 def minus_time(x: object, duration: Duration) -> Expr:
     return as_column(x).minus_time(duration)
-
-
-def try_add(x: object, y: object) -> Expr:
-    return as_column(x).try_add(as_column(y))
-
-
-def try_subtract(x: object, y: object) -> Expr:
-    return as_column(x).try_subtract(as_column(y))
-
-
-def try_multiply(x: object, y: object) -> Expr:
-    return as_column(x).try_multiply(as_column(y))
-
-
-def try_divide(x: object, y: object) -> Expr:
-    return as_column(x).try_divide(as_column(y))
-
-
-def try_mod(x: object, y: object) -> Expr:
-    return as_column(x).try_mod(as_column(y))
 
 
 def try_cast(x: object, type: pa.DataType | str) -> Expr:

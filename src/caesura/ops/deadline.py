@@ -13,22 +13,8 @@ from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.messages import assumed
 from caesura.ops.pass_through import PassThrough
-from caesura.plan import (
-    FeedbackRule,
-    Operator,
-    Outbox,
-    OwnFeedback,
-    Translation,
-    definite,
-    shown,
-)
-from caesura.punctuation import (
-    INFINITY,
-    MIN_TIME,
-    Intent,
-    Pattern,
-    Punctuation,
-)
+from caesura.plan import FeedbackRule, Operator, Outbox, OwnFeedback, Translation, definite, shown
+from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,13 +15,7 @@ from caesura.events.page import Page
 from caesura.feedback.messages import STANDING, WITHDRAWN
 from caesura.feedback.responder import MAX_PATTERNS
 from caesura.ops.pass_through import PassThrough
-from caesura.plan import (
-    FeedbackRule,
-    Operator,
-    OwnFeedback,
-    Translation,
-    definite,
-)
+from caesura.plan import FeedbackRule, Operator, OwnFeedback, Translation, definite
 from caesura.plan.samples import sample
 from caesura.punctuation import (
     INFINITY,

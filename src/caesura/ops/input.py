@@ -14,17 +14,7 @@ import pyarrow as pa
 
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.plan import (
-    OUTPUT_ONLY,
-    TICKS,
-    FeedbackRule,
-    Holding,
-    Node,
-    Operator,
-    Properties,
-    Up,
-    definite,
-)
+from caesura.plan import OUTPUT_ONLY, TICKS, FeedbackRule, Holding, Node, Operator, Properties, Up, definite
 from caesura.punctuation import Pattern, Punctuation
 
 

@@ -15,21 +15,10 @@ from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.kernels.hashing import I64
 from caesura.ops.pass_through import PassThrough
-from caesura.plan import (
-    Operator,
-    OwnFeedback,
-    definite,
-)
+from caesura.plan import Operator, OwnFeedback, definite
 from caesura.plan.feedback import check_feedback
 from caesura.plan.samples import sample
-from caesura.punctuation import (
-    Intent,
-    Pattern,
-    Punctuation,
-    Values,
-    one_of,
-    value,
-)
+from caesura.punctuation import Intent, Pattern, Punctuation, Values, one_of, value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

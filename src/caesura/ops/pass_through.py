@@ -6,16 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from caesura.plan import (
-    FeedbackRule,
-    Holding,
-    Node,
-    Properties,
-    row_rule,
-)
-from caesura.punctuation import (
-    Pattern,
-)
+from caesura.plan import FeedbackRule, Holding, Node, Properties, row_rule
+from caesura.punctuation import Pattern
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -26,11 +26,7 @@ from caesura.events import Page, take_rows
 from caesura.events.columns import empty_rows
 from caesura.events.identity import Secret, identity_at
 from caesura.events.rows import RowState
-from caesura.io.ingress.match_kernels import (
-    Matrix,
-    index_versions,
-    look_up,
-)
+from caesura.io.ingress.match_kernels import Matrix, index_versions, look_up
 from caesura.io.ingress.page_match import NamedRetracts, Origin, PageMatch, started
 from caesura.io.ingress.runs import NOTHING, InsertRun, RetractTargets, keys_of, new_index
 from caesura.kernels.hashing import I64

@@ -26,19 +26,10 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.events.page import NO_NEW_END
+from caesura.io.ingress import row_kernels
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import at_end
 from caesura.io.ingress.refusals import Lateness
-from caesura.io.ingress.row_kernels import (
-    ALIGNED,
-    I8,
-    INSERT,
-    NO_POINT,
-    NO_RETRACT,
-    RETRACT,
-    TOO_LONG,
-    find_flaws,
-)
 from caesura.io.ingress.shape import Shape, Shaped
 from caesura.kernels.hashing import Mask, frozen
 from caesura.ops.input import Input
@@ -104,14 +95,14 @@ class PushedIngress(SourceIngress):
         shaped = Shaped(page.le, page.re, page.re_new, page.payload, flaw, page.le)
         return chain(self._events(lane, shaped, offsets), self._advance())
 
-    def _flaws(self, page: Page) -> I8 | None:
+    def _flaws(self, page: Page) -> row_kernels.I8 | None:
         """What is wrong with each row, by itself or by what the stream was declared to be."""
         new = np.full(len(page), NO_NEW_END) if page.re_new is None else page.re_new
         retracts = new != NO_NEW_END
-        codes = np.where(retracts, RETRACT, INSERT).astype(np.int8)
+        codes = np.where(retracts, row_kernels.RETRACT, row_kernels.INSERT).astype(np.int8)
         flaw = np.empty(len(page), np.int8)
         lifetimes = (frozen(page.le), frozen(page.re), frozen(new))
-        find_flaws(codes, *lifetimes, np.empty(len(page), np.int64), flaw, False)
+        row_kernels.find_flaws(codes, *lifetimes, np.empty(len(page), np.int64), flaw, False)
         for code, mask in self._undeclared(page, retracts):
             flaw[mask & (flaw == 0)] = code
         return flaw if flaw.any() else None
@@ -119,14 +110,14 @@ class PushedIngress(SourceIngress):
     def _undeclared(self, page: Page, retracts: Mask) -> Iterator[tuple[int, Mask]]:
         known = self._known
         if known.insert_only:
-            yield NO_RETRACT, retracts
+            yield row_kernels.NO_RETRACT, retracts
         if known.points:
-            yield NO_POINT, page.re - 1 != page.le
+            yield row_kernels.NO_POINT, page.re - 1 != page.le
         if known.aligned and page.re_new is not None:
-            yield ALIGNED, retracts & (page.re_new != page.le)
+            yield row_kernels.ALIGNED, retracts & (page.re_new != page.le)
         if known.max_duration is not None:
             longest = known.max_duration
-            yield TOO_LONG, page.re > np.minimum(page.le, INFINITY - longest) + longest
+            yield row_kernels.TOO_LONG, page.re > np.minimum(page.le, INFINITY - longest) + longest
 
     # -- what has entered ---------------------------------------------------------------------------
 

@@ -23,20 +23,7 @@ from caesura.events import Page, take_rows
 from caesura.events.columns import words
 from caesura.events.identity import LOCAL, Secret, identity_at
 from caesura.events.types import is_words
-from caesura.io.ingress.match_kernels import (
-    BITS,
-    FREE,
-    I32,
-    Matrix,
-    compare_rows,
-    mark_starts,
-    open_run,
-    pick_wanted,
-    place_distinct,
-    place_lifetimes,
-    scan_run,
-    version_keys,
-)
+from caesura.io.ingress import match_kernels
 from caesura.kernels.hashing import I64, U64, Mask, frozen
 from caesura.punctuation import INFINITY
 
@@ -48,23 +35,23 @@ NOTHING = np.zeros(0, np.int64)
 class RetractTargets:
     """What some retracts name: lifetimes at first, keys where those tell too little."""
 
-    def __init__(self, le: I64, re: I64, table: Callable[[], Matrix]) -> None:
+    def __init__(self, le: I64, re: I64, table: Callable[[], match_kernels.Matrix]) -> None:
         self.le, self.re, self._table = le, re, table
         self.low, self.high = int(le.min(initial=INFINITY)), int(le.max(initial=-INFINITY))
-        self.bits = np.zeros(BITS >> 6, np.uint64)
-        mark_starts(le, self.bits)
+        self.bits = np.zeros(match_kernels.BITS >> 6, np.uint64)
+        match_kernels.mark_starts(le, self.bits)
         self.lifetimes = new_index(len(le))
         self.start = np.array(LOCAL.start, np.uint64)
         self.follow = np.empty(len(le), np.int64)
-        self.doubled = place_lifetimes(self.lifetimes, self.start, le, re, self.follow)
+        self.doubled = match_kernels.place_lifetimes(self.lifetimes, self.start, le, re, self.follow)
         """How many have a lifetime that another has too."""
 
     @cached_property
-    def keys(self) -> tuple[I32, Matrix]:
+    def keys(self) -> tuple[match_kernels.I32, match_kernels.Matrix]:
         """An index of the keys, made when it is first needed."""
         table = self._table()
         slots = new_index(len(table))
-        place_distinct(slots, table)
+        match_kernels.place_distinct(slots, table)
         return slots, table
 
 
@@ -82,7 +69,7 @@ class InsertRun:
         span = np.empty(3, np.int64)
         news = NOTHING if page.re_new is None else page.re_new
         rows, retracts = np.empty(len(news), np.int64), np.empty((3, len(news)), np.int64)
-        found = open_run(self.le, self.re, frozen(news), self.counts, span, rows, retracts)
+        found = match_kernels.open_run(self.le, self.re, frozen(news), self.counts, span, rows, retracts)
         self.retracts = rows[:found].copy()
         """The rows of the page that are no versions of the run."""
         self.named = retracts[:, :found].copy()
@@ -111,7 +98,7 @@ class InsertRun:
         if self._keys is None:
             self._keys = self.keys(np.arange(len(self)))
         picked = np.empty(len(self), np.int64)
-        return picked[: pick_wanted(*wants.keys, *self._keys, self.counts, picked)]
+        return picked[: match_kernels.pick_wanted(*wants.keys, *self._keys, self.counts, picked)]
 
     def scan(self, wants: RetractTargets) -> tuple[I64, I64] | None:
         """The rows whose lifetimes are named, and by whom; None where they are too many to hash singly."""
@@ -121,14 +108,14 @@ class InsertRun:
             return None
         picked, whom = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
         lifetimes = wants.bits, wants.lifetimes, wants.start, wants.le, wants.re
-        found = scan_run(*lifetimes, self.le, self.re, self.counts, picked, whom)
+        found = match_kernels.scan_run(*lifetimes, self.le, self.re, self.counts, picked, whom)
         return (picked[:found], whom[:found]) if DENSE * found <= len(self) else None
 
     def equals(self, picked: I64, payload: pa.RecordBatch, rows: I64, whom: I64) -> Mask:
         """Whether rows picked here have the payload of others, in columns of whole numbers."""
         same = np.ones(len(picked), np.bool_)
         for mine, theirs in zip(self.payload.columns, payload.columns, strict=True):
-            compare_rows(words(mine), picked, words(theirs), rows, whom, same)
+            match_kernels.compare_rows(words(mine), picked, words(theirs), rows, whom, same)
         return same
 
     def keys(self, rows: I64) -> tuple[I64, I64]:
@@ -153,13 +140,13 @@ def comparable(payload: pa.RecordBatch) -> bool:
 def keys_of(ids: tuple[U64, U64], le: I64, re: I64) -> tuple[I64, I64]:
     """The keys of versions with these payloads, starts and ends."""
     k1, k2 = np.empty(len(le), np.int64), np.empty(len(le), np.int64)
-    version_keys(ids[0], ids[1], le, re, k1, k2)
+    match_kernels.version_keys(ids[0], ids[1], le, re, k1, k2)
     return k1, k2
 
 
-def new_index(count: int) -> I32:
+def new_index(count: int) -> match_kernels.I32:
     """An index with room for so many rows."""
     size = 256
     while size < 4 * count:
         size *= 2
-    return np.full(size, FREE, np.int32)
+    return np.full(size, match_kernels.FREE, np.int32)

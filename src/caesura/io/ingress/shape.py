@@ -24,18 +24,9 @@ from caesura.errors import PlanError, closest
 from caesura.events.columns import empty_rows, raw_parts
 from caesura.events.nested import validity
 from caesura.events.types import plain_type
+from caesura.io.ingress import row_kernels
 from caesura.io.ingress.clock import check_time, stream_time, to_ticks
 from caesura.io.ingress.kept import kept
-from caesura.io.ingress.row_kernels import (
-    EMPTY,
-    I8,
-    NO_TIME,
-    RETRACT,
-    UNKNOWN,
-    find_flaws,
-    kind_codes,
-    spelled,
-)
 from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.punctuation import INFINITY, MIN_TIME
 
@@ -213,7 +204,7 @@ class Shape:
         assert self.end is not None
         re = to_ticks(batch.column(self.end), INFINITY)
         if self.form == "interval":
-            flaw = _flaws(len(le), (EMPTY, re <= le), (NO_TIME, le == MIN_TIME))
+            flaw = _flaws(len(le), (row_kernels.EMPTY, re <= le), (row_kernels.NO_TIME, le == MIN_TIME))
             return Shaped(le, re, None, payload, flaw, le)
         return self._changes(batch, le, re, payload)
 
@@ -227,30 +218,30 @@ class Shape:
         if self.new_end is not None:
             new = to_ticks(batch.column(self.new_end), INFINITY)
         re_new, flaw = np.empty(len(le), np.int64), np.empty(len(le), np.int8)
-        bad = find_flaws(codes, frozen(le), frozen(re), frozen(new), re_new, flaw, edge)
+        bad = row_kernels.find_flaws(codes, frozen(le), frozen(re), frozen(new), re_new, flaw, edge)
         # An end edge happens at its end, so that is how far it says time has come.
-        advance = np.where(codes == RETRACT, end, le) if edge else le
-        changes = re_new if (codes == RETRACT).any() else None
+        advance = np.where(codes == row_kernels.RETRACT, end, le) if edge else le
+        changes = re_new if (codes == row_kernels.RETRACT).any() else None
         if bad or len(le) == 0:
             return Shaped(le, re, changes, payload, flaw if bad else None, advance)
         return Shaped(le, re, changes, payload, None, advance, (int(le.min()), int(advance.max())))
 
 
-_SPELLED = {form: spelled(STARTS[form], ENDS[form]) for form in STARTS}
+_SPELLED = {form: row_kernels.spelled(STARTS[form], ENDS[form]) for form in STARTS}
 
 
-def _codes(column: pa.Array, form: str) -> I8:
+def _codes(column: pa.Array, form: str) -> row_kernels.I8:
     """Whether each row is an insert, a retract, or neither."""
     if pa.types.is_dictionary(column.type):
-        known = np.append(_codes(column.dictionary, form), np.int8(UNKNOWN))
+        known = np.append(_codes(column.dictionary, form), np.int8(row_kernels.UNKNOWN))
         at: I64 = column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
-        codes: I8 = known[at]
+        codes: row_kernels.I8 = known[at]
         return codes
     if column.type not in (pa.string(), pa.large_string()):
         column = column.cast(pa.string())
     offsets, data = raw_parts(column)
     out = np.empty(len(column), np.int8)
-    kind_codes(offsets, frozen(data), validity(column), *_SPELLED[form], out)
+    row_kernels.kind_codes(offsets, frozen(data), validity(column), *_SPELLED[form], out)
     return out
 
 
@@ -259,7 +250,7 @@ def _points(le: I64, payload: pa.RecordBatch) -> Shaped:
     span = (int(le.min()), int(le.max())) if len(le) else (MIN_TIME, MIN_TIME)
     if span[0] > MIN_TIME and span[1] < INFINITY:
         return Shaped(le, le + 1, None, payload, None, le, span)
-    flaw = _flaws(len(le), (NO_TIME, (le == MIN_TIME) | (le == INFINITY)))
+    flaw = _flaws(len(le), (row_kernels.NO_TIME, (le == MIN_TIME) | (le == INFINITY)))
     return Shaped(le, le + 1, None, payload, flaw, le)
 
 
@@ -276,14 +267,14 @@ def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dt
 
 def as_payload(
     batch: pa.RecordBatch, schema: pa.Schema, names: Mapping[str, str]
-) -> tuple[pa.RecordBatch, I8 | None]:
+) -> tuple[pa.RecordBatch, row_kernels.I8 | None]:
     """The payload columns of a batch in the types that the stream keeps, and the flaws of rows with a value
     that these types cannot hold, if there are any; ``names`` in the batch.
     """
     if len(schema) == 0:
         return empty_rows(batch.num_rows), None
     columns: list[pa.Array] = []
-    unkept: I8 | None = None
+    unkept: row_kernels.I8 | None = None
     for field in schema:
         made, lost = kept(batch.column(names.get(field.name, field.name)), field.type)
         columns.append(made)

@@ -25,19 +25,9 @@ from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.ticks import FIRST, bounded, later
+from caesura.ops.aggregate.accumulators import slide
 from caesura.ops.aggregate.accumulators.exact import F64
 from caesura.ops.aggregate.accumulators.running import Counts, RunningValue, SlidePlan
-from caesura.ops.aggregate.accumulators.slide import (
-    ENTER,
-    GIVE,
-    LEAVE,
-    find_panes,
-    link_panes,
-    plan_slide,
-    renumbered,
-    resized,
-    settle_slots,
-)
 from caesura.ops.aggregate.accumulators.sums import Accumulator
 from caesura.ops.aggregate.shown import Shown
 from caesura.ops.aggregate.slots import Slots
@@ -101,13 +91,13 @@ class Panes:
         k1, k2 = identity(keys.columns, len(le), self._secret)
         group = self._grouped(k1, k2, keys)
         pane, at, missed = (np.empty(len(le), np.int64) for _ in range(3))
-        count = find_panes(le, self.grid.offset, self.length, group, self._last, pane, at, missed)
+        count = slide.find_panes(le, self.grid.offset, self.length, group, self._last, pane, at, missed)
         if count:
             order = np.argsort(group[missed[:count]])  # so that a slide meets panes as they lie in memory
             rows = missed[:count][order]
             slots = np.empty(count, np.int64)
             slots[order] = self._found(k1[rows], k2[rows], group[rows], pane[rows])
-            settle_slots(at, slots, group, self._last)
+            slide.settle_slots(at, slots, group, self._last)
         self.slots.add(at, np.ones(len(le), np.int64), values)
         self.slots.rows.touch(at)
         return group
@@ -118,8 +108,8 @@ class Panes:
         if len(fresh):
             done = np.full(len(fresh), MIN_TIME, np.int64)
             self.groups.append({"h1": k1[fresh], "h2": k2[fresh], "done": done}, take_rows(keys, fresh))
-            self._ends = resized(self._ends, self.groups.size, -1)
-            self._last = resized(self._last, self.groups.size, MIN_TIME)
+            self._ends = slide.resized(self._ends, self.groups.size, -1)
+            self._last = slide.resized(self._last, self.groups.size, MIN_TIME)
         if self.groups.live < self.groups.size:
             some = np.unique(number)
             self.groups.keep(some, np.ones(len(some), np.bool_))
@@ -142,7 +132,9 @@ class Panes:
         self._ahead.extend(none)
         self._behind.extend(none)
         rows = self.slots.rows
-        link_panes(fresh, rows.get("group"), rows.get("w"), self._ahead.view, self._behind.view, self._ends)
+        slide.link_panes(
+            fresh, rows.get("group"), rows.get("w"), self._ahead.view, self._behind.view, self._ends
+        )
 
     # Windows close.
 
@@ -160,7 +152,7 @@ class Panes:
             kind, who, row = (np.empty(room, np.int64) for _ in range(3))
             window, counts = np.empty(chunk, np.int64), np.zeros(2, np.int64)
             rows = self.slots.rows
-            first = plan_slide(
+            first = slide.plan_slide(
                 first, self.hop, self.size, self.grid.least, dues, self.groups.get("done"), rows.get("w"),
                 self._ahead.view, self._ends, kind, who, row, window, chunk, counts,
             )  # fmt: skip
@@ -168,7 +160,7 @@ class Panes:
             plan = SlidePlan(kind[:steps], who[:steps], row[:steps], given)
             self._follow(plan)
             if given:
-                yield plan.who[plan.kind == GIVE], window[:given]
+                yield plan.who[plan.kind == slide.GIVE], window[:given]
             self._let_go(plan)
         self._tidy()
 
@@ -188,7 +180,7 @@ class Panes:
         """Panes that have left are gone, and groups without panes."""
         if len(plan.kind) == 0:
             return
-        self.slots.drop(plan.row[plan.kind == LEAVE])
+        self.slots.drop(plan.row[plan.kind == slide.LEAVE])
         self.groups.touch(plan.who)
         self.groups.kill(np.flatnonzero(self.groups.alive & (self._ends[: self.groups.size, 0] < 0)))
 
@@ -200,8 +192,8 @@ class Panes:
             new = np.full(self._ahead.size, -1, np.int64)
             new[keep] = np.arange(len(keep))
             for chain in (self._ahead, self._behind):
-                chain.replace(renumbered(chain.view[keep], new))
-            self._ends = renumbered(self._ends, new)
+                chain.replace(slide.renumbered(chain.view[keep], new))
+            self._ends = slide.renumbered(self._ends, new)
             for value in self._running.values():
                 value.repane(keep, new)
         if self.groups.wasteful:
@@ -268,12 +260,12 @@ class Panes:
         self._ahead.extend(none)
         self._behind.extend(none)
         chains = self._ahead.view, self._behind.view, self._ends
-        link_panes(entered, rows.get("group"), rows.get("w"), *chains)
+        slide.link_panes(entered, rows.get("group"), rows.get("w"), *chains)
         self._ends[:, 1] = -1
-        link_panes(order[~inside], rows.get("group"), rows.get("w"), *chains)
+        slide.link_panes(order[~inside], rows.get("group"), rows.get("w"), *chains)
         self._rows = Counts("rows")
         self._running = self._started()
-        steps = np.full(len(entered), ENTER, np.int64)
+        steps = np.full(len(entered), slide.ENTER, np.int64)
         self._follow(SlidePlan(steps, rows.get("group")[entered], entered, 0))
         self._closed = MIN_TIME
 

@@ -22,11 +22,7 @@ from caesura.ops.aggregate.shape import check_pieces
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.endless import Endless
-from caesura.plan import (
-    GivenUp,
-    Operator,
-    definite,
-)
+from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, value
 
 NONE: I64 = np.zeros(0, np.int64)

@@ -17,20 +17,9 @@ from caesura.kernels.hashing import I64
 from caesura.kernels.ticks import later
 from caesura.ops.aggregate.shape import check_pieces
 from caesura.ops.ordered import Ordered, sorting
+from caesura.ops.windows import layout
 from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot, inside
-from caesura.ops.windows.layout import (
-    NONE,
-    bound_grid,
-    fill_grid,
-    join_ranges,
-    lay_counts,
-    lay_sessions,
-    lay_snapshots,
-    pair_members,
-    span_grid,
-    tally_grid,
-)
 from caesura.punctuation import INFINITY, MIN_TIME
 
 
@@ -83,7 +72,7 @@ def joined(group: I64, a: I64, b: I64) -> tuple[I64, I64, I64]:
     if order is not None:
         group, a, b = group[order], a[order], b[order]
     out = tuple(np.empty(len(group), np.int64) for _ in range(3))
-    n = join_ranges(group, a, b, *out)
+    n = layout.join_ranges(group, a, b, *out)
     return out[0][:n], out[1][:n], out[2][:n]
 
 
@@ -159,7 +148,7 @@ def _spanned(
     where = np.full(events.groups.count, -1, np.int64)
     where[group] = np.arange(len(group))
     owner, row, first, count = (np.empty(rows.size, np.int64) for _ in range(4))
-    n = span_grid(
+    n = layout.span_grid(
         rows.alive, events.group.view, where, rows.get("le"), rows.get("re"), reached, lo, hi, grid.size,
         grid.hop, grid.offset, owner, row, first, count,
     )  # fmt: skip
@@ -189,7 +178,7 @@ def _lay_grid(frame: Grid, events: WindowEvents, regions: Regions, reached: I64,
 def _by_window(owner: I64, first: I64, count: I64, regions: int, total: int) -> tuple[I64, I64, I64, I64]:
     """(region, number) of windows with members; (window, member) of all of these, in order."""
     low, high = np.full(regions, INFINITY), np.full(regions, MIN_TIME)
-    bound_grid(owner, first, count, low, high)
+    layout.bound_grid(owner, first, count, low, high)
     low = np.where(low < high, low, 0)
     width = np.maximum(high, low) - low
     if width.sum() > 4 * total + 1024:
@@ -197,9 +186,9 @@ def _by_window(owner: I64, first: I64, count: I64, regions: int, total: int) -> 
     begin = np.cumsum(width) - width
     place = (begin - low)[owner] + first
     tally = np.zeros(int(width.sum()), np.int64)
-    tally_grid(place, count, tally)
+    layout.tally_grid(place, count, tally)
     pick = np.empty(total, np.int64)
-    fill_grid(place, count, np.cumsum(tally) - tally, pick)
+    layout.fill_grid(place, count, np.cumsum(tally) - tally, pick)
     there = np.flatnonzero(tally)
     region = np.repeat(np.arange(regions), width)[there]
     window = np.repeat(np.arange(len(there)), tally[there])
@@ -235,7 +224,7 @@ def _lay_snapshot(events: WindowEvents, regions: Regions) -> tuple[tuple[I64, I6
     region, time = region[inside], time[inside]
     order = np.lexsort((time, region))
     out = tuple(np.empty(len(order), np.int64) for _ in range(3))
-    n = lay_snapshots(region[order], time[order], *out)
+    n = layout.lay_snapshots(region[order], time[order], *out)
     return (out[0][:n], out[1][:n], out[2][:n]), owner, row
 
 
@@ -254,7 +243,7 @@ def _lay_count(frame: Count, events: WindowEvents, regions: Regions) -> tuple[tu
     new = np.ones(len(order), np.bool_)
     new[1:] = (region[1:] != region[:-1]) | (point[1:] != point[:-1])
     out = tuple(np.empty(len(order), np.int64) for _ in range(3))
-    n = lay_counts(region[new], point[new], frame.n, regions.lo, last, *out)
+    n = layout.lay_counts(region[new], point[new], frame.n, regions.lo, last, *out)
     return (out[0][:n], out[1][:n], out[2][:n]), owner, row
 
 
@@ -272,7 +261,7 @@ def sessions(frame: Session, owner: I64, le: I64, re: I64) -> tuple[I64, I64, I6
     """(owner, start, end, greatest end of a member) of the sessions of each owner's events."""
     order = np.lexsort((re, le, owner))
     out = tuple(np.empty(len(order), np.int64) for _ in range(4))
-    n = lay_sessions(owner[order], le[order], re[order], frame.gap, frame.longest or 0, *out)
+    n = layout.lay_sessions(owner[order], le[order], re[order], frame.gap, frame.longest or 0, *out)
     return out[0][:n], out[1][:n], out[2][:n], out[3][:n]
 
 
@@ -282,14 +271,14 @@ def _paired(
     """Windows within their regions that have members, and those members."""
     region, start, end = windows
     begins = np.searchsorted(region, np.arange(len(regions.group) + 1))
-    total = pair_members(begins, start, end, owner, low, high, NONE, NONE, 0)
+    total = layout.pair_members(begins, start, end, owner, low, high, layout.NONE, layout.NONE, 0)
     if total > PIECES_LIMIT:
         raise StreamError(
             f"the windows that one page touches hold {total:,} members in all.",
             remedy="Group by a column, take smaller windows, or bound the lifetimes with set_duration.",
         )
     window, member = np.empty(total, np.int64), np.empty(total, np.int64)
-    pair_members(begins, start, end, owner, low, high, window, member, 1)
+    layout.pair_members(begins, start, end, owner, low, high, window, member, 1)
     keep = (start >= regions.lo[region]) & (start < regions.hi[region])
     keep &= np.bincount(window, minlength=len(start)) > 0
     number = np.cumsum(keep) - 1

@@ -20,51 +20,39 @@ from caesura.qre.checking.inference import value_type
 from caesura.qre.checking.minterms import Alphabet, alphabet
 from caesura.qre.checking.positions import Positions, positions
 from caesura.qre.checking.witness import apart, drawn, parses, refusal, rows_of
+from caesura.qre.language import query as q
 from caesura.qre.language.arguments import queried
 from caesura.qre.language.error_bounds import approximate, refuse_approximate
 from caesura.qre.language.items import Items
-from caesura.qre.language.query import (
-    Atom,
-    Combine,
-    Iter,
-    MapCollect,
-    Or,
-    Partition,
-    Pipe,
-    Query,
-    SlidingWindow,
-    Split,
-    walk,
-)
 from caesura.qre.language.regex import Letter, Regex, Star, letters
 from caesura.qre.language.types import Opaque, Record, columns, to_arrow
 
 
-def check(query: Query) -> None:
+def check(query: q.Query) -> None:
     """Refuses a query that is not well typed; its items must be known."""
     if queried("check", query).items is None:
         raise PlanError(
             "the items of this query are not known.", remedy="Call query.on(qre.items(schema)) first."
         )
     assert query.items is not None
-    if isinstance(query, Pipe):
+    if isinstance(query, q.Pipe):
         _check_pipe(query)
         return
     body = query.per_key
     _refuse_inner(query, body)
     _refuse_approximate(query)
     value_type(query)
-    for node in walk(body):
-        if isinstance(node, Atom):
+    for node in q.walk(body):
+        if isinstance(node, q.Atom):
             _want_condition(node)
     letters = alphabet(query.items, _predicates(body))
-    for node in walk(body):
-        if isinstance(node, Atom):
+    for node in q.walk(body):
+        if isinstance(node, q.Atom):
             _check_predicate(query, node, letters)
     _Checker(query, letters).all(body)
 
 
-def letters_of(query: Query) -> Alphabet:
+def letters_of(query: q.Query) -> Alphabet:
     """The letters that the predicates of a query distinguish, as it is read.
 
     Items that no case declares are letters too, unless the query is well typed for the declared ones only.
@@ -73,7 +61,7 @@ def letters_of(query: Query) -> Alphabet:
     return alphabet(query.items, _predicates(query), trusts_cases(query))
 
 
-def trusts_cases(query: Query) -> bool:
+def trusts_cases(query: q.Query) -> bool:
     """Whether a query is well typed because of its items' cases: others are then refused as they come."""
     assert query.items is not None
     if not query.items.cases:
@@ -90,7 +78,7 @@ def trusts_cases(query: Query) -> bool:
     return known
 
 
-def _check_pipe(query: Pipe) -> None:
+def _check_pipe(query: q.Pipe) -> None:
     assert query.items is not None
     check(query.first)
     made = value_type(query.first)
@@ -106,14 +94,14 @@ def _check_pipe(query: Pipe) -> None:
     object.__setattr__(query, "second", query.second.on(second_items))
 
 
-def _refuse_approximate(query: Query) -> None:
+def _refuse_approximate(query: q.Query) -> None:
     """Which items match, and whose they are, must not hang on approximate values."""
     assert query.items is not None
     types = dict(query.items.record.fields)
     if not any(approximate(t) for t in types.values()):
         return
-    for node in walk(query):
-        read = [e for _, e in node.by] if isinstance(node, (Partition, MapCollect)) else []
+    for node in q.walk(query):
+        read = [e for _, e in node.by] if isinstance(node, (q.Partition, q.MapCollect)) else []
         read += [node.only] if node.only is not None else []
         for expr in (*read, *(_predicates(query) if node is query else ())):
             try:
@@ -122,10 +110,10 @@ def _refuse_approximate(query: Query) -> None:
                 raise error.at(node.step, node.place) from None
 
 
-def _refuse_inner(root: Query, body: Query) -> None:
-    for node in walk(body):
-        if isinstance(node, (Pipe, Partition)):
-            what = ">>" if isinstance(node, Pipe) else "partition"
+def _refuse_inner(root: q.Query, body: q.Query) -> None:
+    for node in q.walk(body):
+        if isinstance(node, (q.Pipe, q.Partition)):
+            what = ">>" if isinstance(node, q.Pipe) else "partition"
             raise refusal(
                 root,
                 node,
@@ -134,17 +122,17 @@ def _refuse_inner(root: Query, body: Query) -> None:
             )
 
 
-def _predicates(query: Query) -> list[Expr]:
+def _predicates(query: q.Query) -> list[Expr]:
     found: list[Expr] = []
-    for node in walk(query):
-        if isinstance(node, Atom):
+    for node in q.walk(query):
+        if isinstance(node, q.Atom):
             found.append(node.predicate)
-        if isinstance(node, MapCollect):
+        if isinstance(node, q.MapCollect):
             found += [node.sync, ~node.sync.coalesce(False), *(x.predicate for x in letters(node.over))]
     return found
 
 
-def _want_condition(node: Atom) -> None:
+def _want_condition(node: q.Atom) -> None:
     assert node.items is not None
     try:
         node.items.check(node.predicate)
@@ -152,7 +140,7 @@ def _want_condition(node: Atom) -> None:
         raise error.at("atom", node.place) from None
 
 
-def _check_predicate(root: Query, node: Atom, alphabet_: Alphabet) -> None:
+def _check_predicate(root: q.Query, node: q.Atom, alphabet_: Alphabet) -> None:
     if alphabet_.mask(node.predicate) == 0:
         raise refusal(
             root,
@@ -165,7 +153,7 @@ def _check_predicate(root: Query, node: Atom, alphabet_: Alphabet) -> None:
 class _Checker:
     """The checks of one query over one alphabet."""
 
-    def __init__(self, root: Query, alphabet_: Alphabet) -> None:
+    def __init__(self, root: q.Query, alphabet_: Alphabet) -> None:
         self.root = root
         self.letters = alphabet_
         self._sure = alphabet_.certain
@@ -187,30 +175,30 @@ class _Checker:
             self._autos[key] = positions(rate, mask)
         return self._autos[key]
 
-    def all(self, body: Query) -> None:
+    def all(self, body: q.Query) -> None:
         """Everything inside a query that has a rate."""
         todo = [body]
-        for node in walk(body):
-            if isinstance(node, Combine):
+        for node in q.walk(body):
+            if isinstance(node, q.Combine):
                 todo += node.parts[1:]
-            elif isinstance(node, MapCollect):
+            elif isinstance(node, q.MapCollect):
                 todo.append(node.body)
         for one in todo:
             self.unambiguous(one)
-        for node in walk(body):
-            if isinstance(node, Combine) and len(node.parts) > 1:
+        for node in q.walk(body):
+            if isinstance(node, q.Combine) and len(node.parts) > 1:
                 self._equivalent(node)
-            elif isinstance(node, MapCollect):
+            elif isinstance(node, q.MapCollect):
                 self._well_formed(node)
 
-    def unambiguous(self, query: Query) -> None:
-        for node in walk(query):
+    def unambiguous(self, query: q.Query) -> None:
+        for node in q.walk(query):
             self._no_empty_twice(node)
         if ambiguous_word(self.auto(query.rate)) is not None:
             self._blame(query)
 
-    def _no_empty_twice(self, node: Query) -> None:
-        if isinstance(node, (Iter, SlidingWindow)) and node.body.rate.nullable:
+    def _no_empty_twice(self, node: q.Query) -> None:
+        if isinstance(node, (q.Iter, q.SlidingWindow)) and node.body.rate.nullable:
             raise refusal(
                 self.root,
                 node,
@@ -218,7 +206,7 @@ class _Checker:
                 "endlessly many parses: nothing ever ends.",
                 remedy="Iterate something that reads at least one item, as iter1 instead of iter inside.",
             )
-        if isinstance(node, Or):
+        if isinstance(node, q.Or):
             empty = [p for p in node.parts if p.rate.nullable]
             if len(empty) > 1:
                 raise refusal(
@@ -228,10 +216,10 @@ class _Checker:
                     remedy="Let one part at most match the empty stream.",
                 )
 
-    def _blame(self, query: Query) -> None:
+    def _blame(self, query: q.Query) -> None:
         """Finds the smallest part that is ambiguous, and refuses it."""
-        parts = query.children() if isinstance(query, (Split, Or, Iter, SlidingWindow)) else ()
-        if isinstance(query, Combine):
+        parts = query.children() if isinstance(query, (q.Split, q.Or, q.Iter, q.SlidingWindow)) else ()
+        if isinstance(query, q.Combine):
             parts = query.parts[:1]
         for part in parts:
             if ambiguous_word(self.auto(part.rate)) is not None:
@@ -255,7 +243,7 @@ class _Checker:
             ),
         )
 
-    def _undecided(self, node: Query, what: str, word: list[int]) -> PlanError:
+    def _undecided(self, node: q.Query, what: str, word: list[int]) -> PlanError:
         doubtful = [c for c in word if not self._sure >> c & 1]
         truth = self.letters.minterms[doubtful[0]].truth
         named = " and ".join(
@@ -268,7 +256,7 @@ class _Checker:
             remedy="Test columns against constants, or install z3-solver, which compares columns.",
         )
 
-    def _equivalent(self, node: Combine) -> None:
+    def _equivalent(self, node: q.Combine) -> None:
         first = node.parts[0]
         for other in node.parts[1:]:
             if first.rate == other.rate:
@@ -286,13 +274,13 @@ class _Checker:
                 remedy="Combine queries that are defined on the same streams; pad one with match(...).",
             )
 
-    def _difference(self, one: Query, two: Query) -> tuple[list[int] | None, Query, Query]:
+    def _difference(self, one: q.Query, two: q.Query) -> tuple[list[int] | None, q.Query, q.Query]:
         """A shortest word that only one of two queries matches, that one, and the other."""
         a, b = self.auto(one.rate), self.auto(two.rate)
         words = [(missing_word(a, b), one, two), (missing_word(b, a), two, one)]
         return min(words, key=lambda found: math.inf if found[0] is None else len(found[0]))
 
-    def _well_formed(self, node: MapCollect) -> None:
+    def _well_formed(self, node: q.MapCollect) -> None:
         synced = Letter(node.sync)
         over, body = self.auto(node.over), self.auto(node.body.rate)
         if node.given:
@@ -314,7 +302,7 @@ class _Checker:
                 remedy="Let the body end with the synchronisation item that brings the map out.",
             )
 
-    def _ignores_keyed(self, node: MapCollect, over: Positions) -> None:
+    def _ignores_keyed(self, node: q.MapCollect, over: Positions) -> None:
         """Refuses a rate that is not s[(not S)* S / S] for some s over S alone."""
         try:
             found = dependent_words(over, self.letters.mask(node.sync), len(self.letters.minterms))
@@ -341,7 +329,9 @@ class _Checker:
                 remedy=_EVERY,
             )
 
-    def _shown(self, node: Query, problem: str, word: list[int], rest: str = "", *, remedy: str) -> PlanError:
+    def _shown(
+        self, node: q.Query, problem: str, word: list[int], rest: str = "", *, remedy: str
+    ) -> PlanError:
         """A refusal with a stream that shows it."""
         text = f"{problem}\n{drawn(word, self.letters)}" + (f"\n{rest}" if rest else "")
         return refusal(self.root, node, text, remedy=remedy, witness=rows_of(word, self.letters))

@@ -6,35 +6,14 @@ from dataclasses import replace
 
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr, type_of
+from caesura.qre.language import query as q
 from caesura.qre.language.error_bounds import bound_of, nonnegative
 from caesura.qre.language.items import Items
 from caesura.qre.language.operations import ExprOp, Operation, RecordOp
-from caesura.qre.language.query import (
-    Atom,
-    Combine,
-    Iter,
-    MapCollect,
-    Or,
-    Partition,
-    Pipe,
-    Query,
-    SlidingWindow,
-    Split,
-    Value,
-)
-from caesura.qre.language.types import (
-    UNIT,
-    MapOf,
-    Record,
-    Scalar,
-    ValueType,
-    joined,
-    of_arrow,
-    widened,
-)
+from caesura.qre.language.types import UNIT, MapOf, Record, Scalar, ValueType, joined, of_arrow, widened
 
 
-def value_type(query: Query) -> ValueType:
+def value_type(query: q.Query) -> ValueType:
     """The type of a query over known items; refuses operations that do not fit their arguments."""
     known: ValueType | None = query.__dict__.get("_value_type")
     if known is None:
@@ -48,10 +27,10 @@ def value_type(query: Query) -> ValueType:
     return known
 
 
-def _untyped(query: Query) -> list[Query]:
+def _untyped(query: q.Query) -> list[q.Query]:
     """The splits that a split begins with, as `iter_n` nests them, as far as their types are not known."""
-    nodes: list[Query] = []
-    while isinstance(query, Split) and isinstance(query.parts[0], Split):
+    nodes: list[q.Query] = []
+    while isinstance(query, q.Split) and isinstance(query.parts[0], q.Split):
         query = query.parts[0]
         if "_value_type" in query.__dict__:
             break
@@ -59,47 +38,47 @@ def _untyped(query: Query) -> list[Query]:
     return nodes
 
 
-def _infer(query: Query) -> ValueType:
+def _infer(query: q.Query) -> ValueType:
     match query:
-        case Atom(op=None):
+        case q.Atom(op=None):
             return _items(query).record
-        case Atom(op=op):
+        case q.Atom(op=op):
             assert op is not None
             return atom_type(op, _items(query))
-        case Value(op=op):
+        case q.Value(op=op):
             return op.type({})
-        case Split() | Combine():
+        case q.Split() | q.Combine():
             return query.op.type(part_types(query))
-        case Iter(body=body, init=init, op=op):
+        case q.Iter(body=body, init=init, op=op):
             return accumulator(init, op, value_type(body))
-        case Or(parts=parts):
+        case q.Or(parts=parts):
             got = value_type(parts[0])
             for other in parts[1:]:
                 got = joined(got, value_type(other), "or_")
             return got
-        case MapCollect(body=body, by=by):
+        case q.MapCollect(body=body, by=by):
             return MapOf(key_type(query, by), value_type(body))
-        case SlidingWindow(fold=fold):
+        case q.SlidingWindow(fold=fold):
             return accumulator(fold.init, fold.step, piece_type(query))
-        case Partition(body=body):
+        case q.Partition(body=body):
             return value_type(body)
-        case Pipe(second=second):
+        case q.Pipe(second=second):
             return value_type(second)
     raise AssertionError(query)
 
 
-def piece_type(query: SlidingWindow) -> ValueType:
+def piece_type(query: q.SlidingWindow) -> ValueType:
     """The type of what a window folds; its first piece may be read by another query."""
     own = value_type(query.body)
     return own if query.first is None else joined(own, value_type(query.first), "wnd")
 
 
-def part_types(query: Split | Combine) -> dict[str, ValueType]:
+def part_types(query: q.Split | q.Combine) -> dict[str, ValueType]:
     """The names that a node's operation may read."""
     return {name: value_type(p) for name, p in zip(query.names, query.parts, strict=True)}
 
 
-def key_type(query: Query, by: tuple[tuple[str, Expr], ...]) -> ValueType:
+def key_type(query: q.Query, by: tuple[tuple[str, Expr], ...]) -> ValueType:
     """The type of a key: a scalar, or a record of several."""
     items = _items(query)
     types = [(name, Scalar(widened(type_of(e, items.schema, time=items.time)))) for name, e in by]
@@ -135,7 +114,7 @@ def accumulator(init: Operation, op: Operation, x: ValueType) -> ValueType:
     )
 
 
-def _items(query: Query) -> Items:
+def _items(query: q.Query) -> Items:
     if query.items is None:
         raise PlanError(
             "the items of this query are not known yet.",

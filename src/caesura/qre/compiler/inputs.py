@@ -14,18 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import words
-from caesura.expr import (
-    Alias,
-    Apply,
-    Case,
-    Column,
-    Constant,
-    Expr,
-    Member,
-    attributes,
-    children,
-    type_of,
-)
+from caesura.expr import Alias, Apply, Case, Column, Constant, Expr, Member, attributes, children, type_of
 from caesura.kernels.hashing import Mask
 from caesura.qre.compiler import ir
 from caesura.qre.compiler.columns import PageColumns, may_fail, nulls_in

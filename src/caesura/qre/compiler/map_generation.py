@@ -7,18 +7,9 @@ is shared but the start, so keys need no copies of it: rows at rest hold what fo
 from __future__ import annotations
 
 from caesura.expr import Column
-from caesura.qre.compiler import ir
+from caesura.qre.compiler import generation, ir
 from caesura.qre.compiler.automaton import Move, PatternAutomaton
 from caesura.qre.compiler.bytecode import Tables
-from caesura.qre.compiler.generation import (
-    HEAD,
-    MAX_BRANCHES,
-    Form,
-    Generated,
-    KernelSource,
-    always_fits,
-    always_there,
-)
 from caesura.qre.compiler.ir import FALSE, TRUE, Term
 from caesura.qre.compiler.merging import does
 from caesura.qre.compiler.states import AutomatonState
@@ -63,14 +54,16 @@ AFTER_SYNC = """if again:
 na = still_active"""
 
 
-class CollectSource(KernelSource):
+class CollectSource(generation.KernelSource):
     """Writes the loops of one map-collect: the keyed items up to a place, the synchronisation item there.
 
     Synchronisation items lie in columns of their own (``d0``, ...), one row each or one row for all of
     them; ``gap`` says whether they take a row among the keyed items too.
     """
 
-    def __init__(self, auto: PatternAutomaton, t: Tables, letters: int, by_tick: bool, form: Form) -> None:
+    def __init__(
+        self, auto: PatternAutomaton, t: Tables, letters: int, by_tick: bool, form: generation.Form
+    ) -> None:
         super().__init__(auto, t, keyed=True, once=1, form=form)
         self.letters, self.by_tick = letters, by_tick
         self.common = _held_in_common(auto, t, letters)
@@ -100,7 +93,7 @@ class CollectSource(KernelSource):
         sync = "".join(f", d{j}" for j in range(len(self.auto.inputs.specs)))
         given = f"places, step, gap{self._outs()}{self._columns()}{sync}"
         head = f"def run(lo, hi, limit, begin, by, {state}, {given}):"
-        return "\n".join([HEAD, "", head, *w.lines, ""])
+        return "\n".join([generation.HEAD, "", head, *w.lines, ""])
 
     def _suspend(self, why: int, at: str) -> None:
         self.lines(SHUT.format(why=why, at=at))
@@ -311,17 +304,17 @@ def padding(auto: PatternAutomaton, t: Tables) -> list[tuple[str, int, float | i
 
 def generated_collect(
     auto: PatternAutomaton, t: Tables, letters: int, *, tumbling: bool, by_tick: bool
-) -> Generated | None:
+) -> generation.Generated | None:
     """The specialised kernels of a map-collect; None when their source would be too long."""
-    if auto.tabled or sum(len(s.moves) for s in auto.states) > MAX_BRANCHES:
+    if auto.tabled or sum(len(s.moves) for s in auto.states) > generation.MAX_BRANCHES:
         return None
 
-    def source(form: Form) -> KernelSource:
+    def source(form: generation.Form) -> generation.KernelSource:
         if form.direct and tumbling:
             return TumblingSource(auto, t, letters, by_tick, form)
         return CollectSource(auto, t, letters, by_tick, form)
 
-    return Generated(auto, always_there(auto), always_fits(auto), source)
+    return generation.Generated(auto, generation.always_there(auto), generation.always_fits(auto), source)
 
 
 __all__ = ["DONE", "FULL", "TAKEN", "generated_collect", "padding"]

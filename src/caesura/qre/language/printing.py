@@ -8,20 +8,7 @@
 
 from __future__ import annotations
 
-from caesura.qre.language.query import (
-    Atom,
-    Combine,
-    Iter,
-    MapCollect,
-    Or,
-    Partition,
-    Pipe,
-    Query,
-    SlidingWindow,
-    Split,
-    Value,
-    spine,
-)
+from caesura.qre.language import query as q
 
 WIDTH = 100
 
@@ -29,68 +16,68 @@ WIDTH = 100
 class _Writer:
     def __init__(self) -> None:
         self.text = ""
-        self.spans: dict[Query, tuple[int, int]] = {}
+        self.spans: dict[q.Query, tuple[int, int]] = {}
 
     def put(self, *parts: object) -> None:
         for part in parts:
-            if isinstance(part, Query):
+            if isinstance(part, q.Query):
                 begin = len(self.text)
                 self.query(part)
                 self.spans.setdefault(part, (begin, len(self.text)))
             else:
                 self.text += str(part)
 
-    def listed(self, parts: list[tuple[str, Query]]) -> None:
+    def listed(self, parts: list[tuple[str, q.Query]]) -> None:
         for i, (name, part) in enumerate(parts):
             self.put(", " if i else "", "" if name.startswith("_") else f"{name}=", part)
 
-    def query(self, query: Query) -> None:
+    def query(self, query: q.Query) -> None:
         match query:
-            case Atom():
+            case q.Atom():
                 self.put("atom(", query.predicate, ")" if query.op is None else f", {query.op})")
-            case Value():
+            case q.Value():
                 self.put("value(", query.op, ")")
-            case Split(parts=(Split(), *_)) if len(repeated(query)) > 3:
+            case q.Split(parts=(q.Split(), *_)) if len(repeated(query)) > 3:
                 self.put("iter_n(", query.parts[1], ", ", len(repeated(query)), ", ", query.op, ")")
-            case Split() | Combine():
-                single = isinstance(query, Combine) and len(query.parts) == 1
-                self.put("apply(" if single else "split(" if isinstance(query, Split) else "combine(")
+            case q.Split() | q.Combine():
+                single = isinstance(query, q.Combine) and len(query.parts) == 1
+                self.put("apply(" if single else "split(" if isinstance(query, q.Split) else "combine(")
                 self.listed(list(zip(query.names, query.parts, strict=True)))
                 self.put(", ", query.op, ")")
-            case Iter(fold=None):
+            case q.Iter(fold=None):
                 self.put("iter(", query.body, ", ", query.init, ", ", query.op, ")")
-            case Iter():
+            case q.Iter():
                 self.put("iter(", query.body, ", ", query.fold, ")")
-            case Or():
+            case q.Or():
                 self.put("or_(")
                 self.listed([("_", p) for p in query.parts])
                 self.put(")")
-            case MapCollect():
+            case q.MapCollect():
                 keys = ", ".join(str(e) for _, e in query.by)
                 self.put("map_collect(", query.sync, ", ", keys, ", ", query.body, ")")
-            case SlidingWindow():
+            case q.SlidingWindow():
                 self.put("wnd(", query.body, ", ", query.size, ", ", query.fold, ")")
-            case Partition():
+            case q.Partition():
                 self.put("partition(", query.body, ", by ", ", ".join(str(e) for _, e in query.by), ")")
-            case Pipe():
+            case q.Pipe():
                 self.put(query.first, " >> ", query.second)
 
 
-def repeated(query: Split) -> list[Split]:
+def repeated(query: q.Split) -> list[q.Split]:
     """The splits of an `iter_n`: one body again and again, behind a value."""
-    nodes = spine(query)
+    nodes = q.spine(query)
     same = all(len(n.parts) == 2 and n.parts[1] is query.parts[1] and n.op is query.op for n in nodes)
-    return nodes if same and isinstance(nodes[0].parts[0], Value) else []
+    return nodes if same and isinstance(nodes[0].parts[0], q.Value) else []
 
 
-def shown(query: Query) -> str:
+def shown(query: q.Query) -> str:
     """A query on one line."""
     writer = _Writer()
     writer.put(query)
     return writer.text
 
 
-def underlined(query: Query, part: Query) -> str:
+def underlined(query: q.Query, part: q.Query) -> str:
     """A query on one line, and one of its parts underlined on the next; long ones are cut."""
     writer = _Writer()
     writer.put(query)

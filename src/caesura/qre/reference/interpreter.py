@@ -8,6 +8,7 @@ the child's.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
@@ -21,21 +22,7 @@ from caesura.kernels.hashing import I64
 from caesura.qre.checking.inference import part_types, value_type
 from caesura.qre.compiler.columns import PageColumns, null_key, reader_of
 from caesura.qre.compiler.window_values import RefoldingWindow, sliding
-from caesura.qre.language.query import (
-    Atom,
-    Combine,
-    Iter,
-    MapCollect,
-    Or,
-    Partition,
-    Pipe,
-    Query,
-    SlidingWindow,
-    Split,
-    Value,
-    refuse_deep,
-    walk,
-)
+from caesura.qre.language import query as q
 from caesura.qre.language.types import Record
 from caesura.qre.language.whole_numbers import refuse_void, whole
 from caesura.qre.reference.oracle import UNDEFINED
@@ -64,7 +51,7 @@ class NodeMachine:
 class AtomMachine(NodeMachine):
     """The state is the stack that waits for the next item."""
 
-    def __init__(self, node: Atom) -> None:
+    def __init__(self, node: q.Atom) -> None:
         self.node = node
 
     def start(self, state: Any, stack: Stack) -> Made:
@@ -77,7 +64,7 @@ class AtomMachine(NodeMachine):
 
 
 class ValueMachine(NodeMachine):
-    def __init__(self, node: Value) -> None:
+    def __init__(self, node: q.Value) -> None:
         self.value = node.op.closure({})({})
 
     def start(self, state: Any, stack: Stack) -> Made:
@@ -90,7 +77,7 @@ class ValueMachine(NodeMachine):
 class SplitMachine(NodeMachine):
     """One machine per part; a part's answer starts the next part."""
 
-    def __init__(self, node: Split) -> None:
+    def __init__(self, node: q.Split) -> None:
         self.names = node.names
         self.parts = [machine_of(p) for p in node.parts]
         self.op = node.op.closure(part_types(node))
@@ -126,7 +113,7 @@ class SplitMachine(NodeMachine):
 
 
 class IterMachine(NodeMachine):
-    def __init__(self, node: Iter) -> None:
+    def __init__(self, node: q.Iter) -> None:
         self.body = machine_of(node.body)
         self.init = node.init.closure({})({})
         self.op = node.op.closure({"acc": value_type(node), "x": value_type(node.body)})
@@ -150,7 +137,7 @@ class IterMachine(NodeMachine):
 class WindowMachine(NodeMachine):
     """As an iteration, with a sliding window on the stack instead of the folded value."""
 
-    def __init__(self, node: SlidingWindow) -> None:
+    def __init__(self, node: q.SlidingWindow) -> None:
         self.body = machine_of(node.body)
         self.first = None if node.first is None else machine_of(node.first)
         self.window: RefoldingWindow = sliding(node)
@@ -182,7 +169,7 @@ class WindowMachine(NodeMachine):
 
 
 class OrMachine(NodeMachine):
-    def __init__(self, node: Or) -> None:
+    def __init__(self, node: q.Or) -> None:
         self.parts = [machine_of(p) for p in node.parts]
         self.idle = tuple(p.idle for p in self.parts)
 
@@ -200,7 +187,7 @@ def _first(made: list[Made]) -> Made:
 class CombineMachine(NodeMachine):
     """Every part carries the stack; equivalent rates let them answer together."""
 
-    def __init__(self, node: Combine) -> None:
+    def __init__(self, node: q.Combine) -> None:
         self.names = node.names
         self.parts = [machine_of(p) for p in node.parts]
         self.op = node.op.closure(part_types(node))
@@ -223,14 +210,14 @@ class CombineMachine(NodeMachine):
 class MapCollectMachine(NodeMachine):
     """(rate, shared, threads): keys that have seen only synchronisation items share one state."""
 
-    def __init__(self, node: MapCollect) -> None:
+    def __init__(self, node: q.MapCollect) -> None:
         from caesura.qre.language.build import match
 
         self.node = node
         self.rate = machine_of(match(node.over, items=node.items))
         self.body = machine_of(node.body)
         self.idle = (self.rate.idle, self.body.idle, {})
-        self.deep = any(isinstance(part, MapCollect) for part in walk(node.body))
+        self.deep = any(isinstance(part, q.MapCollect) for part in q.walk(node.body))
 
     def start(self, state: Any, stack: Stack) -> Made:
         rate, shared, threads = state
@@ -274,26 +261,21 @@ def _with(threads: dict[Any, Any], key: Any, state: Any, shared: Any) -> dict[An
     return threads
 
 
-def machine_of(query: Query) -> NodeMachine:
+def machine_of(query: q.Query) -> NodeMachine:
     """The evaluator of a node."""
-    match query:
-        case Atom():
-            return AtomMachine(query)
-        case Value():
-            return ValueMachine(query)
-        case Split():
-            return SplitMachine(query)
-        case Iter():
-            return IterMachine(query)
-        case SlidingWindow():
-            return WindowMachine(query)
-        case Or():
-            return OrMachine(query)
-        case Combine():
-            return CombineMachine(query)
-        case MapCollect():
-            return MapCollectMachine(query)
-    raise AssertionError(query)
+    return MACHINES[type(query)](query)
+
+
+MACHINES: dict[type[q.Query], Callable[[Any], NodeMachine]] = {
+    q.Atom: AtomMachine,
+    q.Value: ValueMachine,
+    q.Split: SplitMachine,
+    q.Iter: IterMachine,
+    q.SlidingWindow: WindowMachine,
+    q.Or: OrMachine,
+    q.Combine: CombineMachine,
+    q.MapCollect: MapCollectMachine,
+}
 
 
 @dataclass
@@ -310,7 +292,7 @@ INTERPRETER = ChunkFormat("a pattern in plain Python", InterpreterState)
 class Interpreter:
     """A whole query at work in plain Python: pages in, a value or UNDEFINED per item out."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: q.Query) -> None:
         assert query.items is not None
         self.query = query
         self.reader = reader_of(query)
@@ -321,11 +303,11 @@ class Interpreter:
         """How many items led out of the language."""
         self.departed: list[int] = []
         """The rows of the last page at which they did."""
-        if isinstance(query, Pipe):
+        if isinstance(query, q.Pipe):
             self.first, self.second = Interpreter(query.first), Interpreter(query.second)
             return
         body = query.per_key
-        refuse_deep(body, "plain Python")
+        q.refuse_deep(body, "plain Python")
         self.machine = machine_of(body)
         self.begun, _ = self.machine.start(self.machine.idle, ())
 
@@ -337,7 +319,7 @@ class Interpreter:
             return self._piped(values)
         page = self.reader.page(batch, le, re)
         self.departed = []
-        return self._keyed(self.query, page) if isinstance(self.query, Partition) else self._single(page)
+        return self._keyed(self.query, page) if isinstance(self.query, q.Partition) else self._single(page)
 
     def _single(self, page: PageColumns) -> list[Any]:
         state = self.states.get((), self.begun)
@@ -356,7 +338,7 @@ class Interpreter:
             self.departures += 1
         return after, stack
 
-    def _keyed(self, query: Partition, page: PageColumns) -> list[Any]:
+    def _keyed(self, query: q.Partition, page: PageColumns) -> list[Any]:
         """A key that can never match again, or is at its start, is let go and begins anew."""
         out: list[Any] = []
         seen = [True] * page.batch.num_rows if query.only is None else page.hits(query.only)
@@ -392,7 +374,7 @@ class Interpreter:
 
     def _piped(self, values: list[Any]) -> list[Any]:
         assert (
-            isinstance(self.query, Pipe) and self.second is not None and self.query.second.items is not None
+            isinstance(self.query, q.Pipe) and self.second is not None and self.query.second.items is not None
         )
         plain = not isinstance(value_type(self.query.first), Record)
         rows = [{"value": v} if plain else v for v in values if v is not UNDEFINED]

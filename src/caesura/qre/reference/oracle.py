@@ -26,22 +26,9 @@ from caesura.qre.checking.checking import letters_of, trusts_cases
 from caesura.qre.checking.inference import part_types, value_type
 from caesura.qre.checking.positions import bits, positions
 from caesura.qre.compiler.columns import unanswered, undeclared
+from caesura.qre.language import query as q
 from caesura.qre.language.arguments import batch_of, queried
 from caesura.qre.language.operations import ExprOp, Operation, RecordOp
-from caesura.qre.language.query import (
-    Atom,
-    Combine,
-    Iter,
-    MapCollect,
-    Or,
-    Partition,
-    Pipe,
-    Query,
-    SlidingWindow,
-    Split,
-    Value,
-    refuse_deep,
-)
 from caesura.qre.language.regex import letters
 from caesura.qre.language.types import Record
 from caesura.qre.language.whole_numbers import Void, refuse_void, whole
@@ -56,7 +43,7 @@ UNDEFINED = _Undefined()
 Word = tuple[int, ...]
 
 
-def denote(query: Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
+def denote(query: q.Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
     """The value of every prefix but the empty one."""
     if queried("denote", query).items is None:
         raise PlanError(
@@ -64,14 +51,14 @@ def denote(query: Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 |
         )
     assert query.items is not None
     batch = batch_of("denote", batch, query.items.schema)
-    if isinstance(query, Pipe):
+    if isinstance(query, q.Pipe):
         return _piped(query, denote(query.first, batch, le, re))
-    refuse_deep(query, "the oracle")
+    q.refuse_deep(query, "the oracle")
     meaning = _Meaning(batch, le, re)
     _refuse_unanswered(query, meaning)
     _refuse_undeclared(query, batch, le, re)
     rows = tuple(range(batch.num_rows))
-    if isinstance(query, Partition):
+    if isinstance(query, q.Partition):
         out = _partitioned(meaning, query, rows)
     else:
         out = [meaning.of(query, rows[: i + 1]) for i in range(len(rows))]
@@ -79,7 +66,7 @@ def denote(query: Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 |
     return out
 
 
-def _refuse_unanswered(query: Query, meaning: _Meaning) -> None:
+def _refuse_unanswered(query: q.Query, meaning: _Meaning) -> None:
     """Every predicate is asked of every item that the query sees."""
     only = query.only
     asked = letters_of(query.per_key).exprs
@@ -92,7 +79,7 @@ def _refuse_unanswered(query: Query, meaning: _Meaning) -> None:
                 raise unanswered(error, 0, meaning.rows[row]) from None
 
 
-def _refuse_undeclared(query: Query, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> None:
+def _refuse_undeclared(query: q.Query, batch: pa.RecordBatch, le: I64 | None, re: I64 | None) -> None:
     """Items that no case declares have no meaning where the query is ambiguous with them."""
     body = query.per_key
     if not trusts_cases(query):
@@ -105,7 +92,7 @@ def _refuse_undeclared(query: Query, batch: pa.RecordBatch, le: I64 | None, re: 
             raise undeclared(meaning.rows[row])
 
 
-def _piped(query: Pipe, values: list[Any]) -> list[Any]:
+def _piped(query: q.Pipe, values: list[Any]) -> list[Any]:
     assert query.second.items is not None
     schema = query.second.items.schema
     given = [v for v in values if v is not UNDEFINED]
@@ -114,7 +101,7 @@ def _piped(query: Pipe, values: list[Any]) -> list[Any]:
     return [v if v is UNDEFINED else next(after) for v in values]
 
 
-def _partitioned(meaning: _Meaning, query: Partition, rows: Word) -> list[Any]:
+def _partitioned(meaning: _Meaning, query: q.Partition, rows: Word) -> list[Any]:
     """Per key its own word, which begins anew once no longer word can match."""
     lives: dict[Any, Word] = {}
     out: list[Any] = []
@@ -137,40 +124,40 @@ class _Meaning:
         self.le, self.re = le, re
         self.known: dict[Any, Any] = {}
 
-    def of(self, query: Query, word: Word) -> Any:
+    def of(self, query: q.Query, word: Word) -> Any:
         key = (query, word)
         if key not in self.known:
             self.known[key] = self._denote(query, word)
         return self.known[key]
 
-    def _denote(self, query: Query, word: Word) -> Any:
+    def _denote(self, query: q.Query, word: Word) -> Any:
         match query:
-            case Atom():
+            case q.Atom():
                 if len(word) != 1 or self.read(query.predicate, word[0], query) is not True:
                     return UNDEFINED
                 return self._value(query.op, word[0], query)
-            case Value(op=op):
+            case q.Value(op=op):
                 return UNDEFINED if word else op.closure({})({})
-            case Split():
+            case q.Split():
                 return self._split(query, word)
-            case Combine():
+            case q.Combine():
                 values = [self.of(p, word) for p in query.parts]
                 if UNDEFINED in values:
                     return UNDEFINED
                 return query.op.closure(part_types(query))(dict(zip(query.names, values, strict=True)))
-            case Iter(body=body, init=init, op=op):
+            case q.Iter(body=body, init=init, op=op):
                 pieces = self._pieces(body, word)
                 return UNDEFINED if pieces is None else self._folded(query, init, op, pieces)
-            case SlidingWindow(fold=fold, size=size):
+            case q.SlidingWindow(fold=fold, size=size):
                 pieces = self._window(query, word)
                 return UNDEFINED if not pieces else self._folded(query, fold.init, fold.step, pieces[-size:])
-            case Or(parts=parts):
+            case q.Or(parts=parts):
                 return next((v for p in parts if (v := self.of(p, word)) is not UNDEFINED), UNDEFINED)
-            case MapCollect():
+            case q.MapCollect():
                 return self._collected(query, word)
         raise AssertionError(query)
 
-    def hopeful(self, query: Query, word: Word) -> bool:
+    def hopeful(self, query: q.Query, word: Word) -> bool:
         """Whether some longer word matches: the rate's automaton over the items themselves as letters."""
 
         def mask(key: Any) -> int:
@@ -180,16 +167,16 @@ class _Meaning:
         auto = positions(query.rate, mask)
         live = auto.by_letter[-1].get(word[0], 0)
         for row in word[1:]:
-            live = sum(1 << q for q in {q for p in bits(live) for q in bits(auto.by_letter[p].get(row, 0))})
+            live = sum(1 << n for n in {n for p in bits(live) for n in bits(auto.by_letter[p].get(row, 0))})
         return any(auto.follow[p] for p in bits(live))
 
-    def _split(self, query: Split, word: Word) -> Any:
+    def _split(self, query: q.Split, word: Word) -> Any:
         run = query.op.closure(part_types(query))
         for values in self._divided(query.parts, word):
             return run(dict(zip(query.names, values, strict=True)))
         return UNDEFINED
 
-    def _divided(self, parts: tuple[Query, ...], word: Word) -> list[list[Any]]:
+    def _divided(self, parts: tuple[q.Query, ...], word: Word) -> list[list[Any]]:
         if not parts:
             return [] if word else [[]]
         found = []
@@ -199,13 +186,13 @@ class _Meaning:
                 found += [[first, *rest] for rest in self._divided(parts[1:], word[i:])]
         return found
 
-    def _pieces(self, body: Query, word: Word) -> list[Any] | None:
+    def _pieces(self, body: q.Query, word: Word) -> list[Any] | None:
         key = ("pieces", body, word)
         if key not in self.known:
             self.known[key] = self._cut(body, word)
         return self.known[key]  # type: ignore[no-any-return]
 
-    def _cut(self, body: Query, word: Word) -> list[Any] | None:
+    def _cut(self, body: q.Query, word: Word) -> list[Any] | None:
         if not word:
             return []
         for i in range(len(word)):
@@ -215,7 +202,7 @@ class _Meaning:
                 return [*before, last]
         return None
 
-    def _window(self, query: SlidingWindow, word: Word) -> list[Any] | None:
+    def _window(self, query: q.SlidingWindow, word: Word) -> list[Any] | None:
         if query.first is None:
             return self._pieces(query.body, word)
         for i in range(len(word) + 1):
@@ -224,12 +211,12 @@ class _Meaning:
                 return [first, *rest]
         return None
 
-    def _folded(self, query: Query, init: Operation, op: Operation, pieces: list[Any]) -> Any:
+    def _folded(self, query: q.Query, init: Operation, op: Operation, pieces: list[Any]) -> Any:
         body = query.children()[0]
         run = op.closure({"acc": value_type(query), "x": value_type(body)})
         return reduce(lambda acc, x: run({"acc": acc, "x": x}), pieces, init.closure({})({}))
 
-    def _collected(self, query: MapCollect, word: Word) -> Any:
+    def _collected(self, query: q.MapCollect, word: Word) -> Any:
         from caesura.qre.language.build import match
 
         shape = self.known.setdefault(("rate", query), match(query.over, items=query.items))
@@ -252,12 +239,12 @@ class _Meaning:
             raise StreamError("an item has a null key.", remedy="Leave such items out with where(...).")
         return parts[0] if len(parts) == 1 else parts
 
-    def read(self, expr: Expr, row: int, query: Query | None) -> Any:
+    def read(self, expr: Expr, row: int, query: q.Query | None) -> Any:
         """An expression's value on one item."""
         ends = [None if t is None else t[row : row + 1] for t in (self.le, self.re)]
         return evaluate(expr, self.rows[row], *ends)[0].as_py()
 
-    def _value(self, op: Operation | None, row: int, query: Query) -> Any:
+    def _value(self, op: Operation | None, row: int, query: q.Query) -> Any:
         match op:
             case None:
                 return self.rows[row].to_pylist()[0]

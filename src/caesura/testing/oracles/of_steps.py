@@ -24,20 +24,9 @@ from caesura.ops.union import Union
 from caesura.ops.where import Where
 from caesura.ops.windows import Bucket, Quantise
 from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.testing.oracles import lifetime
 from caesura.testing.oracles.bags import difference, distinct
 from caesura.testing.oracles.join import join
-from caesura.testing.oracles.lifetime import (
-    chop,
-    clip,
-    extend,
-    forever,
-    points_at_end,
-    points_at_start,
-    scale,
-    set_duration,
-    shift,
-    start_at,
-)
 from caesura.testing.oracles.rows import Payload, Rows, canonical, key, same
 from caesura.testing.oracles.steps import StepInputs, recomputes
 
@@ -80,12 +69,12 @@ def _quantised(node: Quantise, given: StepInputs) -> Rows:
 
 @recomputes(Chop)
 def _chopped(node: Chop, given: StepInputs) -> Rows:
-    return chop(given.rows[0], node.period, given.horizon)
+    return lifetime.chop(given.rows[0], node.period, given.horizon)
 
 
 @recomputes(Clip)
 def _clipped(node: Clip, given: StepInputs) -> Rows:
-    return _by_key(given.rows, node.on, lambda a, b: clip(a, b, on=node.on))
+    return _by_key(given.rows, node.on, lambda a, b: lifetime.clip(a, b, on=node.on))
 
 
 def _by_key(sides: Sequence[Rows], on: Sequence[tuple[str, str]], meet: Callable[[Rows, Rows], Rows]) -> Rows:
@@ -152,21 +141,21 @@ def _moved(node: Lifetime, given: StepInputs) -> Rows:
     rows = given.rows[0]
     match node.rule:
         case "shift":
-            return shift(rows, node.amount)
+            return lifetime.shift(rows, node.amount)
         case "set_duration":
-            return set_duration(rows, node.amount)
+            return lifetime.set_duration(rows, node.amount)
         case "forever":
-            return forever(rows)
+            return lifetime.forever(rows)
         case "extend":
-            return extend(rows, node.amount)
+            return lifetime.extend(rows, node.amount)
         case "scale":
-            return scale(rows, node.amount, node.per)
+            return lifetime.scale(rows, node.amount, node.per)
         case "start_at":
-            return start_at(rows, node.amount)
+            return lifetime.start_at(rows, node.amount)
         case "points_at_start":
-            return points_at_start(rows)
+            return lifetime.points_at_start(rows)
         case "points_at_end":
-            return points_at_end(rows)
+            return lifetime.points_at_end(rows)
 
 
 @recomputes(Bucket)
