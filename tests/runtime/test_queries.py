@@ -62,7 +62,7 @@ def test_counters_say_what_came_what_left_and_what_is_held() -> None:
     assert (join.rows_in, join.rows_out, join.pages_in) == (3, 1, 2)
     assert join.state_rows == 2
     assert join.state_bytes > 0
-    assert join.last_in == "definite: time < 5"
+    assert str(join.punctuation_in) == "definite: time < 5"
     assert join.last_out == ""
     assert join.held_by == "the right input"
     query.feed("b", cti(20))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from caesura.cli.load import load
-from caesura.cli.shell import AsJson, app, check_folder, reports_errors, say, say_json, working
+from caesura.cli.shell import AsJson, Checkpoint, app, check_folder, reports_errors, say, say_json, working
 from caesura.feedback.explain import responses
 from caesura.feedback.predicates import patterns_of
 from caesura.punctuation import Intent, Pattern
@@ -118,3 +118,17 @@ def _give(feedback: CheckpointFeedback, action: str, what: str | None, output: s
             if what is None or not what.lstrip("#").isdigit():
                 raise typer.BadParameter("withdraw which number? See list.", param_hint="WHAT")
             feedback.withdraw(int(what.lstrip("#")))
+
+
+@app.command(deprecated=True)
+@reports_errors
+def tell(
+    checkpoint: Checkpoint,
+    word: Annotated[str, typer.Argument()],
+    what: Annotated[str | None, typer.Argument()] = None,
+    output: Annotated[str | None, typer.Option()] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The former name of `caesura feedback CHECKPOINT ...`; it goes with the next version."""
+    typer.echo("Write: caesura feedback CHECKPOINT ...", err=True)
+    give(checkpoint, word, what, output, as_json=as_json)

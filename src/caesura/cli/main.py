@@ -21,7 +21,6 @@ from caesura.cli import (
     rescale,
     run,
     state,
-    tell,
     trace,
 )
 from caesura.cli.shell import app, say
@@ -41,7 +40,6 @@ __all__ = [
     "rescale",
     "run",
     "state",
-    "tell",
     "trace",
 ]
 

@@ -1,23 +1,14 @@
-"""A stream item: a page of events, or a punctuation.
-
->>> from caesura.punctuation import cti
->>> is_page(cti(20))
-False
-"""
+"""A stream item: a page of events, or a punctuation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias
 
 from caesura.events.page import Page
 from caesura.punctuation import Punctuation
 
 Item: TypeAlias = Page | Punctuation
-
-
-def is_page(item: Item) -> TypeGuard[Page]:
-    return isinstance(item, Page)
 
 
 def pages(items: Iterable[Item]) -> list[Page]:

@@ -146,25 +146,25 @@ class _Rows:
         made = kleene(left, right)
         return made, {at: why for at, why in (missed | lost).items() if made[at].as_py() is not decisive}
 
-    def _strict(self, expr: Expr) -> tuple[pa.Array, Reasons]:
+    def _operands(self, expr: Expr) -> tuple[Plan, list[pa.Array], Reasons]:
+        """How an expression is computed, what it is computed from, and the rows that lack some of it."""
         plan = plan_node(expr, [self.type(c) for c in children(expr)])
         args, reasons = [], Reasons()
         for child, type in zip(children(expr), plan.operands, strict=True):
             made, bad = self._over(child, np.arange(self.batch.num_rows), type)
             args.append(made)
             reasons |= bad
+        return plan, args, reasons
+
+    def _strict(self, expr: Expr) -> tuple[pa.Array, Reasons]:
+        plan, args, reasons = self._operands(expr)
         good = np.setdiff1d(np.arange(self.batch.num_rows), list(reasons))
         taken = [arg.take(pa.array(good)) for arg in args]
         made, bad = _answered(expr, plan, taken)
         return self._put([(good, made)], plan.type), reasons | {int(good[at]): why for at, why in bad.items()}
 
     def _call(self, expr: Call) -> tuple[pa.Array, Reasons]:
-        plan = plan_node(expr, [self.type(c) for c in children(expr)])
-        args, reasons = [], Reasons()
-        for child, type in zip(children(expr), plan.operands, strict=True):
-            made, bad = self._over(child, np.arange(self.batch.num_rows), type)
-            args.append(made)
-            reasons |= bad
+        plan, args, reasons = self._operands(expr)
         parts = []
         for row in range(self.batch.num_rows):
             if row in reasons:

@@ -11,18 +11,17 @@ Law: at every instant the output is the least solution of `result = seed + step(
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.events.item import Item
-from caesura.events.page import Page
-from caesura.plan import TICKS, FeedbackRule, Holding, Need, Node, Operator, Properties, both, definite
+from caesura.ops.input import Turn
+from caesura.ops.union import signature
+from caesura.plan import TICKS, FeedbackRule, Holding, Need, Node, Operator, Properties, both
 from caesura.plan.roles import OnLoop
-from caesura.punctuation import Pattern, Punctuation
+from caesura.punctuation import Pattern
 
 Progress = Literal["hybrid", "probing", "high_water", "staged"]
 PROGRESS: tuple[Progress, ...] = ("hybrid", "probing", "high_water", "staged")
@@ -89,19 +88,6 @@ class Recursive(Node):
         return f"of loop {self.loop[:6]}"
 
 
-class Turn(Operator):
-    """Gives what it gets: pages, promises and guesses go around."""
-
-    def page(self, port: int, page: Page) -> Iterable[Item]:
-        return [page] if len(page) else []
-
-    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
-        return definite(pattern)
-
-    def signal(self, port: int, punctuation: Punctuation) -> Iterable[Item]:
-        return [punctuation]
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fixpoint(Node):
     """Everything that follows from a seed by any number of steps."""
@@ -144,7 +130,7 @@ class Fixpoint(Node):
         own = pa.schema([f for f in body.schema if f.name != RANK])
         if seed.schema.names != own.names or seed.schema.types != own.types:
             raise PlanError(
-                f"the seed has the columns {_signature(seed.schema)}, the step gives {_signature(own)}.",
+                f"the seed has the columns {signature(seed.schema)}, the step gives {signature(own)}.",
                 remedy="Bring the step's result to the seed's columns, in their order, with select and cast.",
             )
         return seed.schema
@@ -193,7 +179,3 @@ class Fixpoint(Node):
         parts += ["across buckets"] if self.across else []
         parts += [f"ends because {self.because}"] if self.because else []
         return "; ".join(parts)
-
-
-def _signature(schema: pa.Schema) -> str:
-    return "(" + ", ".join(f"{f.name} {f.type}" for f in schema) + ")"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,10 +28,10 @@ from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import Side
-from caesura.plan import FeedbackRule, Holding, Need, Operator, Properties, Translation, aligned
+from caesura.plan import AlignedOperator, FeedbackRule, Holding, Need, Operator, Properties, Translation
 from caesura.plan.lifetimes import Moved
 from caesura.plan.roles import OnLoop, PunctuatedBy
-from caesura.punctuation import INFINITY, Alignment, Pattern
+from caesura.punctuation import INFINITY, Pattern
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,7 +82,7 @@ def least_after(owner: I64, start: I64, n: I64, le: I64, out: I64) -> None:
             out[o] = start[i]
 
 
-class Clipper(Operator):
+class Clipper(AlignedOperator):
     """Left rows that may still change, and counted right starts, linked by key."""
 
     def __init__(self, node: Clip) -> None:
@@ -95,7 +95,6 @@ class Clipper(Operator):
         self._right = Side(1, schemas[1], names[1], self.secret, by_value=False, preserved=False)
         keys = pa.schema([schemas[1].field(name) for name in names[1]])
         self.starts = RowState({"le": np.int64, "n": np.int64, "h1": np.uint64, "h2": np.uint64}, keys)
-        self._alignment = Alignment(range(2))
         self.rebuild()
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
@@ -151,7 +150,7 @@ class Clipper(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
-        items = aligned(self._alignment, port, self.node.carry(port, pattern))
+        items = self.aligned(port, self.node.carry(port, pattern))
         self._purge()
         behind = 0 if self.promises[0].cti <= self.promises[1].cti else 1
         self.counters.held_by = "" if items else f"the {('left', 'right')[behind]} input"
@@ -196,13 +195,6 @@ class Clipper(Operator):
         key, _ = self._table.encode(h1, h2)
         self._chains.add(key)
         self._values.encode(*_start_ids(h1, h2, self.starts.get("le")))
-
-    def meta(self) -> dict[str, Any]:
-        return {**super().meta(), "alignment": self._alignment.to_json()}
-
-    def remember(self, meta: dict[str, Any]) -> None:
-        super().remember(meta)
-        self._alignment = Alignment.from_json(meta["alignment"])
 
 
 def _start_ids(h1: U64, h2: U64, le: I64) -> tuple[U64, U64]:

@@ -60,7 +60,7 @@ class Input(Node):
         return self.label
 
 
-class PassOn(Operator):
+class Turn(Operator):
     """Gives what it gets."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
@@ -71,6 +71,10 @@ class PassOn(Operator):
 
     def signal(self, port: int, punctuation: Punctuation) -> Iterable[Item]:
         return [punctuation]
+
+
+class PassOn(Turn):
+    """Gives what it gets, and hands feedback to who feeds it."""
 
     def control(self, message: Punctuation) -> Iterable[Up]:
         super().control(message)

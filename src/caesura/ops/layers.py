@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,7 @@ from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.union import Union
 from caesura.plan import (
+    AlignedOperator,
     FeedbackRule,
     GivenUp,
     Holding,
@@ -45,11 +46,10 @@ from caesura.plan import (
     Operator,
     Properties,
     Translation,
-    aligned,
 )
 from caesura.plan.lifetimes import Whole
 from caesura.plan.roles import WHOLE, OnLoop, PunctuatedBy
-from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 Count = Literal["distinct", "bag", "set"]
 MODES: dict[Count, int] = {"distinct": 0, "bag": 1, "set": 2}
@@ -164,7 +164,7 @@ def lay(
     return out
 
 
-class LayersOperator(Operator):
+class LayersOperator(AlignedOperator):
     """Live rows of both sides and the intervals sent; payloads that a page touches are laid anew."""
 
     def __init__(self, node: Layers) -> None:
@@ -174,7 +174,6 @@ class LayersOperator(Operator):
         own = {"h1": np.uint64, "h2": np.uint64, "le": np.int64, "re": np.int64}
         self.rows = RowState({**own, "n": np.int64, "side": np.int64}, node.schema)
         self.sent = RowState(own, node.schema)
-        self._alignment = Alignment(range(len(node.inputs)))
         self._index()
 
     def _index(self) -> None:
@@ -281,11 +280,11 @@ class LayersOperator(Operator):
 
     def _bound(self, payload: pa.RecordBatch) -> I64:
         """The time before which each payload is settled."""
-        bound = np.asarray(self._alignment.held.effective_cti(payload))
+        bound = np.asarray(self.alignment.held.effective_cti(payload))
         return np.broadcast_to(bound, payload.num_rows)
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
-        items = aligned(self._alignment, port, self.node.carry(port, pattern))
+        items = self.aligned(port, self.node.carry(port, pattern))
         if items:
             self.counters.sweeps += 1
             self._purge()
@@ -304,7 +303,7 @@ class LayersOperator(Operator):
             self._index()
 
     def _purge_bound(self, state: RowState, live: I64) -> I64:
-        held = self._alignment.held
+        held = self.alignment.held
         if held.size == 0:
             return np.full(len(live), held.cti)
         return self._bound(state.payload.take(live))
@@ -329,13 +328,6 @@ class LayersOperator(Operator):
 
     def rebuild(self) -> None:
         self._index()
-
-    def meta(self) -> dict[str, Any]:
-        return {**super().meta(), "alignment": self._alignment.to_json()}
-
-    def remember(self, meta: dict[str, Any]) -> None:
-        super().remember(meta)
-        self._alignment = Alignment.from_json(meta["alignment"])
 
 
 def covered(state: RowState, pattern: Pattern) -> I64:

@@ -155,7 +155,7 @@ class Pacing(Merge):
         """On inserts alone the bound is a promise: nothing before it leaves any more."""
         last = self.counters.punctuation_out
         known = last.pattern.time_bound if last is not None else MIN_TIME
-        if known is not None and self.bound <= max(known, self._alignment.held.cti):
+        if known is not None and self.bound <= max(known, self.alignment.held.cti):
             return []
         return [Punctuation(Pattern.before(self.bound), Intent.DEFINITE)]
 

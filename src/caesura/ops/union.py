@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, aligned, both
+from caesura.plan import AlignedOperator, FeedbackRule, Holding, Node, Operator, Properties, Translation, both
 from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy
-from caesura.punctuation import Alignment, Pattern
+from caesura.punctuation import Pattern
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,7 +38,7 @@ class Union(Node):
 
     def _check(self, first: Node, other: Node, number: int) -> None:
         if first.schema.names != other.schema.names or first.schema.types != other.schema.types:
-            got, wanted = _signature(other.schema), _signature(first.schema)
+            got, wanted = signature(other.schema), signature(first.schema)
             raise PlanError(
                 f"stream {number} has the columns {got}; wanted {wanted}.",
                 remedy="Bring both to the same columns, in the same order, with select and cast.",
@@ -73,29 +73,22 @@ class Union(Node):
         return Merge(len(self.inputs))
 
 
-def _signature(schema: pa.Schema) -> str:
+def signature(schema: pa.Schema) -> str:
+    """The columns of a stream, for messages."""
     return "(" + ", ".join(f"{f.name} {f.type}" for f in schema) + ")"
 
 
-class Merge(Operator):
+class Merge(AlignedOperator):
     """Passes pages; holds punctuation until every input has given it."""
 
     def __init__(self, ports: int) -> None:
         super().__init__(ports)
-        self._alignment = Alignment(range(ports))
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         return [page]
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
-        items = aligned(self._alignment, port, pattern)
+        items = self.aligned(port, pattern)
         behind = min(range(len(self.promises)), key=lambda p: self.promises[p].cti)
         self.counters.held_by = f"input {behind + 1}" if not items else ""
         return items
-
-    def meta(self) -> dict[str, Any]:
-        return {**super().meta(), "alignment": self._alignment.to_json()}
-
-    def remember(self, meta: dict[str, Any]) -> None:
-        super().remember(meta)
-        self._alignment = Alignment.from_json(meta["alignment"])

@@ -5,7 +5,7 @@ from caesura.plan.duration import Duration, shown, ticks
 from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, OwnFeedback, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
-from caesura.plan.operator import Counters, GivenUp, Operator, Outbox, Up, aligned, definite
+from caesura.plan.operator import AlignedOperator, Counters, GivenUp, Operator, Outbox, Up, definite
 from caesura.plan.properties import Properties, both
 from caesura.plan.roles import OnLoop, RowForm
 from caesura.plan.source import NOTHING_NOW, Ingress, NothingNow, Raw, SourceBatch, SourceNode
@@ -15,6 +15,7 @@ __all__ = [
     "OUTPUT_ONLY",
     "OWN",
     "TICKS",
+    "AlignedOperator",
     "Counters",
     "Duration",
     "FeedbackRule",
@@ -35,7 +36,6 @@ __all__ = [
     "SourceNode",
     "Translation",
     "Up",
-    "aligned",
     "both",
     "definite",
     "here",

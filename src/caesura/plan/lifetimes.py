@@ -36,6 +36,7 @@ class Lifetimes(Protocol):
 
     def affected(self, until: int) -> int:
         """The time before which output starts that rows which ended by ``until`` could have changed."""
+        return self.lost(until)
 
 
 def spans(values: Values) -> list[tuple[int | None, int | None]] | None:
@@ -49,7 +50,7 @@ def spans(values: Values) -> list[tuple[int | None, int | None]] | None:
 
 
 @dataclass(frozen=True)
-class Unchanged:
+class Unchanged(Lifetimes):
     """Lifetimes stay as they are."""
 
     def back(self, starts: Values, ends: Values, *, points: bool) -> Bounds | None:
@@ -58,12 +59,9 @@ class Unchanged:
     def lost(self, until: int) -> int:
         return until
 
-    def affected(self, until: int) -> int:
-        return self.lost(until)
-
 
 @dataclass(frozen=True)
-class Moved:
+class Moved(Lifetimes):
     """Each end is an end of the input, moved; None where it is computed in another way."""
 
     start: tuple[str, int]
@@ -88,12 +86,9 @@ class Moved:
             return INFINITY
         return min(INFINITY, until + max(self.start[1], self.end[1], 0) + 1)
 
-    def affected(self, until: int) -> int:
-        return self.lost(until)
-
 
 @dataclass(frozen=True)
-class Stepped:
+class Stepped(Lifetimes):
     """Starts move up to a multiple of a period (from ``offset`` on, or past it); ends stay or follow."""
 
     period: int
@@ -139,12 +134,9 @@ class Stepped:
             return INFINITY
         return min(INFINITY, until + self.period + (self.size or 0) + 1)
 
-    def affected(self, until: int) -> int:
-        return self.lost(until)
-
 
 @dataclass(frozen=True)
-class Inside:
+class Inside(Lifetimes):
     """What a row makes lives inside the row's own lifetime: joins, chop."""
 
     def back(self, starts: Values, ends: Values, *, points: bool) -> Bounds | None:
@@ -166,9 +158,6 @@ class Inside:
 
     def lost(self, until: int) -> int:
         return until
-
-    def affected(self, until: int) -> int:
-        return self.lost(until)
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,6 @@ class Counters:
     """What feedback did here: rows stopped by place, state let go, messages by their fate."""
 
     @property
-    def last_in(self) -> str:
-        """The last punctuation that came."""
-        return "" if self.punctuation_in is None else str(self.punctuation_in)
-
-    @property
     def last_out(self) -> str:
         """The last punctuation that left."""
         return "" if self.punctuation_out is None else str(self.punctuation_out)
@@ -275,8 +270,22 @@ def definite(pattern: Pattern | None) -> list[Item]:
     return [] if pattern is None else [Punctuation(pattern, Intent.DEFINITE)]
 
 
-def aligned(alignment: Alignment, port: int, pattern: Pattern | None) -> list[Item]:
-    """What several inputs together promise after one of them spoke."""
-    if pattern is None:
-        return []
-    return [Punctuation(p, Intent.DEFINITE) for p in alignment.add(port, pattern)]
+class AlignedOperator(Operator):
+    """A step whose output is promised what all of its inputs promise."""
+
+    def __init__(self, ports: int) -> None:
+        super().__init__(ports)
+        self.alignment = Alignment(range(ports))
+
+    def aligned(self, port: int, pattern: Pattern | None) -> list[Item]:
+        """What the inputs together promise after one of them spoke."""
+        if pattern is None:
+            return []
+        return [Punctuation(p, Intent.DEFINITE) for p in self.alignment.add(port, pattern)]
+
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta(), "alignment": self.alignment.to_json()}
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self.alignment = Alignment.from_json(meta["alignment"])

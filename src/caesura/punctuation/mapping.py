@@ -101,20 +101,6 @@ class SchemaMapping:
             constraints[image.attribute] = moved if known is None else known.intersect(moved)
         return Pattern(**constraints)
 
-    def compose(self, after: SchemaMapping) -> SchemaMapping:
-        """This operator, then the one behind it, as one mapping.
-
-        >>> SchemaMapping({"b": Image("a", 1)}).compose(SchemaMapping({"c": Image("b", 2)}))
-        SchemaMapping(time = time, c = a +3)
-        """
-        images = dict(self.images)
-        through = {
-            name: Image(images[image.attribute].attribute, images[image.attribute].shift + image.shift)
-            for name, image in after.images
-            if image.attribute in images
-        }
-        return SchemaMapping(through, time=None)
-
 
 def _rebuilt(images: dict[str, Image]) -> SchemaMapping:
     return SchemaMapping(images, time=None)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from caesura.api.grids import bucketed, quantised
+import pyarrow as pa
+
 from caesura.api.grouped import Grouped, Windowed
 from caesura.api.planned import Planned, column_name
 from caesura.api.tops import By, Descending
+from caesura.errors import CaesuraError
 from caesura.fixpoint.automaton import Automaton, match
 from caesura.misuse import strict
 from caesura.ops.aggregate.kinds import Aggregate
-from caesura.plan import Duration
+from caesura.ops.windows import Bucket, Quantise
+from caesura.plan import Duration, Node, here, ticks
 
 if TYPE_CHECKING:
     from caesura import qre
@@ -56,15 +59,15 @@ class WindowSteps(Planned):
         self, attr: str, size: Duration, *, slide: Duration | None = None, origin: int = 0, name: str = ""
     ) -> Stream:
         """One row per window of an ordered column, with the window's number in ``wid``."""
-        return self._then(bucketed(self.node, attr, size, slide, origin, name))
+        return self._then(_bucketed(self.node, attr, size, slide, origin, name))
 
     def tumbling_lifetimes(self, size: Duration, *, offset: Duration = 0) -> Stream:
         """Trill's tumbling windows: each event from the end of its window on, as long as a window."""
-        return self._then(quantised(self.node, size, size, offset))
+        return self._then(_quantised(self.node, size, size, offset))
 
     def hopping_lifetimes(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Stream:
         """Trill's hopping windows: each event from the end of its hop on, as long as a window."""
-        return self._then(quantised(self.node, size, every, offset))
+        return self._then(_quantised(self.node, size, every, offset))
 
     def totals(
         self,
@@ -119,3 +122,29 @@ class WindowSteps(Planned):
         every = None if ticks_every is None else self._ticks(ticks_every, "tick period", name or "qre")
         options: dict[str, Any] = {"order_by": order_by, "ticks_every": every, "lives": lives, "name": name}
         return self._then(qre.over(self.node, query, **options))
+
+
+def _bucketed(
+    source: Node, attr: str, size: Duration, slide: Duration | None, origin: int, name: str
+) -> Bucket:
+    """The window numbers of a column."""
+    known = attr in source.schema.names
+    time = source.schema.field(attr).type if known else pa.int64()
+    try:
+        width = ticks(size, time, "bucket size")
+        step = width if slide is None else ticks(slide, time, "slide")
+    except CaesuraError as error:
+        raise error.at(name or "bucket", here()) from None
+    return Bucket(inputs=(source,), attr=attr, size=width, slide=step, origin=origin, name=name)
+
+
+def _quantised(source: Node, size: Duration, every: Duration, offset: Duration) -> Quantise:
+    """Lifetimes that lie on a grid."""
+    try:
+        width, hop, start = (
+            ticks(d, source.time, w)
+            for d, w in ((size, "window size"), (every, "hop"), (offset, "window offset"))
+        )
+    except CaesuraError as error:
+        raise error.at("lifetimes", here()) from None
+    return Quantise(inputs=(source,), size=width, period=hop, offset=start)

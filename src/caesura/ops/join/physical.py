@@ -21,14 +21,14 @@ from caesura.kernels.memo import Register, whole_numbers
 from caesura.ops.join.kernel import REMOVED, pieces
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import NO_NEW, Side
-from caesura.plan import GivenUp, Operator, aligned
-from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern
+from caesura.plan import AlignedOperator, GivenUp
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 SPARE_KEYS = 32_768
 """So many keys may outlive their rows before they are forgotten."""
 
 
-class JoinOperator(Operator):
+class JoinOperator(AlignedOperator):
     """Two sides and one table of keys."""
 
     def __init__(self, node: Join) -> None:
@@ -52,7 +52,6 @@ class JoinOperator(Operator):
         self._memo = Register()
         types = [[side.schema.field(i).type for i in side.key_places] for side in self.sides]
         self._alike = types[0] == types[1]
-        self._alignment = Alignment(range(2))
         self._pairs = node.how not in ("semi", "anti")
         self._right_kept = [node.inputs[1].schema.get_field_index(n) for n in node.right_columns]
         self._test = None
@@ -244,7 +243,7 @@ class JoinOperator(Operator):
                 self.sides[side].relink()
         if self._table.count > 2 * sum(side.rows.live for side in self.sides) + SPARE_KEYS:
             self.rebuild()
-        items = aligned(self._alignment, port, self.node.carry(port, pattern))
+        items = self.aligned(port, self.node.carry(port, pattern))
         behind = 0 if self.promises[0].cti <= self.promises[1].cti else 1
         self.counters.held_by = "" if items else f"the {('left', 'right')[behind]} input"
         return items
@@ -339,10 +338,3 @@ class JoinOperator(Operator):
         for side in self.sides:
             side.compact()
             side.link(self._table)
-
-    def meta(self) -> dict[str, Any]:
-        return {**super().meta(), "alignment": self._alignment.to_json()}
-
-    def remember(self, meta: dict[str, Any]) -> None:
-        super().remember(meta)
-        self._alignment = Alignment.from_json(meta["alignment"])

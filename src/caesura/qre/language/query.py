@@ -128,18 +128,37 @@ class Value(Query):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Several(Query):
-    """A node with named parts."""
+class _OfOne(Query):
+    """A node over one other."""
+
+    body: Query
+
+    def children(self) -> tuple[Query, ...]:
+        return (self.body,)
+
+    def with_children(self, parts: tuple[Query, ...]) -> Query:
+        return replace(self, body=parts[0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _OfParts(Query):
+    """A node over several others."""
 
     parts: tuple[Query, ...]
-    names: tuple[str, ...]
-    op: Operation
 
     def children(self) -> tuple[Query, ...]:
         return self.parts
 
     def with_children(self, parts: tuple[Query, ...]) -> Query:
         return replace(self, parts=parts)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Several(_OfParts):
+    """A node with named parts."""
+
+    names: tuple[str, ...]
+    op: Operation
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -162,19 +181,12 @@ class Combine(_Several):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Iter(Query):
+class Iter(_OfOne):
     """The body on consecutive pieces, their values folded from the left."""
 
-    body: Query
     init: Operation
     op: Operation
     fold: Fold | None = None
-
-    def children(self) -> tuple[Query, ...]:
-        return (self.body,)
-
-    def with_children(self, parts: tuple[Query, ...]) -> Query:
-        return replace(self, body=parts[0])
 
     @cached_property
     def rate(self) -> Regex:
@@ -182,16 +194,8 @@ class Iter(Query):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Or(Query):
+class Or(_OfParts):
     """Whichever part is defined."""
-
-    parts: tuple[Query, ...]
-
-    def children(self) -> tuple[Query, ...]:
-        return self.parts
-
-    def with_children(self, parts: tuple[Query, ...]) -> Query:
-        return replace(self, parts=parts)
 
     @cached_property
     def rate(self) -> Regex:
@@ -199,21 +203,14 @@ class Or(Query):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MapCollect(Query):
+class MapCollect(_OfOne):
     """The body once per key; synchronisation items go to every key."""
 
     sync: Expr
     by: tuple[tuple[str, Expr], ...]
-    body: Query
     over: Regex
     given: bool = False
     """Whether the rate is the user's own."""
-
-    def children(self) -> tuple[Query, ...]:
-        return (self.body,)
-
-    def with_children(self, parts: tuple[Query, ...]) -> Query:
-        return replace(self, body=parts[0])
 
     @cached_property
     def rate(self) -> Regex:
@@ -259,21 +256,14 @@ class Pipe(Query):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Partition(Query):
+class Partition(_OfOne):
     """The body once per key, answering when the key's own word matches. Only at the top."""
 
-    body: Query
     by: tuple[tuple[str, Expr], ...]
     only: Expr | None = None
     """Items for which it is not true are not seen."""
     again: bool = True
     """Whether a key that can never match again begins anew, or stays closed."""
-
-    def children(self) -> tuple[Query, ...]:
-        return (self.body,)
-
-    def with_children(self, parts: tuple[Query, ...]) -> Query:
-        return replace(self, body=parts[0])
 
     @property
     def partitioned_by(self) -> tuple[tuple[str, Expr], ...]:

@@ -80,38 +80,38 @@ class OverSynchronised(Over):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PartsOfMaps(OverSynchronised):
-    """A bucket's part of every map: its entries, and one row that says that there is a map.
-
-    Column MAP numbers the maps: every bucket sees the same synchronisation items, so all number alike.
-    """
+class _Parts(Over):
+    """A step that gives its part of every map, as rows."""
 
     def output_schema(self) -> pa.Schema:
-        return _with_number(super().output_schema())
-
-    def operator(self) -> Operator:
-        return PartsOperator(self)
+        number = [pa.field(MAP, pa.int64()), pa.field(ENTRY, pa.bool_())]
+        return pa.schema([*number, *super().output_schema()])
 
     def describe(self) -> str:
         return f"parts of maps: {super().describe()}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PartsAtTicks(OverEachKey):
+class PartsOfMaps(_Parts, OverSynchronised):
+    """A bucket's part of every map: its entries, and one row that says that there is a map.
+
+    Column MAP numbers the maps: every bucket sees the same synchronisation items, so all number alike.
+    """
+
+    def operator(self) -> Operator:
+        return PartsOperator(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartsAtTicks(_Parts, OverEachKey):
     """The same for a map that comes at every tick and begins anew; MAP is the time of the tick.
 
     A bucket has the ticks from its first event on and, at the end of the stream, up to its last; where no
     bucket has a tick, the maps there are empty, and it is put in when they are united.
     """
 
-    def output_schema(self) -> pa.Schema:
-        return _with_number(super().output_schema())
-
     def operator(self) -> Operator:
         return TickedPartsOperator(self)
-
-    def describe(self) -> str:
-        return f"parts of maps: {super().describe()}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -141,17 +141,11 @@ class OverTicked(OverSynchronised):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PartsOfTicked(OverTicked):
+class PartsOfTicked(_Parts, OverTicked):
     """A bucket's part of every map; MAP is the time of the tick, and no bucket lacks one."""
-
-    def output_schema(self) -> pa.Schema:
-        return _with_number(super().output_schema())
 
     def operator(self) -> Operator:
         return PartsOfTickedOperator(self)
-
-    def describe(self) -> str:
-        return f"parts of maps: {super().describe()}"
 
 
 def ticks_of(source: Node, node: Over) -> TicksOf:
@@ -159,10 +153,6 @@ def ticks_of(source: Node, node: Over) -> TicksOf:
     times = Select(inputs=(source,), columns=((TICK, lit(True)),), place=node.place)
     anything = Atom(predicate=lit(True), items=items(times.schema, time=node.time))
     return TicksOf(inputs=(times,), query=anything, every=node.every, place=node.place)
-
-
-def _with_number(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([pa.field(MAP, pa.int64()), pa.field(ENTRY, pa.bool_()), *schema])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,6 +1,5 @@
 """The aggregates that users write; each is a record (see `record`)."""
 
-from caesura.ops.aggregate.kinds.counts import count
 from caesura.ops.aggregate.kinds.extremes import max, min
 from caesura.ops.aggregate.kinds.picked import (
     collect,
@@ -24,7 +23,7 @@ from caesura.ops.aggregate.kinds.record import (
     result_type,
 )
 from caesura.ops.aggregate.kinds.spread import stddev, variance
-from caesura.ops.aggregate.kinds.sums import avg, sum
+from caesura.ops.aggregate.kinds.sums import avg, count, sum
 
 __all__ = [
     "KINDS",

@@ -1,4 +1,4 @@
-"""`sum` and `avg`: exact sums, kept in 128 bits or in limbs."""
+"""`count`, `sum` and `avg`: exact sums, kept in 128 bits or in limbs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from caesura.events.columns import from_words
 from caesura.expr import Expr, col
 from caesura.ops.aggregate.accumulators.running import Floats, Wides
 from caesura.ops.aggregate.accumulators.sums import FloatSum, WideSum
-from caesura.ops.aggregate.kinds.counts import count
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
@@ -24,6 +23,11 @@ from caesura.ops.aggregate.kinds.record import (
     refused,
     whole,
 )
+
+
+def count(value: str | Expr | None = None, *, where: Expr | None = None) -> Aggregate:
+    """How many rows; with a column, how many of its values are not null."""
+    return made("count", value, where)
 
 
 def sum(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
@@ -94,6 +98,13 @@ def _share_mean(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate |
     return PartialAggregate(parts, combined, col(total).cast(pa.float64()) / col(number))
 
 
+def _share_count(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate:
+    return PartialAggregate(((name, one),), ((name, Aggregate("sum", col(name))),), col(name))
+
+
+define(
+    AggregateKind("count", whole, lambda _, reading: pa.array(reading.n), share=_share_count, direction="up")
+)
 define(AggregateKind("sum", _summed, _total, _state, _share_sum))
 define(AggregateKind("avg", as_double, _mean, _state, _share_mean))
 define(AggregateKind("whole_sum", whole, _total, always(WHOLE_SUM)))
