@@ -22,31 +22,33 @@ __all__ = ["Grouped", "Windowed"]
 
 
 @checked_methods
-class Grouped:
-    """A stream whose next steps work per group."""
+class Windowing:
+    """What is cut into windows: a whole stream, or every group of one."""
 
-    def __init__(self, node: Node, keys: tuple[str, ...]) -> None:
-        self._node = node
-        self._keys = keys
+    _keys: tuple[str, ...] = ()
+
+    @property
+    def _node(self) -> Node:
+        raise NotImplementedError
 
     def tumbling(self, size: Duration, *, offset: Duration = 0, thrifty: bool = False) -> Windowed:
         """Windows of one size, laid end to end from ``offset``.
 
         ``thrifty`` windows of `top_k` and `max` tell the steps above which values no longer count.
         """
-        width = self._ticks("tumbling", size, "window size")
-        start = self._ticks("tumbling", offset, "window offset")
+        width = self._length("tumbling", size, "window size")
+        start = self._length("tumbling", offset, "window offset")
         return Windowed(self._node, self._keys, Grid(width, width, start), thrifty=thrifty)
 
     def hopping(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Windowed:
         """Windows of one size, one starting ``every`` so often; they may overlap or leave gaps."""
-        width = self._ticks("hopping", size, "window size")
-        hop = self._ticks("hopping", every, "hop")
-        start = self._ticks("hopping", offset, "window offset")
+        width = self._length("hopping", size, "window size")
+        hop = self._length("hopping", every, "hop")
+        start = self._length("hopping", offset, "window offset")
         return Windowed(self._node, self._keys, Grid(width, hop, start))
 
     def snapshot(self) -> Windowed:
-        """The longest stretches on which no event of the group starts or ends."""
+        """The longest stretches on which no event (of the group) starts or ends."""
         return Windowed(self._node, self._keys, Snapshot())
 
     @strict
@@ -61,10 +63,12 @@ class Grouped:
 
     def session(self, gap: Duration, *, longest: Duration | None = None) -> Windowed:
         """Events with less than ``gap`` of silence between them, cut ``longest`` from their start."""
-        in_ticks = None if longest is None else self._ticks("session", longest, "longest session")
-        return Windowed(self._node, self._keys, Session(self._ticks("session", gap, "session gap"), in_ticks))
+        in_ticks = None if longest is None else self._length("session", longest, "longest session")
+        return Windowed(
+            self._node, self._keys, Session(self._length("session", gap, "session gap"), in_ticks)
+        )
 
-    def _ticks(self, step: str, duration: Duration, what: str) -> int:
+    def _length(self, step: str, duration: Duration, what: str) -> int:
         try:
             return ticks(duration, self._node.time, what)
         except CaesuraError as error:
@@ -81,7 +85,7 @@ class Grouped:
         rank: str | None = None,
         dense_rank: str | None = None,
     ) -> Stream:
-        """The first n rows of each group by ``by``, of those alive; greatest first unless told otherwise.
+        """The first n rows (of each group) by ``by``, of those alive; greatest first unless told otherwise.
 
         Rows stay whole. One leaves when a better one comes, and is back when that one goes. Of equals the one
         that began first stands before. ``row_number``, ``rank`` and ``dense_rank`` name columns for ranks.
@@ -99,6 +103,35 @@ class Grouped:
 
         names = {"row_number": row_number, "rank": rank, "dense_rank": dense_rank}
         return Stream(topped(self._node, self._keys, chosen(n, by, descending, **names)))
+
+    def totals(
+        self,
+        columns: Mapping[str, Aggregate] | None = None,
+        /,
+        *,
+        name: str | Aggregate = "",
+        **named: Aggregate,
+    ) -> Stream:
+        """One row (per group) over all rows, on the hull of their lifetimes; columns as in `agg`."""
+        from caesura.api.stream import Stream
+
+        made, rest = outputs(columns, named, "totals", {"name": name})
+        aggregates: Any = tuple(made.items())
+        own = {"group": self._keys, "aggregates": aggregates, "name": rest.get("name", "")}
+        return Stream(Totals(inputs=(self._node,), **own))
+
+
+@checked_methods
+class Grouped(Windowing):
+    """A stream whose next steps work per group."""
+
+    def __init__(self, node: Node, keys: tuple[str, ...]) -> None:
+        self._source = node
+        self._keys = keys
+
+    @property
+    def _node(self) -> Node:
+        return self._source
 
     @strict
     def rank(
@@ -119,19 +152,3 @@ class Grouped:
                 "no rank is asked for.", remedy='Name a column for it: rank(by="v", row_number="place").'
             ).at("rank", here())
         return Stream(topped(self._node, self._keys, chosen(None, by, descending, **names)))
-
-    def totals(
-        self,
-        columns: Mapping[str, Aggregate] | None = None,
-        /,
-        *,
-        name: str | Aggregate = "",
-        **named: Aggregate,
-    ) -> Stream:
-        """One row per group over all its rows, on the hull of their lifetimes; columns as in `agg`."""
-        from caesura.api.stream import Stream
-
-        made, rest = outputs(columns, named, "totals", {"name": name})
-        aggregates: Any = tuple(made.items())
-        own = {"group": self._keys, "aggregates": aggregates, "name": rest.get("name", "")}
-        return Stream(Totals(inputs=(self._node,), **own))

@@ -20,9 +20,9 @@ from caesura.events.draw import draw, parse
 from caesura.events.history import History, Row
 from caesura.events.identity import identity
 from caesura.events.item import Item, pages
-from caesura.events.legal import Violation, violations
+from caesura.events.legal import violations
 from caesura.events.page import NO_NEW_END, Page, concat, empty_page, take_rows
-from caesura.events.types import check_schema, plain_schema, supported
+from caesura.events.types import check_schema, plain_schema
 from caesura.misuse import renamed_members
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "Item",
     "Page",
     "Row",
-    "Violation",
     "check_schema",
     "concat",
     "deltas",
@@ -44,7 +43,6 @@ __all__ = [
     "pages",
     "parse",
     "plain_schema",
-    "supported",
     "take_rows",
     "violations",
 ]

@@ -20,7 +20,7 @@ import pyarrow as pa
 from caesura.events.identity import LOCAL, identity
 from caesura.events.page import NO_NEW_END, Page, take_rows
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, U64, Mask, mix_int
+from caesura.kernels.hashing import I64, U64, Mask, mixed
 from caesura.kernels.keys import KeyTable
 
 
@@ -98,10 +98,7 @@ def pair_changes(
 
 def net_rows(ids: tuple[U64, U64], le: I64, re: I64, weight: I64) -> tuple[I64, I64, I64]:
     """The net change of weighted rows: (row number, RE, RE_new) of each item that is left."""
-    n = len(le)
-    g1, g2 = np.empty(n, np.uint64), np.empty(n, np.uint64)
-    mix_int(ids[0], ids[1], np.arange(n), le, g1, g2)
-    group, _ = KeyTable().encode(g1, g2)
+    group, _ = KeyTable().encode(*mixed(ids, le))
     order = np.lexsort((re, group))
     size = int(np.abs(weight).sum())
     row, o_re, o_new = (np.empty(size, np.int64) for _ in range(3))
@@ -132,11 +129,7 @@ def fold(page: Page) -> tuple[Page, Mask]:
     A retract counts as unmatched when the sum of its row's weights stays negative.
     """
     d = deltas(page)
-    ids = page.ids(LOCAL)
-    g1, g2 = np.empty(len(d.rows), np.uint64), np.empty(len(d.rows), np.uint64)
-    mix_int(ids[0], ids[1], d.rows, d.le, g1, g2)
-    mix_int(g1, g2, np.arange(len(d.rows)), d.re, g1, g2)
-    number, first = KeyTable().encode(g1, g2)
+    number, first = KeyTable().encode(*mixed(page.ids(LOCAL), d.le, d.re, rows=d.rows))
     total = np.zeros(len(first), np.int64)
     np.add.at(total, number, d.weight)
     keep = np.repeat(first, np.maximum(total, 0))

@@ -8,7 +8,7 @@ import pyarrow as pa
 from caesura.events.identity import LOCAL, identity
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 
 
@@ -25,7 +25,4 @@ def take_out(waiting: RowState, retracted: Page) -> None:
 
 
 def _ids(payload: pa.RecordBatch, le: I64) -> tuple[U64, U64]:
-    h1, h2 = identity(payload.columns, len(le), LOCAL)
-    o1, o2 = np.empty_like(h1), np.empty_like(h2)
-    mix_int(h1, h2, np.arange(len(le)), le, o1, o2)
-    return o1, o2
+    return mixed(identity(payload.columns, len(le), LOCAL), le)

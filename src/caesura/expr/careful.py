@@ -146,7 +146,7 @@ class _Rows:
         made = kleene(left, right)
         return made, {at: why for at, why in (missed | lost).items() if made[at].as_py() is not decisive}
 
-    def _operands(self, expr: Expr) -> tuple[Plan, list[pa.Array], Reasons]:
+    def _operands(self, expr: Expr) -> tuple[TypedNode, list[pa.Array], Reasons]:
         """How an expression is computed, what it is computed from, and the rows that lack some of it."""
         plan = plan_node(expr, [self.type(c) for c in children(expr)])
         args, reasons = [], Reasons()

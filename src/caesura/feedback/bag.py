@@ -18,7 +18,7 @@ from caesura.events.identity import LOCAL, identity
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, U64, Mask, mix_int
+from caesura.kernels.hashing import I64, U64, Mask, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.punctuation import INFINITY, Promises
@@ -114,18 +114,10 @@ class RowBag:
         """Numbers the live rows anew."""
         if self.rows.live < self.rows.size:
             self.rows.compact()
-        count = self.rows.size
-        ids = identity(self.rows.payload.all().columns, count, LOCAL)
+        ids = identity(self.rows.payload.all().columns, self.rows.size, LOCAL)
         self._table = KeyTable()
-        self._table.encode(*_mixed(ids, np.arange(count), self.rows.get("le"), self.rows.get("re")))
+        self._table.encode(*mixed(ids, self.rows.get("le"), self.rows.get("re")))
 
 
 def _ids(page: Page, rows: I64, re: I64) -> tuple[U64, U64]:
-    return _mixed(page.ids(LOCAL), rows, page.le[rows], re)
-
-
-def _mixed(ids: tuple[U64, U64], rows: I64, le: I64, re: I64) -> tuple[U64, U64]:
-    h1, h2 = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
-    mix_int(ids[0], ids[1], rows, le, h1, h2)
-    mix_int(h1, h2, np.arange(len(rows)), re, h1, h2)
-    return h1, h2
+    return mixed(page.ids(LOCAL), page.le[rows], re, rows=rows)

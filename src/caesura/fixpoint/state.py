@@ -19,7 +19,7 @@ from caesura.events.rows import RowState
 from caesura.fixpoint.kernels import furthest, lay_best
 from caesura.fixpoint.node import RANK, Keep
 from caesura.kernels.chains import Chains
-from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.punctuation import INFINITY, Pattern
@@ -57,7 +57,7 @@ class LoopState:
                 state.touch(np.arange(state.size))
                 chains.add(key)
                 if state is self.came:
-                    self._values.encode(*_value_ids(ids, *(state.get(f) for f in ("le", "re", "depth"))))
+                    self._values.encode(*mixed(ids, *(state.get(f) for f in ("le", "re", "depth"))))
 
     def _number(self, payload: pa.RecordBatch) -> tuple[I64, I64, tuple[U64, U64]]:
         """The number of each row's key and of its payload, and the payload's identity."""
@@ -75,7 +75,7 @@ class LoopState:
         change = deltas(page)
         rows, le, re = change.rows, change.le, change.re
         mine = ids[0][rows], ids[1][rows]
-        at, fresh = self._values.encode(*_value_ids(mine, le, re, depth[rows]))
+        at, fresh = self._values.encode(*mixed(mine, le, re, depth[rows]))
         if len(fresh):
             some = rows[fresh]
             payload = take_rows(page.payload, some)
@@ -247,15 +247,6 @@ def _merged(row: I64, le: I64, re: I64) -> tuple[I64, I64]:
     fresh[1:] = (row[1:] != row[:-1]) | (le[1:] > reach[:-1])
     first = np.flatnonzero(fresh)
     return first, np.append(reach[first[1:] - 1], reach[-1])
-
-
-def _value_ids(ids: tuple[U64, U64], le: I64, re: I64, depth: I64) -> tuple[U64, U64]:
-    every = np.arange(len(le))
-    a, b = np.empty(len(le), np.uint64), np.empty(len(le), np.uint64)
-    mix_int(ids[0], ids[1], every, le, a, b)
-    mix_int(a, b, every, re, a, b)
-    mix_int(a, b, every, depth, a, b)
-    return a, b
 
 
 def _ordered(column: pa.Array) -> I64:

@@ -174,3 +174,13 @@ def mix_int(h1: U64, h2: U64, rows: I64, values: I64, o1: U64, o2: U64) -> None:
     for i in range(len(rows)):
         r = rows[i]
         o1[i], o2[i] = sip_word(h1[r], h2[r], np.uint64(values[i]), VALUE)
+
+
+def mixed(ids: tuple[U64, U64], *values: I64, rows: I64 | None = None) -> tuple[U64, U64]:
+    """The identities of some rows (by default all), each joined with integers in turn."""
+    every = np.arange(len(values[0]))
+    h1, h2 = np.empty(len(every), np.uint64), np.empty(len(every), np.uint64)
+    mix_int(*ids, every if rows is None else rows, values[0], h1, h2)
+    for more in values[1:]:
+        mix_int(h1, h2, every, more, h1, h2)
+    return h1, h2

@@ -23,7 +23,7 @@ from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.chains import Chains
-from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.join.node import Join
@@ -120,7 +120,7 @@ class Clipper(AlignedOperator):
         some = np.flatnonzero(weight)
         h1, h2 = self._right.key_ids(page.payload)
         key, _ = self._table.encode(h1, h2)
-        at, fresh = self._values.encode(*_start_ids(h1[some], h2[some], page.le[some]))
+        at, fresh = self._values.encode(*mixed((h1[some], h2[some]), page.le[some]))
         if len(fresh):
             rows = some[fresh]
             fields = {"le": page.le[rows], "n": np.zeros(len(rows), np.int64), "h1": h1[rows], "h2": h2[rows]}
@@ -194,10 +194,4 @@ class Clipper(AlignedOperator):
         h1, h2 = self.starts.get("h1"), self.starts.get("h2")
         key, _ = self._table.encode(h1, h2)
         self._chains.add(key)
-        self._values.encode(*_start_ids(h1, h2, self.starts.get("le")))
-
-
-def _start_ids(h1: U64, h2: U64, le: I64) -> tuple[U64, U64]:
-    a, b = np.empty(len(h1), np.uint64), np.empty(len(h1), np.uint64)
-    mix_int(h1, h2, np.arange(len(h1)), le, a, b)
-    return a, b
+        self._values.encode(*mixed((h1, h2), self.starts.get("le")))

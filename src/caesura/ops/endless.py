@@ -13,7 +13,7 @@ import pyarrow as pa
 from caesura.events.identity import LOCAL, identity
 from caesura.events.page import take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64, mix_int
+from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 
@@ -35,9 +35,7 @@ class Endless:
         batch = pa.RecordBatch.from_arrays([*keys.columns, *values], schema=self.schema)
         batch = take_rows(batch, some)
         ids = identity(batch.columns, len(some), LOCAL)
-        h1, h2 = np.empty(len(some), np.uint64), np.empty(len(some), np.uint64)
-        mix_int(ids[0], ids[1], np.arange(len(some)), le[some], h1, h2)
-        at, fresh = self._table.encode(h1, h2)
+        at, fresh = self._table.encode(*mixed(ids, le[some]))
         if len(fresh):
             fields = {
                 "le": le[some][fresh],
@@ -58,9 +56,6 @@ class Endless:
     def rebuild(self) -> None:
         if self.rows.live < self.rows.size:
             self.rows.compact()
-        count = self.rows.size
-        ids = identity(self.rows.payload.all().columns, count, LOCAL)
-        h1, h2 = np.empty(count, np.uint64), np.empty(count, np.uint64)
-        mix_int(ids[0], ids[1], np.arange(count), self.rows.get("le"), h1, h2)
+        ids = identity(self.rows.payload.all().columns, self.rows.size, LOCAL)
         self._table = KeyTable()
-        self._table.encode(h1, h2)
+        self._table.encode(*mixed(ids, self.rows.get("le")))

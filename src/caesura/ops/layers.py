@@ -32,7 +32,7 @@ from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.chains import Chains
-from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.union import Union
@@ -188,7 +188,7 @@ class LayersOperator(AlignedOperator):
             chains.add(number)
         rows = self.rows
         fields = [rows.get(f) for f in ("le", "re", "side")]
-        self._values.encode(*_value_ids(rows.get("h1"), rows.get("h2"), *fields))
+        self._values.encode(*mixed((rows.get("h1"), rows.get("h2")), *fields))
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if len(page) == 0:
@@ -206,7 +206,7 @@ class LayersOperator(AlignedOperator):
     def _apply(self, port: int, change: Deltas, page: Page, number: I64) -> None:
         side = np.full(len(change.rows), port, np.int64)
         h1, h2 = (half[change.rows] for half in page.ids(self.secret))
-        at, fresh = self._values.encode(*_value_ids(h1, h2, change.le, change.re, side))
+        at, fresh = self._values.encode(*mixed((h1, h2), change.le, change.re, side))
         if len(fresh):
             fields = {
                 "h1": h1[fresh],
@@ -337,13 +337,3 @@ def covered(state: RowState, pattern: Pattern) -> I64:
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     columns |= {"LE": state.get("le")[live], "RE": state.get("re")[live]}
     return live[pattern.matches(columns)]
-
-
-def _value_ids(h1: U64, h2: U64, le: I64, re: I64, side: I64) -> tuple[U64, U64]:
-    """The identity of a row by payload, lifetime and side."""
-    every = np.arange(len(h1))
-    a, b = np.empty(len(h1), np.uint64), np.empty(len(h1), np.uint64)
-    mix_int(h1, h2, every, le, a, b)
-    mix_int(a, b, every, re, a, b)
-    mix_int(a, b, every, side, a, b)
-    return a, b

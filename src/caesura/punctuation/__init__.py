@@ -6,7 +6,6 @@ definite: time < 20 | id = 4, speed < 20.0
 """
 
 from caesura.punctuation.alignment import Alignment
-from caesura.punctuation.coercion import column_kind
 from caesura.punctuation.mapping import Image, SchemaMapping
 from caesura.punctuation.pattern import Pattern
 from caesura.punctuation.promises import Promises
@@ -46,7 +45,6 @@ __all__ = [
     "SchemaMapping",
     "Values",
     "between",
-    "column_kind",
     "cti",
     "definite",
     "ge",

@@ -35,3 +35,10 @@ def read_json(file: Path, remedy: str = FRESH, *, wants: tuple[str, ...] = ()) -
     except (OSError, UnicodeDecodeError) as error:
         raise StreamError(f"'{file}' cannot be read: {error}.", remedy=remedy) from None
     return parsed(text, file, remedy, wants=wants)
+
+
+def put_text(file: Path, text: str) -> None:
+    """Writes a small file that appears whole."""
+    partial = file.with_suffix(".tmp")
+    partial.write_text(text)
+    partial.rename(file)

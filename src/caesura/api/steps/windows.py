@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from caesura.api.grouped import Grouped, Windowed
+from caesura.api.grouped import Grouped, Windowing
 from caesura.api.planned import Planned, column_name
-from caesura.api.tops import By, Descending
 from caesura.errors import CaesuraError
 from caesura.fixpoint.automaton import Automaton, match
 from caesura.misuse import strict
-from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.windows import Bucket, Quantise
 from caesura.plan import Duration, Node, here, ticks
 
@@ -22,38 +20,16 @@ if TYPE_CHECKING:
     from caesura.api.stream import Stream
 
 
-class WindowSteps(Planned):
+class WindowSteps(Planned, Windowing):
     """Groups, windows, and patterns over time."""
+
+    @property
+    def _node(self) -> Node:
+        return self.node
 
     def group_by(self, *keys: str) -> Grouped:
         """Groups the steps behind it by these columns."""
         return Grouped(self.node, tuple(column_name(key, "group_by", "group_by") for key in keys))
-
-    def tumbling(self, size: Duration, *, offset: Duration = 0, thrifty: bool = False) -> Windowed:
-        """Windows of one size laid end to end, over all events."""
-        return Grouped(self.node, ()).tumbling(size, offset=offset, thrifty=thrifty)
-
-    def hopping(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Windowed:
-        """Windows of one size, one starting ``every`` so often, over all events."""
-        return Grouped(self.node, ()).hopping(size, every=every, offset=offset)
-
-    def snapshot(self) -> Windowed:
-        """The longest stretches on which no event starts or ends."""
-        return Grouped(self.node, ()).snapshot()
-
-    @strict
-    def count_by_start(self, n: int) -> Windowed:
-        """From every distinct start over n of them."""
-        return Grouped(self.node, ()).count_by_start(n)
-
-    @strict
-    def count_by_end(self, n: int) -> Windowed:
-        """From every distinct end over n of them."""
-        return Grouped(self.node, ()).count_by_end(n)
-
-    def session(self, gap: Duration, *, longest: Duration | None = None) -> Windowed:
-        """Events with less than ``gap`` of silence between them."""
-        return Grouped(self.node, ()).session(gap, longest=longest)
 
     def bucket(
         self, attr: str, size: Duration, *, slide: Duration | None = None, origin: int = 0, name: str = ""
@@ -69,36 +45,10 @@ class WindowSteps(Planned):
         """Trill's hopping windows: each event from the end of its hop on, as long as a window."""
         return self._then(_quantised(self.node, size, every, offset))
 
-    def totals(
-        self,
-        columns: Mapping[str, Aggregate] | None = None,
-        /,
-        *,
-        name: str | Aggregate = "",
-        **named: Aggregate,
-    ) -> Stream:
-        """One row over all events, whatever their lifetimes; columns as in `agg`."""
-        return Grouped(self.node, ()).totals(columns, name=name, **named)
-
-    @strict
-    def top(
-        self,
-        n: int,
-        *,
-        by: By = (),
-        descending: Descending = True,
-        row_number: str | None = None,
-        rank: str | None = None,
-        dense_rank: str | None = None,
-    ) -> Stream:
-        """The first n rows by ``by``, of those alive; see ``group_by(...).top``."""
-        ranks = {"row_number": row_number, "rank": rank, "dense_rank": dense_rank}
-        return Grouped(self.node, ()).top(n, by=by, descending=descending, **ranks)
-
     @strict
     def limit(self, n: int) -> Stream:
         """The first n rows in order of time, of those alive."""
-        return Grouped(self.node, ()).top(n)
+        return self.top(n)
 
     def match(
         self,

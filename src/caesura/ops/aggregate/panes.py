@@ -22,7 +22,7 @@ from caesura.events.identity import Secret, identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.ticks import FIRST, bounded, later
 from caesura.ops.aggregate.accumulators import slide
@@ -117,8 +117,7 @@ class Panes:
 
     def _found(self, k1: U64, k2: U64, group: I64, pane: I64) -> I64:
         """The slots of some panes; new ones are opened and hung into their chains."""
-        h1, h2 = np.empty(len(pane), np.uint64), np.empty(len(pane), np.uint64)
-        mix_int(k1, k2, np.arange(len(pane)), pane, h1, h2)
+        h1, h2 = mixed((k1, k2), pane)
         at, fresh = self.slots.find(h1, h2)
         if len(fresh):
             first = self.slots.rows.size

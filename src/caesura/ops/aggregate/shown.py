@@ -20,7 +20,7 @@ from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.ops.sent import replaced
 from caesura.punctuation import Pattern
@@ -65,7 +65,4 @@ class Shown:
         return [Page.of(payload.take(pa.array(some)), le=le[some], re=re[some], re_new=le[some])]
 
     def _ids(self, payload: pa.RecordBatch, le: I64) -> tuple[U64, U64]:
-        own = identity(payload.columns[: self.width], len(le), LOCAL)
-        h1, h2 = np.empty(len(le), np.uint64), np.empty(len(le), np.uint64)
-        mix_int(own[0], own[1], np.arange(len(le)), le, h1, h2)
-        return h1, h2
+        return mixed(identity(payload.columns[: self.width], len(le), LOCAL), le)

@@ -14,7 +14,7 @@ from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.grid import spread, tally, whole_windows
-from caesura.kernels.hashing import I64, mix_int
+from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.kernels.sums import mark
 from caesura.ops.aggregate.sent_by_slot import SentBySlot
@@ -141,8 +141,7 @@ class TumblingOperator(Operator):
     def _found(self, keys: pa.RecordBatch, count: int, rows: I64, window: I64) -> I64:
         """The slots of some rows' windows; new ones are opened."""
         ids = identity(keys.columns, count, self.secret)
-        h1, h2 = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
-        mix_int(ids[0], ids[1], rows, window, h1, h2)
+        h1, h2 = mixed(ids, window, rows=rows)
         at, fresh = self.slots.find(h1, h2)
         if len(fresh):
             none = np.full(len(fresh), MIN_TIME, np.int64)

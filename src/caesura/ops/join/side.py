@@ -20,7 +20,7 @@ from caesura.events.nested import validity
 from caesura.events.page import NO_NEW_END, Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
-from caesura.kernels.hashing import I64, U64, Mask, frozen, mix_int
+from caesura.kernels.hashing import I64, U64, Mask, frozen, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.ops.join.kernel import FRESH, REMOVED, look_up, probe, retract_rows
 
@@ -189,7 +189,7 @@ class Side:
         if len(gains) and len(lost) > 1:
             rows = np.concatenate([gains, lost])
             ends = np.concatenate([page.re_new[gains], page.re[lost]])
-            number, _ = KeyTable().encode(*_versions(page, rows, ends, self._secret))
+            number, _ = KeyTable().encode(*mixed(page.ids(self._secret), page.le[rows], ends, rows=rows))
             gains = gains[uncancelled(number[: len(gains)], number[len(gains) :])]
         return self.insert(page, gains, key)
 
@@ -253,14 +253,6 @@ class Side:
         self.sent_chains.clear()
         self.chains.add(self.rows.get("key"))
         self.sent_chains.add(self.sent.get("row"))
-
-
-def _versions(page: Page, rows: I64, ends: I64, secret: Secret) -> tuple[U64, U64]:
-    """The identity of rows of a page with these ends."""
-    a, b = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
-    mix_int(*page.ids(secret), rows, page.le[rows], a, b)
-    mix_int(a, b, np.arange(len(rows)), ends, a, b)
-    return a, b
 
 
 def uncancelled(gains: I64, losses: I64) -> I64:

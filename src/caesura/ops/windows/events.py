@@ -13,7 +13,7 @@ from caesura.events.delta import Deltas
 from caesura.events.identity import Secret, identity
 from caesura.events.page import take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.ordered import Ordered
@@ -47,7 +47,7 @@ class WindowEvents:
         self.group.extend(number)
         if self._counted:
             ids = identity(rows.payload.all().columns, rows.size, self._secret)
-            self._values.encode(*_ids(ids, rows.get("le"), rows.get("re")))
+            self._values.encode(*mixed(ids, rows.get("le"), rows.get("re")))
         return moved
 
     @property
@@ -80,7 +80,7 @@ class WindowEvents:
             first = self._append(*ids, change.le, change.re, change.weight, batch)
             return np.arange(first, first + len(change.le))
         at, fresh = self._values.encode(
-            *_ids(identity(batch.columns, len(change.le), self._secret), change.le, change.re)
+            *mixed(identity(batch.columns, len(change.le), self._secret), change.le, change.re)
         )
         if len(fresh):
             none = np.zeros(len(fresh), np.int64)
@@ -129,11 +129,3 @@ def distinct(numbers: I64, size: int) -> I64:
     there = np.zeros(size, np.bool_)
     there[numbers] = True
     return np.flatnonzero(there)
-
-
-def _ids(ids: tuple[U64, U64], le: I64, re: I64) -> tuple[U64, U64]:
-    every = np.arange(len(le))
-    h1, h2 = np.empty(len(le), np.uint64), np.empty(len(le), np.uint64)
-    mix_int(ids[0], ids[1], every, le, h1, h2)
-    mix_int(h1, h2, every, re, h1, h2)
-    return h1, h2

@@ -9,7 +9,7 @@ from caesura.events.columns import Grown
 from caesura.events.identity import LOCAL, Secret, identity
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64, U64, Mask, mix_int
+from caesura.kernels.hashing import I64, U64, Mask, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.ops.ordered import Ordered
 from caesura.ops.sent import replaced
@@ -70,6 +70,4 @@ class SentByStart:
 
 def _windows(group: I64, window: I64) -> tuple[U64, U64]:
     """A group's number and a window's start, as one key."""
-    h1, h2 = identity([pa.array(group)], len(group), LOCAL)
-    mix_int(h1, h2, np.arange(len(group)), window, h1, h2)
-    return h1, h2
+    return mixed(identity([pa.array(group)], len(group), LOCAL), window)

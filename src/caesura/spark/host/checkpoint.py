@@ -22,7 +22,7 @@ from caesura.plan.cut import Exchange, Stages
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.buckets.stage0 import root_of
 from caesura.runtime.query.secret import FORMAT, forgotten
-from caesura.spark.json_files import read_json
+from caesura.spark.json_files import put_text, read_json
 from caesura.spark.worker.job import SECRET
 
 NAME = "caesura.json"
@@ -106,9 +106,7 @@ def write_plan(checkpoint: Path, content: SavedPlan) -> None:
     """Replaces, as a whole, what a checkpoint belongs to."""
     file = checkpoint / NAME
     checkpoint.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".tmp")
-    partial.write_text(json.dumps(content, indent=1))
-    partial.rename(file)
+    put_text(file, json.dumps(content, indent=1))
 
 
 def _described(stages: Stages, buckets: int) -> SavedPlan:

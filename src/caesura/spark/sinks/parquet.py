@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +16,7 @@ from caesura.io.sinks.protocol import LATE, Part, TableSink
 from caesura.io.sinks.rows import row_schema
 from caesura.plan import Node
 from caesura.runtime.buckets.status import Board
-from caesura.spark.json_files import read_json
+from caesura.spark.json_files import put_text, read_json
 
 LAST, OWNER, FENCE = "last", "query", "fence"
 COMMIT_REMEDY = "Put back the commit as it was, or write into a new folder with a new checkpoint."
@@ -85,7 +84,7 @@ class ParquetSink(TableSink):
                 remedy="Go on with that checkpoint, or write into a new folder.",
             )
         self._fence = 1 + _number(fence)
-        put_json(fence, self._fence)
+        put_text(fence, json.dumps(self._fence))
 
     def last_epoch(self) -> int | None:
         if self._last is None:
@@ -111,8 +110,8 @@ class ParquetSink(TableSink):
             )
         before = self._before(epoch)
         content = {"epoch": epoch, "before": before, "files": [vars(part) for part in parts]}
-        put_json(self._commits / f"{epoch:06d}.json", content)
-        put_json(self._commits / LAST, epoch)
+        put_text(self._commits / f"{epoch:06d}.json", json.dumps(content))
+        put_text(self._commits / LAST, json.dumps(epoch))
         self._last = epoch
         self._forget_late(epoch - self.late_epochs)
 
@@ -179,10 +178,3 @@ def _no_commit(commits: Path, epoch: int) -> StreamError:
 def _number(file: Path, nothing: int = 0) -> int:
     """The number in a file; another where there is no file, or nothing in it."""
     return int(file.read_text() or nothing) if file.is_file() else nothing
-
-
-def put_json(file: Path, content: Any) -> None:
-    """Writes a small file that appears whole."""
-    partial = file.with_suffix(".tmp")
-    partial.write_text(json.dumps(content))
-    partial.rename(file)

@@ -19,7 +19,7 @@ from caesura.events.order import is_nested
 from caesura.events.rows import RowState
 from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, mix_int
+from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.accumulators.sums import Fields, Stateless, follow_slots, present
@@ -158,9 +158,7 @@ class RetractableExtreme:
         at, weights, values = present(at, weights, values)
         word = ranked(values)
         ids = identity([pa.array(word)], len(at), LOCAL)
-        h1, h2 = np.empty(len(at), np.uint64), np.empty(len(at), np.uint64)
-        mix_int(ids[0], ids[1], np.arange(len(at)), at, h1, h2)
-        row, fresh = self._table.encode(h1, h2)
+        row, fresh = self._table.encode(*mixed(ids, at))
         self._append(slots, at[fresh], word[fresh])
         add_weights(row, weights, self.rows.get("n"))
         some = np.unique(row)
@@ -223,8 +221,6 @@ class RetractableExtreme:
         chain(slot, 0, head, self._follow)
         word = self.rows.get("word")
         ids = identity([pa.array(word)], self.rows.size, LOCAL)
-        h1, h2 = np.empty(len(slot), np.uint64), np.empty(len(slot), np.uint64)
-        mix_int(ids[0], ids[1], np.arange(len(slot)), slot, h1, h2)
         self._table = KeyTable()
-        self._table.encode(h1, h2)
+        self._table.encode(*mixed(ids, slot))
         self._walk(slots, np.flatnonzero(slots.alive))

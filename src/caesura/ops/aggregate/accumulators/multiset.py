@@ -16,7 +16,7 @@ from caesura.events.nested import validity
 from caesura.events.order import ranks
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
-from caesura.kernels.hashing import I64, U64, mix_int
+from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
@@ -84,12 +84,7 @@ class Multiset:
         return values.field(0).to_numpy(), values.field(1)
 
     def _ids(self, slot: I64, le: I64, values: pa.Array) -> tuple[U64, U64]:
-        every = np.arange(len(slot))
-        ids = identity([values], len(slot), LOCAL)
-        h1, h2 = np.empty(len(slot), np.uint64), np.empty(len(slot), np.uint64)
-        mix_int(ids[0], ids[1], every, slot, h1, h2)
-        mix_int(h1, h2, every, le, h1, h2)
-        return h1, h2
+        return mixed(identity([values], len(slot), LOCAL), slot, le)
 
     def gather(self, at: I64) -> Gathered:
         """What these slots hold, in canonical order."""
