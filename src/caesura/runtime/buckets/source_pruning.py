@@ -9,6 +9,7 @@ Law: what is not read would have been stopped by every gate that it could reach.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from caesura.io.sources.source import Source
 from caesura.plan import Node
@@ -18,6 +19,8 @@ from caesura.runtime.buckets.stage0 import exchanges_from, path
 
 Ignored = Mapping[str, Sequence[Pattern]]
 """By exchange from a source, what one bucket stops."""
+Fit = Literal["exact", "wide"]
+"""Whether a pattern names exactly the rows whose every output matches, or only lets none of them escape."""
 
 
 def unneeded_rows(
@@ -27,7 +30,7 @@ def unneeded_rows(
     found: list[Pattern] | None = None
     for exchange in exchanges_from(stages, source):
         shared = _shared(exchange, buckets, count)
-        patterns = [p for p in (_above(exchange, source, q) for q in shared) if p is not None]
+        patterns = [p for p in (over_source(exchange, source, q) for q in shared) if p is not None]
         found = patterns if found is None else _both(found, patterns)
         if not found:
             return []
@@ -49,20 +52,20 @@ def _both(some: Sequence[Pattern], others: Sequence[Pattern]) -> list[Pattern]:
     return list(dict.fromkeys(p for p in met if p is not None and not p.is_empty))
 
 
-def _above(exchange: Exchange, source: Source, pattern: Pattern) -> Pattern | None:
-    """A pattern behind the steps of stage 0 as it reads over the source's own rows."""
+def over_source(exchange: Exchange, source: Source, pattern: Pattern, fit: Fit = "exact") -> Pattern | None:
+    """A pattern behind the steps of stage 0 over the source's own rows; None where there is no saying."""
     found: Pattern | None = pattern
     for node, port in reversed(path(exchange.producer, source)):
-        if found is None:
-            return None
-        found = _up(node, port, found)
+        if found is not None:
+            found = _over_input(node, port, found, fit)
     return found
 
 
-def _up(node: Node, port: int, pattern: Pattern) -> Pattern | None:
+def _over_input(node: Node, port: int, pattern: Pattern, fit: Fit) -> Pattern | None:
     for rule in node.feedback() or ():
         translation = rule.ports[port] if port < len(rule.ports) else None
-        above = None if translation is None else translation.up(pattern)
-        if above is not None:
-            return above
+        if translation is not None:
+            above = translation.up(pattern) if fit == "exact" else translation.wide(pattern)
+            if above is not None:
+                return above
     return None

@@ -5,7 +5,7 @@ Feedback is kept until it is withdrawn; `list` shows what stands, and what it co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -80,12 +80,7 @@ class ConsumerFeedback:
         number = which if isinstance(which, int) else which.number
         given = self._standing.get(number)
         if given is None:
-            names = ", ".join(f"#{n}" for n in self._standing) or "none"
-            error = StreamError(
-                f"no feedback #{number} is standing.",
-                remedy=f"It was withdrawn already, or never said. There are: {names}.",
-            )
-            raise error.at("withdraw", here())
+            raise not_standing(number, self._standing)
         del self._standing[number]
         for pattern in given.patterns if given.output in self._outputs else ():
             if given.intent is Intent.ASSUMED:
@@ -164,3 +159,12 @@ def no_such_output(output: str) -> str:
 def still_suppressed(step: str, what: str) -> str:
     """A line of the list of what stands."""
     return f"still suppressed at '{step}': {what}"
+
+
+def not_standing(number: int, standing: Iterable[int]) -> CaesuraError:
+    """What to say to who withdraws feedback that does not stand."""
+    names = ", ".join(f"#{n}" for n in standing) or "none"
+    return StreamError(
+        f"no feedback #{number} is standing.",
+        remedy=f"It was withdrawn already, or never said. There are: {names}.",
+    ).at("withdraw", here())

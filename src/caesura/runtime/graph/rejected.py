@@ -31,6 +31,11 @@ def rejected_rows(cells: Iterable[Cell]) -> dict[str, pa.Table]:
     return {name: table for key, some in found.items() for name, table in together(key, some)}
 
 
+def late_tables(source: str, batches: list[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
+    """Batches of late rows of a source as tables; steps of one name that differ in columns apart."""
+    return together(source, [pa.Table.from_batches([batch]) for batch in batches])
+
+
 def together(name: str, tables: Sequence[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
     """Tables of a name as one; of steps of one name that differ in their columns, each by itself."""
     kinds: list[list[pa.Table]] = []

@@ -16,7 +16,13 @@ from caesura.feedback.predicates import patterns_of
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
 from caesura.runtime.buckets.labels import FEEDBACK
-from caesura.runtime.feedback.consumer import StandingFeedback, fits, no_such_output, still_suppressed
+from caesura.runtime.feedback.consumer import (
+    StandingFeedback,
+    fits,
+    no_such_output,
+    not_standing,
+    still_suppressed,
+)
 from caesura.runtime.packets.packet import Packet
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.loop_log.records import FeedbackTarget, FeedbackTargets, GivenFeedback, SuppressedRows
@@ -103,12 +109,7 @@ class CheckpointFeedback:
             self._recall()
             standing = self._standing.pop(number, None)
             if standing is None:
-                names = ", ".join(f"#{n}" for n in self._standing) or "none"
-                error = StreamError(
-                    f"no feedback #{number} is standing.",
-                    remedy=f"It was withdrawn already, or never said. There are: {names}.",
-                )
-                raise error.at("withdraw", here())
+                raise not_standing(number, self._standing)
             self._keep()
             if standing.intent is Intent.ASSUMED:
                 messages = [assumed(p, standing=True, withdrawn=True) for p in standing.patterns]

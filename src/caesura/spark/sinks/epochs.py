@@ -21,8 +21,8 @@ from caesura.io.sinks.rows import rows_table
 from caesura.plan import Node, here
 from caesura.runtime.buckets.aligner import Aligner
 from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
+from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.packets.packet import Packet, decode
-from caesura.spark.sinks.late import tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -134,5 +134,5 @@ def _save(
         if table.num_rows:
             yield vars(writer(output, worker, table))
     for source, rows in late.items():
-        for step, table in tables_of(source, rows):
+        for step, table in late_tables(source, rows):
             yield vars(writer(f"{LATE_ROWS}/{step}", worker, table))

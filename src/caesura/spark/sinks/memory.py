@@ -12,7 +12,7 @@ from caesura.io.sinks.protocol import EpochSink
 from caesura.plan import Node
 from caesura.runtime.buckets.aligner import Epoch
 from caesura.runtime.buckets.status import Board
-from caesura.spark.sinks.late import tables_of
+from caesura.runtime.graph.rejected import late_tables
 
 
 class CallbackSink(EpochSink):
@@ -52,7 +52,7 @@ class MemorySink(CallbackSink):
         for epoch in self.epochs:
             for source, batches in epoch.late.items():
                 found.setdefault(source, []).extend(batches)
-        return {name: table for source, some in found.items() for name, table in tables_of(source, some)}
+        return {name: table for source, some in found.items() for name, table in late_tables(source, some)}
 
 
 class ConsoleSink(CallbackSink):

@@ -23,10 +23,8 @@ from typing import Any
 from caesura.io.sources.protocol import Reader
 from caesura.io.sources.pruning import Pruning, ValueRange
 from caesura.io.sources.source import Source
-from caesura.plan import Node
-from caesura.plan.cut import Exchange
 from caesura.punctuation import Pattern
-from caesura.runtime.buckets.stage0 import path as steps_from
+from caesura.runtime.buckets.source_pruning import over_source
 from caesura.runtime.buckets.stage0 import root_of
 from caesura.runtime.packets.packet import Packet, decode
 from caesura.spark.loop_log.log import SUFFIX, LoopLog
@@ -69,26 +67,9 @@ def wanted_of(job: Job, source: Source) -> list[Pattern]:
             record = log.load(PriorityRows.name(stage.number, bucket), PriorityRows) or PriorityRows()
             for label, patterns in record.before(epoch).items():
                 for pattern in patterns if label in mine else ():
-                    wide = above(mine[label], source, pattern)
+                    wide = over_source(mine[label], source, pattern, "wide")
                     found.update({} if wide is None else {wide: None})
     return list(found)
-
-
-def above(exchange: Exchange, source: Source, pattern: Pattern) -> Pattern | None:
-    """A priority behind the steps of stage 0, over the source's own rows; None where that is every row."""
-    found: Pattern | None = pattern
-    for node, port in reversed(steps_from(exchange.producer, source)):
-        found = None if found is None else _wide(node, port, found)
-    return found
-
-
-def _wide(node: Node, port: int, pattern: Pattern) -> Pattern | None:
-    for rule in node.feedback() or ():
-        mapping = rule.ports[port] if port < len(rule.ports) else None
-        wide = None if mapping is None else mapping.wide(pattern)
-        if wide is not None:
-            return wide
-    return None
 
 
 def reorders(source: Source) -> bool:
