@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from thesis_forms import FORMS, GCF1, GCF2, GCF3, GCF4, GCF5, GCF6, GCF7, GCF8, GCF9
 from thesis_rules import count, join, project, select, window
 
 from caesura.contracts import ANY_SCHEME, NONE, Contract, Scheme, Template, covered, derive, mounted
 from caesura.contracts.derive import realizable
+from caesura.contracts.forms import FORMS, GCF1, GCF2, GCF3, GCF4, GCF5, GCF6, GCF7, GCF8, GCF9
 from caesura.punctuation import Pattern, Promises, le
 from caesura.punctuation.template import template_of
 

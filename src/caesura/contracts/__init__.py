@@ -10,6 +10,7 @@ from caesura.contracts.bounds import Bound, SourceRate, bounds
 from caesura.contracts.check import UnboundedWarning, adequate, check, require_safe
 from caesura.contracts.contract import ANY_SCHEME, NONE, Contract, covered, match, mounted
 from caesura.contracts.derive import Derived, derive, realizable
+from caesura.contracts.forms import FORMS, GeneralForm
 from caesura.contracts.live import watch_sources
 from caesura.contracts.offering import Offering
 from caesura.contracts.rules import Rule, register, rule_of
@@ -22,6 +23,7 @@ from caesura.punctuation.template import ContractError, Template, template_of
 
 __all__ = [
     "ANY_SCHEME",
+    "FORMS",
     "NONE",
     "Accordance",
     "Bound",
@@ -29,6 +31,7 @@ __all__ = [
     "ContractError",
     "Derived",
     "Finding",
+    "GeneralForm",
     "Link",
     "Offering",
     "Remedy",
