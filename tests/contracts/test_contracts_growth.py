@@ -18,7 +18,7 @@ from caesura.events import Item, Page
 from caesura.expr import col, lit
 from caesura.feedback import responder
 from caesura.ops import feedback_from
-from caesura.ops.aggregate import Aggregate, Totals, Tumbling
+from caesura.ops.aggregate import Aggregate, Alive, Totals, Tumbling
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
 from caesura.ops.deadline import Deadline
@@ -91,6 +91,7 @@ def grown(random: Random, a: Node, b: Node) -> Node:
         lambda: Join(inputs=(a, table()), on=(("id", "id"),), how=random.choice(("semi", "anti"))),
         lambda: Deliver(inputs=(Layers(inputs=(only_id(a),), count="distinct"),), mode="final"),
         lambda: sought(random, a, b),
+        lambda: Alive(inputs=(a,), group=("id",), aggregates=COUNT),
         lambda: Top(inputs=(a,), group=("id",), order=(Order(col("x")),), n=2),
     ]
     return random.choice(makers)()
@@ -346,8 +347,8 @@ def little_stands(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_plan_called_safe_never_grows(part: int) -> None:
     for seed, node, schemes in PLANS[part::6]:
         used = {label: schemes[label] for label in {n.label for n in _inputs(node)}}
-        wrong = false_safe(seed, node, used, TICKS)
-        assert not wrong, (seed, wrong, node)
+        wrong = false_safe(seed, node, used, TICKS) and false_safe(seed, node, used, 8 * TICKS)
+        assert not wrong, (seed, wrong, node)  # what is tidied up now and then looks like growth for a while
 
 
 def test_a_pattern_holds_the_texts_that_it_may_still_use_and_no_others() -> None:

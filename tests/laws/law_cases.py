@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caesura.expr import col
 from caesura.io.sources.table import table_of
-from caesura.ops.aggregate import Aggregate, Totals, Tumbling
+from caesura.ops.aggregate import Aggregate, Alive, Totals, Tumbling
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
 from caesura.ops.deliver import Deliver
@@ -514,5 +514,40 @@ register(
         inputs=(READINGS,),
     )
 )
+
+
+RUNNING = {"n": ("count", None), "some": ("count", "v"), "total": ("sum", "v"), "mean": ("avg", "v")}
+ENDS = {"low": ("min", "v"), "high": ("max", "v")}
+PICKED = {"d": ("count_distinct", "v"), "mid": ("median", "v"), "last": ("last", "v")}
+
+
+def alive(label: str, spec: InputSpec, aggs: Any, *, group: Any = ("id",), endless: bool = False) -> None:
+    """One case of aggregates over what is alive."""
+    made = tuple((n, Aggregate(kind, None if c is None else col(c))) for n, (kind, c) in aggs.items())
+
+    def over(a: Any) -> Any:
+        return Lifetime(inputs=(a,), rule="forever") if endless else a
+
+    register(
+        LawCase(
+            f"alive {label}",
+            build=lambda a: Alive(inputs=(over(a),), group=group, aggregates=made),
+            oracle=lambda a, **_: oracles.alive(oracles.forever(a) if endless else a, group, aggs),
+            inputs=(spec,),
+            liveness=slowest,
+            state_bound=None if endless else lambda live: 12 * sum(live) + 4,
+        )
+    )
+
+
+alive("floats", FLOATS, RUNNING)
+alive("ints", INTS, RUNNING)
+alive("decimals", InputSpec({"id": "key", "v": "decimal"}, key="id"), RUNNING)
+alive("all", InputSpec({"id": "key", "v": "int"}), RUNNING, group=())
+alive("rows that only come", replace(FLOATS, insert_only=True), {**RUNNING, **ENDS}, endless=True)
+alive("rows that begin and may go", FLOATS, RUNNING, endless=True)
+alive("extremes", INTS, {**RUNNING, **ENDS})
+alive("picked", INTS, PICKED)
+alive("picked of all that only come", replace(INTS, insert_only=True), {**PICKED, **ENDS}, endless=True)
 
 import nested_law_cases  # noqa: E402, F401  (registers the cases)

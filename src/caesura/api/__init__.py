@@ -1,5 +1,6 @@
 """What users type. Thin: it only builds plans, and hands them to a host."""
 
+from caesura.api.alive import AliveRows
 from caesura.api.automata import arc, automaton
 from caesura.api.grouped import Grouped, Windowed
 from caesura.api.loops import fixpoint, greatest, least
@@ -20,6 +21,7 @@ from caesura.api.stream import Stream
 from caesura.runtime.query.result import Result
 
 __all__ = [
+    "AliveRows",
     "Grouped",
     "Pipeline",
     "Result",

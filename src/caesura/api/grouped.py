@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from caesura.api.alive import AliveRows
 from caesura.api.columns import outputs
 from caesura.api.tops import By, Descending, chosen, topped
 from caesura.api.windowed import Windowed
@@ -73,6 +74,10 @@ class Windowing:
             return ticks(duration, self._node.time, what)
         except CaesuraError as error:
             raise error.at(step, here()) from None
+
+    def alive(self) -> AliveRows:
+        """What is alive, at every instant: ``alive().agg(...)`` is a view that is kept up to date."""
+        return AliveRows(self._node, self._keys)
 
     @strict
     def top(

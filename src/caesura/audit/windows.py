@@ -12,10 +12,11 @@ import pyarrow as pa
 from caesura.audit.functions import fitted
 from caesura.audit.values import RowValues
 from caesura.expr import Expr
-from caesura.ops.aggregate import Aggregate, Totals, Tumbling
+from caesura.ops.aggregate import Aggregate, Alive, Totals, Tumbling
 from caesura.ops.windows import Count, Grid, Session, Windows
 from caesura.ops.windows.frames import Frame
 from caesura.testing.oracles.aggregates import aggregate, grouped
+from caesura.testing.oracles.alive import stretched
 from caesura.testing.oracles.rows import Payload, Rows, place
 from caesura.testing.oracles.steps import recomputes
 from caesura.testing.oracles.top import first_of, readers
@@ -57,6 +58,12 @@ def totals(node: Totals, given: Any) -> Rows:
         start, end = min(le for le, _, _ in group), max(re for _, re, _ in group)
         out.append((start, end, {**key, **compute(group, start, end)}))
     return out
+
+
+@recomputes(Alive)
+def alive(node: Alive, given: Any) -> Rows:
+    """Aggregates of what is alive, at every instant."""
+    return stretched(given.rows[0], node.group, folded(node.aggregates, given.values, node.schema))
 
 
 @recomputes(Tumbling)

@@ -134,7 +134,7 @@ def _known(seed: Node, body: Node, loose: Recursive) -> Properties:
         if found == known:
             return known
         known = found
-    return known.but(max_duration=None, insert_only=False, points=False, aligned=False)
+    return known.but(max_duration=None, insert_only=False, points=False, aligned=False, endless=False)
 
 
 def placed(node: Node, old: Node, new: Node, made: dict[Node, Node] | None = None) -> Node:

@@ -52,7 +52,7 @@ class Chop(Node):
     def derive(self, *inputs: Properties) -> Properties:
         longest = inputs[0].max_duration
         longest_possible = self.period if longest is None else min(longest, self.period)
-        return inputs[0].but(max_duration=longest_possible, insert_only=inputs[0].insert_only)
+        return inputs[0].but(max_duration=longest_possible, endless=False)
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return None if pattern.time_bound is None else pattern

@@ -90,7 +90,7 @@ class Lifetime(Node):
         return self.inputs[0].schema
 
     def derive(self, *inputs: Properties) -> Properties:
-        known, longest = inputs[0], inputs[0].max_duration
+        known, longest = inputs[0].but(endless=self._never_ends(inputs[0])), inputs[0].max_duration
         match self.rule:
             case "set_duration":
                 longest = None if self.amount >= INFINITY else self.amount
@@ -110,6 +110,11 @@ class Lifetime(Node):
             case "start_at":
                 return known.but(points=False)
         return known
+
+    def _never_ends(self, known: Properties) -> bool:
+        if self.rule == "forever" or (self.rule == "set_duration" and self.amount >= INFINITY):
+            return True
+        return known.endless and self.rule in ("shift", "start_at")
 
     @property
     def by(self) -> int:

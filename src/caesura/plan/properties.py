@@ -25,6 +25,8 @@ class Properties:
     """An event's end follows from its start (windows, set durations): it may vanish, never change length."""
     max_duration: int | None = None
     """No lifetime is longer than this; None when it may be, or never end."""
+    endless: bool = False
+    """No event ever ends; it may be taken back as a whole."""
 
     @property
     def fixed_ends(self) -> bool:
@@ -61,4 +63,5 @@ def both(a: Properties, b: Properties) -> Properties:
         points=a.points and b.points,
         aligned=a.aligned and b.aligned,
         max_duration=longest,
+        endless=a.endless and b.endless,
     )

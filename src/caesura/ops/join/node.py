@@ -114,6 +114,7 @@ class Join(Node):
             points=left.points or right.points,
             aligned=left.fixed_ends and right.fixed_ends,
             max_duration=self._longest(left, right),
+            endless=left.endless and right.endless,
         )
 
     def _longest(self, left: Properties, right: Properties) -> int | None:

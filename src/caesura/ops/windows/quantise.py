@@ -51,7 +51,7 @@ class Quantise(Node):
         return self.inputs[0].schema
 
     def derive(self, *inputs: Properties) -> Properties:
-        return inputs[0].but(aligned=True, points=self.size == 1, max_duration=self.size)
+        return inputs[0].but(aligned=True, points=self.size == 1, max_duration=self.size, endless=False)
 
     @property
     def grid(self) -> Lattice:

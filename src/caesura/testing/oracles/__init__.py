@@ -9,6 +9,7 @@ They share no code with the operators; the law suite holds the two against each 
 
 from caesura.testing.oracles import of_steps
 from caesura.testing.oracles.aggregates import totals
+from caesura.testing.oracles.alive import alive
 from caesura.testing.oracles.bags import difference, distinct
 from caesura.testing.oracles.join import join
 from caesura.testing.oracles.lifetime import (
@@ -33,6 +34,7 @@ __all__ = [
     "Payload",
     "Row",
     "Rows",
+    "alive",
     "chop",
     "clip",
     "difference",

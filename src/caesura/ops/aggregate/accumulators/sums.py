@@ -335,8 +335,8 @@ class FloatSum:
         out[(odd[:, 0] > 0) | ((odd[:, 1] > 0) & (odd[:, 2] > 0))] = np.nan
         return out
 
-    def as_pair(self, slots: RowState, at: I64) -> tuple[F64, F64]:
-        """The sums as two doubles each: the nearest one, and what is left, rounded."""
+    def in_full(self, slots: RowState, at: I64) -> tuple[I64, I64]:
+        """The sums in all limbs, and how many values were NaN, infinity and -infinity."""
         wide = np.zeros((len(at), FULL), np.int64)
         limbs, base = slots.get(f"{self.name}_limbs")[at], slots.get(f"{self.name}_base")[at]
         short = np.flatnonzero(base >= 0)
@@ -344,6 +344,11 @@ class FloatSum:
             wide[short, base[short] + limb] = limbs[short, limb]
         full = slots.get(f"{self.name}_full")[at]
         wide[full >= 0] = self.full.get("limbs")[full[full >= 0]]
+        return wide, slots.get(f"{self.name}_odd")[at]
+
+    def as_pair(self, slots: RowState, at: I64) -> tuple[F64, F64]:
+        """The sums as two doubles each: the nearest one, and what is left, rounded."""
+        wide, _ = self.in_full(slots, at)
         zero = np.zeros(len(at), np.int32)
         rest = np.zeros(len(at))
         high = self.as_float(slots, at)

@@ -1,0 +1,412 @@
+"""`Alive` at work: per group what was summed up before the CTI, and the points where rows come and go.
+
+A page touches groups from some time on. From what is summed up their points are followed in order of time,
+and the chain of results behind that time takes the place of the one that was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import words
+from caesura.events.delta import deltas, net_page
+from caesura.events.identity import LOCAL, identity, plain_zeros
+from caesura.events.item import Item
+from caesura.events.page import Page, take_rows
+from caesura.events.rows import SMALL, RowState
+from caesura.events.types import is_words
+from caesura.kernels import kernel
+from caesura.kernels.chains import Chains
+from caesura.kernels.hashing import I64, U64, Mask, mix_int
+from caesura.kernels.keys import KeyTable
+from caesura.kernels.sums import add_weights
+from caesura.ops.aggregate.accumulators.along import Along, Steps, runs
+from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE
+from caesura.ops.aggregate.alive import Alive
+from caesura.ops.aggregate.slots import Slots
+from caesura.plan import GivenUp, Operator, definite
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern
+
+
+class Chain(NamedTuple):
+    """Results of groups, one behind the other: group, from, to, columns; and whether there are rows."""
+
+    group: I64
+    le: I64
+    re: I64
+    present: Mask
+    columns: list[pa.Array]
+
+
+@kernel
+def plan_steps(
+    group: I64, time: I64, sign: I64, since: I64, kind: I64, who: I64, row: I64, o_group: I64, o_time: I64
+) -> int:
+    """Steps through points in order of (group, time), which give after every time from ``since`` on."""
+    steps = 0
+    given = 0
+    n = len(group)
+    for i in range(n):
+        g = group[i]
+        kind[steps] = ENTER if sign[i] > 0 else LEAVE
+        who[steps] = g
+        row[steps] = i
+        steps += 1
+        last = i + 1 == n or group[i + 1] != g or time[i + 1] != time[i]
+        if last and time[i] >= since[g]:
+            kind[steps] = GIVE
+            who[steps] = g
+            row[steps] = 0
+            steps += 1
+            o_group[given] = g
+            o_time[given] = time[i]
+            given += 1
+    return given
+
+
+class AliveOperator(Operator):
+    """A slot per group, points behind the CTI, and the results sent that end there or later."""
+
+    def __init__(self, node: Alive) -> None:
+        super().__init__()
+        self.node = node
+        source = node.inputs[0]
+        known = source.properties
+        self.slots = self._made(insert_only=known.insert_only and known.endless)
+        self._runs = all(len(parts) < 2 or runs(parts[-1]) for parts in self.slots.plans)
+        if not self._runs:  # values are put in and taken out again to read them
+            self.slots = self._made(insert_only=False)
+        self._keys = [source.schema.get_field_index(name) for name in node.group]
+        self.points = RowState(
+            {"slot": np.int64, "time": np.int64, "n": np.int64}, pa.schema(self.slots.value_types)
+        )
+        """Where so many rows with these values come or, below zero, go."""
+        self._counted = not known.insert_only
+        self.sent = RowState({"slot": np.int64, "le": np.int64, "re": np.int64}, node.schema)
+        self._follow()
+
+    def _made(self, *, insert_only: bool) -> Slots:
+        source = self.node.inputs[0]
+        return Slots(
+            self.node.aggregates,
+            source.schema,
+            self.node.group,
+            time=self.node.time,
+            insert_only=insert_only,
+            fields={},
+        )
+
+    def _follow(self) -> None:
+        """Chains points and results by slot; from what is live alone."""
+        for state in (self.points, self.sent):
+            if state.live < state.size:
+                state.compact()
+        self._point_chains, self._sent_chains = Chains(), Chains()
+        self._point_chains.add(self.points.get("slot"))
+        self._known = KeyTable()
+        if self._counted and self.points.size:
+            values = self.points.payload.all().columns if len(self.points.schema) else []
+            self._known.encode(*self._ids(self.points.get("slot"), self.points.get("time"), values))
+        self._sent_chains.add(self.sent.get("slot"))
+
+    def page(self, port: int, page: Page) -> Iterable[Item]:
+        if len(page) == 0:
+            return []
+        keys = plain_zeros(page.payload.select(self._keys))
+        h1, h2 = identity(keys.columns, len(page), self.secret)
+        at, fresh = self.slots.find(h1, h2)
+        if len(fresh):
+            self.slots.open(h1[fresh], h2[fresh], take_rows(keys, fresh), {})
+        values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
+        self._add(page, at, values)
+        touched, place = np.unique(at, return_inverse=True)
+        self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
+        since = np.full(len(touched), INFINITY, np.int64)
+        np.minimum.at(since, place, page.sync)
+        change = self._changed(touched, since)
+        if any(state.size > 2 * state.live + SMALL for state in (self.points, self.sent)):
+            self._follow()
+        return [change]
+
+    def _add(self, page: Page, at: I64, values: list[pa.Array]) -> None:
+        change = deltas(page)
+        ends = np.flatnonzero(change.re != INFINITY)
+        rows = np.concatenate([change.rows, change.rows[ends]])
+        columns = [value.take(pa.array(rows)) if len(rows) != len(page) else value for value in values]
+        time = np.concatenate([change.le, change.re[ends]])
+        self._put(at[rows], time, np.concatenate([change.weight, -change.weight[ends]]), columns)
+
+    def _put(self, slot: I64, time: I64, n: I64, values: list[pa.Array]) -> None:
+        """Takes points; those that come and go again are none."""
+        batch = pa.RecordBatch.from_arrays(values, schema=self.points.schema) if values else None
+        if not self._counted:
+            self.points.append({"slot": slot, "time": time, "n": n}, batch)
+            self._point_chains.add(slot)
+            return
+        at, fresh = self._known.encode(*self._ids(slot, time, values))
+        if len(fresh):
+            fields = {"slot": slot[fresh], "time": time[fresh], "n": np.zeros(len(fresh), np.int64)}
+            self.points.append(fields, None if batch is None else take_rows(batch, fresh))
+            self._point_chains.add(slot[fresh])
+        add_weights(at, n, self.points.get("n"))
+        some = np.unique(at)
+        self.points.touch(some)
+        self.points.keep(some, self.points.get("n")[some] != 0)
+
+    def _ids(self, slot: I64, time: I64, values: list[pa.Array]) -> tuple[U64, U64]:
+        every = np.arange(len(slot))
+        a, b = identity(values, len(slot), self.secret)
+        h1, h2 = np.empty(len(slot), np.uint64), np.empty(len(slot), np.uint64)
+        mix_int(a, b, every, slot, h1, h2)
+        mix_int(h1, h2, every, time, h1, h2)
+        return h1, h2
+
+    def _changed(self, touched: I64, since: I64) -> Page:
+        """The change of the results of these groups from these times on."""
+        owner, row = self._sent_chains.gather(touched)
+        old = self.sent.alive[row] & (self.sent.get("re")[row] >= since[owner])
+        owner, row = owner[old], row[old]
+        chain = self._followed(touched, since)
+        spanning = self.sent.get("le")[row] < since[owner]
+        chain = _joined(self._before(owner[spanning], row[spanning], since), chain, len(touched))
+        payload = self._payload(touched, chain)
+        page = self._difference(row, chain, payload)
+        self.sent.kill(row)
+        self.sent.append({"slot": touched[chain.group], "le": chain.le, "re": chain.re}, payload)
+        self._sent_chains.add(touched[chain.group])
+        return page
+
+    def _difference(self, row: I64, chain: Chain, payload: pa.RecordBatch) -> Page:
+        if len(row) == 0:
+            return Page(chain.le, chain.re, payload)
+        le, re = self.sent.get("le")[row], self.sent.get("re")[row]
+        both = pa.concat_batches([self.sent.payload.take(row), payload])
+        weight = np.ones(both.num_rows, np.int64)
+        weight[: len(row)] = -1
+        return net_page(both, np.concatenate([le, chain.le]), np.concatenate([re, chain.re]), weight)
+
+    def _before(self, owner: I64, row: I64, since: I64) -> Chain:
+        """What was sent before a time and holds up to it, as the first links."""
+        width = len(self._keys)
+        columns = self.sent.payload.take(row).columns[width:]
+        le = self.sent.get("le")[row]
+        return Chain(owner, le, since[owner], np.ones(len(row), np.bool_), columns)
+
+    def _payload(self, touched: I64, chain: Chain) -> pa.RecordBatch:
+        keys = self.slots.rows.payload.take(touched[chain.group]).columns if self._keys else []
+        return pa.RecordBatch.from_arrays([*keys, *chain.columns], schema=self.node.schema)
+
+    def _followed(self, touched: I64, since: I64) -> Chain:
+        """The results of these groups at every point from these times on."""
+        owner, row = self._point_chains.gather(touched)
+        live = self.points.alive[row]
+        owner, row = owner[live], row[live]
+        time = self.points.get("time")[row]
+        order = np.lexsort((time, owner))
+        owner, row, time = owner[order], row[order], time[order]
+        sign = self.points.get("n")[row]
+        if (np.abs(sign) != 1).any():
+            owner, row, time, sign = (np.repeat(v, np.abs(sign)) for v in (owner, row, time, np.sign(sign)))
+        n = len(row)
+        kind, who, which = (np.empty(2 * n, np.int64) for _ in range(3))
+        group, start = np.empty(n, np.int64), np.empty(n, np.int64)
+        given = plan_steps(owner, time, sign, since, kind, who, which, group, start)
+        steps = Steps(kind[: n + given], who[: n + given], which[: n + given], given)
+        values = self.points.payload.take(row).columns if len(self.points.schema) else []
+        group, start = group[:given], start[:given]
+        count, columns = (self._run if self._runs else self._read)(touched, steps, owner, time, sign, values)
+        re = np.full(given, INFINITY, np.int64)
+        next_in_group = np.flatnonzero(group[1:] == group[:-1])
+        re[next_in_group] = start[next_in_group + 1]
+        return Chain(group, start, re, count > 0, columns)
+
+    def _run(
+        self, touched: I64, steps: Steps, owner: I64, time: I64, sign: I64, values: list[pa.Array]
+    ) -> tuple[I64, list[pa.Array]]:
+        rows = self.slots.rows
+        count = Along(steps, rows, touched, (), None).n
+        columns = []
+        for (_, a), parts in zip(self.slots.aggregates, self.slots.plans, strict=True):
+            own = None if a.value is None else values[self.slots.place(a)]
+            columns.append(a.rule.finish(a, Along(steps, rows, touched, parts, own)))
+        return count, columns
+
+    def _read(
+        self, touched: I64, steps: Steps, owner: I64, time: I64, sign: I64, values: list[pa.Array]
+    ) -> tuple[I64, list[pa.Array]]:
+        """The same from slots: the first time of every group, then the second, and all back in the end."""
+        new = np.ones(len(owner), np.bool_)
+        new[1:] = (owner[1:] != owner[:-1]) | (time[1:] != time[:-1])
+        number = np.cumsum(new) - 1
+        first = np.searchsorted(owner, owner)
+        turn = number - number[first] if len(owner) else number
+        order = np.argsort(turn, kind="stable")
+        ends = np.searchsorted(turn[order], np.arange(int(turn.max(initial=-1)) + 2))
+        found: list[Any] = []
+        for a, b in pairwise(ends.tolist()):
+            some = order[a:b]
+            groups = np.unique(owner[some])
+            self.slots.add(touched[owner[some]], sign[some], [v.take(pa.array(some)) for v in values])
+            at = touched[groups]
+            found.append((groups, self.slots.rows.get("rows")[at].copy(), self.slots.results(at)))
+        self.slots.add(touched[owner], -sign, values)
+        return self._in_order(found, steps, owner, time)
+
+    def _in_order(self, found: list[Any], steps: Steps, owner: I64, time: I64) -> tuple[I64, list[pa.Array]]:
+        """What was read turn by turn, by group and time; those that are given."""
+        if not found:
+            types = [field.type for field in self.node.schema][len(self._keys) :]
+            return np.zeros(0, np.int64), [pa.array([], t) for t in types]
+        turns = np.repeat(np.arange(len(found)), [len(groups) for groups, _, _ in found])
+        groups = np.concatenate([groups for groups, _, _ in found])
+        order = np.lexsort((turns, groups))
+        new = np.ones(len(owner), np.bool_)
+        new[:-1] = (owner[1:] != owner[:-1]) | (time[1:] != time[:-1])
+        gives = np.flatnonzero(steps.kind == GIVE)
+        points = steps.row[gives - 1]
+        last = np.cumsum(new)[points] - 1
+        pick = order[last]
+        count = np.concatenate([n for _, n, _ in found])[pick]
+        columns = [
+            pa.concat_arrays([results[k] for _, _, results in found]).take(pa.array(pick))
+            for k in range(len(self.node.aggregates))
+        ]
+        return count, columns
+
+    def _bound(self, at: I64) -> I64:
+        """The time before which each slot's group is settled."""
+        known = self.promises[0]
+        if known.size == 0:
+            return np.full(len(at), known.cti)
+        keys = self.slots.rows.payload.take(at).columns if self._keys else []
+        columns = dict(zip(self.node.group, keys, strict=True))
+        return np.broadcast_to(np.asarray(known.effective_cti(columns=columns)), len(at))
+
+    def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
+        self.counters.sweeps += 1
+        self._settle()
+        return definite(self.node.carry(port, pattern))
+
+    def _settle(self) -> None:
+        """Sums up the points before the bound, and lets go of results that end before it."""
+        rows = self.slots.rows
+        bound = np.full(rows.size, MIN_TIME, np.int64)
+        slots = np.flatnonzero(rows.alive)
+        bound[slots] = self._bound(slots)
+        live = np.flatnonzero(self.points.alive)
+        slot, time = self.points.get("slot")[live], self.points.get("time")[live]
+        passed = live[(time < bound[slot]) | (bound[slot] == INFINITY)]
+        if len(passed):
+            values = self.points.payload.take(passed).columns if len(self.points.schema) else []
+            at = self.points.get("slot")[passed]
+            self.slots.add(at, self.points.get("n")[passed], values)
+            self.slots.rows.touch(np.unique(at))
+            self.points.get("n")[passed] = 0
+            self.points.kill(passed)
+        sent = np.flatnonzero(self.sent.alive)
+        over = bound[self.sent.get("slot")[sent]]
+        self.sent.kill(sent[(self.sent.get("re")[sent] < over) | (over == INFINITY)])
+        self._drop(slots, bound)
+
+    def _drop(self, slots: I64, bound: I64) -> None:
+        """Lets go of groups without rows and points, and of those that are over."""
+        needed = np.zeros(len(bound), np.bool_)
+        needed[self.points.get("slot")[self.points.alive]] = True
+        needed[self.sent.get("slot")[self.sent.alive]] = True
+        needed |= self.slots.rows.get("rows") != 0
+        gone = slots[~needed[slots] | (bound[slots] == INFINITY)]
+        if len(gone):
+            self.slots.drop(gone)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        keep = self.slots.tidy()
+        if keep is not None:
+            new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
+            new[keep] = np.arange(len(keep))
+            for state in (self.points, self.sent):
+                live = np.flatnonzero(state.alive)
+                state.get("slot")[live] = new[state.get("slot")[live]]
+                state.touch(live)
+        if keep is not None or self.points.wasteful or self.sent.wasteful:
+            self._follow()
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        """Takes back the groups that match, unless a result of one began in the settled past."""
+        rows = self.slots.rows
+        live = np.flatnonzero(rows.alive)
+        keys = rows.payload.take(live).columns if self._keys else []
+        columns = {**dict(zip(self.node.group, keys, strict=True)), "LE": np.zeros(len(live), np.int64)}
+        gone = live[pattern.matches(columns)]
+        _, at = self._sent_chains.gather(gone)
+        at = at[self.sent.alive[at]]
+        le, re = self.sent.get("le")[at], self.sent.get("re")[at]
+        if (le < self._bound(self.sent.get("slot")[at])).any() or rows.get("rows")[gone].any():
+            return None
+        page = Page.of(self.sent.payload.take(at), le=le, re=re, re_new=le)
+        until = int(re.max(initial=MIN_TIME))
+        _, point = self._point_chains.gather(gone)
+        point = point[self.points.alive[point]]
+        self.sent.kill(at)
+        self.points.get("n")[point] = 0
+        self.points.kill(point)
+        self.slots.drop(gone)
+        self._tidy()
+        return GivenUp([page], until, len(at) + len(gone))
+
+    def states(self) -> dict[str, RowState]:
+        return {**self.slots.states(), "points": self.points, "sent": self.sent}
+
+    def rebuild(self) -> None:
+        rows = self.slots.rows
+        keep = np.flatnonzero(rows.alive) if rows.live < rows.size else None
+        self.slots.rebuild()
+        if keep is not None:
+            new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
+            new[keep] = np.arange(len(keep))
+            for state in (self.points, self.sent):
+                live = np.flatnonzero(state.alive)
+                state.get("slot")[live] = new[state.get("slot")[live]]
+        self._follow()
+
+
+def _joined(before: Chain, after: Chain, groups: int) -> Chain:
+    """Two chains as one, in which neighbours with equal results are one link, and empty links are none."""
+    group = np.concatenate([before.group, after.group])
+    le = np.concatenate([before.le, after.le])
+    present = np.concatenate([before.present, after.present])
+    order = np.lexsort((le, group))
+    columns = [
+        pa.concat_arrays([a, b]).take(pa.array(order))
+        for a, b in zip(before.columns, after.columns, strict=True)
+    ]
+    group, le, present = group[order], le[order], present[order]
+    re = np.full(len(group), INFINITY, np.int64)
+    follows = group[1:] == group[:-1]
+    re[:-1][follows] = le[1:][follows]
+    new = np.ones(len(group), np.bool_)
+    new[1:] = ~follows | (present[1:] != present[:-1])
+    for column in columns:
+        new[1:] |= differs(column)
+    starts = np.flatnonzero(new)
+    ends = np.append(starts[1:], len(group)) - 1
+    links = starts[present[starts]]
+    lasts = ends[present[starts]]
+    taken = [column.take(pa.array(links)) for column in columns]
+    return Chain(group[links], le[links], re[lasts], present[links], taken)
+
+
+def differs(values: pa.Array) -> Mask:
+    """Which values differ from the one before; null equals null, and NaN equals NaN."""
+    if is_words(values.type) and values.null_count == 0 and not pa.types.is_floating(values.type):
+        plain = words(values)
+        found: Mask = plain[1:] != plain[:-1]
+        return found
+    h1, h2 = identity([values], len(values), LOCAL)
+    other: Mask = (h1[1:] != h1[:-1]) | (h2[1:] != h2[:-1])
+    return other
