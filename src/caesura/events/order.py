@@ -4,8 +4,8 @@ Scalars are in their own order, NaN behind all numbers, -0.0 beside 0.0. Structs
 Lists compare element by element, and one that another begins with comes first. Maps compare as the lists
 of their entries, ordered by key. Null comes first, or last, at every depth alike.
 
->>> ranks(pa.array([[2], [1, 5], None, [1], [1, None]])).tolist()
-[4, 3, 0, 1, 2]
+>>> ranks(pa.array([[2], [1, 5], None, [1], [1, None]])).argsort().tolist()
+[2, 3, 4, 1, 0]
 >>> by_key = pa.array([[(2, "b"), (1, "a")], [(1, "a"), (2, "b")]], pa.map_(pa.int64(), pa.string()))
 >>> ranks(by_key).tolist(), in_key_order(by_key).to_pylist()[0]
 ([1, 1], [(1, 'a'), (2, 'b')])

@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura.errors import DataError, closest
+from caesura.errors import DataError, PatternError, closest
 from caesura.punctuation.pattern import Pattern
 from caesura.punctuation.punctuation import Intent, Punctuation, cti
 from caesura.punctuation.text import LONGEST, NOTHING_AT_ALL, excerpt
@@ -73,6 +73,11 @@ def parse_punctuation(text: str, schema: pa.Schema | None = None) -> Punctuation
 
     With a ``schema``, numbers that are compared with a column of decimals are read exactly.
     """
+    if not isinstance(text, str):
+        raise PatternError(
+            f"a pattern is written as a text; got {text!r}.",
+            remedy="Write 'id = 4, time < 20', or a Pattern.",
+        )
     bare = text.strip()
     if bare in ("inf", "∞") or _WHOLE.fullmatch(bare):
         return cti(drawn_time(bare))

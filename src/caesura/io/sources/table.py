@@ -160,7 +160,7 @@ class AtOnce(Reader):
         return self.inner.describe()
 
 
-class ListedFiles(FileReader):
+class TableFiles(FileReader):
     """The files of a table, as they were when the plan was made."""
 
     complete = True
@@ -187,9 +187,9 @@ class ListedFiles(FileReader):
             )
         return found
 
-    def narrowed(self, columns: Sequence[str]) -> ListedFiles:
+    def narrowed(self, columns: Sequence[str]) -> TableFiles:
         more = {"schema": self.schema, "columns": columns, "batch_size": self.batch_size}
-        return ListedFiles(self.path, self.format, listed=self.listed, **more)
+        return TableFiles(self.path, self.format, listed=self.listed, **more)
 
 
 def _state(file: Path) -> tuple[int, int]:
@@ -216,7 +216,7 @@ def table_of(
 
 def _reader(data: Any, schema: pa.Schema | None, format: str | None) -> AtOnce:
     if isinstance(data, str | Path):
-        files = ListedFiles(Path(data), _format_of(Path(data), format), schema=schema)
+        files = TableFiles(Path(data), _format_of(Path(data), format), schema=schema)
         return AtOnce(files, sum(size for size, _ in files.listed.values()))
     if format is not None:
         raise PlanError(f"format={format!r} is said of files.", remedy="Leave it out: rows are in memory.")

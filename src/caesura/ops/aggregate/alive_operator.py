@@ -25,7 +25,7 @@ from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.accumulators.along import Along, Steps, runs
+from caesura.ops.aggregate.accumulators.along import AlongPoints, PointSteps, runs
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE
 from caesura.ops.aggregate.alive import Alive
 from caesura.ops.aggregate.slots import Slots
@@ -33,7 +33,7 @@ from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 
-class Chain(NamedTuple):
+class ResultChain(NamedTuple):
     """Results of groups, one behind the other: group, from, to, columns; and whether there are rows."""
 
     group: I64
@@ -47,7 +47,7 @@ class Chain(NamedTuple):
 def plan_steps(
     group: I64, time: I64, sign: I64, since: I64, kind: I64, who: I64, row: I64, o_group: I64, o_time: I64
 ) -> int:
-    """Steps through points in order of (group, time), which give after every time from ``since`` on."""
+    """PointSteps through points in order of (group, time), which give after every time from ``since`` on."""
     steps = 0
     given = 0
     n = len(group)
@@ -181,7 +181,7 @@ class AliveOperator(Operator):
         self._sent_chains.add(touched[chain.group])
         return page
 
-    def _difference(self, row: I64, chain: Chain, payload: pa.RecordBatch) -> Page:
+    def _difference(self, row: I64, chain: ResultChain, payload: pa.RecordBatch) -> Page:
         if len(row) == 0:
             return Page(chain.le, chain.re, payload)
         le, re = self.sent.get("le")[row], self.sent.get("re")[row]
@@ -190,18 +190,18 @@ class AliveOperator(Operator):
         weight[: len(row)] = -1
         return net_page(both, np.concatenate([le, chain.le]), np.concatenate([re, chain.re]), weight)
 
-    def _before(self, owner: I64, row: I64, since: I64) -> Chain:
+    def _before(self, owner: I64, row: I64, since: I64) -> ResultChain:
         """What was sent before a time and holds up to it, as the first links."""
         width = len(self._keys)
         columns = self.sent.payload.take(row).columns[width:]
         le = self.sent.get("le")[row]
-        return Chain(owner, le, since[owner], np.ones(len(row), np.bool_), columns)
+        return ResultChain(owner, le, since[owner], np.ones(len(row), np.bool_), columns)
 
-    def _payload(self, touched: I64, chain: Chain) -> pa.RecordBatch:
+    def _payload(self, touched: I64, chain: ResultChain) -> pa.RecordBatch:
         keys = self.slots.rows.payload.take(touched[chain.group]).columns if self._keys else []
         return pa.RecordBatch.from_arrays([*keys, *chain.columns], schema=self.node.schema)
 
-    def _followed(self, touched: I64, since: I64) -> Chain:
+    def _followed(self, touched: I64, since: I64) -> ResultChain:
         """The results of these groups at every point from these times on."""
         owner, row = self._point_chains.gather(touched)
         live = self.points.alive[row]
@@ -216,28 +216,28 @@ class AliveOperator(Operator):
         kind, who, which = (np.empty(2 * n, np.int64) for _ in range(3))
         group, start = np.empty(n, np.int64), np.empty(n, np.int64)
         given = plan_steps(owner, time, sign, since, kind, who, which, group, start)
-        steps = Steps(kind[: n + given], who[: n + given], which[: n + given], given)
+        steps = PointSteps(kind[: n + given], who[: n + given], which[: n + given], given)
         values = self.points.payload.take(row).columns if len(self.points.schema) else []
         group, start = group[:given], start[:given]
         count, columns = (self._run if self._runs else self._read)(touched, steps, owner, time, sign, values)
         re = np.full(given, INFINITY, np.int64)
         next_in_group = np.flatnonzero(group[1:] == group[:-1])
         re[next_in_group] = start[next_in_group + 1]
-        return Chain(group, start, re, count > 0, columns)
+        return ResultChain(group, start, re, count > 0, columns)
 
     def _run(
-        self, touched: I64, steps: Steps, owner: I64, time: I64, sign: I64, values: list[pa.Array]
+        self, touched: I64, steps: PointSteps, owner: I64, time: I64, sign: I64, values: list[pa.Array]
     ) -> tuple[I64, list[pa.Array]]:
         rows = self.slots.rows
-        count = Along(steps, rows, touched, (), None).n
+        count = AlongPoints(steps, rows, touched, (), None).n
         columns = []
         for (_, a), parts in zip(self.slots.aggregates, self.slots.plans, strict=True):
             own = None if a.value is None else values[self.slots.place(a)]
-            columns.append(a.rule.finish(a, Along(steps, rows, touched, parts, own)))
+            columns.append(a.rule.finish(a, AlongPoints(steps, rows, touched, parts, own)))
         return count, columns
 
     def _read(
-        self, touched: I64, steps: Steps, owner: I64, time: I64, sign: I64, values: list[pa.Array]
+        self, touched: I64, steps: PointSteps, owner: I64, time: I64, sign: I64, values: list[pa.Array]
     ) -> tuple[I64, list[pa.Array]]:
         """The same from slots: the first time of every group, then the second, and all back in the end."""
         new = np.ones(len(owner), np.bool_)
@@ -257,7 +257,9 @@ class AliveOperator(Operator):
         self.slots.add(touched[owner], -sign, values)
         return self._in_order(found, steps, owner, time)
 
-    def _in_order(self, found: list[Any], steps: Steps, owner: I64, time: I64) -> tuple[I64, list[pa.Array]]:
+    def _in_order(
+        self, found: list[Any], steps: PointSteps, owner: I64, time: I64
+    ) -> tuple[I64, list[pa.Array]]:
         """What was read turn by turn, by group and time; those that are given."""
         if not found:
             types = [field.type for field in self.node.schema][len(self._keys) :]
@@ -375,7 +377,7 @@ class AliveOperator(Operator):
         self._follow()
 
 
-def _joined(before: Chain, after: Chain, groups: int) -> Chain:
+def _joined(before: ResultChain, after: ResultChain, groups: int) -> ResultChain:
     """Two chains as one, in which neighbours with equal results are one link, and empty links are none."""
     group = np.concatenate([before.group, after.group])
     le = np.concatenate([before.le, after.le])
@@ -398,7 +400,7 @@ def _joined(before: Chain, after: Chain, groups: int) -> Chain:
     links = starts[present[starts]]
     lasts = ends[present[starts]]
     taken = [column.take(pa.array(links)) for column in columns]
-    return Chain(group[links], le[links], re[lasts], present[links], taken)
+    return ResultChain(group[links], le[links], re[lasts], present[links], taken)
 
 
 def differs(values: pa.Array) -> Mask:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import validity, words
+from caesura.events.columns import words
+from caesura.events.nested import validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask
@@ -31,7 +32,7 @@ from caesura.ops.aggregate.accumulators.sums import (
 )
 
 
-class Steps(NamedTuple):
+class PointSteps(NamedTuple):
     """Rows that come and go, group by group in order of time, and where values are given."""
 
     kind: I64
@@ -104,11 +105,11 @@ def runs(part: Any) -> bool:
     return isinstance(part, FloatSum | WideSum | Grows)
 
 
-class Along:
+class AlongPoints:
     """One aggregate along some steps; a `Reading`."""
 
     def __init__(
-        self, steps: Steps, slots: RowState, at: I64, parts: tuple[Any, ...], values: pa.Array | None
+        self, steps: PointSteps, slots: RowState, at: I64, parts: tuple[Any, ...], values: pa.Array | None
     ) -> None:
         self._steps, self._slots, self._at, self._values = steps, slots, at, values
         self._count = parts[0] if parts else None
