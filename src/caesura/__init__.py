@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from caesura.events import History, draw, parse
     from caesura.expr import Expr, col, end, functions, lit, set_of, start, udf, when
     from caesura.expr.functions import expr
-    from caesura.io import at_end, delay, every, heartbeat, imported, in_data
+    from caesura.io import at_end, delay, every, heartbeat, imported, in_data, ingestion_time
     from caesura.ops.aggregate.kinds import (
         avg,
         collect,
@@ -78,7 +78,7 @@ ROOMS = {
     "caesura.errors": "CaesuraError DataError ExprError PatternError PlanError StreamError",
     "caesura.events": "History draw parse",
     "caesura.expr": "Expr col end functions lit set_of start udf when",
-    "caesura.io": "at_end delay every heartbeat imported in_data",
+    "caesura.io": "at_end delay every heartbeat imported in_data ingestion_time",
     "caesura.ops.aggregate.kinds": "avg collect collect_list collect_set count count_distinct first last "
     "max median median_absolute_deviation min mode quantile stddev sum top_k variance",
     "caesura.ops.archive": "Archive",
@@ -176,6 +176,7 @@ __all__ = [
     "heeding",
     "imported",
     "in_data",
+    "ingestion_time",
     "input_stream",
     "last",
     "least",

@@ -16,6 +16,35 @@ from caesura.runtime.buckets.aligner import Epoch
 from caesura.spark import CallbackSink, start
 
 
+def test_rows_timed_by_the_clock_have_the_same_times_when_their_epoch_runs_again(
+    spark: Any, tmp_path: Path
+) -> None:
+    bids = cz.from_rows([{"bidder": 1}], time=cz.ingestion_time())
+    assert bids.run_batch(spark).history.rows()[0][0] > datetime(2024, 1, 1, tzinfo=UTC).timestamp() * 1e6
+    (tmp_path / "bids").mkdir()
+    schema = pa.schema([("bidder", pa.int64())])
+    bids = cz.read.parquet(tmp_path / "bids", schema=schema, time=cz.ingestion_time())
+    counted = bids.group_by("bidder").tumbling("10s").agg(n=cz.count(), at=cz.max("bidder"))
+    outputs = {"counts": counted.node, "times": bids.select("bidder", at=cz.start()).node}
+    runs: list[dict[int, list[str]]] = []
+    for number in range(3):
+        if number < 2:
+            pq.write_table(pa.table({"bidder": [number, 7]}), tmp_path / "bids" / f"{number}.parquet")
+        else:
+            (tmp_path / "cp" / "commits" / str(max(runs[1]))).unlink()
+        seen: dict[int, list[str]] = {}
+        runs.append(seen)
+
+        def take(epoch: Epoch, seen: dict[int, list[str]] = seen) -> None:
+            pages = [item for items in epoch.items.values() for item in items if isinstance(item, Page)]
+            seen[epoch.number] = sorted(str(row) for page in pages for row in page.rows())
+
+        start(outputs, spark, sink=CallbackSink(take), checkpoint=tmp_path / "cp", trigger="available").wait()
+    last = max(runs[1])
+    assert runs[1][last]
+    assert runs[2][last] == runs[1][last]
+
+
 def test_windows_close_by_the_clock_while_a_lane_is_empty_and_no_row_comes(
     spark: Any, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@
 ('time',)
 """
 
+from caesura.io.ingress.arrival import ingestion_time
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
 from caesura.io.ingress.shape import Shape, Shaped
@@ -43,6 +44,7 @@ __all__ = [
     "heartbeat",
     "imported",
     "in_data",
+    "ingestion_time",
     "lane_ends",
     "read_csv",
     "read_json",

@@ -111,6 +111,8 @@ class _Cutter:
         self.lies: dict[str, Spread] = {}
         self.promised: dict[str, tuple[str, ...]] = {}
         """The columns that punctuation may speak of, of the steps in front of a gate."""
+        self.stamped: set[str] = set()
+        """Steps in front of a gate whose rows have no times yet."""
         self.places: dict[str, tuple[int, ...]] = {}
         self.why: dict[str, str] = {}
         self.crossing: dict[str, tuple[str, ...]] = {}
@@ -167,10 +169,11 @@ class _Cutter:
         if isinstance(node, SourceNode) and not node.inputs:
             self.stage[fp], self.lies[fp] = 0, None
             self.promised[fp] = node.promised
+            self.stamped |= {fp} if node.stamped else set()
             return
         before = max(self.stage[c.fingerprint] for c in streams)
         alone = node.row_wise or (len(streams) == 1 and len(node.inputs) == 2)
-        if alone and before == 0 and (node.moves_time or self._hides(node, streams[0])):
+        if alone and before == 0 and (self._timed(node, streams[0]) or self._hides(node, streams[0])):
             self._place_loose(node, streams, 1)
             return
         if alone:
@@ -191,6 +194,14 @@ class _Cutter:
         self.stage[fp], self.places[fp] = before, places
         self.why[fp] = f"{node.step} must see equal {', '.join(wanted[0]) or 'rows of all keys'} together"
         self.lies[fp] = node.output_keys(tuple(wanted[0][i] for i in places))
+
+    def _timed(self, node: Node, stream: Node) -> bool:
+        """Whether a step in front of a gate changes times, or reads those that rows get at the gate."""
+        stamped = stream.fingerprint in self.stamped
+        if node.moves_time or (stamped and node.on_loop((0,), once=False).reads_lifetimes):
+            return True
+        self.stamped |= {node.fingerprint} if stamped else set()
+        return False
 
     def _hides(self, node: Node, stream: Node) -> bool:
         """Whether a step in front of a gate changes or drops a column by which the gate refuses rows."""

@@ -106,6 +106,11 @@ class SourceNode(Node):
         raise NotImplementedError
 
     @property
+    def stamped(self) -> bool:
+        """Whether rows get their times where they enter, from the clock."""
+        return False
+
+    @property
     def holds_always(self) -> bool:
         """Whether every row holds over all time, so that a join with it looks at one row at a time."""
         return False

@@ -28,6 +28,7 @@ from caesura.errors import CaesuraError
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
 from caesura.events.rows import RowState
+from caesura.io.ingress.arrival import stamped
 from caesura.io.ingress.future_bound import FutureCheck, followed
 from caesura.io.ingress.in_data import InDataPunctuation, find_marks
 from caesura.io.ingress.lanes import NOTHING, Lane, Lanes
@@ -112,6 +113,8 @@ class SourceIngress(Ingress):
         for reason, position in marks.unreadable:
             self._note(reason, lane, raw.offset + position)
         shaped = self.rules.shape.cut(marks.batch, self.rules.schema)
+        if self.rules.shape.stamped:
+            shaped = stamped(shaped, self.clock)
         return self._finished(self._segments(lane, shaped, marks, in_line))
 
     def _segments(

@@ -140,6 +140,11 @@ class Shape:
         return tuple(c for c in (self.time, self.end, self.kind, self.new_end) if c is not None)
 
     @property
+    def stamped(self) -> bool:
+        """Whether the clock tells when events start, and not a column."""
+        return False
+
+    @property
     def insert_only(self) -> bool:
         """Whether no row can be a retract."""
         return self.form in ("point", "interval")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, get_type_hin
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, PlanError, closest
+from caesura.io.ingress.arrival import IngestionTime
 from caesura.io.ingress.policy import Policy, at_end
 from caesura.io.ingress.refusals import Lateness
 from caesura.io.ingress.shape import Form, Shape
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 class Events(TypedDict, total=False):
     """How rows become events; every way of reading takes these."""
 
-    time: Required[str]
-    """The column that says when an event starts."""
+    time: Required[str | IngestionTime]
+    """The column that says when an event starts, or `ingestion_time`: the clock does."""
     end: str | None
     """The column that says when it ends; null means never."""
     kind: str | None
@@ -127,7 +128,8 @@ def _files(
     refuse_wrong(events)
     if columns is not None:
         policy = events.get("punctuate")
-        read = [events["time"], events.get("end"), events.get("kind"), events.get("new_end")]
+        time = events["time"] if isinstance(events["time"], str) else None
+        read = [time, events.get("end"), events.get("kind"), events.get("new_end")]
         read.append(None if policy is None else policy.column)
         columns = [*columns, *(column for column in read if column is not None)]
     return source_of(
@@ -167,25 +169,34 @@ OWN_CHECKS = ("shape", "late")
 """Options with a word for each way, refused where the words are known."""
 
 
+def _timed(events: Events) -> tuple[Shape, Policy]:
+    """Which columns, or the clock, tell the times of events; and what the source promises."""
+    time = events["time"]
+    if isinstance(time, IngestionTime):
+        return time.shape(dict(events)), time.policy
+    shape = Shape.of(
+        time=time,
+        end=events.get("end"),
+        kind=events.get("kind"),
+        new_end=events.get("new_end"),
+        form=events.get("shape"),
+        rename=events.get("rename"),
+    )
+    return shape, events.get("punctuate") or at_end()
+
+
 def source_of(make: Callable[[], Reader], events: Events) -> Source:
     refuse_wrong(events)
     name, place = events.get("name", ""), here()
     try:
         reader = make()
-        shape = Shape.of(
-            time=events["time"],
-            end=events.get("end"),
-            kind=events.get("kind"),
-            new_end=events.get("new_end"),
-            form=events.get("shape"),
-            rename=events.get("rename"),
-        )
+        shape, policy = _timed(events)
     except CaesuraError as error:
         raise error.at(name or Source.kind, place) from None
     return Source(
         reader=reader,
         shape=shape,
-        policy=events.get("punctuate") or at_end(),
+        policy=policy,
         late=events.get("late", "reject"),
         limit=events.get("late_limit"),
         name=name,

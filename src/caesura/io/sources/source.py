@@ -204,6 +204,10 @@ class Source(SourceNode):
         return self.reader.in_memory or (self.reader.complete and not self.declares)
 
     @property
+    def stamped(self) -> bool:
+        return self.shape.stamped
+
+    @property
     def punctuated(self) -> bool:
         return self.policy.column is not None or self.reader.punctuates
 
@@ -225,7 +229,7 @@ class Source(SourceNode):
 
         Only inserted points tell by their own columns that nobody wants them.
         """
-        if not self.reader.prunes or not self.properties.points:
+        if not self.reader.prunes or not self.properties.points or self.stamped:
             return None
         names = {self.shape.named(raw): raw for raw in self.reader.schema.names}
         pruning = Pruning(ignored, names, self.shape.time)
@@ -286,6 +290,5 @@ class Source(SourceNode):
     def describe(self) -> str:
         late = "" if self.late == "reject" else f"; late rows: {self.late}"
         promised = f"{self.policy}{', and what lies between the rows' if self.reader.punctuates else ''}"
-        return (
-            f"{self.reader.describe()}, time '{self.shape.time}' ({self.shape.form}); gives {promised}{late}"
-        )
+        timed = "time of arrival" if self.stamped else f"time '{self.shape.time}'"
+        return f"{self.reader.describe()}, {timed} ({self.shape.form}); gives {promised}{late}"

@@ -14,6 +14,8 @@ from caesura.runtime.buckets.labels import CLOCK, CLOCK_READING
 from caesura.runtime.buckets.stage0 import root_of
 from caesura.runtime.packets.packet import Packet
 
+STAMPS = "stamps"
+
 
 def period(stages: Stages) -> int | None:
     """How often the clock must be read, in microseconds; None where no policy asks for it."""
@@ -31,9 +33,18 @@ def listening(stages: Stages) -> list[int]:
     return found
 
 
-def clock_readings(stages: list[int], buckets: int, clock: int) -> list[Packet]:
-    """A reading of the clock, for every bucket of these stages."""
-    return [Packet(n, CLOCK_READING, b, CLOCK, 0, {CLOCK: clock}) for n in stages for b in range(buckets)]
+def clock_readings(stages: list[int], buckets: int, clock: int, *, stamps: bool = False) -> list[Packet]:
+    """A reading of the clock, for every bucket of these stages.
+
+    In a batch it only ``stamps`` rows: there the clock promises nothing.
+    """
+    header = {CLOCK: clock} | ({STAMPS: True} if stamps else {})
+    return [Packet(n, CLOCK_READING, b, CLOCK, 0, header) for n in stages for b in range(buckets)]
+
+
+def only_stamps(packets: Sequence[Packet]) -> bool:
+    """Whether a reading counts for the sources alone whose rows it times."""
+    return any(p.label == CLOCK_READING and STAMPS in p.header for p in packets)
 
 
 def reading(packets: Sequence[Packet]) -> int | None:

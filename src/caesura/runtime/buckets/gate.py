@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
+from caesura.io.ingress.arrival import stamped_page
 from caesura.io.ingress.future_bound import FutureCheck, followed
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.lanes import Lane, behind
@@ -121,10 +122,11 @@ class Gate(SourceIngress):
         lane.seen, lane.idle = self.clock, False
         lane.next = max(lane.next, chunk.offset + chunk.rows)
         yield from self._in_order(lane, chunk, list(pages))
+        top = self.clock if self.rules.shape.stamped and chunk.rows else chunk.top
         if chunk.together:
-            self._reach(chunk.lane, chunk.top)
+            self._reach(chunk.lane, top)
         else:
-            self._advance_to(lane, chunk.top)
+            self._advance_to(lane, top)
         self.since += chunk.rows
         self.counters.rows_in += chunk.rows
         for pattern in chunk.promises:
@@ -194,6 +196,8 @@ class Gate(SourceIngress):
         page, sync, prior = _unhide(page, self.rules.schema)
         if len(page) == 0:
             return
+        if self.rules.shape.stamped:
+            page, sync = stamped_page(page, self.clock), None
         bounds = self._row_bounds(lane, prior, len(page))
         offsets = np.full(len(page), -1, np.int64)
         floor = max(lane.promised, self.bound)

@@ -12,7 +12,7 @@ from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import EVERYWHERE, Stages
 from caesura.punctuation import MIN_TIME, Pattern, Punctuation, cti
-from caesura.runtime.buckets.clock import reading
+from caesura.runtime.buckets.clock import only_stamps, reading
 from caesura.runtime.buckets.gate import Chunk, Gate
 from caesura.runtime.buckets.stage0 import late_packet, over_together, path, reporting_exchange, root_of
 from caesura.runtime.graph.edge import merged
@@ -42,10 +42,11 @@ class SourceArrivals:
 
     def enter(self, packets: Sequence[Packet], feed: Feed, *, closes: bool) -> Iterator[Packet]:
         """Feeds what enters in an epoch; gives the rows that may not, for the late table."""
-        clock = reading(packets)
+        clock, stamps = reading(packets), only_stamps(packets)
         for label, gate in self.gates.items():
             mine = [p for p in packets if p.label == label]
-            own = clock if self.sources[label].heartbeat is not None else None
+            source = self.sources[label]
+            own = clock if source.stamped or (source.heartbeat is not None and not stamps) else None
             if mine or closes or own is not None:
                 self._feed(label, gate.enter(mine, clock=own, closes=closes), feed)
                 yield from self._late(label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,14 +16,14 @@ from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
-from caesura.runtime.buckets.clock import listening, period
+from caesura.runtime.buckets.clock import clock_readings, listening, period
 from caesura.spark.errors import as_line
 from caesura.spark.host.frames import framed
 from caesura.spark.host.table_files import send_tables
 from caesura.spark.session import check_session
 from caesura.spark.worker.admission import EpochLimits
 from caesura.spark.worker.bucket import run_bucket
-from caesura.spark.worker.job import PACKETS, Job, epoch_here
+from caesura.spark.worker.job import PACKETS, Job, as_batch, epoch_here
 from caesura.spark.worker.priority import reorders
 from caesura.spark.worker.reading import packets_of, read_files, reading, resume
 from caesura.spark.worker.state_store import ChunkStore
@@ -88,6 +89,8 @@ def packets(spark: SparkSession, job: Job, *, streaming: bool, limits: EpochLimi
         frames.append(_returning(spark, job, limits))
     if streaming and (every := period(job.stages)) is not None:
         frames.append(_clock(spark, job, every))
+    if not streaming and any(_checked(source).stamped for source in job.stages.sources):
+        frames.append(_one_reading(spark, job))
     for more in frames[1:]:
         frame = frame.unionAll(more)
     for stage in job.stages.stages[1:]:
@@ -121,6 +124,17 @@ def _clock(spark: SparkSession, job: Job, every: int) -> DataFrame:
     spark.dataSource.register(ClockSource)
     options = about(every, listening(job.stages), job.buckets)
     return spark.readStream.format(ClockSource.name()).option("about", options).load()
+
+
+def _one_reading(spark: SparkSession, job: Job) -> DataFrame:
+    """The clock as it reads now, for a batch whose rows it times."""
+    packets = clock_readings(listening(job.stages), job.buckets, time.time_ns() // 1000, stamps=True)
+    reading = as_batch(packets, job.keys)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from (reading for _ in batches)
+
+    return spark.range(0, 1, 1, 1).mapInArrow(read, PACKETS)
 
 
 def _checked(node: Node) -> Source:
