@@ -121,6 +121,14 @@ hopping("robust floats", FLOATS, ROBUST, 6, 3)
 hopping("robust ints", INTS, ROBUST, 5, 5)
 hopping("robust decimals", InputSpec({"id": "key", "v": "decimal"}, key="id"), ROBUST, 5, 5)
 hopping("most frequent names", NAMES, {"often": ROBUST["often"]}, 4, 2)
+TRUTHS = {"some": ("bool_or", "v"), "every": ("bool_and", "v")}
+for name, only_come in (("truths", False), ("truths that only come", True)):
+    hopping(name, InputSpec({"id": "key", "v": "bool"}, key="id", insert_only=only_come), TRUTHS, 6, 3)
+hopping(
+    "truths of points", InputSpec({"v": "bool"}, lifetimes="points", insert_only=True), TRUTHS, 6, 2, group=()
+)
+hopping("joined texts", NAMES, {"all": ("string_agg", "v", ", ")}, 5, 5)
+hopping("percentiles", FLOATS, {"p": ("percentile", "v", 0.3), "top": ("percentile", "v", 1.0)}, 6, 3)
 LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v", 2)}
 for kind in ("text", "decimal"):
     keyed = InputSpec({"id": "key", "v": kind}, key="id")  # type: ignore[dict-item]

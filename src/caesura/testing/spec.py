@@ -22,7 +22,7 @@ from caesura.punctuation import NOT_NULL, NULL, Values, ge, lt, one_of, value
 from caesura.testing.oracles.rows import Row, Rows, same
 
 ColumnKind: TypeAlias = Literal[
-    "key", "int", "float", "str", "name", "text", "decimal", "list", "map", "deep"
+    "key", "int", "float", "bool", "str", "name", "text", "decimal", "list", "map", "deep"
 ]
 PunctuationKind: TypeAlias = Literal["time", "key", "both"]
 Lifetimes: TypeAlias = Literal["any", "finite", "points"]
@@ -31,6 +31,7 @@ DOMAINS: Mapping[ColumnKind, tuple[Any, ...]] = {
     "key": (0, 1, 2, None),
     "int": (0, 1, 2, 7, -3, None),
     "float": (0.0, 1.0, 0.1, 0.2, -2.5, 1e16, math.nan, -0.0, math.inf, -math.inf, None),
+    "bool": (False, True, None),
     "str": ("a", "b", "", "b c", "éa", None),
     "name": ("a", "b", "c", None),
     "text": (
@@ -67,6 +68,7 @@ TYPES: Mapping[ColumnKind, pa.DataType] = {
     "key": pa.int64(),
     "int": pa.int64(),
     "float": pa.float64(),
+    "bool": pa.bool_(),
     "str": pa.string(),
     "name": pa.string(),
     "text": pa.string(),

@@ -34,7 +34,7 @@ def total(values: Sequence[Any]) -> Any:
         return math.copysign(math.inf, exact)
 
 
-Oracle: TypeAlias = Callable[[list[Any], float], Any]
+Oracle: TypeAlias = Callable[[list[Any], Any], Any]
 """From the values that are there, ascending (NaN is the greatest), and the aggregate's option."""
 ORACLES: dict[str, Oracle] = {}
 
@@ -49,7 +49,7 @@ def oracle(kind: str) -> Callable[[Oracle], Oracle]:
     return named
 
 
-def aggregate(kind: str, values: Sequence[Any], option: float = 0, starts: Sequence[int] = ()) -> Any:
+def aggregate(kind: str, values: Sequence[Any], option: Any = 0, starts: Sequence[int] = ()) -> Any:
     """One aggregate of values, of rows that start at these times; nulls do not count."""
     some = [v for v in values if v is not None]
     if kind in TIMED:
@@ -102,6 +102,21 @@ def _collect_set(some: list[Any], _: float) -> list[Any]:
     return list({canonical(v): v for v in some}.values())
 
 
+@oracle("string_agg")
+def _string_agg(some: list[str], separator: Any) -> str | None:
+    return separator.join(some) if some else None
+
+
+@oracle("bool_or")
+def _bool_or(some: list[bool], _: float) -> bool | None:
+    return any(some) if some else None
+
+
+@oracle("bool_and")
+def _bool_and(some: list[bool], _: float) -> bool | None:
+    return all(some) if some else None
+
+
 @oracle("top_k")
 def _top_k(some: list[Any], k: float) -> dict[str, Any]:
     best = [*some[::-1], *[None] * int(k)]
@@ -111,6 +126,19 @@ def _top_k(some: list[Any], k: float) -> dict[str, Any]:
 @oracle("quantile")
 def _quantile(some: list[Any], q: float) -> Any:
     return some[max(0, math.ceil(q * len(some)) - 1)] if some else None
+
+
+@oracle("percentile")
+def _percentile(some: list[Any], p: float) -> Any:
+    if not some:
+        return None
+    position = p * (len(some) - 1)
+    low, high = float(some[math.floor(position)]), float(some[math.ceil(position)])
+    if low == high or math.floor(position) == position:
+        return low
+    if math.isinf(low) or math.isinf(high):
+        return low + high
+    return (math.ceil(position) - position) * low + (position - math.floor(position)) * high
 
 
 @oracle("median")

@@ -117,3 +117,10 @@ def collected(held: Gathered, count: int) -> pa.Array:
 def different(held: Gathered, count: int) -> pa.Array:
     """The values of each slot in canonical order, each once, as a list."""
     return collected(Gathered(held.owner, np.ones(len(held.n), np.int64), held.values), count)
+
+
+def joined(held: Gathered, count: int, separator: str) -> pa.Array:
+    """The texts of each slot in canonical order, joined; null where there is none."""
+    texts = pc.binary_join(collected(held, count), pa.scalar(separator, held.values.type))
+    there = np.bincount(held.owner, minlength=count) > 0
+    return pc.if_else(pa.array(there), texts, pa.scalar(None, texts.type))

@@ -8,10 +8,13 @@ from caesura.ops.aggregate.kinds.picked import (
     count_distinct,
     first,
     last,
+    listagg,
     median,
     median_absolute_deviation,
     mode,
+    percentile,
     quantile,
+    string_agg,
     top_k,
 )
 from caesura.ops.aggregate.kinds.record import (
@@ -24,12 +27,17 @@ from caesura.ops.aggregate.kinds.record import (
 )
 from caesura.ops.aggregate.kinds.spread import stddev, variance
 from caesura.ops.aggregate.kinds.sums import avg, count, sum
+from caesura.ops.aggregate.kinds.truths import all, any, bool_and, bool_or, some
 
 __all__ = [
     "KINDS",
     "Aggregate",
     "AggregateKind",
+    "all",
+    "any",
     "avg",
+    "bool_and",
+    "bool_or",
     "collect",
     "collect_list",
     "collect_set",
@@ -38,15 +46,19 @@ __all__ = [
     "directions",
     "first",
     "last",
+    "listagg",
     "max",
     "median",
     "median_absolute_deviation",
     "min",
     "mode",
+    "percentile",
     "quantile",
     "read_by",
     "result_type",
+    "some",
     "stddev",
+    "string_agg",
     "sum",
     "top_k",
     "variance",

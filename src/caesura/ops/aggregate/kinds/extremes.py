@@ -41,7 +41,8 @@ GREATEST = State("max", lambda name, t: Grows(name, "max", t), running=Extremes)
 """Of values that a word holds and that only come."""
 
 
-def _state(kind: str, growing: State) -> Callable[[pa.DataType, bool], State]:
+def state_of(kind: str, growing: State) -> Callable[[pa.DataType, bool], State]:
+    """What is kept of values, by their type and whether they only come."""
     leading = State(kind, lambda name, t: Leading(name, kind, t))
     bag = State(kind, lambda name, t: RetractableExtreme(name, kind, t))
 
@@ -53,25 +54,28 @@ def _state(kind: str, growing: State) -> Callable[[pa.DataType, bool], State]:
     return state
 
 
-def _least(_: Aggregate, reading: Reading) -> pa.Array:
+def least(_: Aggregate, reading: Reading) -> pa.Array:
+    """The least of what was accumulated."""
     if isinstance(reading, InSlots) and isinstance(reading.part, Multiset):
         return picks.first(reading.part.edge(reading.at, 1, last=False), len(reading.at))
     return reading.values()
 
 
-def _greatest(_: Aggregate, reading: Reading) -> pa.Array:
+def greatest(_: Aggregate, reading: Reading) -> pa.Array:
+    """The greatest of what was accumulated."""
     if isinstance(reading, InSlots) and isinstance(reading.part, Multiset):
         return picks.last(reading.part.edge(reading.at, 1, last=True), len(reading.at))
     return reading.values()
 
 
-def _share(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate:
+def share(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate:
+    """An extreme of all is one of the extremes of the buckets."""
     return PartialAggregate(((name, one),), ((name, Aggregate(one.kind, col(name))),), col(name))
 
 
-define(AggregateKind("min", with_order, _least, _state("min", LEAST), _share, "down"))
+define(AggregateKind("min", with_order, least, state_of("min", LEAST), share, "down"))
 define(
     AggregateKind(
-        "max", with_order, _greatest, _state("max", GREATEST), _share, "up", threshold=lambda _, best: best
+        "max", with_order, greatest, state_of("max", GREATEST), share, "up", threshold=lambda _, best: best
     )
 )

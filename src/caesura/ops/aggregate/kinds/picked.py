@@ -20,6 +20,7 @@ from caesura.ops.aggregate.kinds.record import (
     as_double,
     define,
     made,
+    refused,
     whole,
     with_order,
 )
@@ -63,6 +64,19 @@ def quantile(value: str | Expr, q: float, *, where: Expr | None = None) -> Aggre
     return made("quantile", value, where, q)
 
 
+def percentile(value: str | Expr, percentage: float, *, where: Expr | None = None) -> Aggregate:
+    """The value below which this share of the values lies, between the two nearest, as a double; exact.
+
+    As Spark's: ``percentile("v", 0.5)`` is the median. `quantile` gives one of the values instead.
+    """
+    if isinstance(percentage, bool) or not isinstance(percentage, int | float) or not 0 <= percentage <= 1:
+        error = PlanError(
+            f"no percentile lies at {percentage!r}.", remedy="Give a share from 0 to 1, like 0.95."
+        )
+        raise error.at("percentile", here())
+    return made("percentile", value, where, float(percentage))
+
+
 def median(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
     """The value in the middle, or the mean of the two there, as a double; exact."""
     return made("median", value, where, 0.5)
@@ -88,6 +102,21 @@ def collect_list(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
     return collect(value, where=where)
 
 
+def string_agg(value: str | Expr, separator: str = "", *, where: Expr | None = None) -> Aggregate:
+    """The texts in canonical order, copies included, joined with a separator; null for none."""
+    if not isinstance(separator, str):
+        raise PlanError(
+            f"{separator!r} is no text to join texts with.",
+            remedy="Give a separator, for example string_agg('name', ', ').",
+        ).at("string_agg", here())
+    return made("string_agg", value, where, separator)
+
+
+def listagg(value: str | Expr, separator: str = "", *, where: Expr | None = None) -> Aggregate:
+    """The same as `string_agg`."""
+    return string_agg(value, separator, where=where)
+
+
 def collect_set(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
     """The different values in canonical order, as a list; null is none."""
     return made("collect_set", value, where)
@@ -98,6 +127,12 @@ def collect_set(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
 
 def _collected(_: Aggregate, t: pa.DataType) -> pa.DataType:
     return pa.list_(t)
+
+
+def _text(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
+    if pa.types.is_string(t) or pa.types.is_large_string(t):
+        return t
+    raise refused(aggregate, t, "a text", remedy="Cast the column, for example col(...).cast('string').")
 
 
 def _top_fields(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
@@ -128,8 +163,16 @@ def _quantile(aggregate: Aggregate, reading: InSlots) -> pa.Array:
     return picks.quantile(reading.part.gather(reading.at), len(reading.at), aggregate.option)
 
 
+def _interpolated(aggregate: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.interpolated(reading.part.gather(reading.at), len(reading.at), aggregate.option)
+
+
 def _median(aggregate: Aggregate, reading: InSlots) -> pa.Array:
     return picks.interpolated(reading.part.gather(reading.at), len(reading.at), 0.5)
+
+
+def _joined(aggregate: Aggregate, reading: InSlots) -> pa.Array:
+    return picks.joined(reading.part.gather(reading.at), len(reading.at), aggregate.option)
 
 
 def _deviation(_: Aggregate, reading: InSlots) -> pa.Array:
@@ -153,8 +196,10 @@ define(AggregateKind("last", with_order, _last, always(TIMED_BAG)))
 define(AggregateKind("top_k", _top_fields, _top, always(BAG), threshold=_kth, shows_option=True))
 define(AggregateKind("count_distinct", whole, lambda _, held: held.values(), always(BAG), direction="up"))
 define(AggregateKind("quantile", with_order, _quantile, always(BAG), shows_option=True))
+define(AggregateKind("percentile", as_double, _interpolated, always(BAG), shows_option=True))
 define(AggregateKind("median", as_double, _median, always(BAG)))
 define(AggregateKind("median_absolute_deviation", as_double, _deviation, always(BAG)))
 define(AggregateKind("mode", with_order, _mode, always(BAG)))
 define(AggregateKind("collect", _collected, _list, always(BAG)))
+define(AggregateKind("string_agg", _text, _joined, always(BAG), shows_option=True))
 define(AggregateKind("collect_set", _collected, _set, always(BAG)))

@@ -51,8 +51,8 @@ class Aggregate(NoValue):
 
     kind: str
     value: Expr | None = None
-    option: float = 0
-    """The k of top_k, the q of quantile, the ddof of variance and stddev."""
+    option: Any = 0
+    """The k of top_k, the q of quantile, the ddof of variance and stddev, the separator of string_agg."""
     shown: str = ""
     """What explain prints, where it is not the expression."""
 
@@ -179,12 +179,12 @@ def always(state: State) -> Callable[[pa.DataType, bool], State]:
     return lambda t, insert_only: state
 
 
-def made(kind: str, value: str | Expr | None, where: Expr | None, option: float = 0) -> Aggregate:
+def made(kind: str, value: str | Expr | None, where: Expr | None, option: Any = 0) -> Aggregate:
     """An aggregate; a filter turns the values that it leaves out into nulls, which count nowhere."""
     over = None if value is None else as_column(value)
     texts = [] if over is None else [str(over)]
     if KINDS[kind].shows_option:
-        texts.append(str(option))
+        texts.append(repr(option))
     if where is None:
         return Aggregate(kind, over, option, f"{kind}({', '.join(texts)})")
     filtered = when(as_predicate(where), lit(1) if over is None else over)
@@ -231,9 +231,9 @@ def with_order(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
     return t
 
 
-def refused(aggregate: Aggregate, got: pa.DataType, wanted: str) -> PlanError:
+CAST = "Cast the column, for example col(...).cast('double'), or count it instead."
+
+
+def refused(aggregate: Aggregate, got: pa.DataType, wanted: str, *, remedy: str = CAST) -> PlanError:
     """The error for values of a type that an aggregate does not take."""
-    return PlanError(
-        f"{aggregate} is over the type {got}; wanted {wanted}.",
-        remedy="Cast the column, for example col(...).cast('double'), or count it instead.",
-    )
+    return PlanError(f"{aggregate} is over the type {got}; wanted {wanted}.", remedy=remedy)

@@ -1,0 +1,56 @@
+"""Aggregates give what DuckDB gives for the same rows, where the two mean the same."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import caesura as cz
+
+PAIRS: dict[str, tuple[Any, str]] = {
+    "some": (cz.any("b"), "bool_or(b)"),
+    "every": (cz.all("b"), "bool_and(b)"),
+    "tenth": (cz.percentile("x", 0.1), "quantile_cont(x, 0.1)"),
+    "high": (cz.percentile("n", 0.9), "quantile_cont(n, 0.9)"),
+    "texts": (cz.string_agg("s", "; "), "string_agg(s, '; ' ORDER BY s)"),
+    "some_texts": (cz.listagg("s", "", where=cz.col("b")), "string_agg(s, '' ORDER BY s) FILTER (b)"),
+}
+
+
+def drawn(seed: int) -> pa.Table:
+    """Rows with nulls in every column, a few values each."""
+    luck = random.Random(seed)
+    rows = [
+        {
+            "ts": n,
+            "k": luck.randrange(4),
+            "b": luck.choice([True, True, False, None]),
+            "x": luck.choice([luck.uniform(-5, 5), None]),
+            "n": luck.choice([luck.randrange(6), None]),
+            "s": luck.choice(["a", "b c", "", "é", None]),
+        }
+        for n in range(luck.randrange(1, 60))
+    ]
+    types = [("ts", pa.int64()), ("k", pa.int64()), ("b", pa.bool_()), ("x", pa.float64())]
+    return pa.Table.from_pylist(rows, pa.schema([*types, ("n", pa.int64()), ("s", pa.string())]))
+
+
+def near(row: dict[str, Any]) -> dict[str, Any]:
+    return {n: pytest.approx(v, rel=1e-12, abs=1e-12) if isinstance(v, float) else v for n, v in row.items()}
+
+
+def test_aggregates_give_what_duckdb_gives() -> None:
+    sql = ", ".join(f"{text} AS {name}" for name, (_, text) in PAIRS.items())
+    for seed in range(12):
+        rows = drawn(seed)
+        plan = cz.from_arrow(rows, time="ts").group_by("k").tumbling(1000)
+        ours = plan.agg(**{name: one for name, (one, _) in PAIRS.items()}).run(output="final")
+        names = ["k", *PAIRS]
+        got = [dict(zip(names, payload, strict=True)) for _, _, payload in ours.history.rows()]
+        got.sort(key=lambda row: row["k"])
+        wanted = duckdb.sql(f"SELECT k, {sql} FROM rows GROUP BY k ORDER BY k").to_arrow_table().to_pylist()
+        assert got == [near(row) for row in wanted], seed
