@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from caesura.api.columns import Output, outputs
+from caesura.api.columns import Given, Output, outputs
+from caesura.api.computed import reckoned
 from caesura.api.windowed import Windowed
 from caesura.misuse import checked_methods
 from caesura.ops.aggregate import Alive
@@ -25,7 +25,7 @@ class AliveRows:
         self._node = node
         self._keys = keys
 
-    def agg(self, columns: Mapping[str, Output] | None = None, /, **named: Output) -> Stream:
+    def agg(self, /, *columns: Given, **named: Output) -> Stream:
         """One row per group, kept up to date: ``agg(n=cz.count(), total=cz.sum("v"))``.
 
         It holds for as long as nothing changes. State is bounded by groups where rows only begin; with
@@ -44,8 +44,9 @@ class AliveRows:
         made, _ = outputs(columns, named, Alive.kind, {})
         if any(isinstance(one, Use) for one in made.values()):
             return Windowed(self._node, self._keys, Snapshot()).agg(made)
-        aggregates: Any = tuple(made.items())
-        return Stream(Alive(inputs=(self._node,), group=self._keys, aggregates=aggregates))
+        plan = reckoned(made, self._keys, Alive.kind)
+        aggregates: Any = tuple(plan.aggregates.items())
+        return plan.finished(Stream(Alive(inputs=(self._node,), group=self._keys, aggregates=aggregates)))
 
     def apply(self, module: Use | Module | str) -> Stream:
         """The rows of a user-defined operator over what is alive, on each stretch where that is the same."""

@@ -4,7 +4,7 @@ A mapping holds nothing but columns. Among keywords, what is an aggregate is a c
 and text in the place of an option is the option.
 
 >>> from caesura.ops.aggregate.kinds import count
->>> columns, options = outputs({"clip": count()}, {"n": count()}, "agg", {"name": count(), "stamp": "x"})
+>>> columns, options = outputs(({"clip": count()},), {"n": count()}, "agg", {"name": count(), "stamp": "x"})
 >>> list(columns), options
 (['clip', 'n', 'name'], {'stamp': 'x'})
 """
@@ -16,15 +16,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from caesura.errors import PlanError
+from caesura.expr import Expr, name_of
 from caesura.ops.aggregate.kinds import Aggregate
 from caesura.plan import here
 from caesura.udm import Use
 
-Output = Aggregate | Use
+Output = Aggregate | Use | Expr
+"""What a group has one value of: an aggregate, a user-defined one, or what is computed from them."""
+Total = Aggregate | Expr
+Given = Mapping[str, Output] | Aggregate | Expr | None
 
 
 def outputs(
-    columns: Mapping[str, Output] | None, named: Mapping[str, Any], step: str, options: Mapping[str, Any]
+    columns: tuple[Given, ...], named: Mapping[str, Any], step: str, options: Mapping[str, Any]
 ) -> tuple[dict[str, Output], dict[str, Any]]:
     """The columns that a step computes, in order, and its options."""
     called = {name: value for name, value in options.items() if isinstance(value, Output)}
@@ -35,7 +39,19 @@ def outputs(
             DeprecationWarning,
             stacklevel=4,
         )
-    return {**together(columns, {**named, **called}, step)}, rest
+    made: dict[str, Output] = {}
+    for given in columns:
+        made = together(made, _labelled(given), step)
+    return together(made, {**named, **called}, step), rest
+
+
+def _labelled(given: Given) -> Mapping[str, Any]:
+    """Outputs by name: an aggregate's label, an expression's alias; a mapping as it is."""
+    if isinstance(given, Aggregate):
+        return {given.label: given}
+    if isinstance(given, Expr):
+        return {name_of(given): given}
+    return together(given, {}, "agg")
 
 
 def together(columns: Mapping[str, Any] | None, named: Mapping[str, Any], step: str) -> dict[str, Any]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from caesura.api.alive import AliveRows
-from caesura.api.columns import outputs
+from caesura.api.columns import Given, Total, outputs
+from caesura.api.computed import reckoned
 from caesura.api.tops import By, Descending, chosen, topped
 from caesura.api.windowed import Windowed
 from caesura.errors import CaesuraError, PlanError
 from caesura.misuse import checked_methods, strict
 from caesura.ops.aggregate import Totals
-from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.windows import Count, Grid, Session, Snapshot
 from caesura.plan import Duration, Node, here, ticks
 
@@ -111,19 +110,18 @@ class Windowing:
 
     def totals(
         self,
-        columns: Mapping[str, Aggregate] | None = None,
-        /,
-        *,
-        name: str | Aggregate = "",
-        **named: Aggregate,
+        *columns: Given,
+        name: str | Total = "",
+        **named: Total,
     ) -> Stream:
         """One row (per group) over all rows, on the hull of their lifetimes; columns as in `agg`."""
         from caesura.api.stream import Stream
 
         made, rest = outputs(columns, named, "totals", {"name": name})
-        aggregates: Any = tuple(made.items())
+        plan = reckoned(made, self._keys, "totals")
+        aggregates: Any = tuple(plan.aggregates.items())
         own = {"group": self._keys, "aggregates": aggregates, "name": rest.get("name", "")}
-        return Stream(Totals(inputs=(self._node,), **own))
+        return plan.finished(Stream(Totals(inputs=(self._node,), **own)))
 
 
 @checked_methods

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from caesura.api.columns import Output, outputs
+from caesura.api.columns import Given, Output, outputs
+from caesura.api.computed import reckoned
 from caesura.api.tops import By, Descending, chosen
 from caesura.errors import CaesuraError, PlanError
 from caesura.misuse import checked_methods, strict
@@ -31,15 +31,16 @@ class Windowed:
 
     def agg(
         self,
-        columns: Mapping[str, Output] | None = None,
-        /,
-        *,
+        *columns: Given,
         clip: Clip | Output = "none",
         stamp: Stamp | Output = "aligned",
         name: str | Output = "",
         **named: Output,
     ) -> Stream:
         """One row per group and window: ``agg(n=cz.count(), top=cz.max("speed"))``, or a mapping of such.
+
+        Without a keyword an aggregate has the name of its ``alias``. Arithmetic on aggregates is computed
+        behind them: ``agg(span=cz.max("v") - cz.min("v"))``.
 
         User-defined aggregates stand beside built-in ones; ``clip`` says how their events are cut to the
         window, ``stamp`` when the rows live. An aggregate is a column whatever it is called.
@@ -50,6 +51,11 @@ class Windowed:
     def _agg(self, outputs: dict[str, Output], options: dict[str, Any]) -> Stream:
         from caesura.api.stream import Stream
 
+        name = options.get("name", "")
+        plan = reckoned(outputs, self._keys, name or self._frame.kind)
+        return plan.finished(Stream(self._node_of(plan.aggregates, options)))
+
+    def _node_of(self, outputs: dict[str, Any], options: dict[str, Any]) -> Node:
         name = options.get("name", "")
         clip, stamp = options.get("clip", "none"), options.get("stamp", "aligned")
         for label, output in outputs.items():
@@ -62,18 +68,16 @@ class Windowed:
         plain = {n: o for n, o in outputs.items() if isinstance(o, Aggregate)}
         simple = isinstance(self._frame, Grid) and (clip, stamp) == ("none", "aligned")
         if isinstance(self._frame, Grid) and simple and len(plain) == len(outputs):
-            return Stream(self._grid(self._frame, plain, name))
+            return self._grid(self._frame, plain, name)
         self._refuse_thrifty(name)
-        return Stream(
-            Windows(
-                inputs=(self._node,),
-                group=self._keys,
-                frame=self._frame,
-                outputs=tuple(outputs.items()),
-                clip=clip,
-                stamp=stamp,
-                name=name,
-            )
+        return Windows(
+            inputs=(self._node,),
+            group=self._keys,
+            frame=self._frame,
+            outputs=tuple(outputs.items()),
+            clip=clip,
+            stamp=stamp,
+            name=name,
         )
 
     def _grid(self, grid: Grid, aggregates: dict[str, Aggregate], name: str) -> Tumbling:

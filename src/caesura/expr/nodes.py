@@ -64,6 +64,16 @@ class Column(Expr):
     name: str
 
 
+class AggregateValue(Column):
+    """The column that an aggregate will have; only `agg` can compute it."""
+
+    def __init__(self, name: str, aggregate: Any) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "aggregate", aggregate)
+
+    aggregate: Any
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Constant(Expr):
     """A value known when the plan is built, with its type."""
@@ -208,7 +218,11 @@ def lit(value: object, type: pa.DataType | str | None = None) -> Expr:
 
 def as_expr(value: object) -> Expr:
     """An expression as it is; any other value, text included, as a constant."""
-    return value if isinstance(value, Expr) else lit(value)
+    if isinstance(value, Expr):
+        return value
+    convert = getattr(type(value), "__caesura_expr__", None)
+    made: Expr = lit(value) if convert is None else convert(value)
+    return made
 
 
 def as_column(value: object) -> Expr:

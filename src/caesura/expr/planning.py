@@ -31,7 +31,20 @@ from caesura.expr import (
 from caesura.expr.calls import call_plan
 from caesura.expr.casts import cast_kernel
 from caesura.expr.faults import Attempt
-from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
+from caesura.expr.nodes import (
+    AggregateValue,
+    Alias,
+    Apply,
+    Boundary,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Constant,
+    Expr,
+    Field,
+    Member,
+)
 from caesura.expr.rewrite import children
 from caesura.expr.rules import Rule, TypedNode, Types, checking, wrong
 from caesura.expr.types import TICKS, describe, kind
@@ -68,6 +81,11 @@ def column_type(expr: Column, schema: pa.Schema) -> pa.DataType:
     found = schema.get_all_field_indices(expr.name)
     if len(found) == 1:
         return schema.field(found[0]).type
+    if isinstance(expr, AggregateValue):
+        raise ExprError(
+            f"'{expr.name}' is computed over many rows, and this is a value of one.",
+            remedy="Compute it in agg(...) of a window first, then go on with its column.",
+        )
     if found:
         raise ExprError(
             f"column '{expr.name}' is there {len(found)} times.", remedy="Rename all but one of them."

@@ -16,24 +16,26 @@ from caesura.ops.aggregate.kinds.picked import BAG
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
+    Condition,
     InSlots,
     PartialAggregate,
     Reading,
     State,
     define,
+    either,
     made,
     with_order,
 )
 
 
-def min(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def min(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The least value; NaN counts as greater than every number."""
-    return made("min", value, where)
+    return made("min", value, either(where, filter))
 
 
-def max(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def max(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The greatest value; NaN counts as greater than every number."""
-    return made("max", value, where)
+    return made("max", value, either(where, filter))
 
 
 LEAST = State("min", lambda name, t: Grows(name, "min", t), running=Extremes)

@@ -14,11 +14,13 @@ from caesura.ops.aggregate.accumulators.multiset import Multiset
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
+    Condition,
     InSlots,
     State,
     always,
     as_double,
     define,
+    either,
     made,
     refused,
     whole,
@@ -32,39 +34,41 @@ BAG = State("bag", lambda name, t: Multiset(name, t, timed=False))
 TIMED_BAG = State("timed", lambda name, t: Multiset(name, t, timed=True), timed=True)
 
 
-def first(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def first(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The value of the event that starts first; of several, the least."""
-    return made("first", value, where)
+    return made("first", value, either(where, filter))
 
 
-def last(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def last(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The value of the event that starts last; of several, the greatest."""
-    return made("last", value, where)
+    return made("last", value, either(where, filter))
 
 
-def top_k(value: str | Expr, k: int, *, where: Expr | None = None) -> Aggregate:
+def top_k(value: str | Expr, k: int, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The k greatest values, copies included, as a struct with the fields top1 to topk."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= TOP_LIMIT:
         raise PlanError(
             f"top_k of {k!r} values says nothing.", remedy=f"Give a whole k from 1 to {TOP_LIMIT}."
         )
-    return made("top_k", value, where, k)
+    return made("top_k", value, either(where, filter), k)
 
 
-def count_distinct(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def count_distinct(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """How many different values there are; null is none."""
-    return made("count_distinct", value, where)
+    return made("count_distinct", value, either(where, filter))
 
 
-def quantile(value: str | Expr, q: float, *, where: Expr | None = None) -> Aggregate:
+def quantile(value: str | Expr, q: float, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The least value that at least the share q of the values does not exceed; exact."""
     if not 0 <= q <= 1:
         error = PlanError(f"no quantile lies at {q}.", remedy="Give a share from 0 to 1, like 0.95.")
         raise error.at("quantile", here())
-    return made("quantile", value, where, q)
+    return made("quantile", value, either(where, filter), q)
 
 
-def percentile(value: str | Expr, percentage: float, *, where: Expr | None = None) -> Aggregate:
+def percentile(
+    value: str | Expr, percentage: float, *, where: Condition = None, filter: Condition = None
+) -> Aggregate:
     """The value below which this share of the values lies, between the two nearest, as a double; exact.
 
     As Spark's: ``percentile("v", 0.5)`` is the median. `quantile` gives one of the values instead.
@@ -74,52 +78,58 @@ def percentile(value: str | Expr, percentage: float, *, where: Expr | None = Non
             f"no percentile lies at {percentage!r}.", remedy="Give a share from 0 to 1, like 0.95."
         )
         raise error.at("percentile", here())
-    return made("percentile", value, where, float(percentage))
+    return made("percentile", value, either(where, filter), float(percentage))
 
 
-def median(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def median(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The value in the middle, or the mean of the two there, as a double; exact."""
-    return made("median", value, where, 0.5)
+    return made("median", value, either(where, filter), 0.5)
 
 
-def median_absolute_deviation(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def median_absolute_deviation(
+    value: str | Expr, *, where: Condition = None, filter: Condition = None
+) -> Aggregate:
     """The median distance of the values from their median, as a double; outliers hardly move it."""
-    return made("median_absolute_deviation", value, where)
+    return made("median_absolute_deviation", value, either(where, filter))
 
 
-def mode(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def mode(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The value that comes most often; of several, the least."""
-    return made("mode", value, where)
+    return made("mode", value, either(where, filter))
 
 
-def collect(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def collect(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """All values in canonical order, copies included, as a list; null is none."""
-    return made("collect", value, where)
+    return made("collect", value, either(where, filter))
 
 
-def collect_list(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def collect_list(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The same as `collect`, by Spark's name."""
-    return collect(value, where=where)
+    return collect(value, where=where, filter=filter)
 
 
-def string_agg(value: str | Expr, separator: str = "", *, where: Expr | None = None) -> Aggregate:
+def string_agg(
+    value: str | Expr, separator: str = "", *, where: Condition = None, filter: Condition = None
+) -> Aggregate:
     """The texts in canonical order, copies included, joined with a separator; null for none."""
     if not isinstance(separator, str):
         raise PlanError(
             f"{separator!r} is no text to join texts with.",
             remedy="Give a separator, for example string_agg('name', ', ').",
         ).at("string_agg", here())
-    return made("string_agg", value, where, separator)
+    return made("string_agg", value, either(where, filter), separator)
 
 
-def listagg(value: str | Expr, separator: str = "", *, where: Expr | None = None) -> Aggregate:
+def listagg(
+    value: str | Expr, separator: str = "", *, where: Condition = None, filter: Condition = None
+) -> Aggregate:
     """The same as `string_agg`."""
-    return string_agg(value, separator, where=where)
+    return string_agg(value, separator, where=where, filter=filter)
 
 
-def collect_set(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def collect_set(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The different values in canonical order, as a list; null is none."""
-    return made("collect_set", value, where)
+    return made("collect_set", value, either(where, filter))
 
 
 # Types.

@@ -13,40 +13,65 @@ DataType(double)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.rows import RowState
 from caesura.expr import Expr, as_column, as_predicate, attributes, is_column, lit, type_of, when
+from caesura.expr.nodes import AggregateValue
 from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.accumulators.exact import F64
 from caesura.ops.aggregate.accumulators.running import Counts, RunningValue
 from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted
 from caesura.plan import here
 
+Condition = Expr | str | None
+"""What a value must satisfy to count: a predicate, or its SQL text."""
 
-class NoValue:
-    """Refuses arithmetic with what is computed over a window: it has no value before that."""
 
-    def _refuse(self, *others: object) -> NoReturn:
-        raise PlanError(
-            "an aggregate has no value before its window is computed.",
-            remedy="Compute each, then go on with their columns: "
-            "agg(hi=cz.max('v'), lo=cz.min('v')).with_columns(span=col('hi') - col('lo')).",
-            place=here(),
-        )
+def _operator(name: str) -> Callable[..., Expr]:
+    def operate(self: Any, *others: object) -> Expr:
+        made: Expr = getattr(self.__caesura_expr__(), name)(*others)
+        return made
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __neg__ = __and__ = __or__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    return operate
+
+
+class Reckoned:
+    """What is computed over a window, as a value to go on with: ``cz.max("a") - cz.min("a")``."""
+
+    def __caesura_expr__(self) -> Expr:
+        """The column that it will have behind its window."""
+        return AggregateValue(str(self), self)
+
+    def __getattr__(self, name: str) -> Any:
+        """What is asked of a value, such as ``cz.avg("v").round(1)``."""
+        if name.startswith("_") or not hasattr(Expr, name):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return getattr(self.__caesura_expr__(), name)
+
+    __add__, __radd__ = _operator("__add__"), _operator("__radd__")
+    __sub__, __rsub__ = _operator("__sub__"), _operator("__rsub__")
+    __mul__, __rmul__ = _operator("__mul__"), _operator("__rmul__")
+    __truediv__, __rtruediv__ = _operator("__truediv__"), _operator("__rtruediv__")
+    __floordiv__, __rfloordiv__ = _operator("__floordiv__"), _operator("__rfloordiv__")
+    __mod__, __rmod__ = _operator("__mod__"), _operator("__rmod__")
+    __pow__ = _operator("__pow__")
+    __neg__ = _operator("__neg__")
+    __abs__ = _operator("__abs__")
+    __and__ = _operator("__and__")
+    __or__ = _operator("__or__")
+    __invert__ = _operator("__invert__")
+    __lt__, __le__ = _operator("__lt__"), _operator("__le__")
+    __gt__, __ge__ = _operator("__gt__"), _operator("__ge__")
 
 
 @dataclass(frozen=True, eq=False)
-class Aggregate(NoValue):
+class Aggregate(Reckoned):
     """An aggregate over an expression, or over rows where there is none."""
 
     kind: str
@@ -55,6 +80,12 @@ class Aggregate(NoValue):
     """The k of top_k, the q of quantile, the ddof of variance and stddev, the separator of string_agg."""
     shown: str = ""
     """What explain prints, where it is not the expression."""
+    name: str = ""
+    """The output name that the user gave it."""
+
+    def alias(self, name: str) -> Aggregate:
+        """The same under an output name: ``agg(cz.sum("v").alias("total"))``."""
+        return replace(self, name=name)
 
     @property
     def rule(self) -> AggregateKind:
@@ -64,8 +95,8 @@ class Aggregate(NoValue):
     @property
     def label(self) -> str:
         """The output name when the user gives none."""
-        if self.value is None:
-            return self.kind
+        if self.name or self.value is None:
+            return self.name or self.kind
         return f"{self.kind}_{is_column(self.value) or 'value'}"
 
     @property
@@ -179,7 +210,18 @@ def always(state: State) -> Callable[[pa.DataType, bool], State]:
     return lambda t, insert_only: state
 
 
-def made(kind: str, value: str | Expr | None, where: Expr | None, option: Any = 0) -> Aggregate:
+def either(where: Condition, filter: Condition) -> Condition:
+    """The one condition of an aggregate, by either name."""
+    if where is not None and filter is not None:
+        raise PlanError(
+            "an aggregate has where= and filter=, which mean the same.",
+            remedy="Leave one out, or write (a) & (b).",
+            place=here(),
+        )
+    return filter if where is None else where
+
+
+def made(kind: str, value: str | Expr | None, where: Condition, option: Any = 0) -> Aggregate:
     """An aggregate; a filter turns the values that it leaves out into nulls, which count nowhere."""
     over = None if value is None else as_column(value)
     texts = [] if over is None else [str(over)]

@@ -13,24 +13,30 @@ from caesura.ops.aggregate.accumulators.moments import Moments
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
+    Condition,
     InSlots,
     State,
     always,
     as_double,
     define,
+    either,
     made,
 )
 from caesura.plan import here
 
 
-def variance(value: str | Expr, *, ddof: int = 1, where: Expr | None = None) -> Aggregate:
+def variance(
+    value: str | Expr, *, ddof: int = 1, where: Condition = None, filter: Condition = None
+) -> Aggregate:
     """The variance, of a sample by default (ddof=0: of a population); null for too few values."""
-    return made("variance", value, where, _freedom(ddof))
+    return made("variance", value, either(where, filter), _freedom(ddof))
 
 
-def stddev(value: str | Expr, *, ddof: int = 1, where: Expr | None = None) -> Aggregate:
+def stddev(
+    value: str | Expr, *, ddof: int = 1, where: Condition = None, filter: Condition = None
+) -> Aggregate:
     """The square root of the variance."""
-    return made("stddev", value, where, _freedom(ddof))
+    return made("stddev", value, either(where, filter), _freedom(ddof))
 
 
 def _freedom(ddof: int) -> int:

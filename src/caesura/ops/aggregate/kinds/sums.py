@@ -13,31 +13,33 @@ from caesura.ops.aggregate.accumulators.sums import FloatSum, WideSum
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
+    Condition,
     PartialAggregate,
     Reading,
     State,
     always,
     as_double,
     define,
+    either,
     made,
     refused,
     whole,
 )
 
 
-def count(value: str | Expr | None = None, *, where: Expr | None = None) -> Aggregate:
+def count(value: str | Expr | None = None, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """How many rows; with a column, how many of its values are not null."""
-    return made("count", value, where)
+    return made("count", value, either(where, filter))
 
 
-def sum(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def sum(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The sum of the values that are not null; null when there is none. Float sums are exact."""
-    return made("sum", value, where)
+    return made("sum", value, either(where, filter))
 
 
-def avg(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def avg(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The mean of the values that are not null, as a double."""
-    return made("avg", value, where)
+    return made("avg", value, either(where, filter))
 
 
 def sum_type(t: pa.DataType) -> pa.DataType | None:

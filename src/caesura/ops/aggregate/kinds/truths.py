@@ -9,32 +9,40 @@ import pyarrow as pa
 
 from caesura.expr import Expr
 from caesura.ops.aggregate.kinds.extremes import GREATEST, LEAST, greatest, least, share, state_of
-from caesura.ops.aggregate.kinds.record import Aggregate, AggregateKind, define, made, refused
+from caesura.ops.aggregate.kinds.record import (
+    Aggregate,
+    AggregateKind,
+    Condition,
+    define,
+    either,
+    made,
+    refused,
+)
 
 
-def bool_or(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def bool_or(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """Whether some value is true; nulls do not count, and of none it is null."""
-    return made("bool_or", value, where)
+    return made("bool_or", value, either(where, filter))
 
 
-def any(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def any(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The same as `bool_or`."""
-    return bool_or(value, where=where)
+    return bool_or(value, where=where, filter=filter)
 
 
-def some(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def some(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The same as `bool_or`."""
-    return bool_or(value, where=where)
+    return bool_or(value, where=where, filter=filter)
 
 
-def bool_and(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def bool_and(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """Whether every value is true; nulls do not count, and of none it is null."""
-    return made("bool_and", value, where)
+    return made("bool_and", value, either(where, filter))
 
 
-def all(value: str | Expr, *, where: Expr | None = None) -> Aggregate:
+def all(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """The same as `bool_and`."""
-    return bool_and(value, where=where)
+    return bool_and(value, where=where, filter=filter)
 
 
 def _truth(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
