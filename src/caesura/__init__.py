@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from caesura.consistency.claimed import read_claimed
     from caesura.errors import CaesuraError, DataError, ExprError, PatternError, PlanError, StreamError
     from caesura.events import History, draw, parse
-    from caesura.expr import Expr, col, end, functions, lit, set_of, start, udf, when
+    from caesura.expr import Expr, col, end, functions, left, lit, right, set_of, start, udf, when
     from caesura.expr.functions import expr
     from caesura.io import at_end, delay, every, heartbeat, imported, in_data, ingestion_time
     from caesura.ops.aggregate.kinds import (
@@ -85,7 +85,7 @@ ROOMS = {
     "caesura.consistency.claimed": "read_claimed",
     "caesura.errors": "CaesuraError DataError ExprError PatternError PlanError StreamError",
     "caesura.events": "History draw parse",
-    "caesura.expr": "Expr col end functions lit set_of start udf when",
+    "caesura.expr": "Expr col end functions left lit right set_of start udf when",
     "caesura.io": "at_end delay every heartbeat imported in_data ingestion_time",
     "caesura.ops.aggregate.kinds": "all any avg bool_and bool_or collect collect_list collect_set "
     "count count_distinct first last listagg max median median_absolute_deviation min mode "
@@ -107,10 +107,24 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         if name not in HOMES:
-            raise AttributeError(f"module 'caesura' has no attribute '{name}'")
+            raise _unknown(name)
         value = getattr(import_module(HOMES[name]), name)
         globals()[name] = value = _checked(value)
         return value
+
+    def _unknown(name: str) -> AttributeError:
+        """The error for a name that is not here, with where it is, or what was meant."""
+        from difflib import get_close_matches
+
+        told = f"module 'caesura' has no attribute '{name}'"
+        if name.startswith("_"):
+            return AttributeError(told)
+        from caesura.expr import functions
+
+        if name in functions.__all__:
+            return AttributeError(f"{told}; it is a function of columns: caesura.functions.{name}")
+        near = get_close_matches(name, __all__, n=1)
+        return AttributeError(f"{told}; did you mean '{near[0]}'?" if near else told)
 
     def _checked(value: Any) -> Any:
         """What users call looks at its arguments first; rooms call each other as they are."""
@@ -193,6 +207,7 @@ __all__ = [
     "input_stream",
     "last",
     "least",
+    "left",
     "listagg",
     "lit",
     "max",
@@ -206,6 +221,7 @@ __all__ = [
     "quantile",
     "read",
     "read_claimed",
+    "right",
     "session",
     "set_of",
     "some",

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import TypeVar
 
 T = TypeVar("T")
+E = TypeVar("E", bound="CaesuraError")
 
 _OURS = str(Path(__file__).resolve().parent)
 _COMMANDS = str(Path(_OURS) / "cli")
@@ -71,6 +72,8 @@ class CaesuraError(Exception):
 
     witness: list[dict[str, object]] | None = None
     """A shortest stream that shows the problem, as rows, where there is one."""
+    missing: str = ""
+    """The column that is not there, where that is the problem."""
 
     def __init__(self, problem: str, *, remedy: str, step: str = "", place: str = "") -> None:
         self.problem = problem
@@ -112,6 +115,12 @@ def _rebuild(kind: type[CaesuraError], problem: str, remedy: str, step: str, pla
     return kind(problem, remedy=remedy, step=step, place=place)
 
 
+def lacking(error: E, name: str) -> E:
+    """The same error, which knows the column that is not there."""
+    error.missing = name
+    return error
+
+
 class PatternError(CaesuraError):
     """A punctuation pattern that does not fit its stream."""
 
@@ -122,6 +131,10 @@ class ExprError(CaesuraError):
 
 class PlanError(CaesuraError):
     """A plan that cannot mean anything, refused when it is built."""
+
+
+class NoSuchNameError(PlanError, AttributeError):
+    """A method or function that there is not, with the one that was meant."""
 
 
 class DataError(CaesuraError):

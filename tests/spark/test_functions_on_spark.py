@@ -10,7 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caesura.expr import Expr, RowError, col, evaluate, lit, sql
+import caesura as cz
+from caesura.errors import ExprError
+from caesura.expr import Expr, RowError, as_expr, col, evaluate, lit, same, sql, when
 from caesura.expr import functions as f
 
 ROWS = 300
@@ -207,3 +209,35 @@ def test_functions_answer_as_sparks_do(spark: Any) -> None:
             evaluate(expr, batch)
         with pytest.raises(Exception, match=r"CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP"):
             frame.selectExpr(sql(expr)).collect()
+
+
+def test_columns_of_pyspark_are_taken_where_they_mean_the_same(spark: Any) -> None:
+    from pyspark.sql import functions as theirs
+
+    a, s = theirs.col("a"), theirs.col("s")
+    pairs = [
+        ((a + 1) * 2 > 3, (col("a") + 1) * 2 > 3),
+        ((a > 1) & ~s.isNull() | (s == "it's"), (col("a") > 1) & ~S.is_null() | (S == "it's")),
+        (s.like("a%"), S.like("a%")),
+        (theirs.lower("s").alias("low"), S.lower().alias("low")),
+        (theirs.when(a > 1, "x").otherwise("y"), when(col("a") > 1, "x").otherwise("y")),
+        (a.cast("bigint"), col("a").cast("bigint")),
+        (a.isin(1, 2), col("a").isin(1, 2)),
+        (theirs.col("`odd name`") % 2, col("odd name") % 2),
+        (theirs.col("st.a"), col("st").field("a")),
+        (theirs.expr("a + 1"), col("a") + 1),
+        (theirs.regexp_extract("s", "(a)", 1), S.regexp_extract("(a)", 1)),
+        (theirs.concat_ws("-", "s", "t"), f.concat_ws("-", "s", "t")),
+    ]
+    for given, wanted in pairs:
+        assert same(as_expr(given), wanted), (str(given), as_expr(given))
+    for given, problem in (
+        (theirs.sum("a"), "a call of 'sum'"),
+        (a.desc(), "SortOrder"),
+        (theirs.rand(), "rand"),
+    ):
+        with pytest.raises(ExprError, match=problem):
+            as_expr(given)
+    rows = cz.from_rows([{"t": 1, "a": 2, "s": "x"}, {"t": 2, "a": 0, "s": "y"}], time="t")
+    kept = rows.where(a > 1).select(s, b=a + 1).run().table()
+    assert kept.select(["s", "b"]).to_pylist() == [{"s": "x", "b": 3}]

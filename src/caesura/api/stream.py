@@ -10,6 +10,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from caesura.api.idioms import no_such_name
 from caesura.api.steps.feedback import FeedbackSteps
 from caesura.api.steps.lifetimes import LifetimeSteps
 from caesura.api.steps.meeting import MeetingSteps
@@ -22,6 +25,14 @@ from caesura.plan.outline import html, outline
 
 class Stream(RowSteps, MeetingSteps, LifetimeSteps, WindowSteps, FeedbackSteps, RunSteps, OnSpark):
     """A stream of events with lifetimes and corrections."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or name == "node":
+                raise AttributeError(f"'Stream' object has no attribute '{name}'")
+            known = [one for one in dir(type(self)) if not one.startswith("_")]
+            raise no_such_name("stream", name, known, self.columns)
 
     def __repr__(self) -> str:
         return f"Stream({', '.join(f'{f.name} {f.type}' for f in self.schema)})"

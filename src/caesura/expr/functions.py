@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from caesura.errors import NoSuchNameError
 from caesura.expr import spark_functions
 from caesura.expr.durations import Duration
+from caesura.expr.idioms import closest_function
 from caesura.expr.nodes import Expr, as_column, col, end, lit, start, when
 from caesura.expr.spark_functions import *  # noqa: F403
 from caesura.misuse import checked
@@ -272,6 +274,13 @@ datediff = spark_functions.date_diff
 dayofyear = spark_functions.day_of_year
 sha = spark_functions.sha1
 weekofyear = spark_functions.week_of_year
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    raise NoSuchNameError(f"there is no function '{name}'.", remedy=closest_function(name, __all__))
+
 
 for _name in __all__:
     globals()[_name] = checked(globals()[_name])

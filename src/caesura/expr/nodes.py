@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,14 @@ class Expr(Operators, ValueMethods, TextMethods, PieceMethods, SetMethods):
             remedy="Use & for and, | for or, ~ for not, with parentheses round each side.",
         )
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """PySpark's names for methods; any other is refused with the one that was meant."""
+            from caesura.expr.idioms import meant
+
+            return getattr(self, meant(name))
+
     def __str__(self) -> str:
         from caesura.expr.printing import text
 
@@ -62,6 +70,20 @@ class Column(Expr):
     """A column, by name."""
 
     name: str
+
+
+class SideColumn(Column):
+    """A column that says whose it is: the left or the right side of a join, or a stream's."""
+
+    def __init__(self, name: str, side: object) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "side", side)
+
+    side: object
+
+    @cached_property
+    def key(self) -> Hashable:
+        return Column(self.name).key
 
 
 class AggregateValue(Column):
@@ -169,6 +191,16 @@ def col(name: str) -> Expr:
     return Column(name)
 
 
+def left(name: str) -> Expr:
+    """A column of the left side of a join: ``on=cz.left("id") == cz.right("person")``."""
+    return SideColumn(name, "left")
+
+
+def right(name: str) -> Expr:
+    """A column of the right side of a join."""
+    return SideColumn(name, "right")
+
+
 def start() -> Expr:
     """The row's lifetime start (LE), in the stream's time type."""
     return Boundary("start")
@@ -216,11 +248,20 @@ def lit(value: object, type: pa.DataType | str | None = None) -> Expr:
     return Constant(value, wanted)
 
 
+def of_pyspark(value: object) -> bool:
+    """Whether a value is PySpark's, such as a column of it."""
+    return type(value).__module__.startswith("pyspark.sql")
+
+
 def as_expr(value: object) -> Expr:
     """An expression as it is; any other value, text included, as a constant."""
     if isinstance(value, Expr):
         return value
     convert = getattr(type(value), "__caesura_expr__", None)
+    if convert is None and of_pyspark(value):
+        from caesura.expr.spark_columns import translated
+
+        convert = translated
     made: Expr = lit(value) if convert is None else convert(value)
     return made
 

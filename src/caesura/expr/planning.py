@@ -14,7 +14,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura.errors import ExprError, closest
+from caesura.errors import ExprError, closest, lacking
 from caesura.expr import (
     rules_bits,
     rules_dates,
@@ -90,7 +90,8 @@ def column_type(expr: Column, schema: pa.Schema) -> pa.DataType:
         raise ExprError(
             f"column '{expr.name}' is there {len(found)} times.", remedy="Rename all but one of them."
         )
-    raise ExprError(f"no column '{expr.name}'.", remedy=closest(expr.name, schema.names))
+    missing = ExprError(f"no column '{expr.name}'.", remedy=closest(expr.name, schema.names))
+    raise lacking(missing, expr.name)
 
 
 def plan_node(expr: Expr, types: Types) -> TypedNode:

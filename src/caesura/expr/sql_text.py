@@ -300,7 +300,7 @@ _OWN = ("col", "lit", "when", "start", "end", "set_of", "expr")
 def called(name: str, args: list[exp.Expr], node: exp.Expr, text: str) -> Expr:
     """A function by its name; plain parameters such as patterns must be constants."""
     made = [lowered(arg, text) for arg in args]
-    if name in NAMES and name not in functions.__all__:
+    if name in NAMES:
         return Apply(NAMES[name], tuple(made))
     known = [one for one in functions.__all__ if one not in _OWN]
     if name in AGGREGATES:
@@ -311,11 +311,16 @@ def called(name: str, args: list[exp.Expr], node: exp.Expr, text: str) -> Expr:
         guess = f"Did you mean '{near[0]}'? " if near else ""
         problem = f"there is no function '{name}'"
         raise refused(node, text, problem, f"{guess}caesura.functions lists those that there are.")
-    function = getattr(functions, name)
     try:
-        return function(*_arguments(function, made))  # type: ignore[no-any-return]
+        return by_name(name, made)
     except CaesuraError as error:
         raise refused(node, text, error.problem.rstrip("."), error.remedy) from None
+
+
+def by_name(name: str, args: list[Expr]) -> Expr:
+    """A function of `functions` with these arguments."""
+    function: Callable[..., Expr] = getattr(functions, name)
+    return function(*_arguments(function, args))
 
 
 def _arguments(function: Callable[..., Expr], given: list[Expr]) -> list[object]:

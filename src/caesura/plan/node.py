@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from caesura.errors import CaesuraError, PlanError, closest, here
+from caesura.errors import CaesuraError, PlanError, closest, here, lacking
 from caesura.events.types import check_schema
 from caesura.expr.code import code_key
 from caesura.plan.feedback import FeedbackRule, OwnFeedback, Switches
@@ -78,7 +78,23 @@ class Node:
             object.__setattr__(self, "_schema", check_schema(self.output_schema()))
             self._check_switches()
         except CaesuraError as error:
+            error.remedy = self._above_as_time(error.missing) or error.remedy
             raise error.at(self.step, self.place) from None
+
+    def as_time(self, name: str) -> str:
+        """How to read a column that is not there because a source took it for the time of its rows."""
+        side = self.time_columns.get(name)
+        if side is None:
+            return self._above_as_time(name)
+        return f"'{name}' was read as the {side} of the rows' lifetimes: write cz.{side}()."
+
+    def _above_as_time(self, name: str) -> str:
+        return next((told for node in self.inputs if name and (told := node.as_time(name))), "")
+
+    @property
+    def time_columns(self) -> Mapping[str, Literal["start", "end"]]:
+        """The columns that were taken for lifetimes where rows are read; none for most steps."""
+        return {}
 
     def _check_switches(self) -> None:
         if self.switches.exploit or not self.switches.propagate:
@@ -296,7 +312,8 @@ class Node:
         schema = self.inputs[port].schema
         if name not in schema.names:
             where = "there is" if len(self.inputs) == 1 else f"the {('left', 'right')[port]} stream has"
-            raise PlanError(f"{where} no column '{name}'.", remedy=closest(name, schema.names))
+            error = PlanError(f"{where} no column '{name}'.", remedy=closest(name, schema.names))
+            raise lacking(error, name)
         return schema.field(name)
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from caesura.api.pairing import On, Pairing
 from caesura.api.planned import Planned, column_name
 from caesura.errors import PlanError
-from caesura.expr import Column, Expr, as_predicate
+from caesura.expr import Column, Expr, col, lit
 from caesura.ops.clip import Clip
 from caesura.ops.held import in_one_time
 from caesura.ops.join import How, Join
 from caesura.ops.layers import Layers
 from caesura.ops.look_up import looked_up
+from caesura.ops.select import Select
 from caesura.ops.union import Union
-from caesura.plan import here
+from caesura.plan import Node, here
 
 if TYPE_CHECKING:
     from caesura.api.stream import Stream
 
-On = str | Sequence[str] | dict[str, str]
+Names = str | Sequence[str] | dict[str, str]
 
 
 class MeetingSteps(Planned):
@@ -36,27 +38,44 @@ class MeetingSteps(Planned):
         *,
         how: How = "inner",
         where: Expr | str | None = None,
+        suffixes: tuple[str, str] | None = None,
+        prefix: str = "",
         thrifty: bool = False,
         impatient: bool = False,
         name: str = "",
     ) -> Stream:
         """Pairs of events with equal keys that live at the same time; lifetimes intersect.
 
-        ``on`` is a column name, several, or ``{"left": "right"}``; ``where`` is a further predicate
-        over both sides' columns. ``how``: inner, left, right, full, semi, anti. A join with a `cz.table` on
-        the right keeps nothing, unless it is a right or full one. A ``thrifty`` inner join says to one side
-        where the other is settled and empty; an ``impatient`` one asks first for what would meet.
+        ``on`` is a column name, several, ``{"left": "right"}``, or a predicate with at least one equality of
+        the two sides: ``cz.left("id") == cz.right("person").lower()``, ``people["id"] == sales["person"]``,
+        or plain columns where only one side has them. Equal keys are one column, under its left name.
+        ``where`` is a further predicate over both sides' columns, looked at for each pair of equal keys.
+        Columns that both sides have are told apart by ``suffixes=("", "_right")`` or ``prefix="right_"``.
+        ``how``: inner, left, right, full, semi, anti. A join with a `cz.table` on the right keeps nothing,
+        unless it is a right or full one. A ``thrifty`` inner join says to one side where the other is settled
+        and empty; an ``impatient`` one asks first for what would meet.
         """
+        pairing = Pairing(self.node, other.node)
+        pairing.add(on)
+        pairing.refuse_keyless()
+        names = pairing.renamed(suffixes, prefix)
         node = Join(
-            inputs=in_one_time(self.node, other.node),
-            on=_pairs(on, "join"),
+            inputs=in_one_time(pairing.input("left", names["left"]), pairing.input("right", names["right"])),
+            on=tuple((names["left"].get(a, a), names["right"].get(b, b)) for a, b in pairing.on),
             how=how,
-            residual=None if where is None else as_predicate(where),
+            residual=pairing.residual(where, names),
             thrifty=thrifty,
             impatient=impatient,
             name=name,
         )
-        return self._then(looked_up(node))
+        made = self._then(looked_up(node))
+        return made.drop(*pairing.computed["left"]) if pairing.computed["left"] else made
+
+    unionAll = union  # noqa: N815 - as PySpark calls it
+
+    def unionByName(self, other: Stream, allowMissingColumns: bool = False) -> Stream:
+        """PySpark's: columns meet by name; those that one side lacks are null there, if that is allowed."""
+        return self.union(other.select(*self.columns)) if not allowMissingColumns else _padded(self, other)
 
     def difference(self, other: Stream, *, mode: Literal["bag", "set"] = "bag", name: str = "") -> Stream:
         """Events of this stream that the other has not: as bags (copies cancel) or as sets."""
@@ -66,17 +85,30 @@ class MeetingSteps(Planned):
         """Each payload once wherever it is alive, on maximal intervals."""
         return self._then(Layers(inputs=(self.node,), count="distinct", name=name))
 
-    def clip(self, by: Stream, on: On = (), *, name: str = "") -> Stream:
+    def dropDuplicates(self, subset: Sequence[str] | None = None) -> Stream:
+        """PySpark's: `distinct`; of some columns it is not known which row would stay."""
+        if subset is not None:
+            raise PlanError(
+                f"dropDuplicates({list(subset)!r}) does not say which row of several stays.",
+                remedy=f"Say it: .group_by({', '.join(map(repr, subset))}).top(1, by='v').",
+                step="dropDuplicates",
+                place=here(),
+            )
+        return self.distinct()
+
+    drop_duplicates = dropDuplicates
+
+    def clip(self, by: Stream, on: Names = (), *, name: str = "") -> Stream:
         """Ends each event where the next event of ``by`` with the same key begins."""
         inputs = in_one_time(self.node, by.node)
         return self._then(Clip(inputs=inputs, on=_pairs(on, "clip"), how="semi", name=name))
 
 
-def _pairs(on: On, step: str) -> tuple[tuple[str, str], ...]:
+def _pairs(on: Names, step: str) -> tuple[tuple[str, str], ...]:
     if isinstance(on, Expr) and not isinstance(on, Column):
         raise PlanError(
             f"on= names columns; got the expression '{on}'.",
-            remedy="Write on='id', or on={'left': 'right'}; a further condition goes into where=.",
+            remedy="Compute it first: with_columns(key=...), and on='key'.",
             step=step,
             place=here(),
         )
@@ -84,3 +116,15 @@ def _pairs(on: On, step: str) -> tuple[tuple[str, str], ...]:
         on = [column_name(on, "on=", step)]
     pairs = on.items() if isinstance(on, dict) else [(name, name) for name in on]
     return tuple((column_name(a, "on=", step), column_name(b, "on=", step)) for a, b in pairs)
+
+
+def _padded(one: Planned, other: Planned) -> Stream:
+    """A union over all columns of either side, null where one has none."""
+    fields = {f.name: f.type for f in (*other.schema, *one.schema)}
+    names = list(dict.fromkeys([*one.columns, *other.columns]))
+
+    def whole(side: Planned) -> Node:
+        pairs = ((n, col(n) if n in side.columns else lit(None, fields[n])) for n in names)
+        return Select(inputs=(side.node,), columns=tuple(pairs))
+
+    return one._then(Union(inputs=(whole(one), whole(other))))

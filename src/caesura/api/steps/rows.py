@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from caesura.api.columns import together
 from caesura.api.planned import Planned
-from caesura.errors import CaesuraError, PlanError, closest
+from caesura.errors import CaesuraError, PlanError, closest, lacking
 from caesura.expr import Expr, as_column, as_expr, as_predicate, col, name_of
+from caesura.expr.nodes import SideColumn
 from caesura.ops.refused import OnError
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
@@ -34,6 +35,20 @@ class RowSteps(Planned):
 
     filter = where
 
+    def __getitem__(self, name: str) -> Expr:
+        """A column that knows whose it is: ``people.join(sales, on=people["id"] == sales["person"])``."""
+        if not isinstance(name, str):
+            error = PlanError(
+                f"a stream has columns by name; got {name!r}.", remedy="Write stream['id'], or .select(...)."
+            )
+            raise error.at("stream[...]", here())
+        self._known(name, "stream[...]")
+        return SideColumn(name, self.node)
+
+    def __iter__(self) -> Iterator[Any]:
+        error = PlanError("a stream is not read in a loop.", remedy="Write .run().table() for its rows.")
+        raise error.at("stream", here())
+
     def sample(self, fraction: float, seed: int = 0, *, name: str = "") -> Stream:
         """Keeps a share of the rows, chosen by what they hold and a seed: ``sample(0.1, seed=7)``.
 
@@ -47,12 +62,15 @@ class RowSteps(Planned):
     def select(self, /, *columns: str | Expr | Mapping[str, Any], **computed: Any) -> Stream:
         """Keeps, renames and computes columns: ``select("id", kmh=col("mph") * 1.6)``.
 
-        What is computed may also be given as mappings: ``select("id", {"kmh": col("mph") * 1.6})``.
+        ``"*"`` is all columns. What is computed may also be given as mappings or in lists:
+        ``select("id", {"kmh": col("mph") * 1.6})``.
         """
         pairs: list[tuple[str, Expr]] = []
-        for c in columns:
+        for c in flat(columns):
             if isinstance(c, Mapping):
                 pairs += [(output, as_expr(expr)) for output, expr in c.items()]
+            elif isinstance(c, str) and c == "*" and "*" not in self.columns:
+                pairs += [(name, col(name)) for name in self.columns]
             else:
                 pairs.append((name_of(as_column(c)), as_column(c)))
         if isinstance(computed.get("name"), str):
@@ -68,6 +86,16 @@ class RowSteps(Planned):
         made = together(columns, computed, "with_columns")
         pairs.update({name: as_expr(expr) for name, expr in made.items()})
         return self._then(Select(inputs=(self.node,), columns=tuple(pairs.items())))
+
+    def withColumn(self, name: str, value: Any) -> Stream:
+        """PySpark's: all columns, and one computed."""
+        return self.with_columns({name: value})
+
+    withColumns = with_columns  # noqa: N815 - as PySpark calls it
+
+    def selectExpr(self, *texts: str) -> Stream:
+        """PySpark's: columns as SQL text, ``selectExpr("id", "mph * 1.6 AS kmh", "*")``."""
+        return self.select(*(text if text == "*" else as_predicate(text) for text in texts))
 
     def on_error(self, where: OnError) -> Stream:
         """Where rows go for which the step before this one has no value: ``stop``, the default, or ``late``.
@@ -90,9 +118,26 @@ class RowSteps(Planned):
         pairs = [(name, col(name)) for name in self.columns if name not in names]
         return self._then(Select(inputs=(self.node,), columns=tuple(pairs)))
 
+    exclude = drop
+
+    def withColumnRenamed(self, existing: str, new: str) -> Stream:
+        """PySpark's: one column under another name."""
+        self._known(existing, "withColumnRenamed")
+        return self.rename({new: existing})
+
     def rename(self, columns: Mapping[str, str] | None = None, /, **more: str) -> Stream:
-        """Renames columns: ``rename(new="old")``, or ``rename({"new": "old"})``."""
+        """Renames columns: ``rename(new="old")``, or ``rename({"new": "old"})``.
+
+        A mapping from old names to new ones, as pandas has it, is understood where no new name is a column.
+        """
         names = together(columns, more, "rename")
+        if (
+            columns
+            and not more
+            and set(names) <= set(self.columns)
+            and not set(names.values()) & set(self.columns)
+        ):
+            names = {new: old for old, new in names.items()}
         for old in names.values():
             self._known(old, "rename")
         new = {old: output for output, old in names.items()}
@@ -102,5 +147,15 @@ class RowSteps(Planned):
 
     def _known(self, name: str, step: str) -> None:
         if name not in self.columns:
-            error = PlanError(f"there is no column '{name}'.", remedy=closest(name, self.columns))
-            raise error.at(step, here())
+            told = self.node.as_time(name)
+            remedy = told or closest(name, self.columns)
+            raise lacking(PlanError(f"there is no column '{name}'.", remedy=remedy), name).at(step, here())
+
+
+def flat(columns: Iterable[Any]) -> Iterator[Any]:
+    """Columns one by one, also those in lists."""
+    for given in columns:
+        if isinstance(given, list | tuple):
+            yield from flat(given)
+        else:
+            yield given

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from caesura.api.grouped import Grouped, Windowing
-from caesura.api.planned import Planned, column_name
+from caesura.api.keys import keyed
+from caesura.api.planned import Planned
 from caesura.errors import CaesuraError
+from caesura.expr import Expr
 from caesura.fixpoint.automaton import Automaton, match
 from caesura.misuse import strict
 from caesura.ops.windows import Bucket, Quantise
@@ -27,9 +29,14 @@ class WindowSteps(Planned, Windowing):
     def _node(self) -> Node:
         return self.node
 
-    def group_by(self, *keys: str) -> Grouped:
-        """Groups the steps behind it by these columns."""
-        return Grouped(self.node, tuple(column_name(key, "group_by", "group_by") for key in keys))
+    def group_by(self, *keys: str | Expr, **computed: str | Expr) -> Grouped:
+        """Groups the steps behind it by columns or by what is computed from them.
+
+        ``group_by("id")``, ``group_by(rest=col("age") % 10)``, ``group_by(col("a").lower().alias("b"))``.
+        """
+        return Grouped(*keyed(self.node, keys, computed))
+
+    groupBy = groupby = group_by  # noqa: N815 - as PySpark and pandas call it
 
     def bucket(
         self, attr: str, size: Duration, *, slide: Duration | None = None, origin: int = 0, name: str = ""

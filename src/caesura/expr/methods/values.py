@@ -49,12 +49,16 @@ class ValueMethods:
         """Equality that answers for nulls too: two nulls are equal, one is not."""
         return nodes.apply("equal_null_safe", self, other)
 
-    def isin(self, values: Iterable[object]) -> Expr:
-        """SQL's IN over plain values: null when not found among values that hold a null."""
-        if isinstance(values, str | bytes):
-            raise ExprError(
-                f"isin wants a list of values, got {values!r}.", remedy=f"Write .isin([{values!r}])."
-            )
+    def isin(self, *listed: object) -> Expr:
+        """SQL's IN over plain values, in a list or one by one: null when not found if one of them is null."""
+        values = listed
+        if len(listed) == 1:
+            if isinstance(listed[0], str | bytes):
+                raise ExprError(
+                    f"isin wants a list of values, got {listed[0]!r}.",
+                    remedy=f"Write .isin([{listed[0]!r}]).",
+                )
+            values = tuple(listed[0]) if isinstance(listed[0], Iterable) else listed
         return nodes.Member(nodes.as_expr(self), tuple(nodes.plain_value("isin", v) for v in values))
 
     def between(self, low: object, high: object) -> Expr:

@@ -10,11 +10,11 @@ rows, time 'ts' (point); gives time: 5 behind the latest event of the slowest la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import pyarrow as pa
 
@@ -101,6 +101,11 @@ class Source(SourceNode):
                 f"the punctuation column '{column}' has the type {raw.field(column).type}.",
                 remedy="It must hold texts such as 'time < 20, id = 4', and null for events.",
             )
+
+    @property
+    def time_columns(self) -> Mapping[str, Literal["start", "end"]]:
+        end: dict[str, Literal["start", "end"]] = {} if self.shape.end is None else {self.shape.end: "end"}
+        return {self.shape.time: "start", **end}
 
     @property
     def time(self) -> pa.DataType:
