@@ -38,11 +38,7 @@ def test_groups_are_made_by_expressions_too() -> None:
     assert rows(by_name) == [{"odd": 0, "n": 6}, {"odd": 1, "n": 3}]
     unnamed = left().groupBy(col("k") % 2, "n").tumbling(20).agg(cz.count().alias("c"))
     assert unnamed.columns == ["k % 2", "n", "c"]
-    assert rows(unnamed) == [
-        {"k % 2": 0, "n": "a", "c": 3},
-        {"k % 2": 0, "n": "c", "c": 3},
-        {"k % 2": 1, "n": "b", "c": 3},
-    ]
+    assert sorted(tuple(r.values()) for r in rows(unnamed)) == [(0, "a", 3), (0, "c", 3), (1, "b", 3)]
     assert left().group_by(col("k").alias("key")).tumbling(20).agg(n=cz.count()).columns == ["key", "n"]
 
 

@@ -110,6 +110,7 @@ class Windowing:
 
     def totals(
         self,
+        /,
         *columns: Given,
         name: str | Total = "",
         **named: Total,

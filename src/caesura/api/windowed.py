@@ -31,6 +31,7 @@ class Windowed:
 
     def agg(
         self,
+        /,
         *columns: Given,
         clip: Clip | Output = "none",
         stamp: Stamp | Output = "aligned",

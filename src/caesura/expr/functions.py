@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -276,10 +276,12 @@ sha = spark_functions.sha1
 weekofyear = spark_functions.week_of_year
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
-        raise AttributeError(name)
-    raise NoSuchNameError(f"there is no function '{name}'.", remedy=closest_function(name, __all__))
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NoSuchNameError(f"there is no function '{name}'.", remedy=closest_function(name, __all__))
 
 
 for _name in __all__:

@@ -29,7 +29,7 @@ class WindowSteps(Planned, Windowing):
     def _node(self) -> Node:
         return self.node
 
-    def group_by(self, *keys: str | Expr, **computed: str | Expr) -> Grouped:
+    def group_by(self, /, *keys: str | Expr, **computed: str | Expr) -> Grouped:
         """Groups the steps behind it by columns or by what is computed from them.
 
         ``group_by("id")``, ``group_by(rest=col("age") % 10)``, ``group_by(col("a").lower().alias("b"))``.
