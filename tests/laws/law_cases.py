@@ -550,4 +550,5 @@ alive("extremes", INTS, {**RUNNING, **ENDS})
 alive("picked", INTS, PICKED)
 alive("picked of all that only come", replace(INTS, insert_only=True), {**PICKED, **ENDS}, endless=True)
 
-import nested_law_cases  # noqa: E402, F401  (registers the cases)
+import expression_law_cases  # noqa: E402, F401  (registers the cases)
+import nested_law_cases  # noqa: E402, F401

@@ -251,6 +251,14 @@ def _best(sign: int) -> Callable[..., Any]:
     return run
 
 
+def _concat_ws(*given: Any) -> str:
+    """The values that are there as texts, with a separator, the last of what is given."""
+    *parts, separator = given
+    if not all(part is None or type(part) in (str, int) for part in parts):
+        raise UnsureError(parts)
+    return str(separator).join(str(part) for part in parts if part is not None)
+
+
 LOGIC: dict[str, Callable[..., Any]] = {
     "and": _kleene_and,
     "or": _kleene_or,
@@ -264,6 +272,7 @@ LOGIC: dict[str, Callable[..., Any]] = {
     "between": lambda a, low, high: _kleene_and(
         _compared(operator.ge)(a, low), _compared(operator.le)(a, high)
     ),
+    "concat_ws": _concat_ws,
     "isnan": lambda a: a is not None and a != a,
     "greatest": _best(1),
     "least": _best(-1),

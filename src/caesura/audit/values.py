@@ -143,14 +143,13 @@ class RowValues:
     def _applied(self, expr: Apply, args: list[Any]) -> Any:
         if any(isinstance(a, Decimal) for a in args) and any(isinstance(a, float) for a in args):
             raise unknown(str(expr))  # how a decimal becomes a double is not the same everywhere
-        if expr.name in functions.LOGIC:
-            return functions.fitted(functions.LOGIC[expr.name](*args), self.type(expr))
-        if expr.name not in functions.FUNCTIONS:
+        run = functions.LOGIC.get(expr.name) or functions.FUNCTIONS.get(expr.name)
+        if run is None:
             raise unknown(str(expr))
-        if None in args:
+        if None in args and expr.name not in functions.LOGIC:
             return None
         try:
-            return functions.fitted(functions.FUNCTIONS[expr.name](*args, *expr.options), self.type(expr))
+            return functions.fitted(run(*args, *expr.options), self.type(expr))
         except UnsureError:
             raise unknown(str(expr)) from None
 
