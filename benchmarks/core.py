@@ -11,6 +11,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import psutil
@@ -34,7 +35,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--events", type=int, default=5_000_000)
     parser.add_argument(
-        "--only", default="", help="comma-separated cases: y1, join, late, pages, groups, memory"
+        "--only", default="", help="comma-separated cases: y1, join, late, pages, groups, memory, alive"
     )
     options = parser.parse_args(arguments)
     report = Report("core", options.json)
@@ -45,6 +46,7 @@ def main(arguments: list[str]) -> None:
         "pages": page_sizes,
         "groups": million_groups,
         "memory": flat_memory,
+        "alive": running_views,
     }
     wanted = options.only.split(",") if options.only else list(cases)
     for name in wanted:
@@ -303,3 +305,22 @@ def flat_memory(report: Report, events: int) -> None:
         rss_mb_after_third=round(seen[third - 1] / 2**20),
         rss_mb_at_end=round(seen[-1] / 2**20),
     )
+
+
+def running_views(report: Report, events: int) -> None:
+    """Aggregates of what is alive, of rows that never end: how many rows a second change a view."""
+    random = np.random.default_rng(7)
+    count = min(events, 1_000_000)
+    table = pa.table(
+        {"ts": np.arange(count), "k": random.integers(0, 10_000, count), "v": random.integers(0, 1000, count)}
+    )
+    rows = cz.from_arrow(table, time="ts", punctuate=cz.delay(10)).forever()
+    views: dict[str, dict[str, Any]] = {
+        "sums": {"n": cz.count(), "total": cz.sum("v"), "mean": cz.avg("v")},
+        "distinct": {"d": cz.count_distinct("v")},
+        "spread": {"var": cz.variance("v")},
+    }
+    for groups, grouped in (("10_k_keys", rows.group_by("k")), ("one_key", rows)):
+        for name, view in views.items():
+            stream = grouped.alive().agg(**view)
+            report.add(f"alive_{name}_{groups}", count / best(lambda s=stream: s.run(), times=1), {})

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import words
-from caesura.events.delta import deltas, net_page
-from caesura.events.identity import LOCAL, identity, plain_zeros
+from caesura.events.delta import deltas
+from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import SMALL, RowState
-from caesura.events.types import is_words
 from caesura.kernels import kernel
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
@@ -28,19 +26,27 @@ from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.accumulators.along import AlongPoints, PointSteps, runs
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE
 from caesura.ops.aggregate.alive import Alive
+from caesura.ops.aggregate.result_chain import ChainChange, ResultChain, change_links, joined
 from caesura.ops.aggregate.slots import Slots
+from caesura.ops.ordered import sorting
 from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 
-class ResultChain(NamedTuple):
-    """Results of groups, one behind the other: group, from, to, columns; and whether there are rows."""
+@kernel
+def first_times(at: I64, time: I64, since: I64) -> None:
+    """Lowers the time of each slot to the first of its times."""
+    for i in range(len(at)):
+        if time[i] < since[at[i]]:
+            since[at[i]] = time[i]
 
-    group: I64
-    le: I64
-    re: I64
-    present: Mask
-    columns: list[pa.Array]
+
+@kernel
+def mark_slots(slot: I64, alive: Mask, marked: Mask) -> None:
+    """Marks the slots that live rows are of."""
+    for i in range(len(slot)):
+        if alive[i]:
+            marked[slot[i]] = True
 
 
 @kernel
@@ -124,10 +130,11 @@ class AliveOperator(Operator):
             self.slots.open(h1[fresh], h2[fresh], take_rows(keys, fresh), {})
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
         self._add(page, at, values)
-        touched, place = np.unique(at, return_inverse=True)
+        times = np.full(self.slots.rows.size, INFINITY, np.int64)
+        first_times(at, page.sync, times)
+        touched = np.flatnonzero(times < INFINITY)
+        since = times[touched]
         self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
-        since = np.full(len(touched), INFINITY, np.int64)
-        np.minimum.at(since, place, page.sync)
         change = self._changed(touched, since)
         if any(state.size > 2 * state.live + SMALL for state in (self.points, self.sent)):
             self._follow()
@@ -168,27 +175,32 @@ class AliveOperator(Operator):
 
     def _changed(self, touched: I64, since: I64) -> Page:
         """The change of the results of these groups from these times on."""
-        owner, row = self._sent_chains.gather(touched)
+        owner, row = _oldest_first(self._sent_chains, touched)
         old = self.sent.alive[row] & (self.sent.get("re")[row] >= since[owner])
         owner, row = owner[old], row[old]
-        chain = self._followed(touched, since)
-        spanning = self.sent.get("le")[row] < since[owner]
-        chain = _joined(self._before(owner[spanning], row[spanning], since), chain, len(touched))
-        payload = self._payload(touched, chain)
-        page = self._difference(row, chain, payload)
-        self.sent.kill(row)
-        self.sent.append({"slot": touched[chain.group], "le": chain.le, "re": chain.re}, payload)
-        self._sent_chains.add(touched[chain.group])
-        return page
-
-    def _difference(self, row: I64, chain: ResultChain, payload: pa.RecordBatch) -> Page:
-        if len(row) == 0:
-            return Page(chain.le, chain.re, payload)
         le, re = self.sent.get("le")[row], self.sent.get("re")[row]
-        both = pa.concat_batches([self.sent.payload.take(row), payload])
-        weight = np.ones(both.num_rows, np.int64)
-        weight[: len(row)] = -1
-        return net_page(both, np.concatenate([le, chain.le]), np.concatenate([re, chain.re]), weight)
+        order = sorting(owner, le)
+        if order is not None:
+            owner, row, le, re = owner[order], row[order], le[order], re[order]
+        chain = self._followed(touched, since)
+        spanning = le < since[owner]
+        chain = joined(self._before(owner[spanning], row[spanning], since), chain)
+        payload = self._payload(touched, chain)
+        change = change_links(owner, le, re, self.sent.payload.take(row), chain, payload)
+        self._remember(row, change, touched[chain.group], chain, payload)
+        return change.page
+
+    def _remember(
+        self, row: I64, change: ChainChange, slot: I64, chain: ResultChain, payload: pa.RecordBatch
+    ) -> None:
+        """Keeps the links that hold now; ``row`` has the places of the old ones."""
+        self.sent.kill(row[change.gone])
+        self.sent.get("re")[row[change.moved]] = change.ends
+        self.sent.touch(row[change.moved])
+        fresh = change.fresh
+        fields = {"slot": slot[fresh], "le": chain.le[fresh], "re": chain.re[fresh]}
+        self.sent.append(fields, payload if len(fresh) == len(slot) else take_rows(payload, fresh))
+        self._sent_chains.add(slot[fresh])
 
     def _before(self, owner: I64, row: I64, since: I64) -> ResultChain:
         """What was sent before a time and holds up to it, as the first links."""
@@ -203,14 +215,15 @@ class AliveOperator(Operator):
 
     def _followed(self, touched: I64, since: I64) -> ResultChain:
         """The results of these groups at every point from these times on."""
-        owner, row = self._point_chains.gather(touched)
+        owner, row = _oldest_first(self._point_chains, touched)
         live = self.points.alive[row]
         owner, row = owner[live], row[live]
         time = self.points.get("time")[row]
-        order = np.lexsort((time, owner))
-        owner, row, time = owner[order], row[order], time[order]
+        order = sorting(owner, time)
+        if order is not None:
+            owner, row, time = owner[order], row[order], time[order]
         sign = self.points.get("n")[row]
-        if (np.abs(sign) != 1).any():
+        if self._counted and (np.abs(sign) != 1).any():
             owner, row, time, sign = (np.repeat(v, np.abs(sign)) for v in (owner, row, time, np.sign(sign)))
         n = len(row)
         kind, who, which = (np.empty(2 * n, np.int64) for _ in range(3))
@@ -297,30 +310,36 @@ class AliveOperator(Operator):
     def _settle(self) -> None:
         """Sums up the points before the bound, and lets go of results that end before it."""
         rows = self.slots.rows
-        bound = np.full(rows.size, MIN_TIME, np.int64)
         slots = np.flatnonzero(rows.alive)
+        bound = np.full(rows.size, MIN_TIME, np.int64)
         bound[slots] = self._bound(slots)
-        live = np.flatnonzero(self.points.alive)
-        slot, time = self.points.get("slot")[live], self.points.get("time")[live]
-        passed = live[(time < bound[slot]) | (bound[slot] == INFINITY)]
+        passed = self._behind(self.points, "time", bound)
         if len(passed):
             values = self.points.payload.take(passed).columns if len(self.points.schema) else []
             at = self.points.get("slot")[passed]
             self.slots.add(at, self.points.get("n")[passed], values)
-            self.slots.rows.touch(np.unique(at))
+            self.slots.rows.touch(at)
             self.points.get("n")[passed] = 0
             self.points.kill(passed)
-        sent = np.flatnonzero(self.sent.alive)
-        over = bound[self.sent.get("slot")[sent]]
-        self.sent.kill(sent[(self.sent.get("re")[sent] < over) | (over == INFINITY)])
+        self.sent.kill(self._behind(self.sent, "re", bound))
         self._drop(slots, bound)
+
+    def _behind(self, state: RowState, field: str, bound: I64) -> I64:
+        """The live rows that lie before the bound of their group, or whose group is over."""
+        time = state.get(field)
+        if self.promises[0].size == 0:
+            cti = self.promises[0].cti
+            before = state.alive if cti == INFINITY else state.alive & (time < cti)
+        else:
+            limit = bound[state.get("slot")]
+            before = state.alive & ((time < limit) | (limit == INFINITY))
+        return np.flatnonzero(before)
 
     def _drop(self, slots: I64, bound: I64) -> None:
         """Lets go of groups without rows and points, and of those that are over."""
-        needed = np.zeros(len(bound), np.bool_)
-        needed[self.points.get("slot")[self.points.alive]] = True
-        needed[self.sent.get("slot")[self.sent.alive]] = True
-        needed |= self.slots.rows.get("rows") != 0
+        needed = self.slots.rows.get("rows") != 0
+        for state in (self.points, self.sent):
+            mark_slots(state.get("slot"), state.alive, needed)
         gone = slots[~needed[slots] | (bound[slots] == INFINITY)]
         if len(gone):
             self.slots.drop(gone)
@@ -377,38 +396,7 @@ class AliveOperator(Operator):
         self._follow()
 
 
-def _joined(before: ResultChain, after: ResultChain, groups: int) -> ResultChain:
-    """Two chains as one, in which neighbours with equal results are one link, and empty links are none."""
-    group = np.concatenate([before.group, after.group])
-    le = np.concatenate([before.le, after.le])
-    present = np.concatenate([before.present, after.present])
-    order = np.lexsort((le, group))
-    columns = [
-        pa.concat_arrays([a, b]).take(pa.array(order))
-        for a, b in zip(before.columns, after.columns, strict=True)
-    ]
-    group, le, present = group[order], le[order], present[order]
-    re = np.full(len(group), INFINITY, np.int64)
-    follows = group[1:] == group[:-1]
-    re[:-1][follows] = le[1:][follows]
-    new = np.ones(len(group), np.bool_)
-    new[1:] = ~follows | (present[1:] != present[:-1])
-    for column in columns:
-        new[1:] |= differs(column)
-    starts = np.flatnonzero(new)
-    ends = np.append(starts[1:], len(group)) - 1
-    links = starts[present[starts]]
-    lasts = ends[present[starts]]
-    taken = [column.take(pa.array(links)) for column in columns]
-    return ResultChain(group[links], le[links], re[lasts], present[links], taken)
-
-
-def differs(values: pa.Array) -> Mask:
-    """Which values differ from the one before; null equals null, and NaN equals NaN."""
-    if is_words(values.type) and values.null_count == 0 and not pa.types.is_floating(values.type):
-        plain = words(values)
-        found: Mask = plain[1:] != plain[:-1]
-        return found
-    h1, h2 = identity([values], len(values), LOCAL)
-    other: Mask = (h1[1:] != h1[:-1]) | (h2[1:] != h2[:-1])
-    return other
+def _oldest_first(chains: Chains, keys: I64) -> tuple[I64, I64]:
+    """(place in ``keys``, row) of every row of these keys, in order of the keys and then as they came."""
+    owner, row = chains.gather(keys[::-1])
+    return len(keys) - 1 - owner[::-1], np.ascontiguousarray(row[::-1])
