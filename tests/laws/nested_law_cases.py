@@ -10,6 +10,7 @@ from caesura.ops.aggregate import Aggregate, Totals, Tumbling
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
 from caesura.ops.deliver import Deliver
+from caesura.ops.explode import Explode
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.sample import Sample
@@ -19,6 +20,17 @@ from caesura.ops.where import Where
 from caesura.testing import oracles
 from caesura.testing.case import LawCase, register
 from caesura.testing.spec import InputSpec
+
+
+def slowest(ctis: tuple[int, ...]) -> int:
+    """The output is as far as the slowest input."""
+    return min(ctis)
+
+
+def none(_: tuple[int, ...]) -> int:
+    """No row may be held."""
+    return 0
+
 
 DEEP = InputSpec({"id": "key", "list": "list", "map": "map", "deep": "deep"}, key="id")
 LISTS = InputSpec({"id": "key", "v": "list"}, key="id")
@@ -67,6 +79,19 @@ nested(
     lambda a: Top(inputs=(a,), group=("id",), n=2, order=(Order(col("list"), True),)),
     lambda a, **_: oracles.top(a, 2, [(lambda row: row[2]["list"], True)], group=("id",)),
 )
+for column, names in (("list", ("list",)), ("map", ("k", "w")), ("deep", ("each",))):
+    for outer in (False, True):
+        nested(
+            f"explode-{column}{'-outer' if outer else ''}",
+            lambda a, column=column, names=names, outer=outer: Explode(
+                inputs=(a,), of=column, names=names, outer=outer, position="at" if outer else ""
+            ),
+            lambda a, column=column, names=names, outer=outer, **_: oracles.explode(
+                a, column, names, outer=outer, position="at" if outer else ""
+            ),
+            liveness=slowest,
+            state_bound=none,
+        )
 POINTS = replace(DEEP, lifetimes="points")
 nested("final", lambda a: Deliver(inputs=(a,), mode="final"), lambda a, **_: a, POINTS)
 

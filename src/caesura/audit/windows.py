@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.audit.functions import fitted
+from caesura.audit.nested import with_dicts
 from caesura.audit.values import RowValues
 from caesura.expr import Expr
 from caesura.ops.aggregate import Aggregate, Alive, Totals, Tumbling
@@ -184,7 +185,10 @@ def _items(use: Use, reader: RowValues, members: Rows) -> list[Any]:
     types = dict(module.takes or ())
     out: list[Any] = []
     for le, re, payload in members:
-        cells = {n: fitted(reader.of(e, payload, le, re), types.get(n)) for n, e in columns}
+        cells = {
+            n: with_dicts(fitted(reader.of(e, payload, le, re), types.get(n)), reader.type(e))
+            for n, e in columns
+        }
         item: Any = next(iter(cells.values())) if module.row is None else _row(module.row, cells)
         out.append(Event(le, re, item) if module.events else item)
     return out

@@ -118,6 +118,17 @@ def listed(t: pa.DataType, offsets: I64, values: pa.Array, valid: Mask = NO_MASK
     return pa.Array.from_buffers(t, len(offsets) - 1, parts, children=[values])
 
 
+def python_values(column: pa.Array) -> list[Any]:
+    """The values as Python has them, for users' functions: lists, and dicts for structs and maps.
+
+    >>> python_values(pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())))
+    [{'a': 1}, None]
+    """
+    if holds_map(column.type):
+        return column.to_pylist(maps_as_pydicts="strict")  # type: ignore[no-any-return]
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
 def any_element(offsets: I64, mask: Mask) -> Mask:
     """The rows for which something holds of an element."""
     counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask)])

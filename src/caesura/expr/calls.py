@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, ExprError, here
+from caesura.events.nested import python_values
 from caesura.expr.annotated import arrow_type, hints, widens
 from caesura.expr.arrays import exact_array
 from caesura.expr.faults import CallFault
@@ -129,7 +130,7 @@ def call_plan(node: Call, types: Types) -> TypedNode:
 def _rows(node: Call) -> Kernel:
     def kernel(rows: int, *args: pa.Array) -> pa.Array:
         results = []
-        for row in zip(*(a.to_pylist() for a in args), strict=True) if args else [()] * rows:
+        for row in zip(*(python_values(a) for a in args), strict=True) if args else [()] * rows:
             try:
                 results.append(node.function(*row))
             except Exception as raised:  # noqa: BLE001 - whatever the user's code raises is reported alike

@@ -12,14 +12,17 @@ It looks at each row as SQL reads it, and says for which rows there is no value,
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura.expr.arrays import repeat
+from caesura.expr.arrays import keep_where, repeat
 from caesura.expr.casts import cast_kernel
 from caesura.expr.faults import Attempt, CallFault, RowError, shown, written
+from caesura.expr.lambdas import Each, ElementRows, ListFold, computed, inner_schema
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr
 from caesura.expr.planning import plan_node, type_of
 from caesura.expr.rewrite import children
@@ -65,6 +68,13 @@ def refuse(
 
 def _remedy(reason: str) -> str:
     ways = "Cast it to a wider type first"
+    written = reason.partition("' of ")[0]
+    if written.endswith("]"):
+        ways = "Write get(a, i) for a null there"
+    elif written.startswith("'element_at("):
+        ways = "Write try_element_at for a null there"
+    elif written.startswith(("'slice(", "'map(")):
+        ways = "Leave such rows out with where"
     if reason.startswith("'CAST("):
         ways = "Write .try_cast(...) for a null there"
     elif reason.startswith("'to_timestamp("):
@@ -105,7 +115,21 @@ class _Rows:
                 return self._logic(expr)
             case Call():
                 return self._call(expr)
+            case Each() | ListFold():
+                return self._lambda(expr)
         return self._strict(expr)
+
+    def _lambda(self, expr: Each | ListFold) -> tuple[pa.Array, Reasons]:
+        """A row has no value if one of its elements has none."""
+        typed = partial(type_of, time=self.time)
+        inner = inner_schema(expr, self.batch.schema, typed)
+
+        def on(part: Expr, rows: ElementRows) -> tuple[pa.Array, Reasons]:
+            return _Rows(*rows, self.time).value(part)
+
+        rows = ElementRows(self.batch, self.le, self.re)
+        made, reasons = computed(expr, rows, self.type(expr), inner, on, _softly)
+        return keep_where(pa.array(~np.isin(np.arange(len(made)), list(reasons))), made), reasons
 
     def _over(self, expr: Expr, rows: I64, type: pa.DataType) -> tuple[pa.Array, Reasons]:
         """The value over some of the rows, as another type."""
@@ -182,6 +206,10 @@ class _Rows:
         at[held] = np.arange(len(held))
         values = pa.concat_arrays([*(made for _, made in parts), pa.nulls(0, type)])
         return values.take(pa.array(at, mask=at < 0))
+
+
+def _softly(made: pa.Array, type: pa.DataType) -> pa.Array:
+    return _converted(Constant(None, type), made, type)[0]
 
 
 def _joined(*reasons: Reasons) -> Reasons:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from caesura.events.nested import any_element, element_type, elements, listed, struct_of
 from caesura.expr.arrays import column, keep_where, numbers, try_convert, zero
 from caesura.expr.types import as_decimal, kind, plain
 
@@ -43,6 +44,32 @@ def cast_kernel(source: pa.DataType, target: pa.DataType) -> Converter | None:
     if (flat, goal) == (source, target):
         return inner
     return lambda a: _finish(inner(a if source == flat else try_convert(a, flat)), target)
+
+
+def _of_parts(source: pa.DataType, target: pa.DataType) -> Converter | None:
+    """The conversion of what is in lists, maps and structs; null for the whole where a part has none."""
+    if pt.is_struct(source):
+        if source.num_fields != target.num_fields:
+            return None
+        inner = [cast_kernel(a.type, b.type) for a, b in zip(source, target, strict=True)]
+        return None if None in inner else lambda a: _structs(a, inner, target)
+    one = cast_kernel(element_type(source), element_type(target))
+    return None if one is None else lambda a: _lists(a, one, target)
+
+
+def _structs(column: pa.Array, inner: list[Any], target: pa.DataType) -> pa.Array:
+    given = column.flatten()
+    made = [convert(part) for convert, part in zip(inner, given, strict=True)]
+    lost = [np.array(b.is_null()) & np.array(a.is_valid()) for a, b in zip(given, made, strict=True)]
+    valid = np.array(column.is_valid()) & ~np.logical_or.reduce(lost)
+    return struct_of(target, made, valid)
+
+
+def _lists(column: pa.Array, convert: Converter, target: pa.DataType) -> pa.Array:
+    offsets, values = elements(column)
+    made = convert(values)
+    lost = any_element(offsets, np.array(made.is_null()) & np.array(values.is_valid()))
+    return listed(target, offsets, made, np.array(column.is_valid()) & ~lost)
 
 
 def _finish(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -74,6 +101,8 @@ def _between(source: pa.DataType, target: pa.DataType) -> Converter | None:
             return lambda a: a.cast(target)
         case (("integer" | "float" | "decimal"), "boolean"):
             return lambda a: pc.not_equal(a, zero(source))
+        case ("list", "list") | ("map", "map") | ("struct", "struct"):
+            return _of_parts(source, target)
         case "string", _:
             return _from_text(target)
         case _, "string":

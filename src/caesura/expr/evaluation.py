@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,9 @@ from caesura.expr.arrays import repeat
 from caesura.expr.careful import refuse
 from caesura.expr.casts import cast_kernel
 from caesura.expr.faults import Attempt, CallFault, Fault, checked
+from caesura.expr.lambdas import Each, ElementRows, ListFold, computed, inner_schema, lambda_type, parts
 from caesura.expr.nodes import Boundary, Call, Column, Constant, Expr
-from caesura.expr.planning import column_type, plan_node
+from caesura.expr.planning import column_type, plan_node, type_of
 from caesura.expr.rewrite import children, strip
 from caesura.expr.rules import Kernel, Shared, TypedNode
 from caesura.expr.types import TICKS, describe
@@ -127,6 +129,8 @@ def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> EvaluationSte
             return _constant_step(expr.scalar)
         case Boundary():
             return _boundary_step(expr, time)
+        case Each() | ListFold():
+            return _lambda_step(expr, schema, time)
     steps = [plan_step(c, schema, time) for c in children(expr)]
     plan = plan_node(expr, [s.type for s in steps])
     ready = [_converted(s, t) for s, t in zip(steps, plan.operands, strict=True)]
@@ -151,6 +155,33 @@ def _sharing(run: Callable[[Frame], Any], parts: Shared, key: Hashable) -> Calla
         return parts.second(frame.once[key])
 
     return shared
+
+
+def _lambda_step(expr: Each | ListFold, schema: pa.Schema, time: pa.DataType) -> EvaluationStep:
+    """A function over elements: its parts are planned once, over the rows and over the elements."""
+    typed = partial(type_of, time=time)
+    t, inner = lambda_type(expr, schema, typed), inner_schema(expr, schema, typed)
+    outer = {expr.arg.key, *([expr.start.key] if isinstance(expr, ListFold) else [])}
+    known = {p.key: plan_step(strip(p), schema if p.key in outer else inner, time) for p in parts(expr)}
+
+    def on(part: Expr, rows: ElementRows) -> tuple[pa.Array, dict[int, str]]:
+        step = known[part.key]
+        if step.constant is not None:
+            return repeat(step.constant, rows.batch.num_rows), {}
+        return step.run(Frame(*rows, {})), {}
+
+    return EvaluationStep(
+        t, lambda frame: computed(expr, ElementRows(*frame[:3]), t, inner, on, converted)[0]
+    )
+
+
+def converted(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """The column as another type; refuses what cannot be converted."""
+    if array.type == target:
+        return array
+    convert = cast_kernel(array.type, target)
+    assert convert is not None, f"planned without a conversion from {array.type} to {target}"
+    return checked(Attempt(convert))(array)
 
 
 def _folded(constants: list[pa.Scalar], plan: TypedNode) -> EvaluationStep:

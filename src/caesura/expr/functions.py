@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from caesura.errors import NoSuchNameError
-from caesura.expr import spark_functions
+from caesura.expr import functions_nested, spark_functions
 from caesura.expr.durations import Duration
 from caesura.expr.idioms import closest_function
 from caesura.expr.nodes import Expr, as_column, col, end, lit, start, when
@@ -275,6 +275,7 @@ dayofyear = spark_functions.day_of_year
 sha = spark_functions.sha1
 weekofyear = spark_functions.week_of_year
 
+__all__ += functions_nested.__all__
 
 if not TYPE_CHECKING:
 
@@ -285,4 +286,4 @@ if not TYPE_CHECKING:
 
 
 for _name in __all__:
-    globals()[_name] = checked(globals()[_name])
+    globals()[_name] = checked(vars(functions_nested).get(_name) or globals()[_name])

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from caesura.errors import ExprError
 from caesura.expr.code import code_key
+from caesura.expr.methods.nested import NestedMethods
 from caesura.expr.methods.operators import Operators
 from caesura.expr.methods.pieces import PieceMethods
 from caesura.expr.methods.sets import SetMethods
@@ -30,7 +31,7 @@ from caesura.expr.methods.values import ValueMethods
 from caesura.expr.types import as_type, describe, type_of_value
 
 
-class Expr(Operators, ValueMethods, TextMethods, PieceMethods, SetMethods):
+class Expr(Operators, ValueMethods, TextMethods, PieceMethods, SetMethods, NestedMethods):
     """An expression over a row's columns and lifetime; every method builds a larger one."""
 
     @cached_property
@@ -238,6 +239,8 @@ def lit(value: object, type: pa.DataType | str | None = None) -> Expr:
     if isinstance(value, pa.Scalar):
         raw = value.value if pa.types.is_timestamp(value.type) else value.as_py()
         return Constant(raw, as_type(type) if type is not None else value.type)
+    if isinstance(value, list):
+        value = _frozen(value)
     wanted = as_type(type) if type is not None else type_of_value(value)
     try:
         pa.scalar(value, wanted)
@@ -251,6 +254,11 @@ def lit(value: object, type: pa.DataType | str | None = None) -> Expr:
 def of_pyspark(value: object) -> bool:
     """Whether a value is PySpark's, such as a column of it."""
     return type(value).__module__.startswith("pyspark.sql")
+
+
+def _frozen(value: object) -> object:
+    """Lists as tuples, so that a constant is one for good."""
+    return tuple(_frozen(v) for v in value) if isinstance(value, list | tuple) else value
 
 
 def as_expr(value: object) -> Expr:

@@ -11,6 +11,8 @@ Did you mean 'a'? There are: a.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,6 +24,7 @@ from caesura.expr import (
     rules_json,
     rules_logic,
     rules_math,
+    rules_nested,
     rules_pieces,
     rules_regex,
     rules_sets,
@@ -31,6 +34,7 @@ from caesura.expr import (
 from caesura.expr.calls import call_plan
 from caesura.expr.casts import cast_kernel
 from caesura.expr.faults import Attempt
+from caesura.expr.lambdas import Each, ListFold, lambda_type
 from caesura.expr.nodes import (
     AggregateValue,
     Alias,
@@ -61,7 +65,10 @@ RULES: dict[str, Rule] = {
     **rules_hashes.RULES,
     **rules_time.RULES,
     **rules_dates.RULES,
+    **rules_nested.RULES,
 }
+for _name in ("contains", "contains_each"):
+    RULES[_name] = rules_nested.or_array(RULES[_name])
 
 
 def type_of(expr: Expr, schema: pa.Schema, *, time: pa.DataType = TICKS) -> pa.DataType:
@@ -73,6 +80,8 @@ def type_of(expr: Expr, schema: pa.Schema, *, time: pa.DataType = TICKS) -> pa.D
             return expr.type
         case Boundary():
             return time
+        case Each() | ListFold():
+            return lambda_type(expr, schema, partial(type_of, time=time))
     return plan_node(expr, [type_of(c, schema, time=time) for c in children(expr)]).type
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from caesura.expr.lambdas import Each, Element, ListFold
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
 from caesura.expr.types import describe, kind
 
@@ -39,6 +40,7 @@ _INFIX: dict[str, tuple[str, int]] = {
     "remainder": ("%", _PRODUCT),
 }
 _NAMES = {
+    "create_map": "map",
     "day_of_week": "dayofweek",
     "shift_left": "shiftleft",
     "contains_each": "contains",
@@ -89,6 +91,8 @@ def quoted(name: str) -> str:
 def _write(expr: Expr, style: Style) -> tuple[str, int]:
     """The text and how tightly its outermost operator binds."""
     match expr:
+        case Element():
+            return quoted(expr.shown), _ATOM
         case Column():
             return quoted(expr.name), _ATOM
         case Constant():
@@ -99,13 +103,15 @@ def _write(expr: Expr, style: Style) -> tuple[str, int]:
             return _apply(expr, style)
         case Cast():
             word = "TRY_CAST" if expr.attempts else "CAST"
-            return f"{word}({_free(expr.arg, style)} AS {describe(expr.type).upper()})", _ATOM
+            return f"{word}({_free(expr.arg, style)} AS {_type(expr.type)})", _ATOM
         case Alias():
             return _write(expr.arg, style)
         case Field():
             return f"{_held(expr.arg, _ATOM, style)}.{quoted(expr.name)}", _ATOM
         case Member():
             return _member(expr, style)
+        case Each() | ListFold():
+            return _lambda(expr, style), _ATOM
         case Case():
             return _case(expr, style), _ATOM
         case Call():
@@ -125,6 +131,8 @@ def _held(expr: Expr, at_least: int, style: Style) -> str:
 def _apply(expr: Apply, style: Style) -> tuple[str, int]:
     if expr.name in _INFIX:
         return _infix(expr, style)
+    if expr.name in ("item", "struct", "array_join", "sort_array", "array_sort"):
+        return _nested(expr, style), _ATOM
     first = expr.args[0]
     operand = _held(first, _SUM, style)
     match expr.name, expr.options:
@@ -161,6 +169,33 @@ def _apply(expr: Apply, style: Style) -> tuple[str, int]:
             return f"{operand} {'-' if length < 0 else '+'} {_interval(abs(length))}", _SUM
     parts = [*(_free(a, style) for a in expr.args), *(_option(o) for o in expr.options)]
     return f"{_NAMES.get(expr.name, expr.name)}({', '.join(parts)})", _ATOM
+
+
+def _nested(expr: Apply, style: Style) -> str:
+    args = [_free(a, style) for a in expr.args]
+    match expr.name, expr.options:
+        case "item", _:
+            return f"{_held(expr.args[0], _ATOM, style)}[{args[1]}]"
+        case "struct", names:
+            return (
+                f"named_struct({', '.join(f'{_string(n)}, {a}' for n, a in zip(names, args, strict=True))})"
+            )
+        case "sort_array", (True, _):
+            return f"sort_array({args[0]}, FALSE)"
+        case "array_join", options:
+            return f"array_join({', '.join([args[0], *(_string(o) for o in options if o is not None)])})"
+    return f"{expr.name}({args[0]})"
+
+
+def _lambda(expr: Each | ListFold, style: Style) -> str:
+    names = [quoted(name.partition("\0")[0]) for name in expr.bound]
+    given = names[0] if len(names) == 1 else f"({', '.join(names)})"
+    if isinstance(expr, Each):
+        return f"{expr.verb}({_free(expr.arg, style)}, {given} -> {_free(expr.body, style)})"
+    parts = [_free(expr.arg, style), _free(expr.start, style), f"{given} -> {_free(expr.merge, style)}"]
+    if not (isinstance(expr.finish, Element) and expr.finish.name == expr.bound[0]):
+        parts.append(f"{names[0]} -> {_free(expr.finish, style)}")
+    return f"aggregate({', '.join(parts)})"
 
 
 def _infix(expr: Apply, style: Style) -> tuple[str, int]:
@@ -206,7 +241,12 @@ def _constant(expr: Constant, style: Style) -> tuple[str, int]:
     if natural == expr.type or style == "plain":
         signed = written.startswith("-")
         return (_unexact(expr, written) if style == "plain" else written), _UNARY if signed else _ATOM
-    return f"CAST({written} AS {describe(expr.type).upper()})", _ATOM
+    return f"CAST({written} AS {_type(expr.type)})", _ATOM
+
+
+def _type(t: pa.DataType) -> str:
+    """A type as SQL writes it; the names of a struct's fields stay."""
+    return describe(t) if "struct<" in describe(t) else describe(t).upper()
 
 
 def _unexact(expr: Constant, written: str) -> str:
@@ -219,6 +259,9 @@ def _value(expr: Constant) -> tuple[str, pa.DataType | None]:
     if value is None:
         return "NULL", pa.null()
     match kind(type):
+        case "list":
+            inner = (_constant(Constant(v, type.value_type), "sql")[0] for v in value)
+            return f"array({', '.join(inner)})", type if value else None
         case "boolean":
             return str(value).upper(), pa.bool_()
         case "integer":

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from pyarrow.types import is_integer
 
+from caesura.expr.lambdas import Each, Element, ListFold, parts, with_parts
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
 from caesura.expr.nodes import col as col
 from caesura.expr.nodes import start as start
@@ -25,6 +26,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return expr.args
         case Cast() | Alias() | Field() | Member():
             return (expr.arg,)
+        case Each() | ListFold():
+            return parts(expr)
         case Case():
             return (*(part for branch in expr.branches for part in branch), expr.default)
     return ()
@@ -45,6 +48,8 @@ def with_children(expr: Expr, new: Sequence[Expr]) -> Expr:
             return Field(new[0], expr.name)
         case Member():
             return Member(new[0], expr.values)
+        case Each() | ListFold():
+            return with_parts(expr, list(new))
         case Case():
             return Case(tuple(zip(new[:-1:2], new[1:-1:2], strict=True)), new[-1])
     return expr
@@ -53,7 +58,7 @@ def with_children(expr: Expr, new: Sequence[Expr]) -> Expr:
 def attributes(expr: Expr) -> frozenset[str]:
     """The columns an expression reads; the lifetime is not a column."""
     if isinstance(expr, Column):
-        return frozenset((expr.name,))
+        return frozenset() if isinstance(expr, Element) else frozenset((expr.name,))
     return frozenset().union(*(attributes(c) for c in children(expr)))
 
 

@@ -16,8 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura.expr.arrays import repeat, surely
+from caesura.events.nested import holds_map
+from caesura.events.order import in_key_order, ranks
+from caesura.expr.arrays import keep_where, repeat, surely
 from caesura.expr.casts import cast_kernel
+from caesura.expr.nested import spread
 from caesura.expr.nodes import Apply, Case, Member
 from caesura.expr.rules import Datum, Kernel, Rule, TypedNode, Types, shared_type, want, wrong
 from caesura.expr.types import common_type, comparison_type, kind, plain
@@ -28,7 +31,21 @@ _BOOLEAN = pa.bool_()
 
 def compare(name: str, type: pa.DataType) -> Kernel:
     """The comparison of two columns of one type."""
+    if kind(type) in ("list", "struct"):
+        return _nested(name)
     return _FLOAT[name] if kind(type) == "float" else getattr(pc, name)
+
+
+def _nested(name: str) -> Kernel:
+    """Lists and structs compare by their canonical order; a null inside is a value."""
+
+    def kernel(a: Datum, b: Datum) -> Datum:
+        sides = [in_key_order(side) for side in spread(a, b)]
+        order = ranks(pa.concat_arrays(sides))
+        left, right = pa.array(order[: len(sides[0])]), pa.array(order[len(sides[0]) :])
+        return keep_where(pc.and_(sides[0].is_valid(), sides[1].is_valid()), getattr(pc, name)(left, right))
+
+    return kernel
 
 
 def _number(datum: Datum) -> bool:
@@ -67,8 +84,10 @@ _FLOAT: dict[str, Kernel] = {
 
 def _operand_type(node: Apply | Member, types: Types) -> pa.DataType:
     shared = shared_type(node, types, by=comparison_type, remedy="Cast one side, as in .cast('double').")
-    if kind(shared) in ("struct", "other"):
-        raise wrong(node, "values with an order", types, remedy="Compare its fields: .field('name').")
+    if kind(shared) in ("map", "other") or holds_map(shared):
+        raise wrong(node, "values with an order", types, remedy="Compare its values: col('m')['key'].")
+    if isinstance(node, Member) and kind(shared) in ("list", "struct"):
+        raise wrong(node, "single values", types, remedy="Compare with == and join with | instead.")
     return plain(shared) if kind(shared) != "decimal" else shared
 
 
@@ -144,8 +163,8 @@ def _blank(mask: Datum, values: Datum) -> Datum:
 
 def _extreme(node: Apply, types: Types) -> TypedNode:
     shared = plain(shared_type(node, types))
-    if kind(shared) in ("struct", "other"):
-        raise wrong(node, "values with an order", types, remedy="Take one of its fields: .field('name').")
+    if kind(shared) in ("map", "other") or holds_map(shared):
+        raise wrong(node, "values with an order", types, remedy="Take one of its values: col('m')['key'].")
     if kind(shared) == "null" or len(types) == 1:
         return TypedNode(shared, (shared,) * len(types), lambda a, *_: a)
     better = compare("greater_equal" if node.name == "greatest" else "less_equal", shared)

@@ -353,6 +353,12 @@ def _dot(node: exp.Dot, text: str) -> Expr:
     return Field(lowered(node.this, text), node.expression.name)
 
 
+def _bracket(node: exp.Bracket, text: str) -> Expr:
+    if len(node.expressions) != 1:
+        raise refused(node, text, "brackets take one place or key")
+    return lowered(node.this, text)[lowered(node.expressions[0], text)]
+
+
 LOWER: dict[type[exp.Expr], Lower] = {
     exp.And: _infix("and"),
     exp.Or: _infix("or"),
@@ -378,6 +384,7 @@ LOWER: dict[type[exp.Expr], Lower] = {
     exp.Paren: lambda node, text: lowered(node.this, text),
     exp.Column: _column,
     exp.Dot: _dot,
+    exp.Bracket: _bracket,
     exp.Literal: _literal,
     exp.Null: lambda node, text: lit(None),
     exp.Boolean: lambda node, text: lit(bool(node.this)),

@@ -11,12 +11,14 @@ from __future__ import annotations
 import datetime as dt
 import re
 from decimal import Decimal
+from functools import reduce
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from caesura.errors import ExprError, closest
+from caesura.events.types import plain_type
 
 Kind = Literal[
     "null",
@@ -29,6 +31,8 @@ Kind = Literal[
     "date",
     "timestamp",
     "struct",
+    "list",
+    "map",
     "other",
 ]
 
@@ -96,7 +100,8 @@ def as_type(named: pa.DataType | str) -> pa.DataType:
     """
     if isinstance(named, pa.DataType):
         return named
-    name = re.sub(r"\s+", "", str(named).lower())
+    written = re.sub(r"\s+", "", str(named))
+    name = written.lower()
     if name in NAMED:
         return NAMED[name]
     if sized := re.fullmatch(r"(?:decimal|numeric|dec)(?:\((\d+)(?:,(\d+))?\))?", name):
@@ -106,9 +111,29 @@ def as_type(named: pa.DataType | str) -> pa.DataType:
         raise ExprError(
             f"no type '{named}': a decimal holds 1 to {MAX_DIGITS} digits.", remedy="Use decimal(38,s)."
         )
+    if nested := re.fullmatch(r"(array|map|struct)<(.*)>", written, re.IGNORECASE):
+        return _nested_type(nested[1].lower(), nested[2])
     if name in ELSEWHERE:
         raise ExprError(f"no type '{named}'.", remedy=f"Here it is called '{ELSEWHERE[name]}'.")
     raise ExprError(f"no type '{named}'.", remedy=closest(name, [*NAMED, "decimal(10,2)"]))
+
+
+def _nested_type(kind: str, inside: str) -> pa.DataType:
+    """array<t>, map<k,v> or struct<a:t,...>."""
+    parts, depth = [""], 0
+    for letter in inside:
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if kind == "struct":
+        fields = [part.partition(":") for part in parts]
+        return pa.struct([(name, as_type(t)) for name, _, t in fields])
+    if len(parts) != (1 if kind == "array" else 2):
+        raise ExprError(f"no type '{kind}<{inside}>'.", remedy="Write array<int>, or map<string, int>.")
+    inner = [as_type(part) for part in parts]
+    return pa.list_(inner[0]) if kind == "array" else pa.map_(*inner)
 
 
 def describe(type: pa.DataType) -> str:
@@ -128,6 +153,10 @@ def describe(type: pa.DataType) -> str:
             return "timestamp" if type.tz is None else "timestamp_ltz"
         case "struct":
             return f"struct<{', '.join(f'{f.name}: {describe(f.type)}' for f in type.fields)}>"
+        case "list":
+            return f"array<{describe(type.value_type)}>"
+        case "map":
+            return f"map<{describe(type.key_type)}, {describe(type.item_type)}>"
     flat = plain(type)
     return _PRINTED[flat] if flat in _PRINTED and not pt.is_unsigned_integer(type) else str(type)
 
@@ -146,6 +175,8 @@ def kind(type: pa.DataType) -> Kind:
         ("date", pt.is_date(type)),
         ("timestamp", pt.is_timestamp(type)),
         ("struct", pt.is_struct(type)),
+        ("list", pt.is_list(type)),
+        ("map", pt.is_map(type)),
     )
     return next((name for name, holds in checks if holds), "other")
 
@@ -168,6 +199,8 @@ def plain(type: pa.DataType) -> pa.DataType:
         return pa.decimal128(20, 0)
     if pt.is_date64(type):
         return pa.date32()
+    if pt.is_nested(type):
+        return plain_type(type)
     return pa.float32() if pt.is_float16(type) else _SIGNED.get(type, type)
 
 
@@ -232,7 +265,23 @@ def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
             return b
         case "timestamp", "date":
             return a
+        case ("list", "list") | ("map", "map") | ("struct", "struct"):
+            return _common_nested(a, b)
     return None
+
+
+def _common_nested(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    """The type that holds both of two lists, maps or structs: by what is in them."""
+    if pt.is_struct(a):
+        if [f.name for f in a] != [f.name for f in b]:
+            return None
+        parts = [common_type(x.type, y.type) for x, y in zip(a, b, strict=True)]
+        return None if None in parts else pa.struct([(f.name, t) for f, t in zip(a, parts, strict=True)])
+    if pt.is_map(a):
+        key, item = common_type(a.key_type, b.key_type), common_type(a.item_type, b.item_type)
+        return None if key is None or item is None else pa.map_(key, item)
+    inner = common_type(a.value_type, b.value_type)
+    return None if inner is None else pa.list_(inner)
 
 
 def _common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
@@ -282,7 +331,20 @@ def type_of_value(value: object) -> pa.DataType:
             return pa.timestamp("us") if value.tzinfo is None else pa.timestamp("us", tz="UTC")
         case dt.date():
             return pa.date32()
+        case list() | tuple():
+            inner = reduce(_joint, map(type_of_value, value), pa.null())
+            return pa.list_(pa.string() if pt.is_null(inner) else inner)
     raise ExprError(
         f"{value!r} ({type(value).__name__}) cannot be a constant in an expression.",
-        remedy="Use None, bool, int (64 bit), float, str, bytes, Decimal, date or datetime.",
+        remedy="Use None, bool, int (64 bit), float, str, bytes, Decimal, date, datetime, or a list of them.",
     )
+
+
+def _joint(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    shared = common_type(a, b)
+    if shared is None:
+        raise ExprError(
+            f"a list of {describe(a)} and {describe(b)} has elements of no one type.",
+            remedy="Give elements of one type.",
+        )
+    return shared

@@ -173,7 +173,7 @@ class _Cutter:
             return
         before = max(self.stage[c.fingerprint] for c in streams)
         alone = node.row_wise or (len(streams) == 1 and len(node.inputs) == 2)
-        if alone and before == 0 and (self._timed(node, streams[0]) or self._hides(node, streams[0])):
+        if alone and before == 0 and self._waits_for_gate(node, streams[0]):
             self._place_loose(node, streams, 1)
             return
         if alone:
@@ -202,6 +202,10 @@ class _Cutter:
             return True
         self.stamped |= {node.fingerprint} if stamped else set()
         return False
+
+    def _waits_for_gate(self, node: Node, stream: Node) -> bool:
+        """Whether a row-wise step may not stand in front of the gate."""
+        return node.behind_gate or self._timed(node, stream) or self._hides(node, stream)
 
     def _hides(self, node: Node, stream: Node) -> bool:
         """Whether a step in front of a gate changes or drops a column by which the gate refuses rows."""

@@ -19,6 +19,7 @@ import pyarrow as pa
 from caesura.errors import CaesuraError, PlanError, closest, here, lacking
 from caesura.events.types import check_schema
 from caesura.expr.code import code_key
+from caesura.expr.paths import with_paths
 from caesura.plan.feedback import FeedbackRule, OwnFeedback, Switches
 from caesura.plan.holds import Holding
 from caesura.plan.operator import Operator
@@ -55,6 +56,8 @@ class Node:
     """Whether results are asked for before they are final, by when rows arrive."""
     moves_time: ClassVar[bool] = False
     """Whether a row-wise step changes lifetimes; it then runs behind the gate that judges lateness."""
+    behind_gate: ClassVar[bool] = False
+    """Whether a row-wise step runs behind the gate, which then judges rows as they came."""
     forward: ClassVar[bool] = False
     """Whether the step may stand on a loop: it waits for no punctuation, and moves nothing back in time."""
     waits: ClassVar[bool] = False
@@ -75,6 +78,7 @@ class Node:
                 place=self.place,
             )
         try:
+            self._reach_into_structs()
             object.__setattr__(self, "_schema", check_schema(self.output_schema()))
             self._check_switches()
         except CaesuraError as error:
@@ -95,6 +99,15 @@ class Node:
     def time_columns(self) -> Mapping[str, Literal["start", "end"]]:
         """The columns that were taken for lifetimes where rows are read; none for most steps."""
         return {}
+
+    def _reach_into_structs(self) -> None:
+        """Dotted names in the step's expressions, as fields of the inputs' columns."""
+        columns = {field.name: field.type for node in self.inputs for field in node.schema}
+        for f in dataclasses.fields(self) if columns else ():
+            given = getattr(self, f.name)
+            reached = with_paths(given, columns)
+            if reached is not given:
+                object.__setattr__(self, f.name, reached)
 
     def _check_switches(self) -> None:
         if self.switches.exploit or not self.switches.propagate:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.nested import python_values
 from caesura.kernels.hashing import I64
 from caesura.udm.module import Module
 from caesura.udm.values import Event
@@ -77,7 +78,7 @@ class Adapter:
 
     def _payloads(self, values: Sequence[pa.Array]) -> list[Any]:
         columns: list[list[Any]] = [
-            _wide(v, t).to_pylist() for v, t in zip(values, self._types(values), strict=True)
+            python_values(_wide(v, t)) for v, t in zip(values, self._types(values), strict=True)
         ]
         row = self.module.row
         if row is None:

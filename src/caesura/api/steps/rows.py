@@ -7,11 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from caesura.api.columns import together
 from caesura.api.planned import Planned
 from caesura.errors import CaesuraError, PlanError, closest, lacking
-from caesura.expr import Expr, as_column, as_expr, as_predicate, col, name_of
+from caesura.expr import Alias, Apply, Column, Expr, as_column, as_expr, as_predicate, col, name_of
 from caesura.expr.nodes import SideColumn
+from caesura.expr.paths import reached
+from caesura.expr.rewrite import strip
+from caesura.expr.rules_nested import generator
+from caesura.ops.explode import Explode
 from caesura.ops.refused import OnError
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
@@ -72,20 +78,77 @@ class RowSteps(Planned):
             elif isinstance(c, str) and c == "*" and "*" not in self.columns:
                 pairs += [(name, col(name)) for name in self.columns]
             else:
-                pairs.append((name_of(as_column(c)), as_column(c)))
+                pairs.append((self._named(c), as_column(c)))
         if isinstance(computed.get("name"), str):
             warnings.warn(
                 "select(name=...) is a column; name the step with .named(...) behind it", stacklevel=2
             )
         pairs += [(output, as_expr(expr)) for output, expr in computed.items()]
-        return self._then(Select(inputs=(self.node,), columns=tuple(pairs)))
+        return self._computed(pairs, "select")
+
+    def _named(self, column: str | Expr) -> str:
+        """What a column is called that is selected: of a dotted name the last part, as in Spark."""
+        made = as_column(column)
+        name = name_of(made)
+        columns = {field.name: field.type for field in self.node.schema}
+        dotted = isinstance(made, Column) and reached(name, columns) is not None
+        return name.rpartition(".")[2] if dotted else name
+
+    def _computed(self, pairs: list[tuple[str, Expr]], step: str) -> Stream:
+        """These columns; one of them may make rows."""
+        makers = [(place, name) for place, (name, e) in enumerate(pairs) if generator(e)]
+        if len(makers) > 1:
+            error = PlanError(
+                f"'{makers[0][1]}' and '{makers[1][1]}' both make rows.",
+                remedy="Take one step for each: .explode('a').explode('b').",
+            )
+            raise error.at(step, here())
+        if not makers:
+            return self._then(Select(inputs=(self.node,), columns=tuple(pairs)))
+        place, name = makers[0]
+        made = strip(pairs[place][1])
+        assert isinstance(made, Apply)
+        named = isinstance(pairs[place][1], Alias) or name != str(made)
+        pairs = [*pairs[:place], (name, made.args[0]), *pairs[place + 1 :]]
+        lists = self._then(Select(inputs=(self.node,), columns=tuple(pairs)))
+        position = "pos" if made.name.startswith("pos") else None
+        kind = lists.node.schema.field(name).type
+        as_: str | None = name if named else "col"
+        return lists.explode(
+            name,
+            as_=None if pa.types.is_map(kind) else as_,
+            outer=made.name.endswith("outer"),
+            position=position,
+        )
+
+    def explode(
+        self,
+        column: str,
+        as_: str | tuple[str, str] | None = None,
+        *,
+        outer: bool = False,
+        position: str | None = None,
+        name: str = "",
+    ) -> Stream:
+        """A row for each element of a list: ``explode("items", as_="item")``.
+
+        The element stands in the place of the list, under its name or the one given; of a map the key and
+        the value do, by default as ``key`` and ``value``. With ``outer=True`` a list that is null or empty
+        makes a row with null; ``position`` names a column for the element's place, from 0 on.
+        """
+        names = () if as_ is None else (as_,) if isinstance(as_, str) else tuple(as_)
+        return self._then(
+            Explode(
+                inputs=(self.node,), of=column, names=names, outer=outer, position=position or "", name=name
+            )
+        )
 
     def with_columns(self, columns: Mapping[str, Any] | None = None, /, **computed: Any) -> Stream:
         """All columns, with some computed anew or added."""
         pairs: dict[str, Expr] = {name: col(name) for name in self.columns}
         made = together(columns, computed, "with_columns")
         pairs.update({name: as_expr(expr) for name, expr in made.items()})
-        return self._then(Select(inputs=(self.node,), columns=tuple(pairs.items())))
+        return self._computed(list(pairs.items()), "with_columns")
 
     def withColumn(self, name: str, value: Any) -> Stream:
         """PySpark's: all columns, and one computed."""

@@ -11,6 +11,7 @@ from caesura.testing.oracles import of_steps
 from caesura.testing.oracles.aggregates import totals
 from caesura.testing.oracles.alive import alive
 from caesura.testing.oracles.bags import difference, distinct
+from caesura.testing.oracles.explode import explode
 from caesura.testing.oracles.join import join
 from caesura.testing.oracles.lifetime import (
     chop,
@@ -39,6 +40,7 @@ __all__ = [
     "clip",
     "difference",
     "distinct",
+    "explode",
     "extend",
     "first_of",
     "forever",
