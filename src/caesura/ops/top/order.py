@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import empty_rows
 from caesura.events.nested import validity
 from caesura.events.order import ranks as canonical_ranks
 from caesura.events.rows import RowState
-from caesura.expr import compile_expr, type_of
+from caesura.expr import attributes, compile_expr, type_of
 from caesura.kernels.hashing import I64, Mask
 from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
 from caesura.ops.aggregate.accumulators.sortwords import SortWords
@@ -42,7 +43,10 @@ class RowOrder:
         source = node.inputs[0]
         self._rows = rows
         self._down = [order.descending for order in node.order]
-        self._make = [compile_expr(order.value, source.schema, time=source.time) for order in node.order]
+        read = set().union(*(attributes(order.value) for order in node.order))
+        self._read = [place for place, name in enumerate(source.schema.names) if name in read]
+        self._read_schema = pa.schema([source.schema.field(place) for place in self._read])
+        self._make = [compile_expr(o.value, self._read_schema, time=source.time) for o in node.order]
         first = node.order[0].value if node.order else None
         self._type = None if first is None else type_of(first, source.schema, time=source.time)
         self.clear()
@@ -83,7 +87,11 @@ class RowOrder:
 
     def _values(self, place: int, rows: I64) -> pa.Array:
         state = self._rows
-        return self._make[place](state.payload.take(rows), state.get("le")[rows], state.get("re")[rows])
+        columns = [state.payload.columns[c].take(rows) for c in self._read]
+        batch = empty_rows(len(rows))
+        if columns:
+            batch = pa.RecordBatch.from_arrays(columns, schema=self._read_schema)
+        return self._make[place](batch, state.get("le")[rows], state.get("re")[rows])
 
     def sorted(self, owner: I64, rows: I64) -> tuple[I64, I64]:
         """The places of these rows in order, by owner; and a number that rows equal in the order share."""

@@ -20,9 +20,9 @@ from caesura.events.item import Item
 from caesura.events.page import NO_NEW_END, Page
 from caesura.events.rows import SMALL, RowState
 from caesura.kernels.chains import Chains
-from caesura.kernels.hashing import I64, U64, Mask, mix_int
+from caesura.kernels.hashing import I64, U64, Mask, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, distinct, least_at
 from caesura.ops.layers import lay
 from caesura.ops.top.node import RANKS, Top
 from caesura.ops.top.order import RowOrder
@@ -32,30 +32,37 @@ from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 FEW_ROWS = 64
 """Groups up to this size are followed over all their rows; of larger ones the best are looked for."""
-Pair = tuple[U64, U64]
+NEVER = INFINITY
+"""No change begins there: nothing comes at the end of time."""
 
 
 class RankedRows(NamedTuple):
     """Stretches of rows, with their ranks."""
 
-    key: Pair
-    """Equal for stretches of rows that begin together, are alike and have equal ranks."""
+    family: I64
+    """Equal for rows that begin together and are alike."""
     row: I64
     le: I64
     re: I64
     ranks: tuple[I64, ...]
 
+    @property
+    def ids(self) -> tuple[U64, U64]:
+        """Equal for stretches of one family with equal ranks."""
+        none = np.zeros(len(self.family), np.uint64)
+        return mixed((none, none), self.family, *self.ranks)
+
     def take(self, at: I64 | Mask) -> RankedRows:
         """Some of them."""
-        key = (self.key[0][at], self.key[1][at])
-        return RankedRows(key, self.row[at], self.le[at], self.re[at], tuple(r[at] for r in self.ranks))
+        ranks = tuple(rank[at] for rank in self.ranks)
+        return RankedRows(self.family[at], self.row[at], self.le[at], self.re[at], ranks)
 
 
 def joined(a: RankedRows, b: RankedRows) -> RankedRows:
     """Both, one behind the other."""
-    key = (np.concatenate([a.key[0], b.key[0]]), np.concatenate([a.key[1], b.key[1]]))
-    row, le, re = (np.concatenate(pair) for pair in ((a.row, b.row), (a.le, b.le), (a.re, b.re)))
-    return RankedRows(key, row, le, re, tuple(np.concatenate(p) for p in zip(a.ranks, b.ranks, strict=True)))
+    family, row, le, re = (np.concatenate(pair) for pair in zip(a[:4], b[:4], strict=True))
+    ranks = tuple(np.concatenate(pair) for pair in zip(a.ranks, b.ranks, strict=True))
+    return RankedRows(family, row, le, re, ranks)
 
 
 class TopOperator(Operator):
@@ -90,20 +97,20 @@ class TopOperator(Operator):
         self._ending = int(sum((s.get("re") != INFINITY).sum() for s in (self.rows, self.sent)))
         rows, sent = self.rows, self.sent
         self._events.encode(*_event_ids(*(rows.get(f) for f in ("p1", "p2", "le", "re"))))
-        self._add_slots(rows.payload.all() if rows.size else None, rows.size)
-        family = KeyTable()
-        of_row, _ = family.encode(*_family(rows.get("p1"), rows.get("p2"), rows.get("le")))
-        first = np.zeros(int(of_row.max(initial=-1)) + 1, np.int64)
+        every = np.arange(rows.size)
+        self._add_slots([rows.payload.columns[c].take(every) for c in self._group], rows.size)
+        self._families, self._family = KeyTable(), Grown(np.int64)
+        """Rows with equal values that begin together are a family; its number, for each row."""
+        of_row, _ = self._families.encode(*_family(rows.get("p1"), rows.get("p2"), rows.get("le")))
+        self._family.extend(of_row)
+        first = np.zeros(self._families.count, np.int64)
         first[of_row] = np.arange(rows.size)
-        row = first[family.find(*_family(sent.get("p1"), sent.get("p2"), sent.get("from")))]
+        row = first[self._families.find(*_family(sent.get("p1"), sent.get("p2"), sent.get("from")))]
         sent.get("row")[:] = row
         self._chains[1].add(self._slot.view[row])
         self._order.clear()
 
-    def _add_slots(self, payload: pa.RecordBatch | None, count: int) -> None:
-        if payload is None:
-            return
-        keys = plain_zeros(payload.select(self._group)).columns
+    def _add_slots(self, keys: list[pa.Array], count: int) -> None:
         slot, fresh = self._groups.encode(*identity(keys, count, self.secret))
         self._held.extend(np.zeros(len(fresh), np.int64))
         self._put(slot)
@@ -122,9 +129,10 @@ class TopOperator(Operator):
         keys = identity(page.payload.select(self._group).columns, len(page), self.secret)
         slot, fresh = self._groups.encode(*keys)
         self._held.extend(np.zeros(len(fresh), np.int64))
-        touched, place = np.unique(slot, return_inverse=True)
-        since = np.full(len(touched), INFINITY, np.int64)
-        np.minimum.at(since, place, page.sync)
+        earliest = np.full(self._groups.count, NEVER, np.int64)
+        least_at(slot, page.sync, earliest)
+        touched = np.flatnonzero(earliest != NEVER)
+        since = earliest[touched]
         self._apply(deltas(page), page, slot)
         change = self._changed(touched, since)
         if any(state.size > 2 * state.live + SMALL for state in (self.rows, self.sent)):
@@ -142,12 +150,14 @@ class TopOperator(Operator):
                 "re": change.re[fresh],
                 "n": np.zeros(len(fresh), np.int64),
             }
+            family, _ = self._families.encode(*_family(p1[fresh], p2[fresh], change.le[fresh]))
+            self._family.extend(family)
             some = change.rows[fresh]
             self.rows.append(fields, page.payload.take(pa.array(some)))
             self._put(slot[some])
             self._ending += int((change.re[fresh] != INFINITY).sum())
         add_weights(at, change.weight, self.rows.get("n"))
-        some = np.unique(at)
+        some = distinct(at, self.rows.size)
         self.rows.touch(some)
         self.rows.keep(some, self.rows.get("n")[some] != 0)
 
@@ -168,9 +178,8 @@ class TopOperator(Operator):
     def _sent(self, at: I64) -> RankedRows:
         sent = self.sent
         ranks = tuple(sent.get(f"r{k}")[at] for k in range(len(self._ranks)))
-        family = _family(*(sent.get(f)[at] for f in ("p1", "p2", "from")))
         row, le, re = (sent.get(f)[at] for f in ("row", "le", "re"))
-        return RankedRows(_mixed(family, ranks), row, le, re, ranks)
+        return RankedRows(self._family.view[row], row, le, re, ranks)
 
     def _followed(self, touched: I64, since: I64) -> RankedRows:
         """The stretches of these groups from these times on."""
@@ -211,15 +220,15 @@ class TopOperator(Operator):
         at = row[found.row]
         held = {"row_number": found.number, "rank": found.rank, "dense_rank": found.dense}
         ranks = tuple(held[kind] for kind in self._ranks)
-        family = _family(*(self.rows.get(f)[at] for f in ("p1", "p2", "le")))
-        return RankedRows(_mixed(family, ranks), at, found.le, found.re, ranks), owner[found.row], short
+        shown = RankedRows(self._family.view[at], at, found.le, found.re, ranks)
+        return shown, owner[found.row], short
 
     def _laid(self, before: RankedRows, since: I64, after: RankedRows) -> RankedRows:
         """What was shown up to some times, going on where it still is, and what is shown from then on."""
         up = before.le < since
         earlier, since = before.take(up), since[up]
         both = joined(earlier, after)
-        number, example = KeyTable().encode(*both.key)
+        number, example = KeyTable().encode(*both.ids)
         old, new = number[: len(since)], number[len(since) :]
         group = np.concatenate([old, new, new])
         time = np.concatenate([since, after.le, after.re])
@@ -260,7 +269,7 @@ class TopOperator(Operator):
         both = joined(gone, new)
         weight = np.concatenate([np.full(len(gone.row), -1), np.ones(len(new.row), np.int64)])
         if len(gone.row):
-            rows, ends, re_new = net_rows(both.key, both.le, both.re, weight)
+            rows, ends, re_new = net_rows(both.ids, both.le, both.re, weight)
             order = np.argsort(re_new == NO_NEW_END, kind="stable")
             rows, ends, re_new = rows[order], ends[order], re_new[order]
         else:
@@ -278,10 +287,10 @@ class TopOperator(Operator):
         self._drop_all_but(needed, row[self.rows.alive[row]])
 
     def _drop_all_but(self, needed: I64, live: I64) -> None:
-        families = KeyTable()
-        p1, p2, le = (self.rows.get(f) for f in ("p1", "p2", "le"))
-        families.encode(*_family(p1[needed], p2[needed], le[needed]))
-        lost = live[families.find(*_family(p1[live], p2[live], le[live])) < 0]
+        family = self._family.view
+        wanted = np.zeros(self._families.count, np.bool_)
+        wanted[family[needed]] = True
+        lost = live[~wanted[family[live]]]
         self.rows.get("n")[lost] = 0
         self.rows.kill(lost)
 
@@ -346,11 +355,7 @@ def cancelled(before: RankedRows, after: RankedRows) -> tuple[I64, I64]:
     """What of the one is not in the other, and the other way round; copies count."""
     both = joined(before, after)
     every = np.arange(len(both.row))
-    k1, k2 = both.key
-    a, b = np.empty_like(k1), np.empty_like(k2)
-    mix_int(k1, k2, every, both.le, a, b)
-    mix_int(a, b, every, both.re, a, b)
-    number, first = KeyTable().encode(a, b)
+    number, first = KeyTable().encode(*mixed(both.ids, both.le, both.re))
     weight = np.ones(len(every), np.int64)
     weight[: len(before.row)] = -1
     net = np.zeros(len(first), np.int64)
@@ -380,21 +385,11 @@ def _course(owner: I64, tie: I64, le: I64, re: I64, groups: int) -> Course:
     return Course(at, tie, event_at, time[order], row, sign[order])
 
 
-def _event_ids(p1: U64, p2: U64, le: I64, re: I64) -> Pair:
+def _event_ids(p1: U64, p2: U64, le: I64, re: I64) -> tuple[U64, U64]:
     """The identity of an event by its values and lifetime."""
-    return _mixed((p1, p2), (le, re))
+    return mixed((p1, p2), le, re)
 
 
-def _family(p1: U64, p2: U64, le: I64) -> Pair:
+def _family(p1: U64, p2: U64, le: I64) -> tuple[U64, U64]:
     """The identity of events with equal values that begin together."""
-    return _mixed((p1, p2), (le,))
-
-
-def _mixed(key: Pair, numbers: tuple[I64, ...]) -> Pair:
-    a, b = key
-    every = np.arange(len(a))
-    for values in numbers:
-        c, d = np.empty(len(a), np.uint64), np.empty(len(a), np.uint64)
-        mix_int(a, b, every, values, c, d)
-        a, b = c, d
-    return a, b
+    return mixed((p1, p2), le)

@@ -15,7 +15,7 @@ from caesura.events.page import take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, distinct
 from caesura.ops.ordered import Ordered
 from caesura.punctuation import Pattern
 
@@ -120,12 +120,3 @@ class WindowEvents:
         payload = self.rows.payload.take(live).columns
         columns |= {name: payload[i] for i, name in reversed(list(enumerate(names)))}
         return live[own.matches(columns) & times.matches(columns)]
-
-
-def distinct(numbers: I64, size: int) -> I64:
-    """Numbers below ``size``, each once, ascending; by marking where that is cheaper than sorting."""
-    if 8 * len(numbers) < size:
-        return np.unique(numbers)
-    there = np.zeros(size, np.bool_)
-    there[numbers] = True
-    return np.flatnonzero(there)

@@ -15,8 +15,9 @@ from caesura.errors import StreamError
 from caesura.events.order import ranks
 from caesura.kernels.grid import PIECES_LIMIT, spread
 from caesura.kernels.hashing import I64
+from caesura.kernels.sums import distinct
 from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
-from caesura.ops.windows.events import WindowEvents, distinct
+from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.policy import Clip, Stamp, clip
 from caesura.ops.windows.regions import Laid
 from caesura.punctuation import INFINITY
