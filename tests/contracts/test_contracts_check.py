@@ -260,6 +260,13 @@ def test_a_stream_clipped_by_itself_holds_one_row_per_key():
     assert check(plan, bounded_columns={"spans": ["id"]}).safe
 
 
+def test_the_latest_rows_are_as_many_as_there_are_keys():
+    prices = cz.from_rows([{"ts": 1, "id": 7, "w": 2}], time="ts", punctuate=cz.delay(5), name="prices")
+    for plan in (prices.latest("id").node, readings().join(prices.latest("id"), on="id").node):
+        assert not check(plan).safe
+        assert check(plan, bounded_columns={"prices": ["id"]}).safe
+
+
 def test_a_table_frees_what_waits_for_it_when_it_has_been_read():
     table = cz.from_rows([{"ts": 0, "id": 7, "w": 1.0}], time="ts")
     verdict = check(readings().join(table, on="id").node)

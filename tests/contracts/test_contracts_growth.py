@@ -28,6 +28,7 @@ from caesura.ops.impute import Impute
 from caesura.ops.input import Input
 from caesura.ops.instrument import Instrument
 from caesura.ops.join import Join
+from caesura.ops.latest import Latest
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
 from caesura.ops.pace import Pace
@@ -380,9 +381,12 @@ def test_a_plan_called_unsafe_comes_with_a_stream_that_makes_it_grow(part: int) 
         assert shown is not None, (seed, verdict.growth)
 
 
-def test_a_stream_clipped_by_itself_holds_one_row_per_value_however_long_it_runs() -> None:
+@pytest.mark.parametrize("kind", ["clip", "latest"])
+def test_a_stream_clipped_by_itself_holds_one_row_per_value_however_long_it_runs(kind: str) -> None:
     edges = Input(label="a", payload=SCHEMA)
-    node = Clip(inputs=(edges, edges), on=(("id", "id"),), how="semi")
+    node: Node = Clip(inputs=(edges, edges), on=(("id", "id"),), how="semi")
+    if kind == "latest":
+        node = Latest(inputs=(Lifetime(inputs=(edges,), rule="forever"),), group=("id",))
     assert check(node, schemes={"a": "{[[time:+]]}"}, bounded_columns={"a": ["id"]}).safe
     query = Query({"out": node})
     sizes = []

@@ -16,6 +16,7 @@ from caesura.ops.clip import Clip
 from caesura.ops.deliver import Deliver
 from caesura.ops.held import HeldTable
 from caesura.ops.join import How, Join
+from caesura.ops.latest import Latest, Ops
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
 from caesura.ops.look_up import LookUp
@@ -291,6 +292,51 @@ for each in ("inner", "left", "semi", "anti"):
         expr=(col("n") > col("w")) & (col("s") != "a"),
         residual=lambda a, b: None not in (a["n"], b["w"]) and a["n"] > b["w"] and a["s"] not in (None, "a"),
     )
+
+LOG = InputSpec({"id": "key", "n": "int", "s": "name"}, key="id", max_rows=7)
+
+
+def latest(name: str, spec: InputSpec = LOG, order: tuple[str, ...] = ()) -> None:
+    """One case of the current rows of keys."""
+    register(
+        LawCase(
+            f"latest-{name}",
+            build=lambda a: Latest(
+                inputs=(Lifetime(inputs=(a,), rule="forever"),), group=("id",), order=order
+            ),
+            oracle=lambda a, **_: oracles.latest(a, ["id"], order),
+            inputs=(spec,),
+            liveness=slowest,
+            state_bound=lambda live: 2 * sum(live) + 4,
+        )
+    )
+
+
+latest("rows")
+latest("ordered", order=("s", "n"))
+latest("points", replace(LOG, lifetimes="points", insert_only=True))
+SAID = (("n", col("n")), ("op", col("s").coalesce("c")), ("id", col("id")))
+register(
+    LawCase(
+        "changelog",
+        build=lambda a: Latest(
+            inputs=(Lifetime(inputs=(Select(inputs=(a,), columns=SAID),), rule="forever"),),
+            group=("id",),
+            order=("n",),
+            ops=Ops("op", ("a", "c"), ("b",)),
+        ),
+        oracle=lambda a, **_: oracles.latest(
+            oracles.select(a, lambda p: {"n": p["n"], "op": p["s"] or "c", "id": p["id"]}),
+            ["id"],
+            ["n"],
+            "op",
+            ["b"],
+        ),
+        inputs=(LOG,),
+        liveness=slowest,
+        state_bound=lambda live: 2 * sum(live) + 4,
+    )
+)
 
 RENAMED = (("other", col("id")), ("s", col("v")))
 

@@ -393,13 +393,13 @@ def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
         return "bounded"
     if node.results_end:
         return "finite"
-    if node.results_endless:
-        return "never"
     sure = [step.ends != "never" or node.steers(port) for port, step in enumerate(before)]
     how = getattr(node, "how", None)
     clipped = next((hold.one_per for hold in node.holds() or () if hold.one_per is not None), None)
     if clipped is not None and before[0].bounded.issuperset(clipped):
         return "finite"
+    if node.results_endless:
+        return "never"
     if how == "inner":
         return "finite" if any(sure) else "never"
     first = how in ("left", "semi", "anti") or getattr(node, "count", None) in ("bag", "set")

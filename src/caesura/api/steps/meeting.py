@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from caesura.api.pairing import On, Pairing
 from caesura.api.planned import Planned, column_name
@@ -12,7 +12,9 @@ from caesura.expr import Column, Expr, col, lit
 from caesura.ops.clip import Clip
 from caesura.ops.held import in_one_time
 from caesura.ops.join import How, Join
+from caesura.ops.latest import Latest, Ops
 from caesura.ops.layers import Layers
+from caesura.ops.lifetimes import Lifetime
 from caesura.ops.look_up import looked_up
 from caesura.ops.select import Select
 from caesura.ops.union import Union
@@ -98,10 +100,63 @@ class MeetingSteps(Planned):
 
     drop_duplicates = dropDuplicates
 
+    def latest(
+        self, key: str | Column | Sequence[str], *, order: str | Sequence[str] = (), name: str = ""
+    ) -> Stream:
+        """The current row of every key: each event lives until the next one of its key replaces it.
+
+        Ends that events have do not matter. Of events of a key that start together the last by ``order``
+        counts, for example a log's offset, and then the last in canonical order, by their values.
+
+        >>> import caesura as cz
+        >>> moves = [{"ts": 1, "car": 7, "at": "a"}, {"ts": 5, "car": 7, "at": "b"}]
+        >>> print(cz.from_rows(moves, time="ts").latest("car").run())
+         LE  RE  | car at |
+          1  5   | 7   a  | +
+          5  inf | 7   b  | +
+        """
+        return self._latest(key, order, None, name, "latest")
+
+    def changelog(
+        self,
+        key: str | Column | Sequence[str],
+        *,
+        op: str = "op",
+        insert: Sequence[str] = ("c", "r", "I"),
+        update: Sequence[str] = ("u", "U"),
+        delete: Sequence[str] = ("d", "D"),
+        order: str | Sequence[str] = (),
+        name: str = "",
+    ) -> Stream:
+        """The current row of every key, from rows that say insert, update, delete in a column.
+
+        As `latest`; a delete ends the row and gives none. The column itself leaves the rows. An insert of a
+        key that is there, and an update of one that is not, are taken as they come.
+
+        >>> import caesura as cz
+        >>> log = [{"ts": 1, "op": "c", "id": 7, "v": 1}, {"ts": 5, "op": "d", "id": 7, "v": 1}]
+        >>> print(cz.from_rows(log, time="ts").changelog("id").run())
+         LE  RE | id v |
+          1  5  | 7  1 | +
+        """
+        ops = Ops(op, (*_several(insert), *_several(update)), _several(delete))
+        return self._latest(key, order, ops, name, "changelog")
+
+    def _latest(self, key: object, order: object, ops: Ops | None, name: str, step: str) -> Stream:
+        group = tuple(column_name(each, "key=", step) for each in _several(key))
+        by = tuple(column_name(each, "order=", step) for each in _several(order))
+        endless = Lifetime(inputs=(self.node,), rule="forever")
+        return self._then(Latest(inputs=(endless,), group=group, order=by, ops=ops, name=name))
+
     def clip(self, by: Stream, on: Names = (), *, name: str = "") -> Stream:
         """Ends each event where the next event of ``by`` with the same key begins."""
         inputs = in_one_time(self.node, by.node)
         return self._then(Clip(inputs=inputs, on=_pairs(on, "clip"), how="semi", name=name))
+
+
+def _several(given: object) -> tuple[Any, ...]:
+    """One or several, as several."""
+    return (given,) if isinstance(given, str | Expr) or not isinstance(given, Iterable) else tuple(given)
 
 
 def _pairs(on: Names, step: str) -> tuple[tuple[str, str], ...]:

@@ -13,6 +13,7 @@ from caesura.testing.oracles.alive import alive
 from caesura.testing.oracles.bags import difference, distinct
 from caesura.testing.oracles.explode import explode
 from caesura.testing.oracles.join import join
+from caesura.testing.oracles.latest import latest
 from caesura.testing.oracles.lifetime import (
     chop,
     clip,
@@ -46,6 +47,7 @@ __all__ = [
     "forever",
     "horizon",
     "join",
+    "latest",
     "of_steps",
     "points_at_end",
     "points_at_start",
