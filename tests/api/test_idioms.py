@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from cluster import Cluster
 import caesura as cz
 from caesura import Stream, col
 from caesura.events import History
+from caesura.expr import Column, same
 from caesura.testing import assert_history
 
 ROWS = [{"t": n, "k": n % 3, "v": float(n), "n": "abc"[n % 3]} for n in range(9)]
@@ -63,6 +65,12 @@ def test_the_streams_own_columns_tell_the_sides_apart() -> None:
     people, sales = left(), right()
     joined = people.where("v > 3").join(sales, on=people["k"] == sales["person"], prefix="r_")
     assert [r["r_v"] for r in rows(joined)] == [40, 50, 60, 70, 80]
+
+
+def test_a_column_of_a_stream_is_sent_without_it() -> None:
+    sent = pickle.loads(pickle.dumps(left()["k"] > 3))
+    assert same(sent, col("k") > 3)
+    assert type(sent.args[0]) is Column
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])

@@ -51,6 +51,7 @@ PAIRS: list[tuple[str, Expr]] = [
     ("concat_ws('-', s, a)", f.concat_ws("-", "s", "a")),
     ("a & 3 | b", A.bit_and(3).bit_or(B)),
     ("a + 1 AS c", (A + 1).alias("c")),
+    ("load > 1 AND show = set", (col("load") > 1) & (col("show") == col("set"))),
     ("mod(a, 2) = a % 2", A % 2 == A % 2),
 ]
 

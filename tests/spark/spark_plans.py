@@ -121,5 +121,12 @@ def plans(folder: Path) -> dict[str, cz.Stream]:
         "totals": loads.group_by("seg").totals(n=cz.count(), load=cz.sum("load")),
         "climbs": points.match(climbs(points.schema), order_by=["mph", "car"]),
         "ticked": points.match(per_tick(points.schema), ticks_every=25),
+        "written": (
+            lasting.where("car LIKE 'l%' OR seg IN (1, 2)")
+            .join(loads, on=(cz.left("seg") + 1 == cz.right("seg")) & (col("load") > 0), suffixes=("", "_r"))
+            .group_by(initial=cz.expr("upper(left(car, 1))"))
+            .tumbling(15)
+            .agg(cz.count(filter="load > 1").alias("n"), span=cz.max("seg_r") - cz.min("seg"))
+        ),
         "sums": loads.group_by("load").tumbling(15).agg(n=cz.count(), hi=cz.max("seg"), s=cz.sum("seg")),
     }

@@ -82,6 +82,10 @@ class SideColumn(Column):
 
     side: object
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent to a worker it is a plain column: a plan does not carry another along."""
+        return Column, (self.name,)
+
     @cached_property
     def key(self) -> Hashable:
         return Column(self.name).key

@@ -41,6 +41,7 @@ class _Dialect(Spark):
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012 - sqlglot's own form
+        COMMANDS = set()  # noqa: RUF012 - a column may be called load or show
 
     class Parser(SparkParser):
         FUNCTIONS = {}  # noqa: RUF012
@@ -51,11 +52,11 @@ class _Dialect(Spark):
 def from_text(text: str) -> Expr:
     """The expression that a text in SQL means; refuses what we lack, with where it stands."""
     try:
-        found = _Dialect().parse(text)
+        found = [] if _STATEMENT.match(text) else _Dialect().parse_into(exp.Expr, text)
     except (ParseError, TokenError) as error:
         raise _unread(text, error) from None
     statements = [one for one in found if one is not None]
-    if len(statements) != 1 or not _is_expression(statements[0]):
+    if len(statements) != 1 or not _is_expression(statements[0], text):
         raise ExprError(
             f"{text!r} is no expression.",
             remedy="Write a condition or a value, for example \"id > 3 AND name LIKE 'a%'\".",
@@ -97,9 +98,15 @@ def _unread(text: str, error: ParseError | TokenError) -> ExprError:
     )
 
 
-def _is_expression(node: object) -> bool:
-    if isinstance(node, exp.Query | exp.DDL | exp.DML | exp.Command | exp.Drop):
+_STATEMENT = re.compile(r"\s*(select|with|from|insert|create|drop|alter|grant)\b", re.IGNORECASE)
+_NAMED = re.compile(r"\bas\b", re.IGNORECASE)
+
+
+def _is_expression(node: object, text: str) -> bool:
+    if isinstance(node, exp.Query | exp.DDL | exp.DML | exp.Command):
         return False
+    if isinstance(node, exp.Alias) and not _NAMED.search(text):
+        return False  # two names side by side, such as SHOW TABLES
     return isinstance(node, exp.Condition | exp.Alias | exp.Interval | exp.DataType) or type(node) in LOWER
 
 
