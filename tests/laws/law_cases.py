@@ -569,7 +569,9 @@ PICKED = {"d": ("count_distinct", "v"), "mid": ("median", "v"), "last": ("last",
 
 def alive(label: str, spec: InputSpec, aggs: Any, *, group: Any = ("id",), endless: bool = False) -> None:
     """One case of aggregates over what is alive."""
-    made = tuple((n, Aggregate(kind, None if c is None else col(c))) for n, (kind, c) in aggs.items())
+    made = tuple(
+        (n, Aggregate(kind, None if c is None else col(c), *more)) for n, (kind, c, *more) in aggs.items()
+    )
 
     def over(a: Any) -> Any:
         return Lifetime(inputs=(a,), rule="forever") if endless else a
@@ -594,6 +596,13 @@ alive("rows that only come", replace(FLOATS, insert_only=True), {**RUNNING, **EN
 alive("rows that begin and may go", FLOATS, RUNNING, endless=True)
 alive("extremes", INTS, {**RUNNING, **ENDS})
 alive("picked", INTS, PICKED)
+SPREAD = {"d": ("count_distinct", "v"), "var": ("variance", "v", 1), "dev": ("stddev", "v", 0)}
+alive("different", FLOATS, SPREAD)
+alive("different that only come", replace(FLOATS, insert_only=True), {**SPREAD, **RUNNING}, endless=True)
+TEXTS = InputSpec({"id": "key", "v": "text"}, key="id")
+COUNTED = {"d": ("count_distinct", "v")}
+alive("texts that only come", replace(TEXTS, insert_only=True), {**ENDS, **COUNTED}, endless=True)
+alive("texts", TEXTS, COUNTED)
 alive("picked of all that only come", replace(INTS, insert_only=True), {**PICKED, **ENDS}, endless=True)
 
 import expression_law_cases  # noqa: E402, F401  (registers the cases)

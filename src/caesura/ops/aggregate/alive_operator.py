@@ -84,7 +84,10 @@ class AliveOperator(Operator):
         source = node.inputs[0]
         known = source.properties
         self.slots = self._made(insert_only=known.insert_only and known.endless)
-        self._runs = all(len(parts) < 2 or runs(parts[-1]) for parts in self.slots.plans)
+        self._runs = all(
+            len(parts) < 2 or runs(parts[-1], counts_values=a.rule.counts_values)
+            for (_, a), parts in zip(node.aggregates, self.slots.plans, strict=True)
+        )
         if not self._runs:  # values are put in and taken out again to read them
             self.slots = self._made(insert_only=False)
         self._keys = [source.schema.get_field_index(name) for name in node.group]

@@ -1,7 +1,8 @@
 """What aggregates give along points in time at which rows come and go, beginning with what slots hold.
 
-Counts, sums and means run along; the least and the greatest do where rows only come. An aggregate that does
-not run is read from slots instead, one point of every group after the other.
+Counts, sums, means, variances and counts of different values run along; the least and the greatest do where
+rows only come. An aggregate that does not run is read from slots instead, one point of every group after the
+other.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from caesura.events.columns import words
 from caesura.events.nested import validity
@@ -19,6 +21,9 @@ from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask
 from caesura.ops.aggregate.accumulators.exact import F64, FULL, add_floats, round_digits
 from caesura.ops.aggregate.accumulators.extremes import Grows, ranked, unranked
+from caesura.ops.aggregate.accumulators.leading import Leading
+from caesura.ops.aggregate.accumulators.moments import Moments, spread_of, square
+from caesura.ops.aggregate.accumulators.multiset import Multiset
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, slide_counts, slide_wide
 from caesura.ops.aggregate.accumulators.sums import (
     NONE,
@@ -30,6 +35,8 @@ from caesura.ops.aggregate.accumulators.sums import (
     wide_words,
     wide_zeros,
 )
+
+NO_FLOATS: F64 = np.zeros(0)
 
 
 class PointSteps(NamedTuple):
@@ -63,13 +70,19 @@ def run_extremes(
 
 @kernel
 def run_floats(
-    kind: I64, who: I64, row: I64, values: F64, valid: Mask, limbs: I64, odd: I64, out: F64
-) -> None:
-    """Exact float sums from what groups begin with, each rounded once; NaN and infinities count apart."""
+    kind: I64, who: I64, row: I64, values: F64, more: F64, valid: Mask, limbs: I64, odd: I64, out: F64,
+    rest: F64,
+) -> None:  # fmt: skip
+    """Exact float sums from what groups begin with, each rounded once; NaN and infinities count apart.
+
+    ``more`` has a second part of each value, or nothing; ``rest``, if it has room, what rounding left out.
+    """
     digits = np.zeros(FULL + 1, np.int64)
+    left = np.zeros((1, FULL), np.int64)
     base = np.zeros(len(limbs), np.int32)
     slot = np.zeros(1, np.int64)
-    weight = np.zeros(1, np.int64)
+    one = np.zeros(1, np.float64)
+    weight = np.ones(1, np.int64)
     unfit = np.zeros(1, np.int64)
     given = 0
     for i in range(len(kind)):
@@ -78,6 +91,16 @@ def run_floats(
             for k in range(FULL):
                 digits[k] = limbs[g, k]
             out[given] = round_digits(digits, 0)
+            if len(rest) > 0:
+                for k in range(FULL):
+                    left[0, k] = limbs[g, k]
+                slot[0] = 0
+                weight[0] = 1
+                one[0] = -out[given]
+                add_floats(slot, one, weight, left, base[:1], unfit)
+                for k in range(FULL):
+                    digits[k] = left[0, k]
+                rest[given] = round_digits(digits, 0)
             if odd[g, 0] > 0 or (odd[g, 1] > 0 and odd[g, 2] > 0):
                 out[given] = np.nan
             elif odd[g, 1] > 0:
@@ -90,19 +113,37 @@ def run_floats(
         if len(valid) > 0 and not valid[m]:
             continue
         weight[0] = 1 if kind[i] == ENTER else -1
-        x = values[m]
-        if np.isnan(x):
-            odd[g, 0] += weight[0]
-        elif np.isinf(x):
-            odd[g, 1 if x > 0 else 2] += weight[0]
+        slot[0] = g
+        for part in range(1 if len(more) == 0 else 2):
+            one[0] = values[m] if part == 0 else more[m]
+            if np.isnan(one[0]):
+                odd[g, 0] += weight[0]
+            elif np.isinf(one[0]):
+                odd[g, 1 if one[0] > 0 else 2] += weight[0]
+            else:
+                add_floats(slot, one, weight, limbs, base, unfit)
+
+
+@kernel
+def turn_copies(kind: I64, row: I64, number: I64, valid: Mask, copies: I64, turns: I64) -> None:
+    """Marks with 1 the rows with which a value comes first, or goes last."""
+    for i in range(len(kind)):
+        if kind[i] == GIVE or (len(valid) > 0 and not valid[row[i]]):
+            continue
+        v = number[row[i]]
+        if kind[i] == ENTER:
+            copies[v] += 1
+            turns[row[i]] = 1 if copies[v] == 1 else 0
         else:
-            slot[0] = g
-            add_floats(slot, values[m : m + 1], weight, limbs, base, unfit)
+            copies[v] -= 1
+            turns[row[i]] = 1 if copies[v] == 0 else 0
 
 
-def runs(part: Any) -> bool:
-    """Whether what an accumulator keeps can run along."""
-    return isinstance(part, FloatSum | WideSum | Grows)
+def runs(part: Any, *, counts_values: bool) -> bool:
+    """Whether what an accumulator keeps can run along; of a bag of values only their number does."""
+    if isinstance(part, Multiset):
+        return counts_values and not part.timed
+    return isinstance(part, FloatSum | WideSum | Grows | Leading | Moments)
 
 
 class AlongPoints:
@@ -134,17 +175,30 @@ class AlongPoints:
             return pa.array(self.floats())
         if isinstance(self._part, WideSum):
             return wide_values(self._wide, self._part.result)
-        return self._extreme(self._part)
+        if isinstance(self._part, Multiset):
+            return self._distinct(self._part)
+        return self._leading(self._part) if isinstance(self._part, Leading) else self._extreme(self._part)
 
     def floats(self) -> F64:
         assert self._values is not None
         if isinstance(self._part, WideSum):
             return wide_as_float(self._wide, self._part.result)
         assert isinstance(self._part, FloatSum)
-        limbs, odd = self._part.in_full(self._slots, self._at)
+        return self._sums(self._part, words(self._values).astype(np.float64))
+
+    def variance(self, ddof: int) -> F64:
+        assert isinstance(self._part, Moments) and self._values is not None
+        plain = pc.cast(self._values, pa.float64(), safe=False).fill_null(0.0).to_numpy()
+        rest1, rest2 = np.empty(self._steps.given), np.empty(self._steps.given)
+        high, low = square(plain)
+        s1 = self._sums(self._part.first, plain, rest=rest1)
+        s2 = self._sums(self._part.second, high, low, rest=rest2)
+        return spread_of(self.n, (s1, rest1), (s2, rest2), ddof)
+
+    def _sums(self, part: FloatSum, values: F64, more: F64 = NO_FLOATS, rest: F64 = NO_FLOATS) -> F64:
+        limbs, odd = part.in_full(self._slots, self._at)
         out = np.empty(self._steps.given)
-        plain = words(self._values).astype(np.float64)
-        run_floats(*self._steps[:3], plain, self._valid, limbs, odd, out)
+        run_floats(*self._steps[:3], values, more, self._valid, limbs, odd, out, rest)
         return out
 
     @cached_property
@@ -167,3 +221,28 @@ class AlongPoints:
         out = np.empty(self._steps.given, np.int64)
         run_extremes(*self._steps[:3], ranked(self._values), self._valid, part.sign, best, seen, out)
         return unranked(out, self.n > 0, part.type)
+
+    def _distinct(self, part: Multiset) -> pa.Array:
+        assert self._values is not None
+        steps, turns = self._steps, np.zeros(len(self._values), np.int64)
+        points = steps.kind != GIVE
+        slot = np.zeros(len(self._values), np.int64)
+        slot[steps.row[points]] = self._at[steps.who[points]]
+        number, copies = part.copies(slot, self._values)
+        turn_copies(steps.kind, steps.row, number, self._valid, copies, turns)
+        running, out = part.value(self._slots, self._at).to_numpy().copy(), np.empty(steps.given, np.int64)
+        slide_counts(*steps[:3], turns, running, out)
+        return pa.array(out)
+
+    def _leading(self, part: Leading) -> pa.Array:
+        """The leader is found by its place among all values that there are."""
+        assert self._values is not None
+        held = part.value(self._slots, self._at)
+        every = pa.concat_arrays([self._values, held])
+        place = part.order(every)
+        best, seen = place[len(self._values) :].copy(), 1 - np.asarray(held.is_null()).astype(np.int64)
+        out = np.zeros(self._steps.given, np.int64)
+        run_extremes(*self._steps[:3], place, self._valid, 1, best, seen, out)
+        order = np.argsort(place, kind="stable")
+        rows = order[np.searchsorted(place[order], out)] if len(order) else out
+        return every.take(pa.array(rows, mask=self.n == 0))

@@ -42,7 +42,7 @@ class Leading:
         at, _, values = present(at, weights, values)
         if len(at) == 0:
             return
-        order = np.lexsort((self._order(values), at))
+        order = np.lexsort((self.order(values), at))
         new = np.ones(len(order), np.bool_)
         new[1:] = at[order][1:] != at[order][:-1]
         best = order[new]
@@ -58,7 +58,7 @@ class Leading:
         if self.rows.size > 2 * self.rows.live + SPARE:
             self._sweep(slots)
 
-    def _order(self, values: pa.Array) -> I64:
+    def order(self, values: pa.Array) -> I64:
         """Ranks from the one that leads on."""
         return self.sign * ranks(values)
 
@@ -68,7 +68,7 @@ class Leading:
         old = np.flatnonzero(~leads)
         if len(old):
             before = self.rows.payload.take(held[old]).column(0)
-            order = self._order(pa.concat_arrays([values.take(pa.array(old)), before]))
+            order = self.order(pa.concat_arrays([values.take(pa.array(old)), before]))
             leads[old] = order[: len(old)] < order[len(old) :]
         return leads
 

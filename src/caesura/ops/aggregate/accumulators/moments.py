@@ -75,6 +75,15 @@ def spread(n: I64, s1: F64, e1: F64, s2: F64, e2: F64, ddof: int, out: F64) -> N
         out[i] = max(0.0, quotient(top, rest, m * float(n[i] - ddof)))
 
 
+def spread_of(n: I64, first: tuple[F64, F64], second: tuple[F64, F64], ddof: int) -> F64:
+    """The variance from sums of values and of squares, two doubles each; NaN where one is not finite."""
+    out = np.zeros(len(n))
+    with np.errstate(invalid="ignore"):
+        spread(n, *first, *second, ddof, out)
+    out[~np.isfinite(first[0]) | ~np.isfinite(second[0])] = np.nan
+    return out
+
+
 class Moments:
     """The exact sums of values and of squares per slot."""
 
@@ -98,13 +107,9 @@ class Moments:
 
     def variance(self, slots: RowState, at: I64, n: I64, ddof: int) -> F64:
         """The variance of each slot; NaN where a value is not finite."""
-        out = np.zeros(len(at))
         with np.errstate(invalid="ignore"):
-            pairs = [part.as_pair(slots, at) for part in (self.first, self.second)]
-            (s1, e1), (s2, e2) = pairs
-            spread(n, s1, e1, s2, e2, ddof, out)
-        out[~np.isfinite(s1) | ~np.isfinite(s2)] = np.nan
-        return out
+            first, second = (part.as_pair(slots, at) for part in (self.first, self.second))
+        return spread_of(n, first, second, ddof)
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
         return self.first.value(slots, at)

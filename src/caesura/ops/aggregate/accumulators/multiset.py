@@ -117,6 +117,15 @@ class Multiset:
         owner, row = self._chains.gather(at)
         return pa.array(np.bincount(owner[self.rows.alive[row]], minlength=len(at)).astype(np.int64))
 
+    def copies(self, slot: I64, values: pa.Array) -> tuple[I64, I64]:
+        """A number for each value of each slot, and how many copies there are now, by number."""
+        h1, h2 = self._ids(slot, np.zeros(len(slot), np.int64), plain_zero(values))
+        number, fresh = KeyTable().encode(h1, h2)
+        row = self._table.find(h1[fresh], h2[fresh])
+        held = np.zeros(len(fresh), np.int64)
+        held[row >= 0] = self.rows.get("n")[row[row >= 0]]
+        return number, held
+
     def compact(self, keep: I64) -> None:
         follow_slots(self.rows, keep)
 

@@ -16,6 +16,7 @@ from caesura.ops.aggregate.kinds.record import (
     AggregateKind,
     Condition,
     InSlots,
+    Reading,
     State,
     always,
     as_double,
@@ -185,6 +186,10 @@ def _joined(aggregate: Aggregate, reading: InSlots) -> pa.Array:
     return picks.joined(reading.part.gather(reading.at), len(reading.at), aggregate.option)
 
 
+def _different(_: Aggregate, reading: Reading) -> pa.Array:
+    return reading.values()
+
+
 def _deviation(_: Aggregate, reading: InSlots) -> pa.Array:
     return picks.deviation(reading.part.gather(reading.at), len(reading.at))
 
@@ -204,7 +209,16 @@ def _set(_: Aggregate, reading: InSlots) -> pa.Array:
 define(AggregateKind("first", with_order, _first, always(TIMED_BAG)))
 define(AggregateKind("last", with_order, _last, always(TIMED_BAG)))
 define(AggregateKind("top_k", _top_fields, _top, always(BAG), threshold=_kth, shows_option=True))
-define(AggregateKind("count_distinct", whole, lambda _, held: held.values(), always(BAG), direction="up"))
+define(
+    AggregateKind(
+        "count_distinct",
+        whole,
+        lambda _, held: held.values(),
+        always(BAG),
+        direction="up",
+        counts_values=True,
+    )
+)
 define(AggregateKind("quantile", with_order, _quantile, always(BAG), shows_option=True))
 define(AggregateKind("percentile", as_double, _interpolated, always(BAG), shows_option=True))
 define(AggregateKind("median", as_double, _median, always(BAG)))

@@ -144,6 +144,11 @@ class InSlots:
         found: F64 = self.part.as_float(self.slots, self.at)
         return found
 
+    def variance(self, ddof: int) -> F64:
+        """Of an accumulator that keeps moments."""
+        found: F64 = self.part.variance(self.slots, self.at, self.n, ddof)
+        return found
+
 
 @dataclass(frozen=True)
 class State:
@@ -194,6 +199,8 @@ class AggregateKind:
     """From results to values below which no further value changes them; None where every value counts."""
     shows_option: bool = False
     """Whether explain prints the option."""
+    counts_values: bool = False
+    """Whether a result is the number of different values."""
 
 
 KINDS: dict[str, AggregateKind] = {}

@@ -53,8 +53,7 @@ MOMENTS = State("moments", lambda name, t: Moments(name))
 
 
 def _spread(aggregate: Aggregate, reading: InSlots) -> F64:
-    found: F64 = reading.part.variance(reading.slots, reading.at, reading.n, int(aggregate.option))
-    return found
+    return reading.variance(int(aggregate.option))
 
 
 def _variance(aggregate: Aggregate, reading: InSlots) -> pa.Array:
