@@ -6,11 +6,12 @@ import datetime as dt
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import caesura as cz
 from caesura.errors import ExprError
-from caesura.expr import Expr, col, end, evaluate, lit, same, sql, start, when
+from caesura.expr import Expr, col, compile_all, end, evaluate, lit, same, sql, start, when
 from caesura.expr import functions as f
 from caesura.expr.sql_text import from_text
 
@@ -109,3 +110,13 @@ def test_text_stands_wherever_a_predicate_does() -> None:
     assert rows.filter("id > 4").run().table().num_rows == 1
     joined = rows.join(rows.select("id", other=col("name")), on="id", where="name = other AND id < 2")
     assert joined.run().table().num_rows == 2
+
+
+def test_several_parts_of_a_text_are_taken_from_one_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    splits, split = [], pc.split_pattern
+    monkeypatch.setattr(pc, "split_pattern", lambda *a, **k: splits.append(1) or split(*a, **k))
+    batch = pa.record_batch({"s": pa.array(["a,b", "c", None])})
+    parts = [S.split_part(",", 1), S.split_part(",", 2).upper(), from_text("split(s, ',')[0]"), S.split(",")]
+    made = compile_all(parts, batch.schema)(batch)
+    assert [m.to_pylist() for m in made[:3]] == [["a", "c", None], ["B", "", None], ["a", "c", None]]
+    assert len(splits) == 2
