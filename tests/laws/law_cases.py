@@ -11,6 +11,7 @@ import pyarrow as pa
 from caesura.expr import col
 from caesura.io.sources.table import table_of
 from caesura.ops.aggregate import Aggregate, Alive, Totals, Tumbling
+from caesura.ops.asof import AsOf, Direction
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
 from caesura.ops.deliver import Deliver
@@ -255,6 +256,59 @@ for each in HOW:
     )
 join("inner", name="-inserts", left=replace(LEFT, insert_only=True), right=replace(RIGHT, insert_only=True))
 join("left", name="-points", left=replace(LEFT, lifetimes="points"), right=replace(RIGHT, lifetimes="finite"))
+
+TIED = InputSpec({"other": "key", "s": "name", "f": "float"}, key="other")
+
+
+def join_asof(
+    direction: Direction, tolerance: int | None = None, *, name: str = "", rest: Any = None, **spec: Any
+) -> None:
+    """One case of the as-of join; its bound counts the last right rows of four keys, with their ties."""
+    rest = rest or {}
+    reach = tolerance or 0
+    behind = 0 if direction == "backward" else -reach
+
+    def live(ctis: tuple[int, ...]) -> int:
+        left, right = ctis
+        return min(left, moved(behind)((right,)))
+
+    register(
+        LawCase(
+            f"join_asof {direction}{'' if tolerance is None else f' within {tolerance}'}{name}",
+            build=lambda a, b: AsOf(
+                inputs=(a, b),
+                on=(("id", "other"),),
+                direction=direction,
+                tolerance=tolerance,
+                **{"how": "left", **rest},
+            ),
+            oracle=lambda a, b, **_: oracles.join_asof(
+                a, b, [("id", "other")], ("s", "f"), direction=direction, tolerance=tolerance, **rest
+            ),
+            inputs=(replace(READINGS, **spec), replace(TIED, **spec)),
+            liveness=live if direction == "backward" or tolerance is not None else None,
+            state_bound=None if direction != "backward" else lambda live: 2 * sum(live) + 8,
+            linger=2 * reach,
+        )
+    )
+
+
+join_asof("backward")
+join_asof("backward", 3)
+join_asof("backward", name=", inner", rest={"how": "inner"})
+join_asof("backward", name=" of points", lifetimes="points")
+join_asof("backward", name=" of rows that stay", insert_only=True)
+join_asof("backward", 0)
+join_asof("backward", name=", never at once", rest={"exact": False})
+join_asof("forward")
+join_asof("forward", 4)
+join_asof("forward", 2, name=", never at once, inner", rest={"exact": False, "how": "inner"})
+join_asof("nearest")
+join_asof("nearest", 3)
+join_asof("nearest", 5, name=" of points that stay", lifetimes="points", insert_only=True)
+join_asof("nearest", name=", never at once", rest={"exact": False})
+join_asof("nearest", 2**70, name=" at the end", origin=END)
+join_asof("forward", 2**63 - 5, name=" at the beginning", origin=BEGINNING)
 
 HELD = [
     {"other": key, "w": weight}

@@ -145,6 +145,16 @@ PLANS: dict[str, Build] = {
     "points_at_end": lambda a, b: a.points_at_end(),
     "chop": lambda a, b: a.chop(4),
     "clip": lambda a, b: a.clip(b, "id"),
+    "as-of join": lambda a, b: a.join_asof(b.select("id", w=col("id") + 1), "id"),
+    "as-of join, forward": lambda a, b: a.join_asof(
+        b.select("id", w=col("id") + 1), "id", direction="forward"
+    ),
+    "as-of join, nearest": lambda a, b: a.join_asof(
+        b.select("id", w=col("id") + 1), "id", direction="nearest", tolerance=4, how="inner"
+    ),
+    "join within an interval": lambda a, b: a.join(
+        b.select("id", w=col("id") + 1), "id", within=(-3, 4), how="left"
+    ),
     "clip by all": lambda a, b: a.clip(b),
     "tumbling by key": lambda a, b: a.group_by("id").tumbling(5).agg(**MADE),
     "tumbling over all": lambda a, b: a.tumbling(7, offset=2).agg(**MADE),

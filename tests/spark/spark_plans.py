@@ -118,6 +118,8 @@ def plans(folder: Path) -> dict[str, cz.Stream]:
         "with": lasting.join(loads, on="seg", how="semi", where=None).shift(1).chop(4),
         "kinds": lasting.select("seg").distinct().difference(loads.select("seg"), mode="bag"),
         "clipped": lasting.clip(loads, on="seg").points_at_end().union(lasting.points_at_start()),
+        "as of": points.select("seg", "car").join_asof(loads, on="seg", direction="nearest", tolerance=9),
+        "within": points.select("seg", "car").join(loads, on="seg", within=(-4, 6)),
         "totals": loads.group_by("seg").totals(n=cz.count(), load=cz.sum("load")),
         "climbs": points.match(climbs(points.schema), order_by=["mph", "car"]),
         "ticked": points.match(per_tick(points.schema), ticks_every=25),

@@ -25,12 +25,14 @@ from caesura.expr import (
 )
 from caesura.expr.nodes import SideColumn, as_expr, of_pyspark
 from caesura.expr.types import common_type
+from caesura.ops.held import in_one_time
 from caesura.ops.select import Select
 from caesura.plan import Node, here
 
 Key = str | Expr
 On = Key | Sequence[Key] | Mapping[Any, Any]
 Side = Literal["left", "right"]
+Names = Mapping[Side, Mapping[str, str]]
 
 
 @dataclass
@@ -44,6 +46,15 @@ class Pairing:
     residuals: list[Expr] = field(default_factory=list)
     computed: dict[Side, dict[str, Expr]] = field(default_factory=lambda: {"left": {}, "right": {}})
     """The columns that are computed for keys; those of the left are left out again."""
+
+    def inputs(self, names: Names) -> tuple[Node, Node]:
+        """Both sides with the keys that are computed, under these names."""
+        left, right = in_one_time(self.input("left", names["left"]), self.input("right", names["right"]))
+        return left, right
+
+    def keys(self, names: Names) -> tuple[tuple[str, str], ...]:
+        """The columns that must be equal, under these names."""
+        return tuple((names["left"].get(a, a), names["right"].get(b, b)) for a, b in self.on)
 
     def side(self, side: Side) -> Node:
         return self.left if side == "left" else self.right

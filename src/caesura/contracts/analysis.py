@@ -201,7 +201,14 @@ class Analysis:
         lives_before = [step.ends for step in before]
         struck = self._struck(number) if moving else {}
         merged = [step.merges for step in before]
-        derived = derive(rule, schemes, lives_before, bounded=_first(before), struck=struck, merged=merged)
+        derived = derive(
+            rule,
+            schemes,
+            lives_before,
+            bounded=[step.bounded for step in before],
+            struck=struck,
+            merged=merged,
+        )
         lives = _ends(node, before, known) if node.fingerprint not in given.ending else "bounded"
         merges = _merges(node, merged) and node.fingerprint not in given.ending
         return Step(number, node, inputs, rule, derived, lives, known, bounded, merges=merges)
@@ -383,10 +390,6 @@ def _bounded_of(node: Node, bounded: frozenset[str], name: str) -> frozenset[str
     return bounded
 
 
-def _first(before: list[Step]) -> frozenset[str]:
-    return before[0].bounded if before else frozenset()
-
-
 def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
     """Whether output events end: by the longest lifetime, or by where they come from."""
     if longest(known) is not None:
@@ -394,6 +397,8 @@ def _ends(node: Node, before: list[Step], known: Properties) -> Ends:
     if node.results_end:
         return "finite"
     sure = [step.ends != "never" or node.steers(port) for port, step in enumerate(before)]
+    if node.ends_with_first:
+        return "finite" if sure[0] else "never"
     how = getattr(node, "how", None)
     clipped = next((hold.one_per for hold in node.holds() or () if hold.one_per is not None), None)
     if clipped is not None and before[0].bounded.issuperset(clipped):

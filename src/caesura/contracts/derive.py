@@ -51,13 +51,13 @@ def derive(
     schemes: Sequence[Scheme],
     ends: Sequence[Ends] = (),
     own: Scheme = NONE,
-    bounded: frozenset[str] = frozenset(),
+    bounded: Sequence[frozenset[str]] = (),
     struck: Mapping[int, Scheme] = {},
     merged: Sequence[bool] = (),
 ) -> Derived:
     """What an operator offers when its inputs obey these schemes; `own` is what a source gives.
 
-    `bounded` are columns of the first input with a bounded set of values; `ends` what is known of lifetimes;
+    `bounded` are the columns of each input with a bounded set of values; `ends` what is known of lifetimes;
     `struck` are the forms of feedback by which rows of an input are let go; `merged` says of which inputs
     rows may go on without end, though all that they are made of ends.
     """
@@ -111,13 +111,18 @@ def _dropped(rule: Rule, schemes: Sequence[Scheme]) -> list[Scheme]:
 
 
 def _lacks(
-    hold: Holding, schemes: Sequence[Scheme], ends: Sequence[Ends], own: Scheme, bounded: frozenset[str]
+    hold: Holding,
+    schemes: Sequence[Scheme],
+    ends: Sequence[Ends],
+    own: Scheme,
+    bounded: Sequence[frozenset[str]],
 ) -> list[Unmet]:
     whole = own if hold.rows_of == OWN else schemes[hold.rows_of]
     if any(not template.marked for template in whole):
         return []  # rows of an input that ends, such as a table, cannot grow without bound
     lives = ends[hold.rows_of]
-    if hold.one_per is not None and bounded.issuperset(hold.one_per):
+    known = bounded[hold.rows_of] if bounded and hold.rows_of != OWN else frozenset()
+    if hold.one_per is not None and known.issuperset(hold.one_per):
         lives = "finite" if lives == "never" else lives
         hold = replace(hold, until="end") if hold.until == "forever" else hold
     if hold.endless and lives != "never":

@@ -150,6 +150,11 @@ class Node:
         return False
 
     @property
+    def ends_with_first(self) -> bool:
+        """Whether every result has the lifetime of an event of the first input."""
+        return False
+
+    @property
     def fed(self) -> str:
         """The label under which the step is fed from outside; none for most steps."""
         return ""

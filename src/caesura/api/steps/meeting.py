@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from caesura.api.pairing import On, Pairing
 from caesura.api.planned import Planned, column_name
-from caesura.errors import PlanError
+from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Column, Expr, col, lit
+from caesura.ops.asof import AsOf, Direction
 from caesura.ops.clip import Clip
-from caesura.ops.held import in_one_time
+from caesura.ops.held import in_one_time, is_static
+from caesura.ops.interval import at_later_start, interval_sides
 from caesura.ops.join import How, Join
 from caesura.ops.latest import Latest, Ops
 from caesura.ops.layers import Layers
@@ -18,7 +20,7 @@ from caesura.ops.lifetimes import Lifetime
 from caesura.ops.look_up import looked_up
 from caesura.ops.select import Select
 from caesura.ops.union import Union
-from caesura.plan import Node, here
+from caesura.plan import Duration, Node, here
 
 if TYPE_CHECKING:
     from caesura.api.stream import Stream
@@ -42,6 +44,7 @@ class MeetingSteps(Planned):
         where: Expr | str | None = None,
         suffixes: tuple[str, str] | None = None,
         prefix: str = "",
+        within: tuple[Duration, Duration] | None = None,
         thrifty: bool = False,
         impatient: bool = False,
         name: str = "",
@@ -56,21 +59,28 @@ class MeetingSteps(Planned):
         ``how``: inner, left, right, full, semi, anti. A join with a `cz.table` on the right keeps nothing,
         unless it is a right or full one. A ``thrifty`` inner join says to one side where the other is settled
         and empty; an ``impatient`` one asks first for what would meet.
+
+        ``within=("-5m", "1h")`` joins by starts instead of lifetimes: events of ``other`` that start from
+        five minutes before to an hour after. A pair is a point at the later start; a left, semi or anti join
+        gives points at the left event's start.
         """
         pairing = Pairing(self.node, other.node)
         pairing.add(on)
         pairing.refuse_keyless()
         names = pairing.renamed(suffixes, prefix)
+        inputs = pairing.inputs(names)
+        if within is not None:
+            inputs = self._within(*inputs, within, how)
         node = Join(
-            inputs=in_one_time(pairing.input("left", names["left"]), pairing.input("right", names["right"])),
-            on=tuple((names["left"].get(a, a), names["right"].get(b, b)) for a, b in pairing.on),
+            inputs=inputs,
+            on=pairing.keys(names),
             how=how,
             residual=pairing.residual(where, names),
             thrifty=thrifty,
             impatient=impatient,
             name=name,
         )
-        made = self._then(looked_up(node))
+        made = self._then(looked_up(node) if within is None else at_later_start(node))
         return made.drop(*pairing.computed["left"]) if pairing.computed["left"] else made
 
     unionAll = union  # noqa: N815 - as PySpark calls it
@@ -78,6 +88,75 @@ class MeetingSteps(Planned):
     def unionByName(self, other: Stream, allowMissingColumns: bool = False) -> Stream:
         """PySpark's: columns meet by name; those that one side lacks are null there, if that is allowed."""
         return self.union(other.select(*self.columns)) if not allowMissingColumns else _padded(self, other)
+
+    def _within(
+        self, left: Node, right: Node, within: tuple[Duration, Duration], how: How
+    ) -> tuple[Node, Node]:
+        """Both sides with lifetimes that overlap where starts lie within the interval."""
+        try:
+            if is_static(left) or is_static(right):
+                raise PlanError(
+                    "a table's rows hold over all time: there is no start for within=.",
+                    remedy="Leave within= out, or read the rows as a stream: cz.from_rows(rows, time=...).",
+                )
+            if isinstance(within, str) or len(within) != 2:
+                raise PlanError(
+                    f"within= is a pair of durations; got {within!r}.",
+                    remedy='Write within=("-5m", "1h"): how much earlier and later the other may start.',
+                )
+            low, high = (self._ticks(each, "bound of within", "join") for each in within)
+            return interval_sides(left, right, low, high, how)
+        except CaesuraError as error:
+            raise error.at("join", here()) from None
+
+    def join_asof(
+        self,
+        other: Stream,
+        on: On = (),
+        *,
+        direction: Direction = "backward",
+        tolerance: Duration | None = None,
+        allow_exact_matches: bool = True,
+        how: Literal["left", "inner"] = "left",
+        suffixes: tuple[str, str] | None = None,
+        prefix: str = "",
+        name: str = "",
+    ) -> Stream:
+        """Each event with the one event of ``other`` with equal keys whose start is nearest before its own.
+
+        Or nearest after (``direction="forward"``), or on either side (``"nearest"``), at most ``tolerance``
+        away. Rows keep their lifetimes; where nothing matches, there are nulls, or no row if ``how="inner"``.
+        Of events that start together the last in order of values is taken; looking forward, the first.
+        ``on``, ``suffixes`` and ``prefix`` are those of `join`.
+
+        >>> import caesura as cz
+        >>> trades = cz.from_rows([{"t": 3, "id": 7, "n": 1}, {"t": 9, "id": 7, "n": 2}], time="t")
+        >>> quotes = cz.from_rows([{"t": 2, "id": 7, "bid": 5.0}, {"t": 8, "id": 7, "bid": 6.0}], time="t")
+        >>> print(trades.join_asof(quotes, on="id").run(output="final"))
+         LE  RE | id n bid |
+          3  4  | 7  1 5.0 | +
+          9  10 | 7  2 6.0 | +
+        """
+        near = None if tolerance is None else self._ticks(tolerance, "tolerance", "join_asof")
+        pairing = Pairing(self.node, other.node, "join_asof")
+        pairing.add(on)
+        if pairing.residuals:
+            raise pairing.refused(
+                f"an as-of join takes equal keys alone; got '{pairing.residuals[0]}'.",
+                "Filter one side first with where(...), or the result.",
+            )
+        names = pairing.renamed(suffixes, prefix)
+        node = AsOf(
+            inputs=pairing.inputs(names),
+            on=pairing.keys(names),
+            how=how,
+            direction=direction,
+            tolerance=near,
+            exact=allow_exact_matches,
+            name=name,
+        )
+        made = self._then(node)
+        return made.drop(*pairing.computed["left"]) if pairing.computed["left"] else made
 
     def difference(self, other: Stream, *, mode: Literal["bag", "set"] = "bag", name: str = "") -> Stream:
         """Events of this stream that the other has not: as bags (copies cancel) or as sets."""

@@ -74,12 +74,9 @@ class Side:
     def key_ids(self, payload: pa.RecordBatch) -> tuple[U64, U64]:
         """The identity of each row's key; a key with a null in it equals none of the other side's."""
         columns = [payload.column(i) for i in self.key_places]
-        h1, h2 = identity(columns, payload.num_rows, self._secret)
-        nulls = [c for c in columns if c.null_count] if not self.nulls_match else []
-        if nulls:
-            valid = np.logical_and.reduce([validity(column) for column in nulls])
-            h1[~valid] ^= SIDE_SALT[self.number]
-        return h1, h2
+        if self.nulls_match:
+            return identity(columns, payload.num_rows, self._secret)
+        return key_ids(columns, payload.num_rows, self._secret, self.number)
 
     def look_up(self, key: I64, page: Page) -> I64 | None:
         """The row here that each row of the other side's page meets all its life; None if one does not."""
@@ -253,6 +250,16 @@ class Side:
         self.sent_chains.clear()
         self.chains.add(self.rows.get("key"))
         self.sent_chains.add(self.sent.get("row"))
+
+
+def key_ids(columns: list[pa.Array], count: int, secret: Secret, side: int) -> tuple[U64, U64]:
+    """The identity of each row's key on a side; one with a null in it equals none of the other side's."""
+    h1, h2 = identity(columns, count, secret)
+    nulls = [c for c in columns if c.null_count]
+    if nulls:
+        valid = np.logical_and.reduce([validity(column) for column in nulls])
+        h1[~valid] ^= SIDE_SALT[side]
+    return h1, h2
 
 
 def uncancelled(gains: I64, losses: I64) -> I64:

@@ -10,6 +10,7 @@ They share no code with the operators; the law suite holds the two against each 
 from caesura.testing.oracles import of_steps
 from caesura.testing.oracles.aggregates import totals
 from caesura.testing.oracles.alive import alive
+from caesura.testing.oracles.asof import join_asof
 from caesura.testing.oracles.bags import difference, distinct
 from caesura.testing.oracles.explode import explode
 from caesura.testing.oracles.join import join
@@ -47,6 +48,7 @@ __all__ = [
     "forever",
     "horizon",
     "join",
+    "join_asof",
     "latest",
     "of_steps",
     "points_at_end",
