@@ -45,7 +45,7 @@ def q2(s: Streams) -> Stream:
 
 
 def q3(s: Streams) -> Stream:
-    sellers = s.person.where(col("state").isin(["OR", "ID", "CA"])).select("id", "name", "city", "state")
+    sellers = s.person.where(col("state").isin("OR", "ID", "CA")).select("id", "name", "city", "state")
     offers = s.auction.where(col("category") == 10).select("id", "seller")
     return offers.forever().join(sellers.forever(), on={"seller": "id"}).drop("seller")
 
@@ -153,15 +153,15 @@ def q20(s: Streams) -> Stream:
 def q21(s: Streams) -> Stream:
     name, found = F.lower(col("channel")), F.regexp_extract(col("url"), "(&|^)channel_id=([^&]*)", 2)
     number = cz.when(name == "apple", "0").when(name == "google", "1").when(name == "facebook", "2")
-    bids = s.bid.where((found != "") | name.isin(["apple", "google", "facebook", "baidu"]))
+    bids = s.bid.where((found != "") | name.isin("apple", "google", "facebook", "baidu"))
     return bids.select(
         "auction", "bidder", "price", "channel", channel_id=number.when(name == "baidu", "3").otherwise(found)
     )
 
 
 def q22(s: Streams) -> Stream:
-    parts = {f"dir{n}": F.split_part(col("url"), "/", n + 3) for n in (1, 2, 3)}
-    return s.bid.select("auction", "bidder", "price", "channel", **parts)
+    parts = F.split(col("url"), "/")
+    return s.bid.select("auction", "bidder", "price", "channel", dir1=parts[3], dir2=parts[4], dir3=parts[5])
 
 
 QUERIES: dict[str, Callable[[Streams], Stream]] = {

@@ -130,5 +130,9 @@ def plans(folder: Path) -> dict[str, cz.Stream]:
             .tumbling(15)
             .agg(cz.count(filter="load > 1").alias("n"), span=cz.max("seg_r") - cz.min("seg"))
         ),
+        "first": loads.group_by("seg").top(2, by="load", row_number="place"),
+        "fastest": points.forever().top(3, by=["mph", "car"], descending=[True, False]),
+        "in windows": points.group_by("seg").session(9).top(1, by="mph"),
+        "view": loads.group_by("seg").alive().agg(n=cz.count(), load=cz.sum("load"), high=cz.max("load")),
         "sums": loads.group_by("load").tumbling(15).agg(n=cz.count(), hi=cz.max("seg"), s=cz.sum("seg")),
     }
