@@ -60,9 +60,11 @@ if TYPE_CHECKING:
         last,
         listagg,
         max,
+        max_by,
         median,
         median_absolute_deviation,
         min,
+        min_by,
         mode,
         percentile,
         quantile,
@@ -88,7 +90,7 @@ ROOMS = {
     "caesura.expr": "Expr col end functions left lit right set_of start udf when",
     "caesura.io": "at_end delay every heartbeat imported in_data ingestion_time",
     "caesura.ops.aggregate.kinds": "all any avg bool_and bool_or collect collect_list collect_set "
-    "count count_distinct first last listagg max median median_absolute_deviation min mode "
+    "count count_distinct first last listagg max max_by median median_absolute_deviation min min_by mode "
     "percentile quantile some stddev string_agg sum top_k variance",
     "caesura.ops.archive": "Archive",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
@@ -211,9 +213,11 @@ __all__ = [
     "listagg",
     "lit",
     "max",
+    "max_by",
     "median",
     "median_absolute_deviation",
     "min",
+    "min_by",
     "mode",
     "parse",
     "percentile",

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caesura.expr import col
 from caesura.io.sources.table import table_of
-from caesura.ops.aggregate import Aggregate, Alive, Totals, Tumbling
+from caesura.ops.aggregate import Aggregate, Alive, Totals, Tumbling, kinds
 from caesura.ops.asof import AsOf, Direction
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
@@ -624,7 +624,8 @@ PICKED = {"d": ("count_distinct", "v"), "mid": ("median", "v"), "last": ("last",
 def alive(label: str, spec: InputSpec, aggs: Any, *, group: Any = ("id",), endless: bool = False) -> None:
     """One case of aggregates over what is alive."""
     made = tuple(
-        (n, Aggregate(kind, None if c is None else col(c), *more)) for n, (kind, c, *more) in aggs.items()
+        (n, getattr(kinds, kind)(*c) if isinstance(c, tuple) else Aggregate(kind, c and col(c), *more))
+        for n, (kind, c, *more) in aggs.items()
     )
 
     def over(a: Any) -> Any:
@@ -654,6 +655,15 @@ SPREAD = {"d": ("count_distinct", "v"), "var": ("variance", "v", 1), "dev": ("st
 alive("different", FLOATS, SPREAD)
 alive("different that only come", replace(FLOATS, insert_only=True), {**SPREAD, **RUNNING}, endless=True)
 TEXTS = InputSpec({"id": "key", "v": "text"}, key="id")
+BY = {"high": ("max_by", ("w", "v")), "low": ("min_by", ("w", "v"))}
+BY_TEXT = InputSpec({"id": "key", "v": "text", "w": "int"}, key="id")
+alive("rows by text", BY_TEXT, BY)
+alive(
+    "rows by text that only come",
+    replace(BY_TEXT, insert_only=True),
+    {**BY, "n": ("count", None)},
+    endless=True,
+)
 COUNTED = {"d": ("count_distinct", "v")}
 alive("texts that only come", replace(TEXTS, insert_only=True), {**ENDS, **COUNTED}, endless=True)
 alive("texts", TEXTS, COUNTED)

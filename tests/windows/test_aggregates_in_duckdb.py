@@ -17,6 +17,8 @@ PAIRS: dict[str, tuple[Any, str]] = {
     "tenth": (cz.percentile("x", 0.1), "quantile_cont(x, 0.1)"),
     "high": (cz.percentile("n", 0.9), "quantile_cont(n, 0.9)"),
     "texts": (cz.string_agg("s", "; "), "string_agg(s, '; ' ORDER BY s)"),
+    "best": (cz.max_by("s", "x"), "arg_max_null(s, x)"),
+    "worst": (cz.min_by(cz.col("n") + 1, "x", filter=cz.col("b")), "arg_min_null(n + 1, x) FILTER (b)"),
     "some_texts": (cz.listagg("s", "", where=cz.col("b")), "string_agg(s, '' ORDER BY s) FILTER (b)"),
 }
 
@@ -54,3 +56,10 @@ def test_aggregates_give_what_duckdb_gives() -> None:
         got.sort(key=lambda row: row["k"])
         wanted = duckdb.sql(f"SELECT k, {sql} FROM rows GROUP BY k ORDER BY k").to_arrow_table().to_pylist()
         assert got == [near(row) for row in wanted], seed
+
+
+def test_a_struct_of_columns_is_taken_from_the_row_that_began_first() -> None:
+    rows = [{"ts": t, "who": w, "bid": b} for t, w, b in ((3, "c", 9), (1, "b", 9), (1, "a", 9), (0, "d", 2))]
+    bids = cz.from_rows([*rows, {"ts": 5, "who": "e", "bid": None}], time="ts").tumbling(10)
+    best = bids.agg(top=cz.max_by(cz.functions.struct("who", "bid"), "bid"), low=cz.min_by("who", "bid"))
+    assert best.run().history.rows() == [(0, 10, ({"who": "a", "bid": 9}, "d"))]

@@ -7,7 +7,7 @@ from typing import Any
 
 from caesura.expr import col
 from caesura.kernels.ticks import LAST
-from caesura.ops.aggregate import Aggregate, Tumbling
+from caesura.ops.aggregate import Aggregate, Tumbling, kinds
 from caesura.ops.top import First, Order
 from caesura.ops.windows import Bucket, Count, Frame, Grid, Quantise, Session, Snapshot, Windows
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -39,7 +39,8 @@ SPREAD = {"var": ("variance", "v", 1), "dev": ("stddev", "v", 1), "mid": ("media
 def made(aggs: Any) -> Any:
     """The engine's aggregates for the oracle's."""
     return tuple(
-        (n, Aggregate(kind, None if c is None else col(c), *option)) for n, (kind, c, *option) in aggs.items()
+        (n, getattr(kinds, kind)(*c) if isinstance(c, tuple) else Aggregate(kind, c and col(c), *option))
+        for n, (kind, c, *option) in aggs.items()
     )
 
 
@@ -129,6 +130,11 @@ hopping(
 )
 hopping("joined texts", NAMES, {"all": ("string_agg", "v", ", ")}, 5, 5)
 hopping("percentiles", FLOATS, {"p": ("percentile", "v", 0.3), "top": ("percentile", "v", 1.0)}, 6, 3)
+BY = {"high": ("max_by", ("w", "v")), "low": ("min_by", ("w", "v")), "self": ("max_by", ("v", "v"))}
+for kind in ("float", "text", "list"):
+    pairs = InputSpec({"id": "key", "v": kind, "w": "name"}, key="id")  # type: ignore[dict-item]
+    hopping(f"rows by {kind}", pairs, BY, 6, 3)
+    hopping(f"rows by {kind} that only come", replace(pairs, insert_only=True), BY, 5, 5)
 LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v", 2)}
 for kind in ("text", "decimal"):
     keyed = InputSpec({"id": "key", "v": kind}, key="id")  # type: ignore[dict-item]
@@ -310,3 +316,7 @@ for size, slide in ((3, 3), (5, 2), (2, 3)):
             state_bound=lambda _: 0,
         )
     )
+
+BY_TEXT = InputSpec({"id": "key", "v": "text", "w": "list"}, key="id")
+built_in("snapshot", BY_TEXT, BY, name="-by")
+built_in("session", replace(BY_TEXT, insert_only=True), BY, name="-by-inserts")

@@ -50,7 +50,7 @@ def _ranked(column: pa.Array, nulls: Nulls) -> I64:
     if len(column) == 0:
         return np.zeros(0, np.int64)
     if pa.types.is_struct(t):
-        return _dense([ranks(part, nulls=nulls) for part in column.flatten()], len(column))
+        return dense_ranks([ranks(part, nulls=nulls) for part in column.flatten()], len(column))
     if is_list(t):
         column = in_key_order(column)
         offsets, values = elements(column)
@@ -65,7 +65,7 @@ def _ranked(column: pa.Array, nulls: Nulls) -> I64:
     return found
 
 
-def _dense(keys: list[I64], count: int) -> I64:
+def dense_ranks(keys: list[I64], count: int) -> I64:
     """The places of rows by several numbers, the first one counting most."""
     if not keys:
         return np.ones(count, np.int64)

@@ -249,7 +249,10 @@ class AliveOperator(Operator):
         columns = []
         for (_, a), parts in zip(self.slots.aggregates, self.slots.plans, strict=True):
             own = None if a.value is None else values[self.slots.place(a)]
-            columns.append(a.rule.finish(a, AlongPoints(steps, rows, touched, parts, own)))
+            along = AlongPoints(steps, rows, touched, parts, own)
+            if a.value is not None:
+                along.given = values[self.slots.own_place(a)]
+            columns.append(a.rule.finish(a, along))
         return count, columns
 
     def _read(

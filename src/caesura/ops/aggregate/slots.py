@@ -83,6 +83,14 @@ class Slots:
         assert aggregate.value is not None
         return self._parts[COUNT.name, aggregate.value.key][0]
 
+    def own_place(self, aggregate: Aggregate) -> int:
+        """The same for its own state, which may take values with their starts."""
+        state = self.state_of(aggregate)
+        if state is None:
+            return self.place(aggregate)
+        assert aggregate.value is not None
+        return self._parts[state.name, aggregate.value.key][0]
+
     @property
     def value_types(self) -> list[pa.Field]:
         """The columns of values that `add` wants, in order."""

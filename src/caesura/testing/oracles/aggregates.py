@@ -54,12 +54,23 @@ def aggregate(kind: str, values: Sequence[Any], option: Any = 0, starts: Sequenc
     some = [v for v in values if v is not None]
     if kind in TIMED:
         by_start = [(t, v) for t, v in zip(starts, values, strict=True) if v is not None]
-        return TIMED[kind](by_start, key=lambda one: (one[0], place(one[1])))[1] if by_start else None
+        return TIMED[kind](by_start) if by_start else None
     return ORACLES[kind](sorted(some, key=place), option)
 
 
-TIMED: dict[str, Callable[..., Any]] = {"first": min, "last": max}
-"""By start and then by value."""
+TIMED: dict[str, Callable[[list[tuple[int, Any]]], Any]] = {
+    "first": lambda some: min(some, key=lambda one: (one[0], place(one[1])))[1],
+    "last": lambda some: max(some, key=lambda one: (one[0], place(one[1])))[1],
+    "max_by": lambda some: _by(some, max(place(pair["by"]) for _, pair in some)),
+    "min_by": lambda some: _by(some, min(place(pair["by"]) for _, pair in some)),
+}
+"""From the values and the starts of their rows."""
+
+
+def _by(some: list[tuple[int, Any]], best: tuple[Any, ...]) -> Any:
+    """The value of the row that began first of those with the best `by`, the least of several."""
+    found = [(le, pair["value"]) for le, pair in some if place(pair["by"]) == best]
+    return min(found, key=lambda one: (one[0], place(one[1])))[1]
 
 
 @oracle("count")
@@ -184,9 +195,17 @@ def aggregated(keys: Sequence[str], aggs: Aggregates, rows: Rows) -> Payload:
     out: Payload = {name: members[0][name] for name in keys}
     starts = [le for le, _, _ in rows]
     for name, (kind, column, *option) in aggs.items():
-        values = [True for _ in members] if column is None else [p[column] for p in members]
+        values = [_value_of(p, column) for p in members]
         out[name] = aggregate(kind, values, option[0] if option else 0, starts)
     return out
+
+
+def _value_of(payload: Payload, column: Any) -> Any:
+    """The value that an aggregate reads; of two columns a pair, unless the second is null."""
+    if not isinstance(column, tuple):
+        return True if column is None else payload[column]
+    value, by = (payload[name] for name in column)
+    return None if by is None else {"value": value, "by": by}
 
 
 def grouped(rows: Rows, keys: Sequence[str]) -> list[Rows]:

@@ -153,6 +153,8 @@ class AlongPoints:
         self, steps: PointSteps, slots: RowState, at: I64, parts: tuple[Any, ...], values: pa.Array | None
     ) -> None:
         self._steps, self._slots, self._at, self._values = steps, slots, at, values
+        self.given = values
+        """The values as the accumulator takes them, perhaps with starts."""
         self._count = parts[0] if parts else None
         self._part = parts[-1] if parts else None
         self._valid = validity(values) if values is not None else np.zeros(0, np.bool_)
@@ -236,11 +238,11 @@ class AlongPoints:
 
     def _leading(self, part: Leading) -> pa.Array:
         """The leader is found by its place among all values that there are."""
-        assert self._values is not None
+        assert self.given is not None
         held = part.value(self._slots, self._at)
-        every = pa.concat_arrays([self._values, held])
+        every = pa.concat_arrays([self.given, held])
         place = part.order(every)
-        best, seen = place[len(self._values) :].copy(), 1 - np.asarray(held.is_null()).astype(np.int64)
+        best, seen = place[len(self.given) :].copy(), 1 - np.asarray(held.is_null()).astype(np.int64)
         out = np.zeros(self._steps.given, np.int64)
         run_extremes(*self._steps[:3], place, self._valid, 1, best, seen, out)
         order = np.argsort(place, kind="stable")

@@ -47,7 +47,10 @@ class Multiset:
         self._compacted_size = 0
         self._order, self._ordered = Ordered(), 0
         """Rows in order within their slots, so many of them: the others follow when somebody asks."""
-        self._words = SortWords(t)
+        self._words = self._sort_words()
+
+    def _sort_words(self) -> SortWords:
+        return SortWords(self.compared(pa.array([], self.type)).type)
 
     def fields(self) -> Fields:
         return {}
@@ -96,16 +99,27 @@ class Multiset:
         """Of what these slots hold, enough to know the first so many, or the last, in canonical order."""
         rows = self.rows
         if self._ordered < rows.size:
-            if not self.timed and self._words.take(self._values_from(self._ordered)):
+            if not self.in_time and self._words.take(self._compared_from(self._ordered)):
                 self._order, self._ordered = Ordered(), 0
             fresh = np.arange(self._ordered, rows.size)
-            time = rows.get("le")[fresh] if self.timed else self._words.of(self._values_from(self._ordered))
+            time = rows.get("le")[fresh]
+            if not self.in_time:
+                time = self._words.of(self._compared_from(self._ordered))
             self._order.add(rows.get("slot")[fresh], time, fresh)
             self._ordered = rows.size
         return self._sorted(*self._order.edges(at, limit, rows.alive, last=last))
 
-    def _values_from(self, first: int) -> pa.Array:
-        return self.rows.payload.take(np.arange(first, self.rows.size)).column(0)
+    @property
+    def in_time(self) -> bool:
+        """Whether the first value of a slot is the one that began first."""
+        return self.timed
+
+    def compared(self, values: pa.Array) -> pa.Array:
+        """What the order of values is by, where it is not by time."""
+        return values
+
+    def _compared_from(self, first: int) -> pa.Array:
+        return self.compared(self.rows.payload.take(np.arange(first, self.rows.size)).column(0))
 
     def _sorted(self, owner: I64, row: I64) -> Gathered:
         values = self.rows.payload.take(row).column(0)
@@ -136,7 +150,7 @@ class Multiset:
         return {"bag": self.rows}
 
     def rebuild(self, slots: RowState) -> None:
-        self._order, self._ordered, self._words = Ordered(), 0, SortWords(self.type)
+        self._order, self._ordered, self._words = Ordered(), 0, self._sort_words()
         if self.rows.live < self.rows.size:
             self.rows.compact()
         slot, le = self.rows.get("slot"), self.rows.get("le")

@@ -1,6 +1,7 @@
 """The aggregates that users write; each is a record (see `record`)."""
 
 from caesura.ops.aggregate.kinds.extremes import max, min
+from caesura.ops.aggregate.kinds.pairs import max_by, min_by
 from caesura.ops.aggregate.kinds.picked import (
     collect,
     collect_list,
@@ -48,9 +49,11 @@ __all__ = [
     "last",
     "listagg",
     "max",
+    "max_by",
     "median",
     "median_absolute_deviation",
     "min",
+    "min_by",
     "mode",
     "percentile",
     "quantile",
