@@ -14,6 +14,8 @@ PLACES = {
     "runtime/query/stored_plan.py": "writes a user's own plan",
     "audit/check.py": "reads one, when it is asked for",
     "spark/host/host.py": "lets Spark send a user's own functions",
+    "spark/worker/job.py": "a user's own plan on its way through Spark, its tables apart",
+    "kernels/cache.py": "names the error of numba's own files, and reads none",
 }
 
 
