@@ -171,6 +171,7 @@ NO_CASE = {
     "Pushed": "fed by hand: its rows cannot be read again",
     "Recursive": "a part of every loop",
     "Source": "test_audit_sources",
+    "Table": "test_audit_sources",
     "SourceNode": "what sources are made of",
     "PassThrough": "what the three steps that send feedback are made of",
     "Subscribed": "fed by another query, whose claims come with its rows",

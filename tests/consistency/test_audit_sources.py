@@ -147,6 +147,16 @@ def test_every_claim_over_any_source_passes_the_audit(name: str) -> None:
     holds()
 
 
+@pytest.mark.parametrize("mode", [cz.tokens(every=2), cz.heeding(), cz.draining()], ids=str)
+def test_claims_over_tables_pass_the_audit(mode: Mode) -> None:
+    events = [{"ts": n, "id": n % 6} for n in range(9)]
+    read = cz.from_rows(events, time="ts", punctuate=cz.delay(2), batch_size=2, name="events")
+    names = cz.table([{"id": 3, "name": "Ada"}, {"id": 4, "name": "Bob"}], name="names")
+    met = read.join(names, on="id", how="full").join(cz.table([{"id": 4, "w": 1}]), on="id", how="left")
+    findings = audited(met.latest("id"), mode, 1)
+    assert findings and all(finding.right for finding in findings), list(map(str, findings))
+
+
 def ended(
     stream: Stream, mode: Mode, seed: int
 ) -> tuple[list[Item], list[tuple[Claim, int, dict[str, bytes]]]]:

@@ -91,6 +91,8 @@ def given_by(source: Source, prefix: Prefix, files: Sequence[str] | None = None)
         )
     _read_prefix(source, prefix, lag, judged)
     promised = judged.promised(source.reader.lanes, lag)
+    if source.holds_always and source.reader.latest() == {0: len(judged.events) + 1}:
+        promised.append(Pattern())  # a table says so behind its last row
     _check_promises(source, prefix, promised)
     at_end = prefix.closed and Promises(prefix.definite).cti == INFINITY
     punctuation = (*promised, Pattern()) if at_end else prefix.definite
