@@ -141,6 +141,11 @@ class Windowed:
         columns = [*self._node.schema.names, *(name for name, _ in first.ranks)]
         return Stream(made).select(*columns)
 
+    @strict
+    def limit(self, n: int) -> Stream:
+        """The first n rows of each group and window in order of time."""
+        return self.top(n)
+
     def _refuse_thrifty(self, name: str) -> None:
         if self._thrifty:
             raise PlanError(
