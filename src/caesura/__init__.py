@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from caesura.ops.aggregate.kinds import (
         all,
         any,
+        approx_count_distinct,
         avg,
         bool_and,
         bool_or,
@@ -89,9 +90,10 @@ ROOMS = {
     "caesura.events": "History draw parse",
     "caesura.expr": "Expr col end functions left lit right set_of start udf when",
     "caesura.io": "at_end delay every heartbeat imported in_data ingestion_time",
-    "caesura.ops.aggregate.kinds": "all any avg bool_and bool_or collect collect_list collect_set "
-    "count count_distinct first last listagg max max_by median median_absolute_deviation min min_by mode "
-    "percentile quantile some stddev string_agg sum top_k variance",
+    "caesura.ops.aggregate.kinds": "all any approx_count_distinct avg bool_and bool_or collect "
+    "collect_list collect_set count count_distinct first last listagg max max_by median "
+    "median_absolute_deviation min min_by mode percentile quantile some stddev string_agg sum top_k "
+    "variance",
     "caesura.ops.archive": "Archive",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
     "caesura.udm": "Event Window uda udo",
@@ -171,6 +173,7 @@ __all__ = [
     "Window",
     "all",
     "any",
+    "approx_count_distinct",
     "arc",
     "at_end",
     "automaton",

@@ -130,6 +130,12 @@ hopping(
 )
 hopping("joined texts", NAMES, {"all": ("string_agg", "v", ", ")}, 5, 5)
 hopping("percentiles", FLOATS, {"p": ("percentile", "v", 0.3), "top": ("percentile", "v", 1.0)}, 6, 3)
+ABOUT = {"d": ("approx_count_distinct", "v", 0.05), "rough": ("approx_count_distinct", "v", 0.1)}
+for kind in ("float", "text"):
+    sketched = InputSpec({"id": "key", "v": kind}, key="id")  # type: ignore[dict-item]
+    hopping(f"about how many {kind}s", sketched, ABOUT, 6, 3)
+    hopping(f"about how many {kind}s that only come", replace(sketched, insert_only=True), ABOUT, 5, 5)
+hopping("about how many of all", InputSpec({"v": "int"}, insert_only=True), ABOUT, 6, 3, group=())
 BY = {"high": ("max_by", ("w", "v")), "low": ("min_by", ("w", "v")), "self": ("max_by", ("v", "v"))}
 for kind in ("float", "text", "list"):
     pairs = InputSpec({"id": "key", "v": kind, "w": "name"}, key="id")  # type: ignore[dict-item]

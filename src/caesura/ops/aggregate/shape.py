@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError, StreamError
 from caesura.kernels.grid import LONGEST, PIECES_LIMIT
-from caesura.ops.aggregate.kinds import Aggregate, result_type
+from caesura.ops.aggregate.kinds import Aggregate, result_field
 from caesura.plan import Node
 from caesura.punctuation import Pattern
 
@@ -46,7 +46,7 @@ def aggregate_schema(
         raise PlanError("nothing is aggregated.", remedy="Name at least one, for example n=cz.count().")
     fields = [node.column(name) for name in group]
     schema = node.inputs[0].schema
-    fields += [pa.field(name, result_type(a, schema, node.time)) for name, a in aggregates]
+    fields += [result_field(name, a, schema, node.time) for name, a in aggregates]
     return pa.schema(fields)
 
 

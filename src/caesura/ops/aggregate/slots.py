@@ -62,7 +62,8 @@ class Slots:
         """What an aggregate with a value keeps besides a count."""
         assert aggregate.value is not None
         t = type_of(aggregate.value, self.schema, time=self.time)
-        choose = aggregate.rule.state
+        rule = aggregate.rule
+        choose = rule.state if rule.state_for is None else rule.state_for(aggregate.option)
         return None if choose is None else choose(t, self._insert_only)
 
     def _part(self, state: State, value: Expr) -> Accumulator:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Column, attributes, col, has_call, pattern_of, reads_time, substitute
-from caesura.ops.aggregate.kinds import Aggregate, read_by, result_type
+from caesura.ops.aggregate.kinds import Aggregate, read_by, result_field
 from caesura.ops.aggregate.shape import of_groups
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.timed import refuse_moving_ends
@@ -159,8 +159,10 @@ class Windows(Node):
         if self.apply is not None:
             return pa.schema([*fields, *self.apply.module.gives])
         for name, output in self.outputs:
-            t = output.module.gives.field(0).type if isinstance(output, Use) else None
-            fields.append(pa.field(name, t or result_type(output, schema, self.time)))  # type: ignore[arg-type]
+            if isinstance(output, Use):
+                fields.append(pa.field(name, output.module.gives.field(0).type))
+            else:
+                fields.append(result_field(name, output, schema, self.time))
         return pa.schema(fields)
 
     def _check_use(self, use: Use, schema: pa.Schema) -> None:

@@ -1,5 +1,6 @@
 """The aggregates that users write; each is a record (see `record`)."""
 
+from caesura.ops.aggregate.kinds.approximate import approx_count_distinct
 from caesura.ops.aggregate.kinds.extremes import max, min
 from caesura.ops.aggregate.kinds.pairs import max_by, min_by
 from caesura.ops.aggregate.kinds.picked import (
@@ -24,6 +25,7 @@ from caesura.ops.aggregate.kinds.record import (
     AggregateKind,
     directions,
     read_by,
+    result_field,
     result_type,
 )
 from caesura.ops.aggregate.kinds.spread import stddev, variance
@@ -36,6 +38,7 @@ __all__ = [
     "AggregateKind",
     "all",
     "any",
+    "approx_count_distinct",
     "avg",
     "bool_and",
     "bool_or",
@@ -58,6 +61,7 @@ __all__ = [
     "percentile",
     "quantile",
     "read_by",
+    "result_field",
     "result_type",
     "some",
     "stddev",

@@ -201,6 +201,10 @@ class AggregateKind:
     """Whether explain prints the option."""
     counts_values: bool = False
     """Whether a result is the number of different values."""
+    state_for: Callable[[Any], Callable[[pa.DataType, bool], State]] | None = None
+    """The same as ``state``, where it depends on the option."""
+    metadata: Callable[[Aggregate], dict[str, str]] | None = None
+    """What the field of a result says of it."""
 
 
 KINDS: dict[str, AggregateKind] = {}
@@ -258,6 +262,13 @@ def result_type(aggregate: Aggregate, schema: pa.Schema, time: pa.DataType) -> p
     if aggregate.value is None:
         return pa.int64()
     return aggregate.rule.result(aggregate, type_of(aggregate.value, schema, time=time))
+
+
+def result_field(name: str, aggregate: Aggregate, schema: pa.Schema, time: pa.DataType) -> pa.Field:
+    """The field of an aggregate's result."""
+    stated = aggregate.rule.metadata
+    t = result_type(aggregate, schema, time)
+    return pa.field(name, t, metadata=None if stated is None else stated(aggregate))
 
 
 # Type rules.
