@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         variance,
     )
     from caesura.ops.archive import Archive
+    from caesura.ops.over import first_value, lag, lead
     from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
     from caesura.udm import Event, Window, uda, udo
     from caesura.udm import find as udm
@@ -95,6 +96,7 @@ ROOMS = {
     "median_absolute_deviation min min_by mode percentile quantile some stddev string_agg sum top_k "
     "variance",
     "caesura.ops.archive": "Archive",
+    "caesura.ops.over": "first_value lag lead",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
     "caesura.udm": "Event Window uda udo",
 }
@@ -195,6 +197,7 @@ __all__ = [
     "every",
     "expr",
     "first",
+    "first_value",
     "fixpoint",
     "from_arrow",
     "from_claimed",
@@ -210,7 +213,9 @@ __all__ = [
     "in_data",
     "ingestion_time",
     "input_stream",
+    "lag",
     "last",
+    "lead",
     "least",
     "left",
     "listagg",

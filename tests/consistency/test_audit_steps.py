@@ -138,6 +138,10 @@ STEPS: dict[str, Callable[[], Stream]] = {
     "as-of join": lambda: read().join_asof(other(), on="k"),
     "as-of join, nearest": lambda: read().join_asof(other(), on="k", direction="nearest", how="inner"),
     "join within an interval": lambda: read().join(other(), on="k", within=(-2, 3)),
+    "over rows": lambda: (
+        read().group_by("k").over(rows=3).agg(m=cz.avg("v"), before=cz.lag("v"), first=cz.first_value("v"))
+    ),
+    "over time": lambda: read().over(range=4).agg(n=cz.count("v"), after=cz.lead(col("v") + 1)),
     "totals": lambda: read().group_by("k").totals(n=cz.count(), s=cz.sum("v"), m=cz.median("v")),
     "tumbling": lambda: read().group_by("k").tumbling(5).agg(n=cz.count("v"), hi=cz.max("v")),
     "hopping": lambda: read().hopping(6, every=2).agg(mean=cz.avg("v")),

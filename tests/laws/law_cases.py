@@ -21,6 +21,7 @@ from caesura.ops.latest import Latest, Ops
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
 from caesura.ops.look_up import LookUp
+from caesura.ops.over import Over, first_value, lag, lead
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
 from caesura.ops.top import Order, Rank, Top
@@ -309,6 +310,48 @@ join_asof("nearest", 5, name=" of points that stay", lifetimes="points", insert_
 join_asof("nearest", name=", never at once", rest={"exact": False})
 join_asof("nearest", 2**70, name=" at the end", origin=END)
 join_asof("forward", 2**63 - 5, name=" at the beginning", origin=BEGINNING)
+
+
+def over(
+    label: str,
+    spec: InputSpec,
+    group: tuple[str, ...] = ("id",),
+    *,
+    rows: int | None = None,
+    span: int | None = None,
+    aggs: Any = None,
+    near: Any = None,
+) -> None:
+    """One case of columns over the rows before: aggregates by (kind, column), neighbours with an offset."""
+    aggs, near = aggs or {}, near or {}
+    made = [(n, Aggregate(kind, None if c is None else col(c))) for n, (kind, c) in aggs.items()]
+    reach = {"lag": lag, "lead": lead, "first_value": lambda v, _: first_value(v)}
+    others = [(n, reach[kind](c, by)) for n, (kind, c, by) in near.items()]
+    leads = any(kind == "lead" for kind, _, _ in near.values())
+    register(
+        LawCase(
+            f"over {label}",
+            build=lambda a: Over(inputs=(a,), group=group, rows=rows, span=span, columns=(*made, *others)),
+            oracle=lambda a, **_: oracles.over(a, group, aggs, near, n=rows, span=span),
+            inputs=(spec,),
+            liveness=None if leads else slowest,
+            state_bound=None if leads or (rows or 0) > 1 or near else held(4),
+            linger=span or 0,
+        )
+    )
+
+
+FRAMED = {"rows": ("count", None), "total": ("sum", "v"), "low": ("min", "v"), "mid": ("median", "v")}
+BEFORE = {"last": ("lag", "v", 1), "third": ("lag", "n", 3)}
+over("two rows", VALUES, rows=2, aggs=FRAMED, near=BEFORE)
+over("three of rows that stay", ADDED, rows=3, aggs=FRAMED, near={"first": ("first_value", "v", 0)})
+over("three of all", WITHOUT_KEY, (), rows=3, aggs=FRAMED)
+over("some time", VALUES, span=4, aggs=FRAMED, near={"first": ("first_value", "n", 0)})
+over("no time", VALUES, span=0, aggs=FRAMED)
+over("some time and rows", ADDED, span=6, aggs=FRAMED, near=BEFORE)
+over("rows before", replace(VALUES, lifetimes="points"), near=BEFORE)
+over("rows behind", VALUES, near={"next": ("lead", "v", 1), "after": ("lead", "n", 2), **BEFORE})
+over("rows behind, in time", ADDED, span=3, aggs=FRAMED, near={"next": ("lead", "v", 1)})
 
 HELD = [
     {"other": key, "w": weight}

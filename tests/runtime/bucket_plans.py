@@ -155,6 +155,8 @@ PLANS: dict[str, Build] = {
     "join within an interval": lambda a, b: a.join(
         b.select("id", w=col("id") + 1), "id", within=(-3, 4), how="left"
     ),
+    "over rows by key": lambda a, b: a.group_by("id").over(rows=3).agg(**MADE, last=cz.lag("v", 2)),
+    "over time, of all": lambda a, b: a.over(range=4).agg(n=cz.count(), after=cz.lead("v")),
     "clip by all": lambda a, b: a.clip(b),
     "tumbling by key": lambda a, b: a.group_by("id").tumbling(5).agg(**MADE),
     "tumbling over all": lambda a, b: a.tumbling(7, offset=2).agg(**MADE),

@@ -119,6 +119,7 @@ def plans(folder: Path) -> dict[str, cz.Stream]:
         "kinds": lasting.select("seg").distinct().difference(loads.select("seg"), mode="bag"),
         "clipped": lasting.clip(loads, on="seg").points_at_end().union(lasting.points_at_start()),
         "as of": points.select("seg", "car").join_asof(loads, on="seg", direction="nearest", tolerance=9),
+        "over": points.group_by("seg").over(rows=4).agg(mean=cz.avg("mph"), before=cz.lag("car")),
         "within": points.select("seg", "car").join(loads, on="seg", within=(-4, 6)),
         "totals": loads.group_by("seg").totals(n=cz.count(), load=cz.sum("load")),
         "climbs": points.match(climbs(points.schema), order_by=["mph", "car"]),

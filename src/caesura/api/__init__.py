@@ -4,6 +4,7 @@ from caesura.api.alive import AliveRows
 from caesura.api.automata import arc, automaton
 from caesura.api.grouped import Grouped, Windowed
 from caesura.api.loops import fixpoint, greatest, least
+from caesura.api.over import OverRows
 from caesura.api.pipeline import Pipeline, from_claimed, pipeline
 from caesura.api.sources import (
     from_arrow,
@@ -23,6 +24,7 @@ from caesura.runtime.query.result import Result
 __all__ = [
     "AliveRows",
     "Grouped",
+    "OverRows",
     "Pipeline",
     "Result",
     "Stream",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.api.alive import AliveRows
 from caesura.api.columns import Given, Total, outputs
 from caesura.api.computed import reckoned
+from caesura.api.over import OverRows
 from caesura.api.tops import By, Descending, chosen, topped
 from caesura.api.windowed import Windowed
 from caesura.errors import CaesuraError, PlanError
@@ -77,6 +78,20 @@ class Windowing:
     def alive(self) -> AliveRows:
         """What is alive, at every instant: ``alive().agg(...)`` is a view that is kept up to date."""
         return AliveRows(self._node, self._keys)
+
+    def over(self, *, rows: int | None = None, range: Duration | None = None) -> OverRows:
+        """Every row with what is computed over those before it, in order of time.
+
+        ``rows=10`` are the row itself and the nine before it; ``range="10m"`` are all rows (of the group)
+        that start from ten minutes before it up to its own start. `cz.lag` and `cz.lead` need neither.
+        """
+        if isinstance(rows, bool) or not isinstance(rows, int | None):
+            raise PlanError(
+                f"rows= is a whole number; got {rows!r}.",
+                remedy='Write over(rows=10), or over(range="10m") for a time.',
+            ).at("over", here())
+        span = None if range is None else self._length("over", range, "range")
+        return OverRows(self._node, self._keys, rows, span)
 
     @strict
     def top(

@@ -15,10 +15,12 @@ from caesura.audit.values import RowValues
 from caesura.expr import Expr
 from caesura.ops.aggregate import Aggregate, Alive, Totals, Tumbling
 from caesura.ops.aggregate.accumulators.sketch import estimates, precision, sketched
+from caesura.ops.over import Neighbour, Over
 from caesura.ops.windows import Count, Grid, Session, Windows
 from caesura.ops.windows.frames import Frame
 from caesura.testing.oracles.aggregates import aggregate, grouped
 from caesura.testing.oracles.alive import stretched
+from caesura.testing.oracles.over import framed
 from caesura.testing.oracles.rows import Payload, Rows, place
 from caesura.testing.oracles.steps import recomputes
 from caesura.testing.oracles.top import first_of, readers
@@ -76,6 +78,24 @@ def totals(node: Totals, given: Any) -> Rows:
 def alive(node: Alive, given: Any) -> Rows:
     """Aggregates of what is alive, at every instant."""
     return stretched(given.rows[0], node.group, folded(node.aggregates, given.values, node.schema))
+
+
+@recomputes(Over)
+def over(node: Over, given: Any) -> Rows:
+    """Rows with what is computed over those before them."""
+    aggregates = [(name, one) for name, one in node.columns if isinstance(one, Aggregate)]
+    others = [(name, one) for name, one in node.columns if isinstance(one, Neighbour)]
+    folds = folded(aggregates, given.values, node.schema)
+
+    def compute(rows: Rows, at: int, low: int, high: int) -> Payload:
+        found = folds(rows[low:high], rows[at][0], rows[at][1]) if aggregates else {}
+        for name, one in others:
+            place = {"lag": at - one.by, "lead": at + one.by, "first_value": low}[one.kind]
+            there = rows[place] if 0 <= place < len(rows) else None
+            found[name] = None if there is None else given.values.of(one.value, there[2], there[0], there[1])
+        return {name: found[name] for name, _ in node.columns}
+
+    return framed(given.rows[0], node.group, compute, n=node.rows, span=node.span)
 
 
 @recomputes(Tumbling)

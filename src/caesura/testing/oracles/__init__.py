@@ -27,6 +27,7 @@ from caesura.testing.oracles.lifetime import (
     shift,
     start_at,
 )
+from caesura.testing.oracles.over import over
 from caesura.testing.oracles.rows import Payload, Row, Rows
 from caesura.testing.oracles.sample import sample
 from caesura.testing.oracles.stateless import select, union, where
@@ -51,6 +52,7 @@ __all__ = [
     "join_asof",
     "latest",
     "of_steps",
+    "over",
     "points_at_end",
     "points_at_start",
     "sample",
