@@ -194,6 +194,7 @@ NO_CASE = {
 def kinds(of: type[Node]) -> set[str]:
     """All steps that the package defines."""
     own = {of.__name__} if of.__module__.startswith("caesura.") and of is not Node else set()
+    own = {name for name in own if not name.startswith("_")}  # what several steps share is none
     return own.union(*(kinds(sub) for sub in of.__subclasses__()))
 
 
