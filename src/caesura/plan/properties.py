@@ -29,6 +29,13 @@ class Properties:
     """No event ever ends; it may be taken back as a whole."""
 
     @property
+    def key(self) -> str:
+        """What a plan is known by; a fact that was not known before does not show where it does not hold."""
+        facts = f"insert_only={self.insert_only}, points={self.points}, aligned={self.aligned}"
+        more = ", endless=True" if self.endless else ""
+        return f"Properties({facts}, max_duration={self.max_duration}{more})"
+
+    @property
     def fixed_ends(self) -> bool:
         """Whether a row is final as soon as its start is before the CTI."""
         return self.insert_only or self.points or self.aligned

@@ -1,8 +1,8 @@
 """What a random input may look like: its columns, its lifetimes, its corrections.
 
 >>> spec = InputSpec({"id": "key", "v": "float"}, key="id", lifetimes="finite")
->>> spec.schema.names, spec.known
-(['id', 'v'], Properties(insert_only=False, points=False, aligned=False, max_duration=None))
+>>> spec.schema.names, spec.known.insert_only
+(['id', 'v'], False)
 """
 
 from __future__ import annotations
