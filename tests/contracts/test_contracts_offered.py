@@ -91,7 +91,7 @@ def test_guards_that_feedback_puts_up_are_gone_when_the_inputs_have_promised(cas
             fed += [(LABELS[n], Punctuation(pattern)) for pattern in far]
         _, held = given_streams.drive(verdict.steps[-1].node, fed, "arrival")
         put_up.extend(name for name in held if name.startswith("guards"))
-        assert not any(held.values()), held
+        assert sum(held.values()) <= given_streams.always_held(case.plan()), held
 
     holds()
     assert put_up or case.name not in ALWAYS_SPOKEN_TO

@@ -181,11 +181,16 @@ def windows(a: Stream, only: Stream) -> Iterator[Stream]:
 def views(a: Stream, only: Stream) -> Iterator[Stream]:
     """What is alive: kept up to date, and the first rows of it."""
     yield a.group_by("id").alive().agg(**MADE, wide=cz.sum("k"))
-    yield a.group_by("id").alive().agg(
-        n=cz.count(), mean=cz.avg("v"), d=cz.count_distinct("s"), var=cz.variance("v")
+    yield (
+        a.group_by("id")
+        .alive()
+        .agg(n=cz.count(), mean=cz.avg("v"), d=cz.count_distinct("s"), var=cz.variance("v"))
     )
-    yield only.forever().group_by("id").alive().agg(
-        **MADE, d=cz.count_distinct("v"), best=cz.max_by("v", "v"), text=cz.max(col("v").cast("string"))
+    yield (
+        only.forever()
+        .group_by("id")
+        .alive()
+        .agg(**MADE, d=cz.count_distinct("v"), best=cz.max_by("v", "v"), text=cz.max(col("v").cast("string")))
     )
     yield only.group_by("id").tumbling(7).agg(about=cz.approx_count_distinct("v"))
     yield only.tumbling(7).agg(about=cz.approx_count_distinct("v"))
