@@ -91,6 +91,26 @@ def test_groups_of_hundreds_of_rows(ranks: tuple[Rank, ...], retracts: bool) -> 
         assert History(found) == History.from_rows(plain, node.schema), seed
 
 
+@pytest.mark.parametrize("few", [physical.FEW_ROWS, 2])
+def test_the_best_rows_of_a_past_instant_are_found_behind_better_ones_that_came_later(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(physical, "FEW_ROWS", few)
+    for seed in range(examples(3)):
+        draw = random.Random(seed)
+        rows = [(t, INFINITY, NO_NEW_END, 0, float(t // 3)) for t in range(400)]
+        draw.shuffle(rows)
+        source = Input(label="in", payload=SCHEMA)
+        node = Top(inputs=(source,), order=(Order(col("v")),), n=3)
+        operator = node.operator()
+        out = [item for at in range(0, 400, 37) for item in operator.page(0, page(rows[at : at + 37]))]
+        found, _ = fold(concat([item for item in out if isinstance(item, Page)], node.schema))
+        left = [(le, re, {"k": k, "v": v}) for le, re, _, k, v in rows]
+        wanted = oracles.top(left, 3, [(lambda row: row[2]["v"], True)])
+        plain = [(le, re, tuple(p.values())) for le, re, p in wanted]
+        assert History(found) == History.from_rows(plain, node.schema), seed
+
+
 def test_rows_that_stay_are_forgotten_unless_they_are_among_the_first() -> None:
     rows = [{"t": t, "k": t % 3, "v": float(t * 7919 % 1000)} for t in range(3000)]
     stream = cz.from_rows(rows, time="t", punctuate=cz.every(50)).set_duration(cz.INFINITY)

@@ -56,10 +56,22 @@ class RowOrder:
         self._index, self._indexed = Ordered(), 0
         self._words = None if self._type is None else SortWords(self._type)
 
-    def first(self, slots: I64, slot_of: I64, count: int) -> tuple[I64, I64]:
-        """(query, row) of live rows among which the first so many of each slot are, with all their equals."""
+    def first(self, slots: I64, slot_of: I64, count: int) -> tuple[I64, I64, Mask]:
+        """(query, row) of the first so many live rows of each slot, with all their equals; and whether all.
+
+        No other row of a slot comes before one of these: the index may give more, of which that is not known.
+        """
         self._extend(slot_of)
-        return self._index.edges(slots, count, self._rows.alive, last=False)
+        owner, row = self._index.edges(slots, count, self._rows.alive, last=False)
+        complete = np.bincount(owner, minlength=len(slots)) < count
+        word = self._rows.get("le")[row] if self._words is None else self._words_of(self._values(0, row))
+        order = np.lexsort((word, owner))
+        owner, row, word = owner[order], row[order], word[order]
+        last = np.searchsorted(owner, np.arange(len(slots))) + count - 1
+        limit = np.full(len(slots), np.iinfo(np.int64).max)
+        limit[~complete] = word[last[~complete]]
+        near = word <= limit[owner]
+        return owner[near], row[near], complete
 
     def _extend(self, slot_of: I64) -> None:
         rows = self._rows
@@ -77,12 +89,16 @@ class RowOrder:
     def _word(self, fresh: I64) -> I64 | None:
         assert self._words is not None
         values = self._values(0, fresh)
-        valid = validity(values)
-        present = values.drop_null()
-        if self._words.take(present) and self._indexed:
+        if self._words.take(values.drop_null()) and self._indexed:
             return None
-        word = np.full(len(fresh), LOWEST, np.int64)
-        word[valid if len(valid) else slice(None)] = self._words.of(present)
+        return self._words_of(values)
+
+    def _words_of(self, values: pa.Array) -> I64:
+        """The words of values that were looked at, the first in the order least."""
+        assert self._words is not None
+        valid = validity(values)
+        word = np.full(len(values), LOWEST, np.int64)
+        word[valid if len(valid) else slice(None)] = self._words.of(values.drop_null())
         return ~word if self._down[0] else word
 
     def _values(self, place: int, rows: I64) -> pa.Array:

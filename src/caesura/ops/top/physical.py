@@ -190,8 +190,7 @@ class TopOperator(Operator):
         count = FEW_ROWS
         while len(todo):
             wanted = count + self._n
-            owner, row = self._order.first(touched[todo], self._slot.view, wanted)
-            complete = np.bincount(owner, minlength=len(todo)) < wanted
+            owner, row, complete = self._order.first(touched[todo], self._slot.view, wanted)
             part, of, short = self._stretches(owner, row, since[todo], np.where(complete, MIN_TIME, INFINITY))
             again = short & ~complete
             found = joined(found, part.take(~again[of]))
