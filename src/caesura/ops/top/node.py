@@ -83,7 +83,7 @@ class First:
                 f"there is a column '{taken[0]}' already.",
                 remedy=f"Give the rank another name, like row_number='{taken[0]}_number'.",
             )
-        return pa.schema([*source, *(pa.field(name, pa.int64(), nullable=False) for name in names)])
+        return pa.schema([*source, *(pa.field(name, pa.int64()) for name in names)])
 
     def __str__(self) -> str:
         parts = [f"the first {self.n}"] if self.n is not None else []
