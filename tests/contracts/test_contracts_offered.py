@@ -94,7 +94,7 @@ def test_guards_that_feedback_puts_up_are_gone_when_the_inputs_have_promised(cas
         assert sum(held.values()) <= given_streams.always_held(case.plan()), held
 
     holds()
-    assert put_up or case.name not in ALWAYS_SPOKEN_TO
+    assert put_up or DEPTH == 1 or case.name not in ALWAYS_SPOKEN_TO  # three draws may say nothing
 
 
 @pytest.mark.parametrize("case", given_streams.CASES, ids=str)
