@@ -21,7 +21,7 @@ from caesura.ops.latest import Latest, Ops
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
 from caesura.ops.look_up import LookUp
-from caesura.ops.over import Over, first_value, lag, lead
+from caesura.ops.over import OverFrame, first_value, lag, lead
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
 from caesura.ops.top import Order, Rank, Top
@@ -331,7 +331,9 @@ def over(
     register(
         LawCase(
             f"over {label}",
-            build=lambda a: Over(inputs=(a,), group=group, rows=rows, span=span, columns=(*made, *others)),
+            build=lambda a: OverFrame(
+                inputs=(a,), group=group, rows=rows, span=span, columns=(*made, *others)
+            ),
             oracle=lambda a, **_: oracles.over(a, group, aggs, near, n=rows, span=span),
             inputs=(spec,),
             liveness=None if leads else slowest,

@@ -8,7 +8,7 @@ from caesura.api.columns import Given, Output, outputs
 from caesura.errors import PlanError
 from caesura.misuse import checked_methods
 from caesura.ops.aggregate.kinds import Aggregate
-from caesura.ops.over import Neighbour, Over
+from caesura.ops.over import Neighbour, OverFrame
 from caesura.plan import Node, here
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class OverRows:
         from caesura.api.stream import Stream
 
         plain = {name: one for name, one in named.items() if not isinstance(one, Neighbour)}
-        made, _ = outputs(columns, plain, Over.kind, {})
+        made, _ = outputs(columns, plain, OverFrame.kind, {})
         for name, one in made.items():
             if not isinstance(one, Aggregate):
                 raise PlanError(
@@ -47,10 +47,10 @@ class OverRows:
                     remedy="Compute aggregates first and go on with their columns: "
                     "over(rows=10).agg(hi=cz.max('v'), lo=cz.min('v'))"
                     ".with_columns(span=col('hi') - col('lo')).",
-                ).at(Over.kind, here())
+                ).at(OverFrame.kind, here())
         every = {**made, **named}
         own = {"group": self._keys, "rows": self._rows, "span": self._span, "columns": tuple(every.items())}
-        return Stream(Over(inputs=(self._node,), **own))  # type: ignore[arg-type]
+        return Stream(OverFrame(inputs=(self._node,), **own))  # type: ignore[arg-type]
 
     def with_columns(self, /, **named: Output | Neighbour) -> Stream:
         """The same as `agg`: rows stay whole."""

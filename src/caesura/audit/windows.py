@@ -15,7 +15,7 @@ from caesura.audit.values import RowValues
 from caesura.expr import Expr
 from caesura.ops.aggregate import Aggregate, Alive, Totals, Tumbling
 from caesura.ops.aggregate.accumulators.sketch import estimates, precision, sketched
-from caesura.ops.over import Neighbour, Over
+from caesura.ops.over import Neighbour, OverFrame
 from caesura.ops.windows import Count, Grid, Session, Windows
 from caesura.ops.windows.frames import Frame
 from caesura.testing.oracles.aggregates import aggregate, grouped
@@ -80,8 +80,8 @@ def alive(node: Alive, given: Any) -> Rows:
     return stretched(given.rows[0], node.group, folded(node.aggregates, given.values, node.schema))
 
 
-@recomputes(Over)
-def over(node: Over, given: Any) -> Rows:
+@recomputes(OverFrame)
+def over(node: OverFrame, given: Any) -> Rows:
     """Rows with what is computed over those before them."""
     aggregates = [(name, one) for name, one in node.columns if isinstance(one, Aggregate)]
     others = [(name, one) for name, one in node.columns if isinstance(one, Neighbour)]

@@ -10,16 +10,16 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.ticks import later
 from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.over.node import Neighbour, Over
+from caesura.ops.over.node import Neighbour, OverFrame
 
 AT_ONCE = 1 << 21
 """So many members are laid out at a time."""
 
 
 class Frames:
-    """Computes the columns of an `Over` for rows in order."""
+    """Computes the columns of an `OverFrame` for rows in order."""
 
-    def __init__(self, node: Over) -> None:
+    def __init__(self, node: OverFrame) -> None:
         source = node.inputs[0]
         self._node = node
         aggregates = [(name, one) for name, one in node.columns if isinstance(one, Aggregate)]

@@ -1,4 +1,4 @@
-"""`Over`: each row of a group, with what is computed over the rows before it in order of time.
+"""`OverFrame`: each row of a group, with what is computed over the rows before it in order of time.
 
      LE RE | id v |      group_by("id").over(rows=2).agg(s=sum("v"), before=lag("v"))
       1  2 | 7  5 | +         1  2 | 7 5 5 null | +
@@ -78,7 +78,7 @@ def first_value(value: str | Expr) -> Neighbour:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Over(Node):
+class OverFrame(Node):
     """Rows beside what is computed over those before them."""
 
     group: tuple[str, ...] = ()

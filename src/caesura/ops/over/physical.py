@@ -1,4 +1,4 @@
-"""`Over` at work: rows in order of (group, start), and the results that were sent of them.
+"""`OverFrame` at work: rows in order of (group, start), and the results that were sent of them.
 
 A page changes rows from some start on up to another. What reaches over them, that is so many rows or so much
 time behind (before, for `lead`), is computed again from the rows that are kept; equal results cancel.
@@ -26,7 +26,7 @@ from caesura.kernels.sums import add_weights
 from caesura.kernels.ticks import later
 from caesura.ops.ordered import Ordered
 from caesura.ops.over.frames import Frames
-from caesura.ops.over.node import Over
+from caesura.ops.over.node import OverFrame
 from caesura.ops.top.order import ranks
 from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
@@ -35,7 +35,7 @@ from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 class OverOperator(Operator):
     """Rows that are settled not yet or that others read, and what was sent of them."""
 
-    def __init__(self, node: Over) -> None:
+    def __init__(self, node: OverFrame) -> None:
         super().__init__()
         self.node = node
         source = node.inputs[0]
