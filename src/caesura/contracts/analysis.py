@@ -265,9 +265,15 @@ def lasting_guards(steps: Sequence[Step], step: Step) -> Iterator[tuple[int, Tem
         inside = guard.port != OUTPUT
         edge = steps[step.inputs[guard.port]] if inside else step
         form = form_of(guard.pattern, attributes(edge.node.schema))
-        piles = any(mark == "#" for mark in form.marked.values())
-        if guard.mounted and not guard.standing and piles and not covered(form, [edge.scheme]):
+        piles = any(mark == "#" for mark in form.marked.values()) and not covered(form, [edge.scheme])
+        if guard.mounted and not guard.standing and (piles or _keeps_endless(edge)):
             yield guard.port, form
+
+
+def _keeps_endless(edge: Step) -> bool:
+    """Whether rows that a guard has stopped stay: they never end, may change, and only time is promised."""
+    changing = edge.ends == "never" and not edge.node.properties.fixed_ends
+    return changing and all(TIME in template.marked for template in edge.scheme)
 
 
 def lacks_nothing(steps: Sequence[Step]) -> bool:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.punctuation import TIME, Intent, Pattern
+from caesura.punctuation import NULL, TIME, Intent, Pattern
 from caesura.punctuation.scheme import NONE, Scheme
 from caesura.punctuation.template import ContractError, Template, pieces, template_of
 
@@ -95,7 +95,8 @@ class Watch:
     def _counts(self, pattern: Pattern, template: Template) -> bool:
         if self.reading == "exact":
             return template.conforms(pattern)
-        form = template_of(pattern, template.names)
+        said = {n: values for n, values in pattern.items() if values != NULL or template[n] != "+"}
+        form = template_of(Pattern.of(said), template.names)  # where values have an order, nulls begin it
         return form is not None and form.implies(template)
 
     @property

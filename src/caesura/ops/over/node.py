@@ -28,7 +28,7 @@ from caesura.ops.where import on_keys
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation, here, shown
 from caesura.plan.lifetimes import Whole
 from caesura.plan.roles import PunctuatedBy
-from caesura.punctuation import Pattern
+from caesura.punctuation import TIME, Pattern
 
 LARGEST = 100_000
 """The most rows that a frame may have, or that `lag` and `lead` may reach."""
@@ -178,10 +178,9 @@ class OverFrame(Node):
         return True
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
-        """A pattern on whole groups passes; where rows wait for others behind them, time alone."""
-        if not of_groups(pattern, self.group) or (self.ahead and pattern.without_time().attributes):
-            return None
-        return pattern
+        """A pattern on whole groups passes; where rows wait for others behind them, no part of their time."""
+        waits = self.ahead and TIME in pattern and len(pattern.attributes) > 1
+        return pattern if of_groups(pattern, self.group) and not waits else None
 
     def keys(self, port: int) -> tuple[str, ...]:
         return self.group

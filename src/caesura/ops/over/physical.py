@@ -29,7 +29,7 @@ from caesura.ops.over.frames import Frames
 from caesura.ops.over.node import OverFrame
 from caesura.ops.top.order import ranks
 from caesura.plan import GivenUp, Operator, definite
-from caesura.punctuation import INFINITY, MIN_TIME, Pattern
+from caesura.punctuation import INFINITY, MIN_TIME, TIME, Pattern
 
 
 class OverOperator(Operator):
@@ -222,7 +222,7 @@ class OverOperator(Operator):
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
         waiting = self._purge()
-        if not self.node.ahead:
+        if not self.node.ahead or TIME not in pattern:
             return definite(self.node.carry(port, pattern))
         until = min(self.promises[0].cti, waiting)
         items = definite(Pattern.before(until)) if until > self._promised else []
@@ -269,7 +269,7 @@ class OverOperator(Operator):
         first = np.full(len(slots), INFINITY, np.int64)
         np.minimum.at(first, place, settled)
         reach = np.minimum(self._nth(slots, first, -self.node.behind), later(first, -(self.node.span or 0)))
-        lost = rows[final & ((le < reach[place]) | over)]
+        lost = rows[final & ((le < reach[place]) | self._beyond(rows, place, first) | over)]
         _, at = self._links.gather(rows[final])
         self.sent.kill(at[self.sent.alive[at]])
         self.rows.get("n")[lost] = 0
@@ -278,6 +278,21 @@ class OverOperator(Operator):
         if self.rows.wasteful or self.sent.wasteful:
             self._index()
         return waiting
+
+    def _beyond(self, rows: I64, place: I64, first: I64) -> Mask:
+        """Which rows frames do not reach though they start with others that these do: a start may have many."""
+        beyond = np.zeros(len(rows), np.bool_)
+        le, behind = self.rows.get("le")[rows], self.node.behind
+        old = (le < first[place]) & (behind > 0)
+        many = np.bincount(place[old], minlength=len(first)) > behind
+        some = np.flatnonzero(old & many[place])
+        if len(some):
+            owner, each, _ = self._sorted(place[some], rows[some], beyond[some])
+            ends = np.searchsorted(owner, owner, side="right")
+            needed = each[ends - np.arange(len(owner)) <= behind]
+            far = le[some] < later(first, -(self.node.span or 0))[place[some]]
+            beyond[some] = far & ~np.isin(rows[some], needed)
+        return beyond
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Takes back the groups that match, unless a result of one is settled."""
