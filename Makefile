@@ -5,10 +5,10 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit soak bench docs clean lock
+.PHONY: help setup demo test test-connectors kafka check unit soak bench docs clean lock
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 $(READY): requirements.lock pyproject.toml
 	@echo "setting up $(VENV) from requirements.lock (first time: about a minute)"
@@ -33,6 +33,12 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter
 unit: $(READY)
 	$(PY) -m pytest -n 2 --dist loadscope --ignore=tests/spark
 	$(PY) -m pytest -n 2 --dist loadgroup tests/spark
+
+test-connectors: $(READY) ## tests against a real Kafka, fetched once by Maven; what is missing is told as not run
+	$(PY) -m pytest -n 0 -rs tests/connectors
+
+kafka: $(READY) ## a Kafka broker of one node at localhost:9092 (PORT=...), until Ctrl-C
+	@$(PY) tests/connectors/broker/local_kafka.py
 
 DEPTH ?= 4
 LONG = CAESURA_SEARCH=1 CAESURA_DEPTH=$(DEPTH) CAESURA_CONTRACT_PLANS=2000 CAESURA_CONTRACT_TICKS=400 CAESURA_KILLS=20

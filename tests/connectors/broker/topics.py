@@ -1,0 +1,33 @@
+"""Topics of a test: made anew, and filled by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+import orjson
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+NUMBERS = count()
+
+
+class Topic:
+    """A topic of one test, and a way to fill it."""
+
+    def __init__(self, servers: str, partitions: int, config: dict[str, str]) -> None:
+        self.servers, self.name = servers, f"topic-{next(NUMBERS)}"
+        self.admin = AdminClient({"bootstrap.servers": servers})
+        self.admin.create_topics([NewTopic(self.name, partitions, 1, config=config)])[self.name].result()
+        self.producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+
+    def put(self, *values: object, partition: int = 0, key: str | None = None, at: int = 0) -> None:
+        """Puts records behind the others: bytes as they are, None as a tombstone, anything else as JSON."""
+        for value in values:
+            data = value if value is None or isinstance(value, bytes) else orjson.dumps(value)
+            self.producer.produce(self.name, data, key, partition, timestamp=at)
+        self.producer.flush()
+
+    def rows(self, times: Sequence[int], partition: int = 0) -> None:
+        """Puts rows of a time and a number."""
+        self.put(*({"ts": t, "n": t * 10} for t in times), partition=partition)
