@@ -55,8 +55,11 @@ if TYPE_CHECKING:
         collect,
         collect_list,
         collect_set,
+        corr,
         count,
         count_distinct,
+        covar_pop,
+        covar_samp,
         first,
         last,
         listagg,
@@ -92,9 +95,9 @@ ROOMS = {
     "caesura.expr": "Expr col end functions left lit right set_of start udf when",
     "caesura.io": "at_end delay every heartbeat imported in_data ingestion_time",
     "caesura.ops.aggregate.kinds": "all any approx_count_distinct avg bool_and bool_or collect "
-    "collect_list collect_set count count_distinct first last listagg max max_by median "
-    "median_absolute_deviation min min_by mode percentile quantile some stddev string_agg sum top_k "
-    "variance",
+    "collect_list collect_set corr count count_distinct covar_pop covar_samp first last listagg max "
+    "max_by median median_absolute_deviation min min_by mode percentile quantile some stddev "
+    "string_agg sum top_k variance",
     "caesura.ops.archive": "Archive",
     "caesura.ops.over": "first_value lag lead",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
@@ -186,8 +189,11 @@ __all__ = [
     "collect",
     "collect_list",
     "collect_set",
+    "corr",
     "count",
     "count_distinct",
+    "covar_pop",
+    "covar_samp",
     "cti",
     "definite",
     "delay",

@@ -164,6 +164,7 @@ STEPS: dict[str, Callable[[], Stream]] = {
             often=cz.mode("v"),
             var=cz.variance("v", ddof=0),
             dev=cz.stddev("v"),
+            r=cz.corr("v", "k"),
             mid=cz.median("v", where=col("k") > 0),
         )
     ),

@@ -184,7 +184,13 @@ def views(a: Stream, only: Stream) -> Iterator[Stream]:
     yield (
         a.group_by("id")
         .alive()
-        .agg(n=cz.count(), mean=cz.avg("v"), d=cz.count_distinct("s"), var=cz.variance("v"))
+        .agg(
+            n=cz.count(),
+            mean=cz.avg("v"),
+            d=cz.count_distinct("s"),
+            var=cz.variance("v"),
+            r=cz.corr("v", "k"),
+        )
     )
     yield (
         only.forever()

@@ -324,7 +324,10 @@ def over(
 ) -> None:
     """One case of columns over the rows before: aggregates by (kind, column), neighbours with an offset."""
     aggs, near = aggs or {}, near or {}
-    made = [(n, Aggregate(kind, None if c is None else col(c))) for n, (kind, c) in aggs.items()]
+    made = [
+        (n, getattr(kinds, kind)(*c) if isinstance(c, tuple) else Aggregate(kind, c and col(c)))
+        for n, (kind, c) in aggs.items()
+    ]
     reach = {"lag": lag, "lead": lead, "first_value": lambda v, _: first_value(v)}
     others = [(n, reach[kind](c, by)) for n, (kind, c, by) in near.items()]
     leads = any(kind == "lead" for kind, _, _ in near.values())
@@ -347,6 +350,9 @@ FRAMED = {"rows": ("count", None), "total": ("sum", "v"), "low": ("min", "v"), "
 BEFORE = {"last": ("lag", "v", 1), "third": ("lag", "n", 3)}
 over("two rows", VALUES, rows=2, aggs=FRAMED, near=BEFORE)
 over("three of rows that stay", ADDED, rows=3, aggs=FRAMED, near={"first": ("first_value", "v", 0)})
+over(
+    "three of two columns", VALUES, rows=3, aggs={"r": ("corr", ("v", "n")), "c": ("covar_samp", ("n", "v"))}
+)
 over("three of all", WITHOUT_KEY, (), rows=3, aggs=FRAMED)
 over("some time", VALUES, span=4, aggs=FRAMED, near={"first": ("first_value", "n", 0)})
 over("no time", VALUES, span=0, aggs=FRAMED)
@@ -709,6 +715,10 @@ alive(
     {**BY, "n": ("count", None)},
     endless=True,
 )
+TOGETHER = {"r": ("corr", ("v", "w")), "pop": ("covar_pop", ("w", "v")), "samp": ("covar_samp", ("v", "w"))}
+TWO = InputSpec({"id": "key", "v": "float", "w": "float"}, key="id")
+alive("two columns", TWO, TOGETHER)
+alive("two columns that only come", replace(TWO, insert_only=True), {**TOGETHER, **RUNNING}, endless=True)
 COUNTED = {"d": ("count_distinct", "v")}
 alive("texts that only come", replace(TEXTS, insert_only=True), {**ENDS, **COUNTED}, endless=True)
 alive("texts", TEXTS, COUNTED)

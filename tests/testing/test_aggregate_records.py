@@ -15,7 +15,18 @@ from caesura.testing.oracles.aggregates import ORACLES, TIMED
 
 SHARES = {"whole_sum", "sketch", "merged_sketches"}
 WRITTEN = sorted(set(KINDS) - SHARES)
-NUMERIC = ("sum", "avg", "median", "median_absolute_deviation", "percentile", "stddev", "variance")
+NUMERIC = (
+    "sum",
+    "avg",
+    "median",
+    "median_absolute_deviation",
+    "percentile",
+    "stddev",
+    "variance",
+    "corr",
+    "covar_pop",
+    "covar_samp",
+)
 TYPED = (*NUMERIC, "bool_or", "bool_and", "string_agg")
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -19,6 +19,8 @@ PAIRS: dict[str, tuple[Any, str]] = {
     "texts": (cz.string_agg("s", "; "), "string_agg(s, '; ' ORDER BY s)"),
     "best": (cz.max_by("s", "x"), "arg_max_null(s, x)"),
     "worst": (cz.min_by(cz.col("n") + 1, "x", filter=cz.col("b")), "arg_min_null(n + 1, x) FILTER (b)"),
+    "pop": (cz.covar_pop("x", "n"), "covar_pop(x, n)"),
+    "samp": (cz.covar_samp("n", cz.col("x") * 3, where=cz.col("b")), "covar_samp(n, x * 3) FILTER (b)"),
     "some_texts": (cz.listagg("s", "", where=cz.col("b")), "string_agg(s, '' ORDER BY s) FILTER (b)"),
 }
 

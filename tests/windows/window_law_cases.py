@@ -141,6 +141,10 @@ for kind in ("float", "text", "list"):
     pairs = InputSpec({"id": "key", "v": kind, "w": "name"}, key="id")  # type: ignore[dict-item]
     hopping(f"rows by {kind}", pairs, BY, 6, 3)
     hopping(f"rows by {kind} that only come", replace(pairs, insert_only=True), BY, 5, 5)
+TOGETHER = {"r": ("corr", ("v", "w")), "pop": ("covar_pop", ("v", "w")), "samp": ("covar_samp", ("w", "v"))}
+for kind in ("float", "int", "decimal"):
+    numbers = InputSpec({"id": "key", "v": kind, "w": "float"}, key="id")  # type: ignore[dict-item]
+    hopping(f"{kind}s together", numbers, TOGETHER, 6, 3)
 LEADERS = {"low": ("min", "v"), "high": ("max", "v"), "top": ("top_k", "v", 2)}
 for kind in ("text", "decimal"):
     keyed = InputSpec({"id": "key", "v": kind}, key="id")  # type: ignore[dict-item]
@@ -326,3 +330,6 @@ for size, slide in ((3, 3), (5, 2), (2, 3)):
 BY_TEXT = InputSpec({"id": "key", "v": "text", "w": "list"}, key="id")
 built_in("snapshot", BY_TEXT, BY, name="-by")
 built_in("session", replace(BY_TEXT, insert_only=True), BY, name="-by-inserts")
+TWO = InputSpec({"id": "key", "v": "float", "w": "int"}, key="id")
+built_in("snapshot", TWO, TOGETHER, name="-together")
+built_in("session", replace(TWO, insert_only=True), TOGETHER, name="-together-inserts")

@@ -194,6 +194,53 @@ def _stddev(some: list[Any], ddof: float) -> float | None:
     return None if spread is None else math.sqrt(spread)
 
 
+def _exact_pairs(some: list[Any]) -> list[tuple[Fraction, Fraction]] | None:
+    """The pairs without nulls; None where a number is not finite."""
+    pairs = [tuple(map(float, pair.values())) for pair in some if None not in pair.values()]
+    if not all(math.isfinite(v) for pair in pairs for v in pair):
+        return None
+    return [(Fraction(x), Fraction(y)) for x, y in pairs]
+
+
+def _pairs(some: list[Any]) -> int:
+    return sum(None not in pair.values() for pair in some)
+
+
+def _covariance(pairs: list[tuple[Fraction, Fraction]], ddof: int) -> Fraction:
+    mean_x, mean_y = (sum(column, Fraction(0)) / len(pairs) for column in zip(*pairs, strict=True))
+    return sum(((x - mean_x) * (y - mean_y) for x, y in pairs), Fraction(0)) / (len(pairs) - ddof)
+
+
+def _covariance_of(some: list[Any], ddof: int) -> float | None:
+    if _pairs(some) <= ddof:
+        return None
+    pairs = _exact_pairs(some)
+    return math.nan if pairs is None else float(_covariance(pairs, ddof))
+
+
+@oracle("covar_pop")
+def _covar_pop(some: list[Any], _: float) -> float | None:
+    return _covariance_of(some, 0)
+
+
+@oracle("covar_samp")
+def _covar_samp(some: list[Any], _: float) -> float | None:
+    return _covariance_of(some, 1)
+
+
+@oracle("corr")
+def _corr(some: list[Any], _: float) -> float | None:
+    if _pairs(some) < 2:
+        return None
+    pairs = _exact_pairs(some)
+    if pairs is None:
+        return math.nan
+    spreads = [math.sqrt(_covariance([(p[i], p[i]) for p in pairs], 0)) for i in (0, 1)]
+    if 0.0 in spreads:
+        return None
+    return max(-1.0, min(1.0, float(_covariance(pairs, 0)) / (spreads[0] * spreads[1])))
+
+
 def aggregated(keys: Sequence[str], aggs: Aggregates, rows: Rows) -> Payload:
     """The output payload of one group: its keys, then its aggregates."""
     members = [row[2] for row in rows]

@@ -1,8 +1,8 @@
 """What aggregates give along points in time at which rows come and go, beginning with what slots hold.
 
-Counts, sums, means, variances and counts of different values run along; the least and the greatest do where
-rows only come. An aggregate that does not run is read from slots instead, one point of every group after the
-other.
+Counts, sums, means, variances, covariances and counts of different values run along; the least and
+the greatest do where rows only come. An aggregate that does not run is read from slots instead, one point
+of every group after the other.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from caesura.events.nested import validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask
+from caesura.ops.aggregate.accumulators.comoments import TERMS, Comoments
 from caesura.ops.aggregate.accumulators.exact import F64, FULL, add_floats, round_digits
 from caesura.ops.aggregate.accumulators.extremes import Grows, ranked, unranked
 from caesura.ops.aggregate.accumulators.leading import Leading
@@ -37,6 +38,7 @@ from caesura.ops.aggregate.accumulators.sums import (
 )
 
 NO_FLOATS: F64 = np.zeros(0)
+NO_REST: F64 = np.zeros((0, 0))
 
 
 class PointSteps(NamedTuple):
@@ -75,7 +77,8 @@ def run_floats(
 ) -> None:  # fmt: skip
     """Exact float sums from what groups begin with, each rounded once; NaN and infinities count apart.
 
-    ``more`` has a second part of each value, or nothing; ``rest``, if it has room, what rounding left out.
+    ``more`` has a second part of each value, or nothing; ``rest`` takes as many doubles as it has room for of
+    what rounding left out.
     """
     digits = np.zeros(FULL + 1, np.int64)
     left = np.zeros((1, FULL), np.int64)
@@ -91,16 +94,18 @@ def run_floats(
             for k in range(FULL):
                 digits[k] = limbs[g, k]
             out[given] = round_digits(digits, 0)
-            if len(rest) > 0:
+            if rest.shape[1] > 0:
                 for k in range(FULL):
                     left[0, k] = limbs[g, k]
                 slot[0] = 0
                 weight[0] = 1
                 one[0] = -out[given]
-                add_floats(slot, one, weight, left, base[:1], unfit)
-                for k in range(FULL):
-                    digits[k] = left[0, k]
-                rest[given] = round_digits(digits, 0)
+                for term in range(rest.shape[1]):
+                    add_floats(slot, one, weight, left, base[:1], unfit)
+                    for k in range(FULL):
+                        digits[k] = left[0, k]
+                    rest[given, term] = round_digits(digits, 0)
+                    one[0] = -rest[given, term]
             if odd[g, 0] > 0 or (odd[g, 1] > 0 and odd[g, 2] > 0):
                 out[given] = np.nan
             elif odd[g, 1] > 0:
@@ -143,7 +148,7 @@ def runs(part: Any, *, counts_values: bool) -> bool:
     """Whether what an accumulator keeps can run along; of a bag of values only their number does."""
     if isinstance(part, Multiset):
         return counts_values and not part.timed
-    return isinstance(part, FloatSum | WideSum | Grows | Leading | Moments)
+    return isinstance(part, FloatSum | WideSum | Grows | Leading | Moments | Comoments)
 
 
 class AlongPoints:
@@ -191,13 +196,23 @@ class AlongPoints:
     def variance(self, ddof: int) -> F64:
         assert isinstance(self._part, Moments) and self._values is not None
         plain = pc.cast(self._values, pa.float64(), safe=False).fill_null(0.0).to_numpy()
-        rest1, rest2 = np.empty(self._steps.given), np.empty(self._steps.given)
+        rest1, rest2 = np.empty((self._steps.given, 1)), np.empty((self._steps.given, 1))
         high, low = square(plain)
         s1 = self._sums(self._part.first, plain, rest=rest1)
         s2 = self._sums(self._part.second, high, low, rest=rest2)
-        return spread_of(self.n, (s1, rest1), (s2, rest2), ddof)
+        return spread_of(self.n, (s1, rest1[:, 0]), (s2, rest2[:, 0]), ddof)
 
-    def _sums(self, part: FloatSum, values: F64, more: F64 = NO_FLOATS, rest: F64 = NO_FLOATS) -> F64:
+    def terms(self) -> dict[str, F64]:
+        assert isinstance(self._part, Comoments) and self._values is not None
+        found = {}
+        for name, parts in self._part.parts(self._values).items():
+            terms = np.empty((self._steps.given, TERMS))
+            more = parts[1] if len(parts) > 1 else NO_FLOATS
+            terms[:, 0] = self._sums(self._part.sums[name], parts[0], more, terms[:, 1:])
+            found[name] = terms
+        return found
+
+    def _sums(self, part: FloatSum, values: F64, more: F64 = NO_FLOATS, rest: F64 = NO_REST) -> F64:
         limbs, odd = part.in_full(self._slots, self._at)
         out = np.empty(self._steps.given)
         run_floats(*self._steps[:3], values, more, self._valid, limbs, odd, out, rest)

@@ -25,13 +25,18 @@ SPLIT = 134217729.0
 
 
 def square(x: F64) -> tuple[F64, F64]:
-    """x * x as a double and the rounding error that it makes (Dekker)."""
-    high = x * x
+    """x * x as a double and the rounding error that it makes."""
+    return product(x, x)
+
+
+def product(x: F64, y: F64) -> tuple[F64, F64]:
+    """x * y as a double and the rounding error that it makes (Dekker)."""
     with np.errstate(all="ignore"):
-        big = SPLIT * x
-        a = big - (big - x)
-        b = x - a
-        low = ((a * a - high) + 2.0 * a * b) + b * b
+        high = x * y
+        big, tall = SPLIT * x, SPLIT * y
+        a, c = big - (big - x), tall - (tall - y)
+        b, d = x - a, y - c
+        low = ((a * c - high) + a * d + b * c) + b * d
     return high, np.where(np.isfinite(low), low, 0.0)
 
 

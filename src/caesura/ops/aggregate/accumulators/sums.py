@@ -346,17 +346,23 @@ class FloatSum:
         wide[full >= 0] = self.full.get("limbs")[full[full >= 0]]
         return wide, slots.get(f"{self.name}_odd")[at]
 
+    def as_terms(self, slots: RowState, at: I64, count: int) -> F64:
+        """The sums in doubles, along the second axis: the nearest one, that of the rest, and so on."""
+        wide, _ = self.in_full(slots, at)
+        zero, ones = np.zeros(len(at), np.int32), np.ones(len(at), np.int64)
+        terms = np.zeros((len(at), count))
+        terms[:, 0] = self.as_float(slots, at)
+        for k in range(1, count):
+            add_floats(np.arange(len(at)), -terms[:, k - 1], ones, wide, zero, np.zeros(len(at), np.int64))
+            rest = np.zeros(len(at))
+            round_limbs(wide, zero, rest)
+            terms[:, k] = rest
+        return terms
+
     def as_pair(self, slots: RowState, at: I64) -> tuple[F64, F64]:
         """The sums as two doubles each: the nearest one, and what is left, rounded."""
-        wide, _ = self.in_full(slots, at)
-        zero = np.zeros(len(at), np.int32)
-        rest = np.zeros(len(at))
-        high = self.as_float(slots, at)
-        add_floats(
-            np.arange(len(at)), -high, np.ones(len(at), np.int64), wide, zero, np.zeros(len(at), np.int64)
-        )
-        round_limbs(wide, zero, rest)
-        return high, rest
+        terms = self.as_terms(slots, at, 2)
+        return np.ascontiguousarray(terms[:, 0]), np.ascontiguousarray(terms[:, 1])
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
         return pa.array(self.as_float(slots, at))

@@ -2,7 +2,7 @@
 
 from caesura.ops.aggregate.kinds.approximate import approx_count_distinct
 from caesura.ops.aggregate.kinds.extremes import max, min
-from caesura.ops.aggregate.kinds.pairs import max_by, min_by
+from caesura.ops.aggregate.kinds.pairs import corr, covar_pop, covar_samp, max_by, min_by
 from caesura.ops.aggregate.kinds.picked import (
     collect,
     collect_list,
@@ -45,8 +45,11 @@ __all__ = [
     "collect",
     "collect_list",
     "collect_set",
+    "corr",
     "count",
     "count_distinct",
+    "covar_pop",
+    "covar_samp",
     "directions",
     "first",
     "last",

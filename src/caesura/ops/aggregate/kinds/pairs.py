@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caesura.events.columns import from_words
 from caesura.expr import Expr, as_column, when
 from caesura.expr.nodes import apply
 from caesura.ops.aggregate.accumulators import picks
 from caesura.ops.aggregate.accumulators.by import BagBy, LeadingBy
+from caesura.ops.aggregate.accumulators.comoments import Comoments, covariance_of
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
@@ -21,9 +24,12 @@ from caesura.ops.aggregate.kinds.record import (
     InSlots,
     Reading,
     State,
+    always,
+    as_double,
     define,
     either,
     made,
+    refused,
 )
 
 
@@ -42,6 +48,35 @@ def min_by(
 ) -> Aggregate:
     """The value of the row with the least `by`; otherwise as `max_by`."""
     return _by("min_by", value, by, either(where, filter))
+
+
+def corr(a: str | Expr, b: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
+    """Pearson's correlation of two columns, from -1 to 1.
+
+    Null for fewer than two pairs, or where one column is constant. Rows where either is null
+    do not count. As Spark's; the sums that it is of are exact.
+    """
+    return _paired("corr", a, b, either(where, filter))
+
+
+def covar_pop(
+    a: str | Expr, b: str | Expr, *, where: Condition = None, filter: Condition = None
+) -> Aggregate:
+    """The covariance of two columns, of a population; rows where either is null do not count."""
+    return _paired("covar_pop", a, b, either(where, filter))
+
+
+def covar_samp(
+    a: str | Expr, b: str | Expr, *, where: Condition = None, filter: Condition = None
+) -> Aggregate:
+    """The covariance of two columns, of a sample; null for fewer than two pairs."""
+    return _paired("covar_samp", a, b, either(where, filter))
+
+
+def _paired(kind: str, a: str | Expr, b: str | Expr, where: Condition) -> Aggregate:
+    x, y = as_column(a), as_column(b)
+    pair = when(x.is_not_null() & y.is_not_null(), apply("struct", x, y, options=("x", "y")))
+    return _shown(made(kind, pair, where), (x, y), where)
 
 
 def _by(kind: str, value: str | Expr, by: str | Expr, where: Condition) -> Aggregate:
@@ -65,6 +100,30 @@ def _leader(_: Aggregate, reading: Reading) -> pa.Array:
     return pc.struct_field(reading.values(), [1, 0])
 
 
+def _numbers(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
+    """Two numbers; the result is a double."""
+    if not pa.types.is_struct(t) or t.num_fields != 2:
+        raise refused(aggregate, t, "a pair of numbers")
+    for field in t:
+        as_double(aggregate, field.type)
+    return pa.float64()
+
+
+def _covariance(aggregate: Aggregate, reading: InSlots) -> pa.Array:
+    ddof = 1 if aggregate.kind == "covar_samp" else 0
+    sums, n = reading.terms(), reading.n
+    return from_words(covariance_of(n, sums["x"], sums["y"], sums["xy"], ddof=ddof), n > ddof, pa.float64())
+
+
+def _correlation(_: Aggregate, reading: InSlots) -> pa.Array:
+    sums, n = reading.terms(), reading.n
+    xy, xx, yy = (covariance_of(n, sums[ab[0]], sums[ab[1]], sums[ab], ddof=0) for ab in ("xy", "xx", "yy"))
+    varies = (xx != 0.0) & (yy != 0.0) | np.isnan(xx + yy)
+    with np.errstate(all="ignore"):
+        found = np.clip(xy / (np.sqrt(xx) * np.sqrt(yy)), -1.0, 1.0)
+    return from_words(found, (n > 1) & varies, pa.float64())
+
+
 def _define_by(name: str, kind: str) -> None:
     comes = State(name, lambda field, t: LeadingBy(field, kind, t), timed=True)
     goes = State(name, lambda field, t: BagBy(field, kind, t), timed=True)
@@ -73,3 +132,9 @@ def _define_by(name: str, kind: str) -> None:
 
 _define_by("max_by", "max")
 _define_by("min_by", "min")
+
+PAIR = State("pair", lambda name, t: Comoments(name, squares=False))
+SQUARES = State("squares", lambda name, t: Comoments(name, squares=True))
+define(AggregateKind("corr", _numbers, _correlation, always(SQUARES)))
+define(AggregateKind("covar_pop", _numbers, _covariance, always(PAIR)))
+define(AggregateKind("covar_samp", _numbers, _covariance, always(PAIR)))

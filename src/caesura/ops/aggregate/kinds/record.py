@@ -149,6 +149,11 @@ class InSlots:
         found: F64 = self.part.variance(self.slots, self.at, self.n, ddof)
         return found
 
+    def terms(self) -> dict[str, F64]:
+        """Of an accumulator that keeps sums of pairs: each sum, in doubles along the second axis."""
+        found: dict[str, F64] = self.part.terms(self.slots, self.at)
+        return found
+
 
 @dataclass(frozen=True)
 class State:
