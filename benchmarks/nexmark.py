@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import caesura as cz
+from benchmarks.nexmark_clock import arriving, beside_readings
 from benchmarks.nexmark_data import House, disordered, house
 from benchmarks.nexmark_queries import QUERIES, Streams
 from benchmarks.nexmark_sql import SQL
@@ -62,7 +63,8 @@ class Bench:
         tables = self.orders[order]
         ends = pa.array(tables.auction["expires"].cast(pa.int64()).to_numpy() + 1, pa.timestamp("us"))
         closing = tables.auction.append_column("closes", ends)
-        return Streams(*(_stream(table) for table in tables), _stream(closing, end="closes"), self.side)
+        made = (*(_stream(table) for table in tables), _stream(closing, end="closes"))
+        return Streams(*made, self.side, arriving(tables.bid))
 
     def ours(self, name: str, order: str, output: str) -> pa.Table:
         """Our answer: the rows of a view that still hold at the end, or all rows."""
@@ -79,6 +81,10 @@ class Bench:
 
     def compare(self, report: Report, name: str, times: int, *, timed: bool) -> None:
         """Equality in every form, then how long each takes."""
+        if name == "q12":  # runs differ by their readings of the clock, so that each is compared with its own
+            ours, theirs = (counted(table) for table in beside_readings(self.streams("in order")))
+            report.add(name, equal={"changes": ours == theirs}, rows=sum(theirs.values()))
+            return
         wanted = counted(self.theirs(name, 2)())
         equal = {
             f"{order}, {output}": counted(self.ours(name, order, output)) == wanted

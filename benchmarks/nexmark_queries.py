@@ -25,6 +25,8 @@ class Streams(NamedTuple):
     open_auction: Stream
     """Auctions that live until they expire."""
     side: pa.Table
+    arriving: Stream | None = None
+    """Bids that are timed by the clock as they come."""
 
 
 DAY = F.date_format(col("dateTime"), "yyyy-MM-dd")
@@ -66,6 +68,12 @@ def q5(s: Streams) -> Stream:
     return ranked.where(col("place") == 1).select("auction", "num")
 
 
+def q6(s: Streams) -> Stream:
+    best = bids_in_time(s).forever().group_by("auction").alive().agg(final=cz.max("price"))
+    closed = s.open_auction.points_at_end().join(best, on={"id": "auction"}).select("id", "seller", "final")
+    return closed.group_by("seller").over(rows=10).agg(avg=cz.avg("final")).select("seller", "avg")
+
+
 def q7(s: Streams) -> Stream:
     best = s.bid.tumbling("10s").agg(maxprice=cz.max("price"))
     return s.bid.join(best, on={"price": "maxprice"}).select(
@@ -91,6 +99,11 @@ def q10(s: Streams) -> Stream:
 
 def q11(s: Streams) -> Stream:
     return s.bid.group_by("bidder").session("10s").agg(bid_count=cz.count())
+
+
+def q12(s: Streams) -> Stream:
+    assert s.arriving is not None
+    return s.arriving.group_by("bidder").tumbling("10s").agg(bid_count=cz.count())
 
 
 def q13(s: Streams) -> Stream:
