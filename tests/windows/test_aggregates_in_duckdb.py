@@ -21,6 +21,14 @@ PAIRS: dict[str, tuple[Any, str]] = {
     "worst": (cz.min_by(cz.col("n") + 1, "x", filter=cz.col("b")), "arg_min_null(n + 1, x) FILTER (b)"),
     "pop": (cz.covar_pop("x", "n"), "covar_pop(x, n)"),
     "samp": (cz.covar_samp("n", cz.col("x") * 3, where=cz.col("b")), "covar_samp(n, x * 3) FILTER (b)"),
+    "in_order": (
+        cz.string_agg("s", "; ", order=["n", "x"]),
+        "string_agg(s, '; ' ORDER BY n NULLS FIRST, x NULLS FIRST, s)",
+    ),
+    "turned": (
+        cz.string_agg("s", "", order="x", descending=True),
+        "string_agg(s, '' ORDER BY x DESC NULLS LAST, s DESC)",
+    ),
     "some_texts": (cz.listagg("s", "", where=cz.col("b")), "string_agg(s, '' ORDER BY s) FILTER (b)"),
 }
 

@@ -38,10 +38,15 @@ SPREAD = {"var": ("variance", "v", 1), "dev": ("stddev", "v", 1), "mid": ("media
 
 def made(aggs: Any) -> Any:
     """The engine's aggregates for the oracle's."""
-    return tuple(
-        (n, getattr(kinds, kind)(*c) if isinstance(c, tuple) else Aggregate(kind, c and col(c), *option))
-        for n, (kind, c, *option) in aggs.items()
-    )
+    return tuple((n, one(kind, c, *option)) for n, (kind, c, *option) in aggs.items())
+
+
+def one(kind: str, c: Any, *option: Any) -> Aggregate:
+    """The engine's aggregate of a column, or of a pair: string_agg takes the second in order of the first."""
+    if kind == "string_agg" and isinstance(c, tuple):
+        ((separator, descending),) = option
+        return kinds.string_agg(c[1], separator, order=c[0], descending=descending)
+    return getattr(kinds, kind)(*c) if isinstance(c, tuple) else Aggregate(kind, c and col(c), *option)  # type: ignore[no-any-return]
 
 
 def earliest(size: int, hop: int, offset: int) -> Any:
@@ -129,6 +134,9 @@ hopping(
     "truths of points", InputSpec({"v": "bool"}, lifetimes="points", insert_only=True), TRUTHS, 6, 2, group=()
 )
 hopping("joined texts", NAMES, {"all": ("string_agg", "v", ", ")}, 5, 5)
+BY_FLOAT = InputSpec({"id": "key", "v": "float", "w": "name"}, key="id")
+IN_ORDER = {f"all{down}": ("string_agg", ("v", "w"), (", ", down)) for down in (False, True)}
+hopping("joined texts in order", BY_FLOAT, IN_ORDER, 5, 3)
 hopping("percentiles", FLOATS, {"p": ("percentile", "v", 0.3), "top": ("percentile", "v", 1.0)}, 6, 3)
 ABOUT = {"d": ("approx_count_distinct", "v", 0.05), "rough": ("approx_count_distinct", "v", 0.1)}
 for kind in ("float", "text"):

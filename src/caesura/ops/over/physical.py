@@ -280,7 +280,7 @@ class OverOperator(Operator):
         return waiting
 
     def _beyond(self, rows: I64, place: I64, first: I64) -> Mask:
-        """Which rows frames do not reach though they start with others that these do: a start may have many."""
+        """Which rows frames do not reach, though they reach others with the same start."""
         beyond = np.zeros(len(rows), np.bool_)
         le, behind = self.rows.get("le")[rows], self.node.behind
         old = (le < first[place]) & (behind > 0)

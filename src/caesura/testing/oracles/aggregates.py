@@ -119,7 +119,10 @@ def _collect_set(some: list[Any], _: float) -> list[Any]:
 
 
 @oracle("string_agg")
-def _string_agg(some: list[str], separator: Any) -> str | None:
+def _string_agg(some: list[Any], separator: Any) -> str | None:
+    if isinstance(separator, tuple):  # with an order, which comes before the text
+        separator, descending = separator
+        some = [list(one.values())[-1] for one in (some[::-1] if descending else some)]
     return separator.join(some) if some else None
 
 

@@ -119,6 +119,12 @@ def different(held: Gathered, count: int) -> pa.Array:
     return collected(Gathered(held.owner, np.ones(len(held.n), np.int64), held.values), count)
 
 
+def turned(held: Gathered) -> Gathered:
+    """The same, the last of each slot first."""
+    back = np.lexsort((-np.arange(len(held.owner)), held.owner))
+    return Gathered(held.owner, held.n[back], held.values.take(pa.array(back)))
+
+
 def joined(held: Gathered, count: int, separator: str) -> pa.Array:
     """The texts of each slot in canonical order, joined; null where there is none."""
     texts = pc.binary_join(collected(held, count), pa.scalar(separator, held.values.type))

@@ -5,10 +5,14 @@ They share one multiset of the values of an expression; `first` and `last` keep 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import Expr
+from caesura.expr import Expr, as_column, when
+from caesura.expr.nodes import apply
 from caesura.ops.aggregate.accumulators import picks
 from caesura.ops.aggregate.accumulators.multiset import Multiset
 from caesura.ops.aggregate.kinds.record import (
@@ -110,22 +114,48 @@ def collect_list(value: str | Expr, *, where: Condition = None, filter: Conditio
 
 
 def string_agg(
-    value: str | Expr, separator: str = "", *, where: Condition = None, filter: Condition = None
+    value: str | Expr,
+    separator: str = "",
+    *,
+    order: str | Expr | Sequence[str | Expr] = (),
+    descending: bool = False,
+    where: Condition = None,
+    filter: Condition = None,
 ) -> Aggregate:
-    """The texts in canonical order, copies included, joined with a separator; null for none."""
+    """The texts, copies included, joined with a separator; null for none.
+
+    They stand in order of ``order``, a column or several, nulls first; those that are equal there, or all
+    without it, in their own. ``descending`` turns all of it around.
+    """
     if not isinstance(separator, str):
         raise PlanError(
             f"{separator!r} is no text to join texts with.",
             remedy="Give a separator, for example string_agg('name', ', ').",
         ).at("string_agg", here())
-    return made("string_agg", value, either(where, filter), separator)
+    keys = [order] if isinstance(order, str | Expr) else list(order)
+    if not keys and not descending:
+        return made("string_agg", value, either(where, filter), separator)
+    text, by = as_column(value), [as_column(key) for key in keys]
+    names = (*(f"order{i + 1}" for i in range(len(by))), "value")
+    both = when(text.is_not_null(), apply("struct", *by, text, options=names))
+    shown = f"{', '.join(map(str, by)) or text}{' descending' if descending else ''}"
+    condition = either(where, filter)
+    ordered = made("string_agg", both, condition, (separator, bool(descending)))
+    end = "" if condition is None else f", where {condition}"
+    return replace(ordered, shown=f"string_agg({text}, {separator!r}, by {shown}{end})")
 
 
 def listagg(
-    value: str | Expr, separator: str = "", *, where: Condition = None, filter: Condition = None
+    value: str | Expr,
+    separator: str = "",
+    *,
+    order: str | Expr | Sequence[str | Expr] = (),
+    descending: bool = False,
+    where: Condition = None,
+    filter: Condition = None,
 ) -> Aggregate:
     """The same as `string_agg`."""
-    return string_agg(value, separator, where=where, filter=filter)
+    return string_agg(value, separator, order=order, descending=descending, where=where, filter=filter)
 
 
 def collect_set(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
@@ -141,6 +171,8 @@ def _collected(_: Aggregate, t: pa.DataType) -> pa.DataType:
 
 
 def _text(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
+    if isinstance(aggregate.option, tuple) and pa.types.is_struct(t):
+        t = t.field(t.num_fields - 1).type
     if pa.types.is_string(t) or pa.types.is_large_string(t):
         return t
     raise refused(aggregate, t, "a text", remedy="Cast the column, for example col(...).cast('string').")
@@ -183,7 +215,12 @@ def _median(aggregate: Aggregate, reading: InSlots) -> pa.Array:
 
 
 def _joined(aggregate: Aggregate, reading: InSlots) -> pa.Array:
-    return picks.joined(reading.part.gather(reading.at), len(reading.at), aggregate.option)
+    held, count = reading.part.gather(reading.at), len(reading.at)
+    if not isinstance(aggregate.option, tuple):
+        return picks.joined(held, count, aggregate.option)
+    separator, descending = aggregate.option
+    texts = held._replace(values=held.values.field(held.values.type.num_fields - 1))
+    return picks.joined(picks.turned(texts) if descending else texts, count, separator)
 
 
 def _different(_: Aggregate, reading: Reading) -> pa.Array:

@@ -77,7 +77,8 @@ class Aggregate(Reckoned):
     kind: str
     value: Expr | None = None
     option: Any = 0
-    """The k of top_k, the q of quantile, the ddof of variance and stddev, the separator of string_agg."""
+    """The k of top_k, the q of quantile, the ddof of variance and stddev, the separator of string_agg
+    (with an order also whether it descends)."""
     shown: str = ""
     """What explain prints, where it is not the expression."""
     name: str = ""
