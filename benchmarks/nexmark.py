@@ -1,9 +1,10 @@
-"""NEXMark beside DuckDB and Polars: the public streaming benchmark of persons, auctions and bids.
+"""NEXMark beside DuckDB, Polars and Spark: the public streaming benchmark of persons, auctions and bids.
 
 Every query runs in pages in this process, on one thread, with output "changes" and "final", over rows in
-order and over rows that come up to 3 s late; its answer must equal DuckDB's over the same tables. Ratios are
-of CPU seconds (DuckDB with one thread and with two), medians of alternating runs; lines of code beside the
-SQL's.
+order and over rows that come up to 3 s late; its answer must equal DuckDB's over the same tables. Then all
+read the same Parquet files: DuckDB with one thread and with two, Polars, and with ``--spark`` Spark's own
+streaming on ``local[2]``, available-now. Ratios are of CPU and wall seconds, theirs over ours, medians of
+alternating runs; lines of code beside the SQL's.
 """
 
 from __future__ import annotations
@@ -14,21 +15,27 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import caesura as cz
 from benchmarks.nexmark_clock import arriving, beside_readings
 from benchmarks.nexmark_data import House, disordered, house
+from benchmarks.nexmark_polars import POLARS, frames
 from benchmarks.nexmark_queries import QUERIES, Streams
+from benchmarks.nexmark_spark import SPARK, SparkStreaming
 from benchmarks.nexmark_sql import SQL
 from benchmarks.report import Report
+
+OUTPUTS = ("changes", "final")
+BY_CLOCK = ("q12",)
+"""Runs of these differ by their readings of the clock: each is compared with DuckDB over its own."""
 
 
 def main(arguments: list[str]) -> None:
@@ -38,13 +45,32 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--only", default="", help="comma-separated queries, like q5,q18")
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--check", action="store_true", help="equality only, no timing")
+    parser.add_argument("--timing", action="store_true", help="timing only, no equality")
+    parser.add_argument("--spark", action="store_true", help="Spark's own streaming too, where it can")
     options = parser.parse_args(arguments)
     report = Report("nexmark", options.json)
     names = options.only.split(",") if options.only else list(QUERIES)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(house(options.events), Path(folder))
         for name in names:
-            bench.compare(report, name, options.times, timed=not options.check)
+            if not options.timing:
+                bench.check(report, name)
+        if options.check:
+            return
+        if not options.spark:
+            for name in names:
+                bench.compare(report, name, options.times)
+            return
+        with closing(SparkStreaming(Path(folder))) as spark:
+            for name in names:
+                bench.compare(report, name, options.times, spark)
+
+
+class Run(NamedTuple):
+    """Something to measure, and the clock of its CPU seconds."""
+
+    once: Callable[[], object]
+    cpu: Callable[[], float] = time.process_time
 
 
 class Bench:
@@ -55,74 +81,94 @@ class Bench:
         self.side = pa.table({"key": np.arange(10_000), "value": [f"value {i}" for i in range(10_000)]})
         self.orders = {"in order": tables, "3 s late": House(*(disordered(t) for t in tables))}
         self.folder = folder
-        for name, table in zip(House._fields, tables, strict=True):
+        files = {**tables._asdict(), "side": self.side, "open_auction": _closing(tables.auction)}
+        for name, table in files.items():
             pq.write_table(table, folder / f"{name}.parquet")
 
     def streams(self, order: str) -> Streams:
         """The tables as streams."""
         tables = self.orders[order]
-        ends = pa.array(tables.auction["expires"].cast(pa.int64()).to_numpy() + 1, pa.timestamp("us"))
-        closing = tables.auction.append_column("closes", ends)
-        made = (*(_stream(table) for table in tables), _stream(closing, end="closes"))
+        made = [_stream(cz.from_arrow, table) for table in tables]
+        made.append(_stream(cz.from_arrow, _closing(tables.auction), end="closes"))
         return Streams(*made, self.side, arriving(tables.bid))
 
-    def ours(self, name: str, order: str, output: str) -> pa.Table:
-        """Our answer: the rows of a view that still hold at the end, or all rows."""
-        return answer(QUERIES[name](self.streams(order)), output)
+    def read(self) -> Streams:
+        """The Parquet files as streams."""
+        made = [_stream(cz.read.parquet, self.folder / f"{name}.parquet") for name in House._fields]
+        opened = _stream(cz.read.parquet, self.folder / "open_auction.parquet", end="closes")
+        return Streams(*made, opened, self.side)
 
-    def theirs(self, name: str, threads: int) -> Callable[[], pa.Table]:
-        """DuckDB's answer over the tables in memory."""
+    def duckdb(self, name: str, threads: int) -> Callable[[], pa.Table]:
+        """DuckDB's answer over the Parquet files."""
         base = duckdb.connect()
         base.execute(f"SET threads = {threads}")
-        for table, rows in zip(House._fields, self.orders["in order"], strict=True):
-            base.register(table, rows)
-        base.register("side", self.side)
+        for table in (*House._fields, "side"):
+            file = self.folder / f"{table}.parquet"
+            base.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{file}')")
         return lambda: base.sql(SQL[name]).to_arrow_table()
 
-    def compare(self, report: Report, name: str, times: int, *, timed: bool) -> None:
-        """Equality in every form, then how long each takes."""
-        if name == "q12":  # runs differ by their readings of the clock, so that each is compared with its own
+    def polars(self, name: str) -> Callable[[], pa.Table]:
+        """Polars' answer over the Parquet files."""
+        return lambda: POLARS[name](frames(self.folder)).collect().to_arrow()
+
+    def check(self, report: Report, name: str) -> None:
+        """Whether the answers are DuckDB's: ours in every form, and Polars'."""
+        if name in BY_CLOCK:
             ours, theirs = (counted(table) for table in beside_readings(self.streams("in order")))
-            report.add(name, equal={"changes": ours == theirs}, rows=sum(theirs.values()))
+            report.add(f"{name} equal", equal={"changes": ours == theirs}, rows=sum(theirs.values()))
             return
-        wanted = counted(self.theirs(name, 2)())
+        wanted = counted(self.duckdb(name, 2)())
         equal = {
-            f"{order}, {output}": counted(self.ours(name, order, output)) == wanted
+            f"{order}, {output}": counted(answer(QUERIES[name](self.streams(order)), output)) == wanted
             for order in self.orders
-            for output in ("changes", "final")
+            for output in OUTPUTS
         }
+        if name in POLARS:
+            equal["polars"] = counted(self.polars(name)()) == wanted
         lines = {"ours": lines_of(QUERIES[name]), "sql": SQL[name].strip().count("\n") + 1}
-        if not timed:
-            report.add(name, equal=equal, rows=sum(wanted.values()), lines=lines)
+        report.add(f"{name} equal", equal=equal, rows=sum(wanted.values()), lines=lines)
+
+    def compare(self, report: Report, name: str, times: int, spark: SparkStreaming | None = None) -> None:
+        """How long each takes over the same files."""
+        if name in BY_CLOCK:
             return
-        runs: dict[str, Callable[[], object]] = {
-            output: lambda output=output: self.ours(name, "in order", output)
-            for output in ("changes", "final")
-        }
-        runs |= {f"duckdb {threads}": self.theirs(name, threads) for threads in (1, 2)}
-        cpu, wall = alternating(runs, times)
-        ratios = {
-            f"{output}, cpu of {other}": cpu[other] / cpu[output]
-            for output in ("changes", "final")
-            for other in ("duckdb 1", "duckdb 2")
-        }
-        report.add(
-            name, self.events / wall["final"], ratios, equal=equal, rows=sum(wanted.values()), lines=lines,
-            cpu_s={k: round(v, 3) for k, v in cpu.items()},
-        )  # fmt: skip
+        ours = {output: Run(lambda output=output: self._answer(name, output)) for output in OUTPUTS}
+        others = {f"duckdb {threads}": Run(self.duckdb(name, threads)) for threads in (1, 2)}
+        if name in POLARS:
+            others["polars"] = Run(self.polars(name))
+        if spark is not None and name in SPARK:
+            others["spark"] = Run(spark.run(name), spark.cpu)
+        cpu, wall = alternating({**ours, **others}, times)
+        for output in OUTPUTS:
+            ratios = {
+                f"{other} {kind}": taken[other] / taken[output]
+                for other in others
+                for kind, taken in (("cpu", cpu), ("wall", wall))
+            }
+            spent = {who: [round(taken[who], 3) for taken in (cpu, wall)] for who in (output, *others)}
+            report.add(f"{name} {output}", self.events / wall[output], ratios, cpu_wall_s=spent)
+
+    def _answer(self, name: str, output: str) -> pa.Table:
+        return answer(QUERIES[name](self.read()), output)
 
 
-def _stream(table: pa.Table, **more: Any) -> cz.Stream:
-    made = cz.from_arrow(table, time="dateTime", punctuate=cz.delay("3s"), **more)
+def _closing(auction: pa.Table) -> pa.Table:
+    """Auctions with the time at which they close: right behind the last instant for bids."""
+    ends = auction["expires"].cast(pa.int64()).to_numpy() + 1
+    return auction.append_column("closes", pa.array(ends, pa.timestamp("us")))
+
+
+def _stream(read: Callable[..., cz.Stream], rows: object, **more: Any) -> cz.Stream:
+    made = read(rows, time="dateTime", punctuate=cz.delay("3s"), **more)
     return made.with_columns(dateTime=cz.start())
 
 
 def answer(stream: cz.Stream, output: str) -> pa.Table:
     """What a query says in the end: of rows that never end those, else all."""
-    table = stream.run(output=output).history.table()
-    endless = pc.equal(table["RE"].cast(pa.int64()), cz.INFINITY)
-    table = table.filter(endless) if pc.any(endless).as_py() else table
-    return table.drop_columns(["LE", "RE"])
+    page = stream.run(output=output).history.page
+    endless = page.re == cz.INFINITY
+    page = page.filter(endless) if endless.any() else page
+    return pa.Table.from_batches([page.payload])
 
 
 def counted(table: pa.Table) -> dict[tuple[object, ...], int]:
@@ -142,17 +188,15 @@ def lines_of(query: Callable[..., object]) -> int:
     return len(inspect.getsource(query).strip().splitlines()) - 1
 
 
-def alternating(
-    runs: dict[str, Callable[[], object]], times: int
-) -> tuple[dict[str, float], dict[str, float]]:
+def alternating(runs: dict[str, Run], times: int) -> tuple[dict[str, float], dict[str, float]]:
     """CPU and wall seconds, medians of runs that take turns; the first turn does not count."""
     cpu: dict[str, list[float]] = {name: [] for name in runs}
     wall: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(times + 1):
         for name, run in runs.items():
-            before, began = time.process_time(), time.perf_counter()
-            run()
+            before, began = run.cpu(), time.perf_counter()
+            run.once()
             if turn:
-                cpu[name].append(time.process_time() - before)
+                cpu[name].append(run.cpu() - before)
                 wall[name].append(time.perf_counter() - began)
     return tuple({n: statistics.median(v) for n, v in taken.items()} for taken in (cpu, wall))  # type: ignore[return-value]
