@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from caesura.events import History, draw, parse
     from caesura.expr import Expr, col, end, functions, left, lit, right, set_of, start, udf, when
     from caesura.expr.functions import expr
-    from caesura.io import at_end, delay, every, heartbeat, imported, in_data, ingestion_time
+    from caesura.io import at_end, delay, every, heartbeat, imported, in_data, ingestion_time, json
     from caesura.ops.aggregate.kinds import (
         all,
         any,
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from caesura.ops.archive import Archive
     from caesura.ops.over import first_value, lag, lead
     from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
+    from caesura.runtime.sinks.kafka import kafka
     from caesura.udm import Event, Window, uda, udo
     from caesura.udm import find as udm
 
@@ -93,7 +94,7 @@ ROOMS = {
     "caesura.errors": "CaesuraError DataError ExprError PatternError PlanError StreamError",
     "caesura.events": "History draw parse",
     "caesura.expr": "Expr col end functions left lit right set_of start udf when",
-    "caesura.io": "at_end delay every heartbeat imported in_data ingestion_time",
+    "caesura.io": "at_end delay every heartbeat imported in_data ingestion_time json",
     "caesura.ops.aggregate.kinds": "all any approx_count_distinct avg bool_and bool_or collect "
     "collect_list collect_set corr count count_distinct covar_pop covar_samp first last listagg max "
     "max_by median median_absolute_deviation min min_by mode percentile quantile some stddev "
@@ -101,6 +102,7 @@ ROOMS = {
     "caesura.ops.archive": "Archive",
     "caesura.ops.over": "first_value lag lead",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
+    "caesura.runtime.sinks.kafka": "kafka",
     "caesura.udm": "Event Window uda udo",
 }
 """Where each name lives. A room is entered when one of its names is first used: importing costs nothing."""
@@ -219,6 +221,8 @@ __all__ = [
     "in_data",
     "ingestion_time",
     "input_stream",
+    "json",
+    "kafka",
     "lag",
     "last",
     "lead",

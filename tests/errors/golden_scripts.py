@@ -84,10 +84,27 @@ def caesura(words: str) -> str:
     return f"exit code {result.exit_code}\n{result.stderr}"
 
 
+BROKERS: dict[str, Any] = {}
+"""Brokers that live in this process, by their address; a real one is in tests/connectors."""
+
+
+def kafka(topic: str, *values: bytes) -> str:
+    """The address of a broker with a topic of one partition."""
+    from confluent_kafka import Producer
+
+    producer = Producer({"test.mock.num.brokers": 1, "allow.auto.create.topics": True})
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    producer.flush()
+    [broker] = producer.list_topics().brokers.values()
+    BROKERS[f"{broker.host}:{broker.port}"] = producer
+    return f"{broker.host}:{broker.port}"
+
+
 def said(golden: Golden) -> str:
     """What the script says: its diagnostic, or what it shows."""
     names: dict[str, Any] = {"cz": cz, "col": cz.col, "late": late, "file": file, "folder": os.mkdir}
-    names |= {"caesura": caesura, "shown": None, "__name__": "flow"}
+    names |= {"caesura": caesura, "kafka": kafka, "shown": None, "__name__": "flow"}
     with TemporaryDirectory() as here, chdir(here):
         try:
             exec(compile(golden.script, "flow.py", "exec", dont_inherit=True), names)
@@ -97,6 +114,8 @@ def said(golden: Golden) -> str:
         except Exception as error:  # noqa: BLE001 - a script that breaks fails in its own test
             text = f"broken by {error!r}"
         text = text.replace(str(Path.cwd()), "<here>").replace(here, "<here>")
+        for address in BROKERS:
+            text = text.replace(address, "<broker>")
     return "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -12,12 +12,17 @@ from caesura import io
 from caesura.api.stream import Stream
 from caesura.errors import CaesuraError
 from caesura.events import Item, parse
+from caesura.io.codecs.protocol import RecordCodec
 from caesura.io.ingress.pushed import Pushed
 from caesura.io.ingress.refusals import Lateness
+from caesura.io.kafka.polling import Begin, OnGap
+from caesura.io.kafka.read import key_columns
+from caesura.io.kafka.reader import Until
+from caesura.io.kafka.records import DELETE, OP, ORDER, PUT, Meta
 from caesura.io.sources.read import Events
 from caesura.io.sources.table import TABLE_BYTES, table_of
 from caesura.misuse import checked_methods
-from caesura.plan import TICKS, Properties, here
+from caesura.plan import TICKS, Duration, Properties, here
 from caesura.runtime.graph.publication import Publication, subscription
 
 if TYPE_CHECKING:
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
 @checked_methods
 class read:  # noqa: N801  (users write cz.read.parquet)
-    """Files and folders; a folder is read in the order of its names."""
+    """Files and folders, a folder in the order of its names; topics of Kafka."""
 
     @staticmethod
     def parquet(
@@ -61,6 +66,46 @@ class read:  # noqa: N801  (users write cz.read.parquet)
     ) -> Stream:
         """A file of JSON lines, or a folder of them."""
         return Stream(io.read_json(path, columns=columns, schema=schema, **events))
+
+    @staticmethod
+    def kafka(
+        servers: str,
+        topic: str,
+        *,
+        value: RecordCodec,
+        key: str | RecordCodec | None = None,
+        meta: Sequence[Meta] = (),
+        start: Begin = "earliest",
+        until: Until | None = None,
+        on_gap: OnGap = "stop",
+        timeout: Duration = "60s",
+        config: Mapping[str, Any] | None = None,
+        **events: Unpack[Events],
+    ) -> Stream:
+        """A topic of Kafka; its partitions are lanes, its offsets are saved with the query's state.
+
+        ``value`` says what records hold: `cz.json(schema)`. With ``key``, a column or a value of its own, the
+        stream is the current row of every key, and a record without a value deletes it. ``meta`` adds what
+        the broker knows: "timestamp", "partition", "offset". The topic is read from its ``start`` and
+        followed for ever, or ``until`` where it ends when reading begins. Where records are deleted before
+        they are read, ``on_gap`` stops the query or skips them. Brokers may be away for ``timeout``;
+        ``config`` has options of the client.
+        """
+        options: dict[str, Any] = {
+            "meta": meta,
+            "start": start,
+            "until": until,
+            "on_gap": on_gap,
+            "timeout": timeout,
+            "config": config,
+        }
+        read = Stream(io.read_kafka(servers, topic, value=value, key=key, **options, **events))
+        if key is None:
+            return read
+        current = read.changelog(
+            key_columns(key), op=OP, insert=PUT, update=(), delete=DELETE, order=ORDER, name=topic
+        )
+        return current.drop(ORDER)
 
 
 def from_arrow(data: Any, **events: Unpack[Events]) -> Stream:

@@ -6,10 +6,12 @@
 ('time',)
 """
 
+from caesura.io.codecs.json import json
 from caesura.io.ingress.arrival import ingestion_time
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
 from caesura.io.ingress.shape import Shape, Shaped
+from caesura.io.kafka.read import read_kafka
 from caesura.io.sinks.rows import rows_table
 from caesura.io.sources.drawn import from_items
 from caesura.io.sources.protocol import Offsets, Reader, lane_ends
@@ -45,9 +47,11 @@ __all__ = [
     "imported",
     "in_data",
     "ingestion_time",
+    "json",
     "lane_ends",
     "read_csv",
     "read_json",
+    "read_kafka",
     "read_parquet",
     "rows_table",
 ]

@@ -33,26 +33,53 @@ class Raw:
     top: int | None = None
     """The latest time among those."""
     gap: int = 0
-    """How many offsets behind all of these stand for no row, as in a log that was compacted."""
+    """How many offsets behind or between all of these stand for no row, as in a log that was compacted."""
+    offsets: I64 | None = None
+    """The offset of each row, where they do not follow each other from the first on."""
+    refused: tuple[tuple[int, str], ...] = ()
+    """(offset, reason) of rows that could not be read."""
 
     @property
     def end(self) -> int:
         """Where the lane is read on."""
         return self.offset + int(self.batch.num_rows) + self.skipped + self.gap
 
-    def first(self, rows: int) -> Raw | None:
-        """The first rows of the batch; the same if it has no more, None of none."""
-        if rows <= 0:
+    def offset_of(self, row: int) -> int:
+        """The offset of a row; behind the last one, where the lane is read on."""
+        if row >= self.batch.num_rows:
+            return self.end
+        return self.offset + row if self.offsets is None else int(self.offsets[row])
+
+    def first(self, span: int) -> Raw | None:
+        """The rows of the first so many offsets; the same if it has no more, None of none."""
+        if span <= 0:
             return None
+        rows = span if self.offsets is None else int((self.offsets < self.offset + span).sum())
         return self if rows >= self.batch.num_rows else self.split(rows)[0]
 
     def split(self, rows: int) -> tuple[Raw, Raw]:
         """The first rows of a batch, and the rest."""
+        cut, behind = self.offset_of(rows), self.batch.num_rows - rows
         early = tuple(mark for mark in self.punctuations if mark[0] < rows)
         late = tuple((at - rows, pattern) for at, pattern in self.punctuations if at >= rows)
-        first = Raw(self.lane, self.offset, self.batch.slice(0, rows), early)
+        places = (None, None) if self.offsets is None else (self.offsets[:rows], self.offsets[rows:])
+        first = Raw(
+            self.lane,
+            self.offset,
+            self.batch.slice(0, rows),
+            early,
+            gap=cut - self.offset - rows,
+            offsets=places[0],
+            refused=tuple(pair for pair in self.refused if pair[0] < cut),
+        )
         return first, replace(
-            self, offset=self.offset + rows, batch=self.batch.slice(rows), punctuations=late
+            self,
+            offset=cut,
+            batch=self.batch.slice(rows),
+            punctuations=late,
+            gap=self.end - cut - behind - self.skipped,
+            offsets=places[1],
+            refused=tuple(pair for pair in self.refused if pair[0] >= cut),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from itertools import count
 
@@ -9,14 +10,14 @@ import orjson
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-NUMBERS = count()
+NUMBERS, RUN = count(), uuid.uuid4().hex[:6]
 
 
 class Topic:
     """A topic of one test, and a way to fill it."""
 
     def __init__(self, servers: str, partitions: int, config: dict[str, str]) -> None:
-        self.servers, self.name = servers, f"topic-{next(NUMBERS)}"
+        self.servers, self.name = servers, f"topic-{RUN}-{next(NUMBERS)}"
         self.admin = AdminClient({"bootstrap.servers": servers})
         self.admin.create_topics([NewTopic(self.name, partitions, 1, config=config)])[self.name].result()
         self.producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})

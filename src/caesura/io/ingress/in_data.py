@@ -67,7 +67,7 @@ def find_marks(
     """Tells the punctuation of a batch from its events; what a source does not declare is told, not taken."""
     rows = raw.batch.num_rows
     marks: list[tuple[int, Pattern | str]] = list(raw.punctuations)
-    offsets: Any = Consecutive(range(raw.offset, raw.offset + rows))
+    offsets: Any = Consecutive(range(raw.offset, raw.offset + rows)) if raw.offsets is None else raw.offsets
     within = column is not None and raw.batch.column(column).null_count < rows
     if not marks and not within:
         return InDataPunctuation(raw.batch, offsets, [], [])

@@ -105,13 +105,15 @@ class SourceIngress(Ingress):
         lane = self.lanes[raw.lane]
         lane.seen, lane.idle = self.clock, False
         in_line = lane.next in (0, raw.offset)  # rows that were wanted first tell nothing of the course
-        lane.next = raw.offset + raw.batch.num_rows + raw.skipped
+        lane.next = raw.end
         if raw.top is not None:
             self._advance_to(lane, raw.top)
             self.since += raw.skipped
         marks = find_marks(raw, self.rules.policy.column, self.rules.schema, self.rules.scheme)
         for reason, position in marks.unreadable:
-            self._note(reason, lane, raw.offset + position)
+            self._note(reason, lane, raw.offset_of(position))
+        for at, reason in raw.refused:
+            self.table.note(reason, lane=lane.number, offset=at, kind="unread")
         shaped = self.rules.shape.cut(marks.batch, self.rules.schema)
         if self.rules.shape.stamped:
             shaped = stamped(shaped, self.clock)

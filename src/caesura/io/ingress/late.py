@@ -115,12 +115,12 @@ class LateTable:
         if self.rows.nbytes > PAGE_BYTES:
             self.pages.put(self._in_memory())
 
-    def note(self, reason: str, *, lane: int, offset: int) -> None:
-        """Takes a punctuation that says nothing: a row without an event."""
+    def note(self, reason: str, *, lane: int, offset: int, kind: str = "punctuation") -> None:
+        """Takes a punctuation that says nothing, or a row that could not be read: one without an event."""
         columns = [pa.nulls(1, field.type) for field in self.schema]
         payload = pa.RecordBatch.from_arrays(columns, schema=self.schema) if columns else empty_rows(1)
         never = Page.of(payload, le=[MIN_TIME], re=[INFINITY])
-        self.add(never, reason, lane=lane, offsets=np.array([offset]), kind="punctuation")
+        self.add(never, reason, lane=lane, offsets=np.array([offset]), kind=kind)
 
     def refuse(self) -> None:
         """Stops where a row was refused and whoever reads the source wants none to be."""

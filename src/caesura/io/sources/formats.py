@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from caesura.events.nested import element_type, is_any_list
 from caesura.events.types import plain_type
+from caesura.io.codecs.json import json_type
 from caesura.io.ingress.kept import kept
 
 CSV_BLOCK = 8 << 20
@@ -146,7 +147,7 @@ def _json_schema(file: Path) -> pa.Schema:
 def _json_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
     import pyarrow.json as pj
 
-    parsed = pa.schema([field.with_type(_entries(field.type)) for field in schema])
+    parsed = pa.schema([field.with_type(json_type(field.type)) for field in schema])
     parsing = pj.ParseOptions(explicit_schema=parsed, unexpected_field_behavior="ignore")
     reading = pj.ReadOptions(block_size=CSV_BLOCK)
     with pj.open_json(file, read_options=reading, parse_options=parsing) as opened:
@@ -156,15 +157,6 @@ def _json_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.Recor
         for batch in opened:
             columns = [kept(batch.column(f.name), f.type)[0] for f in schema]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _entries(t: pa.DataType) -> pa.DataType:
-    """A type as Arrow reads it from JSON: a map is a list of objects with a key and a value."""
-    if pa.types.is_struct(t):
-        return pa.struct([field.with_type(_entries(field.type)) for field in t])
-    if pa.types.is_map(t):
-        return pa.list_(_entries(pa.struct([("key", t.key_type), ("value", t.item_type)])))
-    return pa.list_(_entries(t.value_type)) if is_any_list(t) else t
 
 
 PARQUET = Format(

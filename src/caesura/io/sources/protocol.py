@@ -120,6 +120,13 @@ class Reader(ABC):
         """Where each lane ends now; None where that is not known without reading it all."""
         return None
 
+    passes_gaps: bool = False
+    """Whether it goes on where rows behind a saved offset are gone; else the query stops."""
+
+    def lane_name(self, lane: int) -> str:
+        """What messages call a lane."""
+        return f"lane {lane}"
+
     # -- rows ---------------------------------------------------------------------------------------------
 
     @abstractmethod

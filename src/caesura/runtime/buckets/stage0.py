@@ -72,7 +72,9 @@ class Mapper:
         """The packets that a chunk of raw rows makes: rows for some buckets, tidings for all."""
         marks = find_marks(raw, self.source.policy.column, self.source.schema, self.source.scheme)
         for reason, position in marks.unreadable:
-            self._flawed.note(reason, lane=raw.lane, offset=raw.offset + position)
+            self._flawed.note(reason, lane=raw.lane, offset=raw.offset_of(position))
+        for at, reason in raw.refused:
+            self._flawed.note(reason, lane=raw.lane, offset=at, kind="unread")
         shaped = self.source.shape.cut(marks.batch, self.source.schema)
         begin = 0
         cuts = [*marks.patterns, (len(shaped.le), None)]

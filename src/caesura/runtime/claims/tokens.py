@@ -92,7 +92,7 @@ class TokenClaims(Claiming):
         cuts = self.places.cuts(room, rows)
         items = reader.cell.guarded(reader.ingress.raw, raw)
         if cuts and before <= raw.offset:
-            items = marked(reader, emitter, items, raw.lane, [raw.offset + c for c in cuts])
+            items = marked(reader, emitter, items, raw.lane, [raw.offset_of(c) for c in cuts])
             for _ in cuts:
                 emitter.tokens += 1
                 self._others(emitter)

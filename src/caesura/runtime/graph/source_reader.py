@@ -269,9 +269,10 @@ def check_position(source: Source, offsets: Mapping[int, int]) -> None:
     earliest, latest = (source.reader.earliest(), source.reader.latest()) if read else ({}, None)
     for lane, at in read.items():
         begin, end = earliest.get(lane, 0), None if latest is None else latest.get(lane, 0)
-        if at < begin or (end is not None and at > end):
+        if (at < begin and not source.reader.passes_gaps) or (end is not None and at > end):
             there = f"begins at {begin}" if at < begin else f"ends at {end}"
+            name = source.reader.lane_name(lane)
             raise StreamError(
-                f"lane {lane} is to be read on from {at}, and it {there} now: rows of it are gone.",
+                f"{name} is to be read on from {at}, and it {there} now: rows of it are gone.",
                 remedy="Put them back and start again, or start anew without the saved state.",
             ).at(source.step, source.place)

@@ -186,8 +186,8 @@ class _OneByOne(Reader):
                 hit = at < whole and mine is not None and bool(mine[at])
                 self.found += hit
                 taken = at < whole and (self.keeps or not hit)
-                self._now.row = f"row {raw.offset + at} of '{self._label}'"
-                yield Raw(raw.lane, raw.offset + at, raw.batch.slice(at, 1 if taken else 0), marks)
+                self._now.row = f"row {raw.offset_of(at)} of '{self._label}'"
+                yield Raw(raw.lane, raw.offset_of(at), raw.batch.slice(at, 1 if taken else 0), marks)
             left -= whole
             if left <= 0:
                 break

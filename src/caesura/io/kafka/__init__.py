@@ -1,0 +1,1 @@
+"""Kafka: topics as sources and as sinks, without a connector of Spark's."""

@@ -1,0 +1,187 @@
+"""A Kafka cluster: how it is reached, what it is asked, and what its errors mean to a user.
+
+Clients that ask are kept for each process; what reads or writes has a client of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from caesura.errors import CaesuraError, DataError, PlanError, StreamError, closest
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Producer
+
+LOG = logging.getLogger("caesura.kafka")
+OWN = ("bootstrap.servers", "enable.auto.commit", "enable.partition.eof", "auto.offset.reset", "group.id")
+"""What a source sets itself: offsets belong to the query, and its end is told by the broker."""
+ISOLATION = "read_committed"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where brokers are, how they are spoken to, and for how long one waits for them."""
+
+    servers: str
+    config: tuple[tuple[str, Any], ...] = ()
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name, _ in self.config:
+            if name in OWN:
+                raise PlanError(
+                    f"config= sets '{name}', which belongs to Caesura.",
+                    remedy="Leave it out; start=, until= and on_gap= say where a topic is read.",
+                )
+
+    def consumer(self, on_error: Callable[[KafkaError], None] | None = None) -> Consumer:
+        """A client that reads what was committed, from offsets that it is given."""
+        own = {
+            "group.id": "caesura",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+        }
+        heard = {} if on_error is None else {"error_cb": on_error}
+        options = {"isolation.level": ISOLATION, "fetch.error.backoff.ms": 100, **dict(self.config), **own}
+        with self._made("Consumer") as client:
+            made: Consumer = client({"bootstrap.servers": self.servers, **options, **heard}, logger=LOG)
+        return made
+
+    def producer(self, **options: Any) -> Producer:
+        """A client that writes."""
+        with self._made("Producer") as client:
+            whole = {"bootstrap.servers": self.servers, **dict(self.config), **options}
+            made: Producer = client(whole, logger=LOG)
+        return made
+
+    @contextmanager
+    def _made(self, name: str) -> Iterator[Any]:
+        try:
+            import confluent_kafka
+        except ImportError as error:
+            raise PlanError(
+                "Kafka is spoken to by confluent-kafka, which is not installed.",
+                remedy="Install it: pip install 'caesura[kafka]'.",
+            ) from error
+        try:
+            yield getattr(confluent_kafka, name)
+        except (confluent_kafka.KafkaException, TypeError, ValueError) as error:
+            raise PlanError(
+                f"config= cannot be: {_first_line(error)}.", remedy="It takes the options of librdkafka."
+            ) from None
+
+    # -- what it is asked -------------------------------------------------------------------------------
+
+    def name(self) -> str:
+        """The id of the cluster, whichever of its brokers was asked."""
+        with self.asking():
+            return str(asker(self, os.getpid()).list_topics(timeout=self.seconds).cluster_id)
+
+    def partitions(self, topic: str, seconds: float | None = None) -> list[int]:
+        """The partitions of a topic; refuses one that is not there."""
+        wait = self.seconds if seconds is None else seconds
+        client = asker(self, os.getpid())
+        with self.asking():
+            found = client.list_topics(topic, timeout=wait).topics[topic]
+            if found.error is None:
+                return sorted(found.partitions)
+            there = [name for name in client.list_topics(timeout=wait).topics if not name.startswith("__")]
+        raise DataError(f"there is no topic '{topic}' at '{self.servers}'.", remedy=closest(topic, there))
+
+    def watermarks(self, topic: str, partition: int) -> tuple[int, int]:
+        """Where a partition begins and where what is committed of it ends."""
+        from confluent_kafka import TopicPartition
+
+        with self.asking():
+            place = TopicPartition(topic, partition)
+            low, high = asker(self, os.getpid()).get_watermark_offsets(place, timeout=self.seconds)
+            return int(low), int(high)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Kafka's errors within become ours."""
+        from confluent_kafka import KafkaException
+
+        try:
+            yield
+        except KafkaException as error:
+            raise self.meaning(error.args[0]) from None
+
+    def meaning(self, error: KafkaError, topic: str = "") -> CaesuraError:
+        """What an error of Kafka's means."""
+        from confluent_kafka import KafkaError
+
+        away = (
+            KafkaError._TRANSPORT,
+            KafkaError._ALL_BROKERS_DOWN,
+            KafkaError._TIMED_OUT,
+            KafkaError._RESOLVE,
+            KafkaError.REQUEST_TIMED_OUT,
+        )
+        unknown = (
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_TOPIC,
+            KafkaError._UNKNOWN_PARTITION,
+            KafkaError.UNKNOWN_TOPIC_ID,
+        )
+        if error.code() in away:
+            return StreamError(
+                f"no Kafka broker answers at '{self.servers}' within {self.seconds:g} s.",
+                remedy="Start it, or give its address; the query goes on from its saved state. timeout= says "
+                "how long it waits.",
+            )
+        if error.code() in unknown:
+            return StreamError(
+                f"the topic '{topic}' is no longer there at '{self.servers}'.",
+                remedy="A topic that is made anew has other records: start anew without the saved state.",
+            )
+        return StreamError(
+            f"Kafka at '{self.servers}' says: {_first_line(error)}.",
+            remedy="See the broker's log; options of the client go into config=.",
+        )
+
+
+@lru_cache(maxsize=8)
+def asker(cluster: Cluster, process: int) -> Consumer:
+    """The client of a process that asks a cluster; a forked process has its own."""
+    return cluster.consumer()
+
+
+def lost(topic: str, partition: int, position: int, begin: int) -> str:
+    """That records were deleted before they were read, in words."""
+    return (
+        f"partition {partition} of topic '{topic}' is to be read on from offset {position}, and it begins at "
+        f"{begin} now: {begin - position} offsets are gone, deleted before they were read"
+    )
+
+
+def refuse_gap(topic: str, partition: int, position: int, begin: int) -> NoReturn:
+    """Stops where retention has passed a saved offset."""
+    raise StreamError(
+        lost(topic, partition, position, begin) + ".",
+        remedy="Read with on_gap='skip' to go on without them, or start anew without the saved state; a "
+        "longer retention.ms keeps records until they are read.",
+    )
+
+
+def refuse_ahead(topic: str, partition: int, position: int, end: int) -> NoReturn:
+    """Stops where a topic ends before a saved offset: it is another one."""
+    raise StreamError(
+        f"partition {partition} of topic '{topic}' is to be read on from offset {position}, and it ends at "
+        f"{end}: it is not the topic that was read before.",
+        remedy="Give the topic that was read, or start anew without the saved state.",
+    )
+
+
+def _first_line(error: object) -> str:
+    if isinstance(error, Exception) and error.args:
+        error = error.args[0]
+    text = error.str() if hasattr(error, "str") else str(error)
+    return next(iter(str(text).splitlines()), type(error).__name__).rstrip(". ")

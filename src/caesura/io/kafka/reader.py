@@ -1,0 +1,84 @@
+"""A topic of Kafka as a source: its partitions are lanes, its offsets the source's offsets.
+
+Nothing is committed to the broker: how far a query has read is saved with its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Literal
+
+from caesura.io.kafka.cluster import Cluster
+from caesura.io.kafka.polling import Begin, OnGap, Polling
+from caesura.io.kafka.records import RecordForm
+from caesura.io.sources.protocol import Offsets, Reader
+from caesura.plan import Raw, SourceBatch
+
+Until = Literal["latest"]
+WAIT_SECONDS = 0.1
+"""How long one who has nothing else to do waits for records at a time."""
+
+
+class KafkaReader(Reader):
+    """Reads a topic, and waits for more; or, with ``until``, ends where it ends when it is begun."""
+
+    spark_form = "lanes"
+    poll_seconds = 0.005
+
+    def __init__(
+        self, cluster: Cluster, form: RecordForm, *, begin: Begin, until: Until | None, on_gap: OnGap
+    ) -> None:
+        form.check()
+        self.cluster, self.form = cluster, form
+        self.begin, self.until, self.on_gap = begin, until, on_gap
+        self.passes_gaps = on_gap == "skip"
+        self.lanes = len(cluster.partitions(form.topic))
+        self._cluster_name = cluster.name()
+        self._describe_form()
+
+    def _describe_form(self) -> None:
+        self.schema = self.form.schema
+        self.key = f"kafka:{self._cluster_name}:{self.form.text}:{self.begin}:{self.until}"
+
+    def lane_name(self, lane: int) -> str:
+        return f"partition {lane} of topic '{self.form.topic}'"
+
+    def describe(self) -> str:
+        return f"Kafka topic '{self.form.topic}'"
+
+    def narrowed(self, columns: Sequence[str]) -> KafkaReader:
+        other = copy(self)
+        other.form = replace(self.form, columns=tuple(columns), value=self.form.value.narrowed(columns))
+        other._describe_form()
+        return other
+
+    def earliest(self) -> Offsets:
+        """Where each partition begins."""
+        return {lane: low for lane, (low, _) in self._watermarks().items()}
+
+    def latest(self) -> Offsets:
+        """Where what is committed of each partition ends."""
+        return {lane: high for lane, (_, high) in self._watermarks().items()}
+
+    def _watermarks(self) -> dict[int, tuple[int, int]]:
+        topic = self.form.topic
+        return {n: self.cluster.watermarks(topic, n) for n in self.cluster.partitions(topic)}
+
+    def cannot_replay(self) -> str:
+        gone = [lane for lane, begin in self.earliest().items() if begin]
+        return f"{self.lane_name(gone[0])} has lost its first records" if gone else ""
+
+    def _polling(self) -> Polling:
+        return Polling(self.cluster, self.form, begin=self.begin, on_gap=self.on_gap)
+
+    def read(self, offsets: Offsets) -> Iterator[SourceBatch]:
+        return self._polling().batches(offsets, ends=None if self.until is None else self.latest())
+
+    def read_between(self, start: Offsets, end: Offsets | None = None) -> Iterator[Raw]:
+        ends = self.latest() if end is None else end
+        named = {lane: at for lane, at in ends.items() if at > start.get(lane, 0)}
+        for raw in self._polling().batches(start, ends=named, wait=WAIT_SECONDS):
+            if isinstance(raw, Raw) and (raw.batch.num_rows or raw.gap or raw.refused):
+                yield raw

@@ -1,0 +1,1 @@
+"""Sinks of every host: Parquet files, Delta tables, memory, the terminal."""
