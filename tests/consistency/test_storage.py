@@ -71,18 +71,18 @@ KILLED = """
 import os, sys
 sys.path.insert(0, {tests!r})
 import test_storage as t, caesura as cz
-from caesura.consistency import store
+from pathlib import Path
+from caesura.io.places.local import LocalStorage
 number = [0]
-real = store.put
-def dies(file, data):
+real = LocalStorage.put
+def dies(self, path, data, **options):
     number[0] += 1
     if number[0] == {at}:
+        file = Path(path)
         file.with_name("." + file.name + ".part").write_bytes(data[: len(data) // 2])
         os._exit(9)
-    real(file, data)
-store.put = dies
-import caesura.runtime.query.pipelines as p
-p.put = dies
+    real(self, path, data, **options)
+LocalStorage.put = dies
 t.written({path!r})
 """
 

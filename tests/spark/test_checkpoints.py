@@ -12,6 +12,7 @@ import caesura as cz
 from caesura import Stream, col
 from caesura.errors import StreamError
 from caesura.events import History
+from caesura.io.places import Place
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
@@ -26,7 +27,7 @@ def counted(size: int = 10) -> Stream:
 
 
 def kept(folder: Path, buckets: int = 2, **outputs: Stream) -> None:
-    save_plan(folder, cut(prune({name: stream.node for name, stream in outputs.items()})), buckets)
+    save_plan(Place.of(folder), cut(prune({name: stream.node for name, stream in outputs.items()})), buckets)
 
 
 def test_the_same_plan_and_more_outputs_without_state_go_on(tmp_path: Path) -> None:
@@ -73,9 +74,9 @@ def test_sources_stay_in_the_order_in_which_the_checkpoint_counts_them(tmp_path:
     one, two = Stream(a).group_by("id").totals(n=cz.count()), Stream(b).group_by("id").totals(n=cz.count())
     first = cut(prune({"one": one.node, "two": two.node}))
     second = cut(prune({"two": two.node, "one": one.node}))
-    save_plan(tmp_path, first, 2)
+    save_plan(Place.of(tmp_path), first, 2)
     assert second.sources != first.sources
-    assert save_plan(tmp_path, second, 2).sources == first.sources
+    assert save_plan(Place.of(tmp_path), second, 2).sources == first.sources
 
 
 def test_state_goes_on_under_a_plan_with_an_output_more() -> None:

@@ -15,6 +15,7 @@ import caesura as cz
 from caesura import col
 from caesura.errors import StreamError
 from caesura.events import History
+from caesura.io.places import Place
 from caesura.io.sources.source import Source
 from caesura.plan.cut import Stage, Stages
 from caesura.punctuation import Intent
@@ -40,7 +41,7 @@ def test_a_cycle_across_buckets_circulates_drains_and_leaves_nothing(spark: Any,
     node, stages = backward_steps.loop(source)
     assert stages.backward
     sink = MemorySink()
-    place = str(tmp_path / "checkpoint")
+    place = Place.of(tmp_path / "checkpoint")
     job = Job("looping", stages, 2, "arrival", closes=False, loop=f"{place}/loop")
     query = launch(job, {"out": node}, spark, sink, place, trigger="available", limits=EpochLimits(files=1))
     query.wait()

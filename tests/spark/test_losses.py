@@ -12,6 +12,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from caesura.errors import CaesuraError, StreamError
+from caesura.io.places import Place
 from caesura.spark.errors import cause_of, explained, ours
 from caesura.spark.host.checkpoint import FORMAT, STATE_FORMAT, query_id, read_plan
 from caesura.spark.host.clock_source import ClockReader
@@ -43,10 +44,10 @@ def test_a_file_that_an_epoch_needs_and_that_is_gone_is_named(tmp_path: Path) ->
         file.touch()
     logged(tmp_path / "cp", [[files[0]], [files[1], files[2]]])
     files[0].unlink()  # its epoch is long over
-    check_files(tmp_path / "cp", 1)
+    check_files(Place.of(tmp_path / "cp"), 1)
     files[2].unlink()
     with pytest.raises(StreamError, match=r"2 %\.parquet', which belongs to epoch 1, is gone"):
-        check_files(tmp_path / "cp", 1)
+        check_files(Place.of(tmp_path / "cp"), 1)
 
 
 def committed(folder: Path, *epochs: int) -> None:
@@ -97,8 +98,8 @@ STANDING = {"last": 0, "feedback": []}
 @pytest.mark.parametrize(
     ("name", "content", "reads"),
     [
-        ("caesura.json", KEPT, read_plan),
-        ("metadata", {"id": "one"}, query_id),
+        ("caesura.json", KEPT, lambda folder: read_plan(Place.of(folder))),
+        ("metadata", {"id": "one"}, lambda folder: query_id(Place.of(folder))),
         ("loop/feedback_targets.json", TARGETS, CheckpointFeedback.at),
         (
             "loop/feedback.json",

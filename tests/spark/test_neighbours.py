@@ -16,15 +16,15 @@ import pytest
 
 from caesura.runtime.packets.packet import Row
 from caesura.spark.worker import neighbours, sealed
-from caesura.spark.worker.neighbours import Place, Worked
+from caesura.spark.worker.neighbours import BucketKey, Worked
 
-PLACE: Place = ("query", 1, 0)
+PLACE: BucketKey = ("query", 1, 0)
 ROWS: list[Row] = [(1, "in", 0, "a", 0, b"data"), (1, "in", 0, "b", 0, b"")]
 SEAL, OTHER = sealed.new_seal(), sealed.new_seal()
 MADE = Worked(ROWS, {"gone": None, "kept": b"k", "empty": b""}, "next", {}, {"source": 7}, {}, [("s", "w")])
 
 
-def _step(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+def _step(place: BucketKey, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
     if any(row[1] == "fails" for row in rows):
         os._exit(3)
     return MADE if stamp == "now" and rows == ROWS else None

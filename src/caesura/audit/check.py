@@ -143,7 +143,7 @@ def _changes(store: Store, view: str, written: Written) -> int:
     file = store.path / view / written.file
     if not file.exists():
         return written.rows  # that it is missing is reported already
-    return len(page_of(pq.read_table(file, schema=store.schema(view))))
+    return len(page_of(pq.read_table(file.open(), schema=store.schema(view))))
 
 
 class Consumer:

@@ -92,8 +92,7 @@ def give(checkpoint: str, action: str, what: str | None, output: str | None, *, 
     """Gives feedback to the query of a checkpoint, and prints what stands."""
     if action not in ACTIONS:
         raise typer.BadParameter(f"'{action}' is none of {', '.join(ACTIONS)}", param_hint="ACTION")
-    if "://" not in checkpoint:
-        check_folder(checkpoint)
+    check_folder(checkpoint)
     from caesura.spark.host.feedback import CheckpointFeedback
 
     feedback = CheckpointFeedback.at(checkpoint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import typer
 from caesura.cli import shell
 from caesura.cli.load import load
 from caesura.errors import StreamError
+from caesura.io.places import Place
 from caesura.runtime.graph.rejected import together
 
 
@@ -29,7 +29,7 @@ def late(
         with shell.working("running"):
             tables = stream.run().late
     else:
-        tables = _rejected(Path(path))
+        tables = _rejected(Place.of(path))
     if as_json:
         shell.say_json({source: table.to_pylist() for source, table in tables.items()})
     else:
@@ -38,18 +38,18 @@ def late(
         raise typer.Exit(shell.LATE_ROWS)
 
 
-def _rejected(folder: Path) -> dict[str, pa.Table]:
+def _rejected(folder: Place) -> dict[str, pa.Table]:
     """The late tables beside the files of a Parquet sink, by source; only of epochs that were committed."""
-    if not (folder / "_late").is_dir():
+    if not (folder / "_late").is_folder():
         raise StreamError(
             f"'{folder}' holds no late table.",
             remedy="Give the folder that was sink= when the query was started, or a Python file.",
         )
     found: dict[str, list[pa.Table]] = {}
-    for file in sorted((folder / "_late").glob("*.parquet")):
+    for file in (folder / "_late").files(".parquet"):
         source, _, epoch = file.stem.partition("-epoch-")
         if (folder / "_commits" / f"{epoch.partition('-')[0]}.json").is_file():
-            found.setdefault(source, []).append(pq.read_table(file))
+            found.setdefault(source, []).append(pq.read_table(file.open()))
     return {name: table for source, some in found.items() for name, table in together(source, some)}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import runpy
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from caesura.cli.shell import AsJson, app, reports_errors, say, say_json
 from caesura.errors import PlanError
+from caesura.io.places import Place
 
 FILES = ("README.md", "pipeline.py", "generate.py", "test_pipeline.py")
 
@@ -20,7 +20,7 @@ FILES = ("README.md", "pipeline.py", "generate.py", "test_pipeline.py")
 @reports_errors
 def new(name: Annotated[str, typer.Argument(help="the folder to make")], as_json: AsJson = False) -> None:
     """Makes a small project: a pipeline, a generator of its data, a test, and some data to begin with."""
-    folder = Path(name)
+    folder = Place.of(name).on_this_machine("a new project")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise PlanError(f"'{name}' is there already.", remedy="Choose another name, or remove it first.")
     if not re.fullmatch(r"[\w.-]+", folder.name):

@@ -12,6 +12,7 @@ from caesura.api import Stream
 from caesura.cli.feedback import send_feedback
 from caesura.cli.load import load
 from caesura.cli.shell import LATE_ROWS, AsJson, Strict, Target, app, reports_errors, say, say_json, working
+from caesura.io.places import Place
 from caesura.io.sinks.rows import rows_table
 from caesura.io.sources.source import Source
 from caesura.plan import walk
@@ -52,6 +53,9 @@ def run(
     if output not in OUTPUTS:
         raise typer.BadParameter(f"'{output}' is none of {', '.join(OUTPUTS)}", param_hint="--output")
     chosen: Output = output  # type: ignore[assignment]
+    for given in (sink, checkpoint):
+        if given not in (None, "console", "memory"):
+            Place.of(given).reach()
     stream = load(target)
     if embedded:
         late = _shown(_embedded(stream, chosen, assume, desire), as_json=as_json)

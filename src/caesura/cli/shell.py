@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from caesura.errors import CaesuraError, StreamError
+from caesura.io.places import Place
 
 ORDER = (
     "new",
@@ -94,7 +94,7 @@ def _path_errors() -> Iterator[None]:
 
 def check_folder(path: str) -> None:
     """Refuses a checkpoint that is not there."""
-    if not Path(path).is_dir():
+    if not Place.of(path).is_folder():
         raise StreamError(f"there is no folder '{path}'.", remedy="Give the checkpoint of a query.")
 
 

@@ -63,7 +63,7 @@ class ClaimedReader(Reader):
             end = at + written.rows
             if end > skip:
                 file = self.store.path / self.view / written.file
-                rows = pq.read_table(file, schema=self.schema).slice(max(0, skip - at))
+                rows = pq.read_table(file.open(), schema=self.schema).slice(max(0, skip - at))
                 begin = max(at, skip)
                 for batch in rows.to_batches():
                     yield Raw(0, begin, batch)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ import pyarrow as pa
 
 from caesura.consistency.claim import Claim
 from caesura.errors import DataError, StreamError
+from caesura.io.places import Place
 from caesura.io.sinks.protocol import Sink
 
 FORMAT = 1
@@ -98,18 +98,19 @@ class Chain:
 class Store(Sink):
     """A folder of claimed views: a sink whose epochs are claims, and count once they have a manifest."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path | Place) -> None:
         if not str(path).strip():
             raise DataError("The name of a folder is empty.", remedy="Give a folder, e.g. 'views'.")
-        self.path = Path(path)
+        self.path = Place.of(path)
         self._fence = 0
 
     # -- writing ----------------------------------------------------------------------------------------
 
     def create(self, views: Mapping[str, pa.Schema], about: Mapping[str, Any], plan: bytes | None) -> None:
         """Makes the folder, or goes on with one of the same pipeline."""
+        self.path.reach()
         for name in ("_claims", "_pipeline", "_state", *views):
-            (self.path / name).mkdir(parents=True, exist_ok=True)
+            (self.path / name).make_folder()
         content = {"format": FORMAT, "views": {n: _columns(s) for n, s in views.items()}, **about}
         file = self.path / "_pipeline" / "pipeline.json"
         if file.exists():
@@ -121,8 +122,8 @@ class Store(Sink):
                 )
             return
         if plan is not None:
-            put(self.path / "_pipeline" / "plan.pickle", plan)
-        put(file, json.dumps(content, indent=1).encode())
+            (self.path / "_pipeline" / "plan.pickle").put(plan)
+        file.put(json.dumps(content, indent=1).encode())
 
     def write_view(self, view: str, file: str, table: pa.Table) -> Written:
         """Writes a part of a view; it counts when a manifest names it."""
@@ -131,16 +132,16 @@ class Store(Sink):
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink)
         data = sink.getvalue().to_pybytes()
-        put(self.path / view / file, data)
+        (self.path / view / file).put(data)
         return Written(file, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
 
     def attach(self, query: str) -> None:
         """Takes the folder for a start of its pipeline: one that started before can claim no more."""
         self._fence = 1 + self._latest_fence()
-        put(self._fence_file, str(self._fence).encode())
+        self._fence_file.put(str(self._fence).encode())
 
     @property
-    def _fence_file(self) -> Path:
+    def _fence_file(self) -> Place:
         return self.path / "_pipeline" / "fence"
 
     def _latest_fence(self) -> int:
@@ -154,23 +155,30 @@ class Store(Sink):
         """Takes away torn manifests, and the files of claims from a number on that were never made."""
         last = self.last_epoch()
         first = epoch if last is None else max(epoch, last + 1)
-        for file in (self.path / "_claims").glob("*.json"):
+        for file in (self.path / "_claims").files(".json"):
             if int(file.stem) >= first:
-                file.unlink()
+                file.remove()
         for view in self.about["views"]:
-            for file in (self.path / view).glob("claim-*.parquet"):
-                if int(file.stem.removeprefix("claim-")) >= first:
-                    file.unlink()
+            for file in (self.path / view).files(".parquet"):
+                if file.name.startswith("claim-") and int(file.stem.removeprefix("claim-")) >= first:
+                    file.remove()
 
     def commit(self, manifest: Manifest) -> None:
-        """Makes a claim hold for readers."""
+        """Makes a claim hold for readers; of two starts that make the same one, one is refused."""
         if self._fence and self._latest_fence() != self._fence:
-            raise StreamError(
-                f"another start of this pipeline writes to '{self.path}': its number is "
-                f"{self._latest_fence()}, and this one's {self._fence}.",
-                remedy="Let the later one run, or stop it and start this one again.",
-            )
-        put(self.path / "_claims" / f"{manifest.claim.number:08d}.json", manifest.to_bytes())
+            raise self._taken_over(f"its number is {self._latest_fence()}, and this one's {self._fence}")
+        file, data = self.path / "_claims" / f"{manifest.claim.number:08d}.json", manifest.to_bytes()
+        if file.create(data):
+            return
+        if Manifest.from_bytes(file.read_bytes()) is not None:
+            raise self._taken_over(f"it has made claim {manifest.claim.number}")
+        file.put(data)
+
+    def _taken_over(self, how: str) -> StreamError:
+        return StreamError(
+            f"another start of this pipeline writes to '{self.path}': {how}.",
+            remedy="Let the later one run, or stop it and start this one again.",
+        )
 
     # -- reading ----------------------------------------------------------------------------------------
 
@@ -200,12 +208,13 @@ class Store(Sink):
 
         schema = self.schema(view)
         files = [self.path / view / written.file for m in manifests for written in m.files.get(view, ())]
-        return pa.concat_tables([schema.empty_table(), *(pq.read_table(f, schema=schema) for f in files)])
+        tables = (pq.read_table(file.open(), schema=schema) for file in files)
+        return pa.concat_tables([schema.empty_table(), *tables])
 
     def chain(self) -> Chain:
         """The manifests up to the first that is torn or does not follow."""
         chain = Chain()
-        for file in sorted((self.path / "_claims").glob("*.json")):
+        for file in (self.path / "_claims").files(".json"):
             made = Manifest.from_bytes(file.read_bytes())
             if made is None:
                 chain.flaws.append(f"the manifest '{file.name}' is torn")
@@ -223,40 +232,30 @@ class Store(Sink):
     def flaws(self, chain: Chain) -> list[str]:
         """What is wrong with the files that a chain names, and with those that it does not."""
         found = list(chain.flaws)
-        named: set[Path] = set()
+        named: set[Place] = set()
         for manifest in chain.manifests:
             for view, some in manifest.files.items():
                 for written in some:
                     file = self.path / view / written.file
                     named.add(file)
-                    found += _flaw(file, written, manifest.claim)
+                    found += _flaw(file, view, written, manifest.claim)
         last = -1 if chain.last is None else chain.last.claim.number
         for view in self.about["views"]:
-            for file in sorted((self.path / view).glob("*.parquet")):
+            for file in (self.path / view).files(".parquet"):
                 own = OWN_NAME.fullmatch(file.stem)
                 if file not in named and (own is None or int(own[1]) <= last):
                     found.append(f"'{view}/{file.name}' is named by no claim: it was written by hand")
         return found
 
 
-def _flaw(file: Path, written: Written, claim: Claim) -> list[str]:
-    where = f"'{file.parent.name}/{file.name}' of claim {claim.number}"
+def _flaw(file: Place, view: str, written: Written, claim: Claim) -> list[str]:
+    where = f"'{view}/{file.name}' of claim {claim.number}"
     if not file.exists():
         return [f"{where} is gone"]
     data = file.read_bytes()
     if len(data) != written.size or hashlib.sha256(data).hexdigest() != written.sha256:
         return [f"{where} was changed after it was claimed"]
     return []
-
-
-def put(file: Path, data: bytes) -> None:
-    """Writes a file that appears whole or not at all."""
-    partial = file.with_name(f".{file.name}.part")
-    with partial.open("wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
-    partial.replace(file)
 
 
 def _columns(schema: pa.Schema) -> str:

@@ -73,7 +73,7 @@ def from_one(place: I64, sizes: I64) -> I64:
     return np.where((place != 0) & (at >= 0) & (at < sizes), at, -1)
 
 
-class Place(Attempt):
+class ElementAt(Attempt):
     """The element at a place; an element that is null is a value, a place that is not there is none."""
 
     def __init__(self, count: Callable[[I64, I64], I64]) -> None:

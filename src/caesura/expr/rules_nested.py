@@ -64,7 +64,7 @@ def _item(node: Apply, types: Types) -> TypedNode:
             return _fields(node, types)
         case "list":
             _whole(node, types)
-            return checking(types[0].value_type, (types[0], _LONG), nested.Place(nested.from_zero))
+            return checking(types[0].value_type, (types[0], _LONG), nested.ElementAt(nested.from_zero))
     raise wrong(node, "a list, map or struct", types, remedy="Write col('a').substring(1, 1) for a text.")
 
 
@@ -105,7 +105,7 @@ def _key(node: Apply, types: Types) -> TypedNode:
 
 def _get(node: Apply, types: Types) -> TypedNode:
     _whole(node, types)
-    return TypedNode(_list(node, types), (types[0], _LONG), nested.Place(nested.from_zero))
+    return TypedNode(_list(node, types), (types[0], _LONG), nested.ElementAt(nested.from_zero))
 
 
 def _element_at(node: Apply, types: Types) -> TypedNode:
@@ -117,7 +117,7 @@ def _element_at(node: Apply, types: Types) -> TypedNode:
         raise ExprError(
             f"in '{node}': places count from 1.", remedy="Write [0], or get(a, 0), for the first."
         )
-    place = nested.Place(nested.from_one)
+    place = nested.ElementAt(nested.from_one)
     if node.name.startswith("try_"):
         return TypedNode(found, (types[0], _LONG), place)
     return checking(found, (types[0], _LONG), place)

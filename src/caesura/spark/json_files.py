@@ -7,15 +7,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from caesura.errors import StreamError
+from caesura.io.places import Place
 
 FRESH = "Put back the file as it was, or start with a new checkpoint."
 
 
-def parsed(text: str, name: str | Path, remedy: str = FRESH, *, wants: tuple[str, ...] = ()) -> Any:
+def parsed(text: str, name: object, remedy: str = FRESH, *, wants: tuple[str, ...] = ()) -> Any:
     """What a file says, which must be JSON, and have what is wanted of it."""
     try:
         content = json.loads(text)
@@ -28,17 +28,10 @@ def parsed(text: str, name: str | Path, remedy: str = FRESH, *, wants: tuple[str
     return content
 
 
-def read_json(file: Path, remedy: str = FRESH, *, wants: tuple[str, ...] = ()) -> Any:
+def read_json(file: Place, remedy: str = FRESH, *, wants: tuple[str, ...] = ()) -> Any:
     """What a file says; one that cannot be read is named."""
     try:
         text = file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise StreamError(f"'{file}' cannot be read: {error}.", remedy=remedy) from None
     return parsed(text, file, remedy, wants=wants)
-
-
-def put_text(file: Path, text: str) -> None:
-    """Writes a small file that appears whole."""
-    partial = file.with_suffix(".tmp")
-    partial.write_text(text)
-    partial.rename(file)

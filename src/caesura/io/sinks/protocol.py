@@ -51,6 +51,10 @@ class Sink(ABC):
                 place=here(),
             )
 
+    def reach(self) -> None:
+        """Called before anything is made: refuses a place that nothing can be written to."""
+        return
+
     def open(self, outputs: Mapping[str, Node]) -> None:
         """Called once at a start, with the outputs that will come."""
         return

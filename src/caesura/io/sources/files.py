@@ -19,12 +19,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
 from caesura.errors import DataError, PlanError, closest
 from caesura.io.ingress.clock import to_ticks
+from caesura.io.places import Place
 from caesura.io.sources.formats import CSV, JSON, PARQUET, Format, looks_like
 from caesura.io.sources.memory import BATCH, in_lane
 from caesura.io.sources.protocol import Offsets, Reader
@@ -45,14 +45,14 @@ class FileReader(Reader):
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Place,
         format: Format,
         *,
         schema: pa.Schema | None = None,
         columns: Sequence[str] | None = None,
         batch_size: int = BATCH,
     ) -> None:
-        self.path = Path(path)
+        self.path = Place.of(path)
         self.format = format
         self.batch_size = batch_size
         files = self.files()
@@ -67,27 +67,27 @@ class FileReader(Reader):
         self.complete = self.path.is_file()
         self.prunes = format.name == "Parquet"
         names = ",".join(self.schema.names)
-        self.key = f"{format.name}:{self.path.resolve()}:{names}:{batch_size}"
+        self.key = f"{format.name}:{self.path.identity}:{names}:{batch_size}"
 
-    def _first_schema(self, file: Path) -> pa.Schema:
-        if self.format.rows is None and file.stat().st_size == 0:
+    def _first_schema(self, file: Place) -> pa.Schema:
+        if self.format.rows is None and file.size == 0:
             raise DataError(
                 f"the file '{file}' is empty, so nothing tells its columns.",
                 remedy="Give schema=, or let it begin with a line that does.",
             )
         return self._open(file, self.format.schema)
 
-    def files(self) -> list[Path]:
+    def files(self) -> list[Place]:
         """The files there are now, in reading order."""
         if not self.path.exists():
+            where = "" if self.path.local is None else f"; this one is looked up in '{Path.cwd()}'"
             raise DataError(
-                f"there is no file or folder '{self.path}'.",
-                remedy=f"Give a path that exists; this one is looked up in '{Path.cwd()}'.",
+                f"there is no file or folder '{self.path}'.", remedy=f"Give a path that exists{where}."
             )
         if self.path.is_file():
             return [self.path]
-        some = [f for f in self.path.iterdir() if f.is_file() and not f.name.startswith((".", "_"))]
-        mine = sorted((f for f in some if f.name.endswith(self.format.endings)), key=lambda f: f.name)
+        some = [f for f in self.path.files() if not f.name.startswith((".", "_"))]
+        mine = [f for f in some if f.name.endswith(self.format.endings)]
         if some and not mine:
             raise DataError(
                 f"the folder '{self.path}' holds no {self.format.name} file, but others such as "
@@ -182,8 +182,8 @@ class FileReader(Reader):
         return other
 
     @property
-    def folder(self) -> Path:
-        return self.path.resolve()
+    def folder(self) -> str:
+        return self.path.hadoop
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ class FileReader(Reader):
 
     def first_time(self, uri: str, time: str) -> int | None:
         """By a file's statistics, or else in its first rows."""
-        file = Path(unquote(urlparse(uri).path))
+        file = Place.of(uri)
         if self.format.name == "Parquet":
             opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
             spans = [opened.spans(run, time).get(time) for run in opened.runs(self.batch_size)]
@@ -204,13 +204,13 @@ class FileReader(Reader):
         return int(to_ticks(first.column(time), INFINITY).min())
 
     def spans(self, uri: str, time: str) -> tuple[dict[str, ValueRange], int, int]:
-        file = Path(unquote(urlparse(uri).path))
+        file = Place.of(uri)
         opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
         whole = [group for run in opened.runs(self.batch_size) for group in run]
-        return (opened.spans(whole, time) if whole else {}), opened.rows, file.stat().st_size
+        return (opened.spans(whole, time) if whole else {}), opened.rows, file.size
 
     def read_file(self, uri: str, pruning: Pruning | None = None) -> Iterator[Raw]:
-        file = Path(unquote(urlparse(uri).path))
+        file = Place.of(uri)
         if pruning is not None and self.format.name == "Parquet":
             opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
             self._compare(file, self._open(file, self.format.schema))
@@ -223,21 +223,21 @@ class FileReader(Reader):
             yield Raw(0, offset, batch)
             offset += batch.num_rows
 
-    def _batches(self, file: Path) -> Iterator[pa.RecordBatch]:
-        if self.format.rows is None and file.stat().st_size == 0:
+    def _batches(self, file: Place) -> Iterator[pa.RecordBatch]:
+        if self.format.rows is None and file.size == 0:
             return  # a text file without a line has no rows
         found = self._open(file, self.format.schema)
         self._compare(file, found)
         batches = self.format.batches(file, self.schema, self.batch_size)
 
-        def following(_: Path) -> pa.RecordBatch | None:
+        def following(_: Place) -> pa.RecordBatch | None:
             batch = next(batches, None)
             return None if batch is None else _cast(batch, self.schema)
 
         while (batch := self._open(file, following)) is not None:
             yield batch
 
-    def _compare(self, file: Path, found: pa.Schema) -> None:
+    def _compare(self, file: Place, found: pa.Schema) -> None:
         for wanted in self.schema:
             if wanted.name not in found.names:
                 raise DataError(
@@ -252,7 +252,7 @@ class FileReader(Reader):
                     remedy="Make all files alike, or give schema= with a type that fits all of them.",
                 )
 
-    def _open(self, file: Path, how: Callable[[Path], Any]) -> Any:
+    def _open(self, file: Place, how: Callable[[Place], Any]) -> Any:
         """Does something with a file; what goes wrong becomes a diagnostic that names it."""
         try:
             return how(file)
@@ -266,7 +266,7 @@ class FileReader(Reader):
         return f"{self.format.name} '{self.path}'"
 
 
-def _following(batches: Iterator[pa.RecordBatch], _: Path) -> pa.RecordBatch | None:
+def _following(batches: Iterator[pa.RecordBatch], _: Place) -> pa.RecordBatch | None:
     return next(batches, None)
 
 

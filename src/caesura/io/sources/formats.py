@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from caesura.events.nested import element_type, is_any_list
 from caesura.events.types import plain_type
 from caesura.io.codecs.json import json_type
 from caesura.io.ingress.kept import kept
+from caesura.io.places import Place
 
 CSV_BLOCK = 8 << 20
 
@@ -23,22 +23,21 @@ class Format:
 
     name: str
     endings: tuple[str, ...]
-    schema: Callable[[Path], pa.Schema]
+    schema: Callable[[Place], pa.Schema]
     """The columns of a file."""
-    batches: Callable[[Path, pa.Schema, int], Iterator[pa.RecordBatch]]
+    batches: Callable[[Place, pa.Schema, int], Iterator[pa.RecordBatch]]
     """Batches of a file in the schema wanted, about so many rows each."""
-    rows: Callable[[Path], int] | None = None
+    rows: Callable[[Place], int] | None = None
     """How many rows a file has, where that is cheap to know."""
     fits: Callable[[pa.DataType, pa.DataType], bool] = lambda found, wanted: False
     """Whether values of a found type can be read as the wanted one."""
 
 
-def looks_like(file: Path, wanted: str) -> str:
+def looks_like(file: Place, wanted: str) -> str:
     """What a file looks like by its first bytes, if that is not what it was read as."""
     if not file.is_file():
         return ""
-    with file.open("rb") as opened:
-        start = opened.read(64)
+    start = file.first_bytes(64)
     name, call = "CSV", "csv"
     if start[:4] == b"PAR1":
         name, call = "Parquet", "parquet"
@@ -47,6 +46,14 @@ def looks_like(file: Path, wanted: str) -> str:
     elif not start or any(byte < 9 or byte > 126 for byte in start):
         return ""
     return "" if name == wanted else f"It looks like {name}: read it with cz.read.{call}, or mend it."
+
+
+def _text(file: Place) -> Any:
+    """A file of text as Arrow opens it; what is packed in an object store is unpacked as it is read."""
+    opened = file.open()
+    if isinstance(opened, str) or not file.name.endswith(".gz"):
+        return opened
+    return pa.CompressedInputStream(pa.PythonFile(opened, "r"), "gzip")
 
 
 def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:
@@ -85,41 +92,43 @@ def _same_values(found: pa.DataType, wanted: pa.DataType) -> bool:
 # -- Parquet ----------------------------------------------------------------------------------------
 
 
-def _parquet_schema(file: Path) -> pa.Schema:
+def _parquet_schema(file: Place) -> pa.Schema:
     import pyarrow.parquet as pq
 
-    return pq.read_schema(file)
+    return pq.read_schema(file.open())
 
 
-def _parquet_rows(file: Path) -> int:
+def _parquet_rows(file: Place) -> int:
     import pyarrow.parquet as pq
 
-    return int(pq.read_metadata(file).num_rows)
+    return int(pq.read_metadata(file.open()).num_rows)
 
 
-def _parquet_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(file: Place, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file) as opened:
+    with pq.ParquetFile(file.open()) as opened:
         yield from opened.iter_batches(batch_size=size, columns=schema.names)
 
 
 # -- CSV --------------------------------------------------------------------------------------------
 
 
-def _csv_schema(file: Path) -> pa.Schema:
+def _csv_schema(file: Place) -> pa.Schema:
     import pyarrow.csv as pc
 
-    if file.suffix == ".csv" and looks_like(file, "CSV"):
+    if file.name.endswith(".csv") and looks_like(file, "CSV"):
         raise ValueError("its first line names no columns")
-    with pc.open_csv(file, **_csv_options()) as opened:
+    with pc.open_csv(_text(file), **_csv_options()) as opened:
         return opened.schema
 
 
-def _csv_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+def _csv_batches(file: Place, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
     import pyarrow.csv as pc
 
-    with pc.open_csv(file, **_csv_options(column_types=schema, include_columns=schema.names)) as opened:
+    with pc.open_csv(
+        _text(file), **_csv_options(column_types=schema, include_columns=schema.names)
+    ) as opened:
         yield from opened
 
 
@@ -137,20 +146,20 @@ def _csv_options(**more: Any) -> dict[str, Any]:
 # -- JSON lines -------------------------------------------------------------------------------------
 
 
-def _json_schema(file: Path) -> pa.Schema:
+def _json_schema(file: Place) -> pa.Schema:
     import pyarrow.json as pj
 
-    with pj.open_json(file, read_options=pj.ReadOptions(block_size=CSV_BLOCK)) as opened:
+    with pj.open_json(_text(file), read_options=pj.ReadOptions(block_size=CSV_BLOCK)) as opened:
         return opened.schema
 
 
-def _json_batches(file: Path, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+def _json_batches(file: Place, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
     import pyarrow.json as pj
 
     parsed = pa.schema([field.with_type(json_type(field.type)) for field in schema])
     parsing = pj.ParseOptions(explicit_schema=parsed, unexpected_field_behavior="ignore")
     reading = pj.ReadOptions(block_size=CSV_BLOCK)
-    with pj.open_json(file, read_options=reading, parse_options=parsing) as opened:
+    with pj.open_json(_text(file), read_options=reading, parse_options=parsing) as opened:
         if parsed == schema:
             yield from opened
             return

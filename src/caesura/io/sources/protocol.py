@@ -22,7 +22,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import pyarrow as pa
@@ -46,8 +45,8 @@ class ListedFiles(Protocol):
     """Rows that lie in files, for a host that finds the files itself."""
 
     @property
-    def folder(self) -> Path:
-        """Where to look for them."""
+    def folder(self) -> str:
+        """Where to look for them, in the words of Spark's file systems."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:

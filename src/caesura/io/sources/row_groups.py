@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from caesura.io.places import Place
 from caesura.io.sources.pruning import Pruning, ValueRange
 
 AHEAD = 1024
@@ -21,11 +21,11 @@ AHEAD = 1024
 class Groups:
     """An open file, of which some columns are wanted."""
 
-    def __init__(self, file: Path, schema: pa.Schema) -> None:
+    def __init__(self, file: Place, schema: pa.Schema) -> None:
         import pyarrow.parquet as pq
 
         self.path, self.schema = file, schema
-        self._meta = pq.read_metadata(file)
+        self._meta = pq.read_metadata(file.open())
         self._file: Any = None
 
     @property
@@ -86,7 +86,7 @@ class Groups:
         if self._file is None:
             import pyarrow.parquet as pq
 
-            self._file = pq.ParquetFile(self.path, metadata=self._meta)
+            self._file = pq.ParquetFile(self.path.open(), metadata=self._meta)
         yield from self._file.iter_batches(batch_size=size, row_groups=run, columns=self.schema.names)
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from caesura.errors import CaesuraError, DataError, PlanError
 from caesura.io.ingress.refusals import Lateness
 from caesura.io.ingress.shape import Shape, Shaped
+from caesura.io.places import Place
 from caesura.io.sources.files import CSV, JSON, PARQUET, FileReader
 from caesura.io.sources.formats import Format
 from caesura.io.sources.memory import TableReader, arrow_reader, pandas_reader
@@ -165,14 +166,14 @@ class TableFiles(FileReader):
 
     complete = True
 
-    def __init__(self, path: Path, format: Format, **more: Any) -> None:
+    def __init__(self, path: Place, format: Format, **more: Any) -> None:
         listed: dict[str, tuple[int, int]] | None = more.pop("listed", None)
         super().__init__(path, format, **more)
         self.complete = True
         self.listed = listed if listed is not None else {f.name: _state(f) for f in super().files()}
         self.key = f"{self.key}:{sorted(self.listed.items())}"
 
-    def files(self) -> list[Path]:
+    def files(self) -> list[Place]:
         found = super().files()
         listed: dict[str, tuple[int, int]] | None = getattr(self, "listed", None)
         if listed is None:
@@ -192,9 +193,9 @@ class TableFiles(FileReader):
         return TableFiles(self.path, self.format, listed=self.listed, **more)
 
 
-def _state(file: Path) -> tuple[int, int]:
-    about = file.stat()
-    return about.st_size, about.st_mtime_ns
+def _state(file: Place) -> tuple[int, int]:
+    about = file.entry()
+    return (about.size, about.changed) if about is not None else (0, 0)
 
 
 def table_of(
@@ -215,8 +216,9 @@ def table_of(
 
 
 def _reader(data: Any, schema: pa.Schema | None, format: str | None) -> AtOnce:
-    if isinstance(data, str | Path):
-        files = TableFiles(Path(data), _format_of(Path(data), format), schema=schema)
+    if isinstance(data, str | Path | Place):
+        path = Place.of(data)
+        files = TableFiles(path, _format_of(path, format), schema=schema)
         return AtOnce(files, sum(size for size, _ in files.listed.values()))
     if format is not None:
         raise PlanError(f"format={format!r} is said of files.", remedy="Leave it out: rows are in memory.")
@@ -242,7 +244,7 @@ def _in_memory(data: Any, schema: pa.Schema | None) -> pa.Table:
     return pa.Table.from_batches([raw.batch for raw in rows.read({}) if isinstance(raw, Raw)], rows.schema)
 
 
-def _format_of(path: Path, format: str | None) -> Format:
+def _format_of(path: Place, format: str | None) -> Format:
     """What files a table has, by what the user says or by how they are called."""
     if format is not None and format not in FORMATS:
         raise PlanError(
@@ -250,7 +252,7 @@ def _format_of(path: Path, format: str | None) -> Format:
         )
     if format is not None:
         return FORMATS[format]
-    some = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
+    some = [path] if path.is_file() else path.files()
     names = [f.name for f in some if not f.name.startswith((".", "_"))]
     found = [known for known in FORMATS.values() if any(n.endswith(known.endings) for n in names)]
     if len(found) == 1:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from caesura.consistency import Claim, Mode, Synchronised, Tokens
-from caesura.consistency.store import Manifest, Store, put
+from caesura.consistency.store import Manifest, Store
 from caesura.consistency.token import is_token, number_of
 from caesura.errors import DataError, StreamError, looked_up
 from caesura.events import History, Item
 from caesura.events.chunks import Chunks
+from caesura.io.places import Place
 from caesura.io.sinks.rows import row_schema, rows_table
 from caesura.misuse import checked_methods
 from caesura.plan import Node, SourceNode, walk
@@ -56,7 +57,7 @@ def write_views(nodes: Mapping[str, Node], path: str | Path, mode: Tokens | Sync
     query = Query(prune(nodes), claims=replace(mode, saves=True, release="consistent"))
     chain = store.chain()
     last = chain.last
-    log = StateLog(store, {cell.node.fingerprint: cell.label for cell in query.graph.cells})
+    log = StateLog(store.path / "_state", {cell.node.fingerprint: cell.label for cell in query.graph.cells})
     if last is not None:
         query.restore(log.load(last.state))
     store.attach("")
@@ -107,8 +108,10 @@ class StateLog:
     In files a step goes by its label: a fingerprint may hold what changes from process to process.
     """
 
-    def __init__(self, store: Store, labels: Mapping[str, str]) -> None:
-        self.folder = store.path / "_state"
+    def __init__(self, folder: Place, labels: Mapping[str, str], tag: str = "") -> None:
+        self.folder = folder
+        self._tag = tag
+        """What tells the files of one start from those of another."""
         self.labels = dict(labels)
         self.prints = {label: fingerprint for fingerprint, label in labels.items()}
         self.files: list[str] = []
@@ -126,20 +129,26 @@ class StateLog:
                 self.whole[name] = data
         full = len(self.files) >= MAX_STATE_FILES
         stale, self._replaced = self._replaced, self.files if full else []
-        file = f"{number:08d}.chunks"
-        put(self.folder / file, _packed(self.whole if full else chunks))
+        file = f"{number:08d}{self._tag}.chunks"
+        (self.folder / file).put(_packed(self.whole if full else chunks))
         self.files = [file] if full else [*self.files, file]
         for name in stale:
-            (self.folder / name).unlink(missing_ok=True)
+            (self.folder / name).remove()
         return tuple(self.files)
+
+    def sweep(self) -> None:
+        """Removes files that nothing needs: those of saves that were cut off."""
+        for file in self.folder.files(".chunks"):
+            if file.name not in self.files:
+                file.remove()
 
     def load(self, files: tuple[str, ...]) -> dict[str, bytes]:
         """The chunks that these files leave."""
         for file in files:
             if not (self.folder / file).exists():
                 raise DataError(
-                    f"'{self.folder / file}', which the last claim needs for a restart, is gone.",
-                    remedy="Put it back, or write the pipeline anew into an empty folder.",
+                    f"'{self.folder / file}', which a restart needs, is gone.",
+                    remedy="Put it back, or start anew in an empty folder.",
                 )
             for name, data in _unpacked((self.folder / file).read_bytes()).items():
                 if data is None:

@@ -8,28 +8,27 @@ would have to begin in the middle of the stream is refused, naming what changed.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
-from pathlib import Path
 from typing import Any
 
 from caesura.errors import StreamError
 from caesura.events.chunks import STATE_FORMAT, later, of_0_1_0
 from caesura.events.identity import LOCAL, Secret
+from caesura.io.places import Place
 from caesura.io.sources.source import Source
-from caesura.plan import Node
 from caesura.plan.cut import Exchange, Stages
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.buckets.stage0 import root_of
 from caesura.runtime.query.secret import FORMAT, forgotten
-from caesura.spark.json_files import put_text, read_json
+from caesura.runtime.query.stored_plan import another_plan, described
+from caesura.spark.json_files import read_json
 from caesura.spark.worker.job import SECRET
 
 NAME = "caesura.json"
 SavedPlan = dict[str, Any]
 
 
-def buckets_of(checkpoint: Path, partitions: int, limit: int | None) -> int:
+def buckets_of(checkpoint: Place, partitions: int, limit: int | None) -> int:
     """How many buckets a query has: as many as its checkpoint says, or enough to spread further later."""
     saved_plan = read_plan(checkpoint)
     if saved_plan is not None:
@@ -37,7 +36,7 @@ def buckets_of(checkpoint: Path, partitions: int, limit: int | None) -> int:
     return max(partitions, limit or 0)
 
 
-def read_plan(checkpoint: Path) -> SavedPlan | None:
+def read_plan(checkpoint: Place) -> SavedPlan | None:
     """What a checkpoint belongs to, if it is one of ours."""
     file = checkpoint / NAME
     if not file.is_file():
@@ -50,22 +49,18 @@ def read_plan(checkpoint: Path) -> SavedPlan | None:
     return saved_plan
 
 
-def secret_of_checkpoint(checkpoint: Path) -> Secret:
+def secret_of_checkpoint(checkpoint: Place) -> Secret:
     """The secret that a checkpoint's state is kept under; a new checkpoint gets a new one."""
     file = checkpoint / SECRET
     if file.is_file():
         return Secret(bytes.fromhex(file.read_text()))
     if (checkpoint / NAME).is_file():
         raise forgotten(f"the checkpoint '{checkpoint}'")
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    partial, secret = file.with_suffix(".tmp"), Secret.drawn()
-    partial.touch(mode=0o600)
-    partial.write_text(secret.key.hex())
-    partial.rename(file)
-    return secret
+    file.create(Secret.drawn().key.hex().encode(), private=True)
+    return Secret(bytes.fromhex(file.read_text()))
 
 
-def save_plan(checkpoint: Path, stages: Stages, buckets: int, partitions: int | None = None) -> Stages:
+def save_plan(checkpoint: Place, stages: Stages, buckets: int, partitions: int | None = None) -> Stages:
     """Writes what a new checkpoint belongs to, or holds the plan against it.
 
     Gives the stages with their sources in the order in which the checkpoint counts them.
@@ -90,7 +85,7 @@ def save_plan(checkpoint: Path, stages: Stages, buckets: int, partitions: int | 
     )
 
 
-def query_id(checkpoint: Path) -> str:
+def query_id(checkpoint: Place) -> str:
     """The id that Spark gave the query of a checkpoint; none before its first start."""
     file = checkpoint / "metadata"
     return str(read_json(file, SPARKS, wants=("id",))["id"]) if file.is_file() else ""
@@ -102,11 +97,9 @@ SPARKS = (
 )
 
 
-def write_plan(checkpoint: Path, content: SavedPlan) -> None:
+def write_plan(checkpoint: Place, content: SavedPlan) -> None:
     """Replaces, as a whole, what a checkpoint belongs to."""
-    file = checkpoint / NAME
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    put_text(file, json.dumps(content, indent=1))
+    (checkpoint / NAME).put(json.dumps(content, indent=1).encode())
 
 
 def _described(stages: Stages, buckets: int) -> SavedPlan:
@@ -139,14 +132,6 @@ def _steps(stages: Stages, buckets: int) -> SavedPlan:
     return found
 
 
-def described(node: Node) -> str:
-    """A step with its parameters and columns, and the steps that it stands on."""
-    columns = ", ".join(f"{f.name} {f.type}" for f in node.schema)
-    own = f"{node.step} {node.describe()}".strip()
-    above = ", ".join(child.step for child in node.inputs)
-    return f"{own} ({columns})" + (f" on {above}" if above else "")
-
-
 def _way(arrival: Exchange, stages: Stages) -> str:
     """What an input's state lies under; a gate without rows can go on from another of its source."""
     root = root_of(arrival.producer, stages) if arrival.source_stage == 0 else None
@@ -157,7 +142,7 @@ def _way(arrival: Exchange, stages: Stages) -> str:
 
 def _compare(then: SavedPlan, now: SavedPlan) -> None:
     if set(then["sources"]) != set(now["sources"]):
-        raise _changed(then["sources"], now["sources"])
+        raise another_plan(then["sources"], now["sources"])
     if then["stages"] != now["stages"]:
         raise StreamError(
             f"the checkpoint belongs to a plan of {then['stages'] - 1} stages; this one has "
@@ -165,16 +150,4 @@ def _compare(then: SavedPlan, now: SavedPlan) -> None:
             remedy="Start with a new checkpoint, or write the new output in a query of its own.",
         )
     if set(now["keeps"]) - set(then["keeps"]):
-        raise _changed(then["keeps"], now["keeps"])
-
-
-def _changed(then: dict[str, str], now: dict[str, str]) -> StreamError:
-    """The first step that has no state in the checkpoint, next to the one it seems to have been."""
-    fresh = next((text for key, text in now.items() if key not in then), "nothing")
-    missing = [text for key, text in then.items() if key not in now]
-    likely = difflib.get_close_matches(fresh, missing, n=1, cutoff=0.0)
-    was = f"where it has '{likely[0]}', this plan has '{fresh}'" if likely else f"it has no '{fresh}'"
-    return StreamError(
-        f"the checkpoint belongs to another plan: {was}.",
-        remedy="Start with a new checkpoint, or put the step back as it was.",
-    )
+        raise another_plan(then["keeps"], now["keeps"])

@@ -13,6 +13,7 @@ from caesura.errors import CaesuraError, StreamError, closest
 from caesura.expr import Expr
 from caesura.feedback.messages import assumed
 from caesura.feedback.predicates import patterns_of
+from caesura.io.places import Place
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
 from caesura.runtime.buckets.labels import FEEDBACK
@@ -73,7 +74,7 @@ class CheckpointFeedback:
     @staticmethod
     def at(checkpoint: str | Path) -> CheckpointFeedback:
         """Feedback to the query that a checkpoint belongs to, from anywhere."""
-        loop = f"{checkpoint}/loop"
+        loop = str(Place.of(checkpoint) / "loop")
         targets = LoopLog(loop).load(FeedbackTargets.name, FeedbackTargets, REMEDY)
         if targets is None:
             raise StreamError(

@@ -169,7 +169,7 @@ def _files(
     entry = entry.schema(LISTING).option("recursiveFileLookup", "true")
     if streaming:
         entry = entry.options(**limits.options())
-    listing = entry.load(str(reader.folder)).select("path")
+    listing = entry.load(reader.folder).select("path")
     fingerprint, suffix = source.fingerprint, reader.suffixes
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -19,6 +19,7 @@ from caesura.consistency.claimable import refuse_arrival, refuse_budgets
 from caesura.consistency.store import Manifest, Store, Written
 from caesura.errors import PlanError
 from caesura.fixpoint.node import Fixpoint
+from caesura.io.places import Place
 from caesura.io.sinks.protocol import Part
 from caesura.io.sources.source import Source
 from caesura.plan import Node, here, walk
@@ -76,7 +77,7 @@ class ClaimedSink(ParquetSink):
         self, epoch: int, last: Manifest | None
     ) -> tuple[dict[str, Prefix], dict[str, tuple[str, ...]]]:
         """The offset log's entry of an epoch, and the files that it read."""
-        entries = offsets_of(Path(self.checkpoint), epoch)
+        entries = offsets_of(Place.of(self.checkpoint), epoch)
         prefix: dict[str, Prefix] = {}
         read: dict[str, tuple[str, ...]] = {}
         for place, label in enumerate(self.labels):
@@ -85,7 +86,7 @@ class ClaimedSink(ParquetSink):
             prefix[label] = Prefix(offsets=_offsets(entry) or before, log=entry)
             if reads_files(self.labels[label]):
                 span = range(before.get(0, 0), prefix[label].offsets.get(0, 0))
-                files = (files_of(Path(self.checkpoint), place, n) for n in span)
+                files = (files_of(Place.of(self.checkpoint), place, n) for n in span)
                 read[label] = tuple(sorted(file for some in files for file in some))
         return prefix, read
 
@@ -140,7 +141,8 @@ def start_pipeline(
         ).at("pipeline", here())
     refuse_arrival(walk(*nodes.values()))
     refuse_budgets(walk(*nodes.values()))
-    sink = ClaimedSink(str(path), checkpoint=str(checkpoint), nodes=dict(nodes))
+    folder, place = (str(Place.of(given).absolute()) for given in (path, checkpoint))
+    sink = ClaimedSink(folder, checkpoint=place, nodes=dict(nodes))
     return start(
         nodes,
         spark,

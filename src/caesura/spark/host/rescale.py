@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caesura.errors import StreamError
+from caesura.io.places import Place
 from caesura.spark.errors import ours
 from caesura.spark.host.checkpoint import query_id, write_plan
-from caesura.spark.host.running import whole
 from caesura.spark.host.state import plan_of
 from caesura.spark.json_files import parsed
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def rescale(spark: SparkSession, checkpoint: str | Path, buckets: int) -> int:
     """Moves a stopped query's state to another number of buckets; gives the number it had."""
-    place = Path(whole(checkpoint))
+    place = Place.of(checkpoint).absolute()
     saved_plan = plan_of(place)
     limit, before = int(saved_plan["buckets"]), int(saved_plan["partitions"])
     if buckets < 1 or buckets > limit:
@@ -34,17 +34,17 @@ def rescale(spark: SparkSession, checkpoint: str | Path, buckets: int) -> int:
     _refuse_running(spark, place)
     if buckets != _partitions(place):
         try:
-            spark._streamingCheckpointManager.repartition(str(place), buckets)
+            spark._streamingCheckpointManager.repartition(place.hadoop, buckets)
         except Exception as error:
             raise ours(error) from error
     write_plan(place, {**saved_plan, "partitions": buckets})
     return before
 
 
-def _partitions(place: Path) -> int:
+def _partitions(place: Place) -> int:
     """The partitions that Spark's own log speaks of; a move that was cut off half way is seen here."""
     offsets = place / "offsets"
-    epochs = [int(f.name) for f in offsets.glob("*") if f.name.isdigit()] if offsets.is_dir() else []
+    epochs = [int(f.name) for f in offsets.files() if f.name.isdigit()]
     if not epochs:
         raise StreamError(
             f"the query of '{place}' has not run an epoch yet.",
@@ -56,7 +56,7 @@ def _partitions(place: Path) -> int:
     return int(about["conf"]["spark.sql.shuffle.partitions"])
 
 
-def _refuse_running(spark: SparkSession, place: Path) -> None:
+def _refuse_running(spark: SparkSession, place: Place) -> None:
     """A query of this session that still runs on the checkpoint would be broken."""
     own = query_id(place)
     if any(query.id == own for query in spark.streams.active):

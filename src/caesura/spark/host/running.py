@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from caesura.errors import PlanError
 from caesura.events.identity import Secret
+from caesura.io.places import Place
 from caesura.io.sinks.protocol import EpochSink, Sink, TableSink
 from caesura.io.sources.source import Source
 from caesura.misuse import renamed, shown
@@ -164,15 +165,17 @@ def start(
     A new checkpoint can be spread over up to ``max_buckets`` later, see `rescale`. No folder of files is
     read further ``ahead`` of the slowest source, in event time.
     """
-    partitions = check_session(spark)
-    limits = EpochLimits(files_per_epoch, bytes_per_epoch)
     target = as_sink(sink)
     check_form(target, output)
+    target.reach()
+    place = None if checkpoint is None else Place.of(checkpoint).absolute().reach()
+    partitions = check_session(spark)
+    limits = EpochLimits(files_per_epoch, bytes_per_epoch)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
-    place = whole(checkpoint) if checkpoint else tempfile.mkdtemp(prefix="caesura-checkpoint-")
-    query_id(Path(place))  # one that is cut off would be Spark's own error
-    buckets = buckets_of(Path(place), partitions, max_buckets)
+    place = place or Place.of(tempfile.mkdtemp(prefix="caesura-checkpoint-"))
+    query_id(place)  # one that is cut off would be Spark's own error
+    buckets = buckets_of(place, partitions, max_buckets)
     bound = None if ahead is None else ticks(ahead, next(iter(nodes.values())).time, "bound on reading ahead")
     job = make_job(
         nodes,
@@ -183,8 +186,8 @@ def start(
         takes_feedback=feedback,
         ahead=bound,
     )
-    secret = secret_of_checkpoint(Path(place))
-    stages = save_plan(Path(place), job.stages, buckets, partitions)
+    secret = secret_of_checkpoint(place)
+    stages = save_plan(place, job.stages, buckets, partitions)
     job = dataclasses.replace(job, stages=stages, secret=secret)
     return launch(job, nodes, spark, target, place, trigger=trigger, limits=limits)
 
@@ -194,7 +197,7 @@ def launch(
     nodes: Mapping[str, Node],
     spark: SparkSession,
     target: Sink,
-    place: str,
+    place: Place,
     *,
     trigger: Trigger = "continuous",
     limits: EpochLimits = EVERYTHING,
@@ -208,7 +211,7 @@ def launch(
 
     def epoch(batch: DataFrame, number: int) -> None:
         try:
-            check_files(Path(place), number)
+            check_files(place, number)
             writer.write(number, batch)
             if job.loop:
                 LoopLog(job.loop).note_sent()
@@ -216,7 +219,9 @@ def launch(
             failures.append(explained(error, number))
             raise
 
-    stream = frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place)
+    stream = (
+        frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place.hadoop)
+    )
     if trigger == "available":
         stream = stream.trigger(availableNow=True)
     elif trigger != "continuous":
@@ -273,11 +278,11 @@ def to_spark(
     from caesura.io.sinks.rows import row_schema
     from caesura.spark.worker.decode import decoder
 
+    log = "" if loop_log is None else str(Place.of(loop_log).absolute().reach())
     buckets = check_session(spark)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     last = delivered(node, output)
     streaming = _streaming(node)
-    log = "" if loop_log is None else str(loop_log)
     secret = None if streaming else Secret.drawn()
     job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log, secret=secret)
     frame = packets(spark, job, streaming=streaming, limits=EVERYTHING)
@@ -291,11 +296,6 @@ def _streaming(node: Node) -> bool:
     return any(_streaming(child) for child in node.inputs)
 
 
-def whole(path: str | Path) -> str:
-    """A path that means the same on the driver, in the JVM and in workers, wherever each was started."""
-    return str(path) if "://" in str(path) else str(Path(path).absolute())
-
-
 def as_sink(sink: Sink | str | Path | None) -> Sink:
     """A sink by name or path: 'memory', 'console', or a folder for Parquet files."""
     if sink is None or sink == "memory":
@@ -303,7 +303,7 @@ def as_sink(sink: Sink | str | Path | None) -> Sink:
     if sink == "console":
         return ConsoleSink()
     if isinstance(sink, (str, Path)):
-        return ParquetSink(whole(sink))
+        return ParquetSink(str(Place.of(sink).absolute()))
     if not isinstance(sink, (EpochSink, TableSink)):
         raise PlanError(
             f"start(sink=...) is {shown(sink)}, which no epoch would be given to.",

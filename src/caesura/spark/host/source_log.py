@@ -7,19 +7,18 @@ gone. So an epoch is held against the log before it runs: a file that is not the
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 from caesura.errors import DataError, StreamError
+from caesura.io.places import Place
 
 
-def offsets_of(checkpoint: Path, epoch: int) -> list[str]:
+def offsets_of(checkpoint: Place, epoch: int) -> list[str]:
     """What Spark's offset log says of each source in an epoch; nothing before the first."""
     file = checkpoint / "offsets" / str(epoch)
     return file.read_text().splitlines()[2:] if file.is_file() else []
 
 
-def files_of(checkpoint: Path, source: int, batch: int) -> list[str]:
+def files_of(checkpoint: Place, source: int, batch: int) -> list[str]:
     """The files that Spark's own log names for a batch of a source."""
     folder = checkpoint / "sources" / str(source)
     file = next((f for f in (folder / str(batch), folder / f"{batch}.compact") if f.exists()), None)
@@ -32,7 +31,7 @@ def files_of(checkpoint: Path, source: int, batch: int) -> list[str]:
     return [e["path"] for e in entries if e["batchId"] == batch]
 
 
-def check_files(checkpoint: Path, epoch: int) -> None:
+def check_files(checkpoint: Place, epoch: int) -> None:
     """Refuses an epoch one of whose files is gone."""
     before = offsets_of(checkpoint, epoch - 1)
     for source, entry in enumerate(offsets_of(checkpoint, epoch)):
@@ -52,10 +51,9 @@ def _batch(entry: str) -> int | None:
 
 def _check(paths: list[str], epoch: int) -> None:
     for path in paths:
-        parts = urlparse(path)
-        if parts.scheme in ("", "file") and not Path(unquote(parts.path)).exists():
+        if not (file := Place.of(path)).exists():
             raise StreamError(
-                f"the file '{unquote(parts.path)}', which belongs to epoch {epoch}, is gone.",
+                f"the file '{file}', which belongs to epoch {epoch}, is gone.",
                 remedy="Put it back and start again with the same checkpoint; or start with a new checkpoint "
                 "to do without it.",
             )

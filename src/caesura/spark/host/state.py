@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from caesura.errors import StreamError, closest
 from caesura.events.stored import is_run, stored_rows
+from caesura.io.places import Place
 from caesura.spark.errors import ours
 from caesura.spark.host.checkpoint import NAME, read_plan
-from caesura.spark.host.running import whole
 from caesura.spark.worker.bucket_keys import bucket_keys
 from caesura.spark.worker.state_store import from_text
 
@@ -44,13 +44,13 @@ class Held:
 
 def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = None) -> list[Held]:
     """Every table that the steps hold as of the last epoch, or those of one step."""
-    saved_plan = plan_of(Path(checkpoint))
-    stores = sorted(int(p.name) for p in (Path(checkpoint) / "state").glob("*") if p.name.isdigit())
-    place = whole(checkpoint)
+    place = Place.of(checkpoint)
+    saved_plan = plan_of(place)
+    stores = sorted(int(e.name) for e in (place / "state").entries() if e.name.isdigit())
     keys = bucket_keys(saved_plan["buckets"])
     held: list[Held] = []
     for store in stores:
-        for bucket, chunks in _buckets(spark, place, store, keys).items():
+        for bucket, chunks in _buckets(spark, place.hadoop, store, keys).items():
             held += tables(saved_plan.get("steps", {}), bucket, chunks)
     names = {one.step for one in held} | {s["step"] for s in saved_plan.get("steps", {}).values()}
     if step is not None and step not in names:
@@ -59,7 +59,7 @@ def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = N
     return sorted(held, key=lambda one: (one.stage, one.step, one.bucket, one.table))
 
 
-def plan_of(checkpoint: Path) -> dict[str, Any]:
+def plan_of(checkpoint: Place) -> dict[str, Any]:
     """What a checkpoint belongs to; refuses a folder that is none."""
     saved_plan = read_plan(checkpoint)
     if saved_plan is None:

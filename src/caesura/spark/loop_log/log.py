@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import fcntl
 import json
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.fs as pafs
 
 from caesura.errors import StreamError
+from caesura.io.places import Place
 from caesura.spark.json_files import FRESH, parsed
 from caesura.spark.loop_log.records import LogRecord
 
@@ -43,23 +41,23 @@ class LoopLog:
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self._files, self._path = located(place)
+        self._folder = Place.of(place)
 
     def write(self, epoch: int, bucket: int, rows: pa.RecordBatch | None) -> None:
         """Puts what a bucket sends back in an epoch; None takes away what an earlier try left."""
-        name = f"{self._path}/{epoch:012d}-{bucket:04d}{SUFFIX}"
+        name = f"{epoch:012d}-{bucket:04d}{SUFFIX}"
         if rows is None:
-            if self._files.get_file_info(name).type != pafs.FileType.NotFound:
-                self._files.delete_file(name)
-            return
-        self._replace(name, ipc_bytes(rows))
+            self.remove(name)
+        else:
+            self._put(name, ipc_bytes(rows))
 
     # -- feedback of consumers ------------------------------------------------------------------------
 
     def add_feedback(self, rows: pa.RecordBatch) -> int:
         """Puts the packets of a consumer's feedback, for the next epoch; gives its number."""
-        number = self.last_feedback() + 1
-        self._replace(f"{self._path}/{number:012d}{FEEDBACK}", ipc_bytes(rows))
+        number, data = self.last_feedback() + 1, ipc_bytes(rows)
+        while not self._put(f"{number:012d}{FEEDBACK}", data, fresh=True):
+            number += 1
         return number
 
     def last_feedback(self) -> int:
@@ -77,7 +75,7 @@ class LoopLog:
         """Writes a record, unless it is there as it is."""
         text = json.dumps(record.to_json())
         if self._text(name) != text:
-            self._put_text(name, text)
+            self._put(name, text.encode())
 
     def load(self, name: str, kind: type[R], remedy: str = FRESH) -> R | None:
         """The record under a name, if there is one."""
@@ -90,51 +88,44 @@ class LoopLog:
         """The names of the records that end so."""
         return self._names(suffix)
 
-    def _put_text(self, name: str, text: str) -> None:
-        self._replace(f"{self._path}/{name}", text.encode())
-
     def _text(self, name: str) -> str | None:
-        path = f"{self._path}/{name}"
-        if self._files.get_file_info(path).type == pafs.FileType.NotFound:
+        try:
+            return (self._folder / name).read_text()
+        except FileNotFoundError:
             return None
-        with self._files.open_input_stream(path) as file:
-            return bytes(file.read()).decode()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """While it lasts nobody else on this machine who asks for it is in; elsewhere the last one wins."""
-        if not isinstance(self._files, pafs.LocalFileSystem):
+        folder = self._folder.local
+        if folder is None:
             yield
             return
-        self._files.create_dir(self._path, recursive=True)
-        with Path(self._path, LOCK).open("w") as file:
+        self._folder.make_folder()
+        with (folder / LOCK).open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     def remove(self, name: str) -> None:
         """Takes away the record under a name, if there is one."""
-        path = f"{self._path}/{name}"
-        if self._files.get_file_info(path).type != pafs.FileType.NotFound:
-            self._files.delete_file(path)
+        (self._folder / name).remove()
 
     def own(self, query: str) -> None:
         """Takes the log for a query; one that another query has written to is refused."""
-        owner = self._text(OWNER)
-        if owner is None:
-            self._put_text(OWNER, query)
-        elif owner != query:
+        if not self._put(OWNER, query.encode(), fresh=True) and (owner := self._text(OWNER)) != query:
             raise StreamError(
                 f"the loop log in '{self.place}' belongs to another query ({owner}).",
                 remedy="Give each query a loop log of its own, beside its checkpoint.",
             )
 
-    def _replace(self, name: str, data: bytes) -> None:
-        partial = f"{self._path}/{uuid.uuid4().hex}.partial"
+    def _put(self, name: str, data: bytes, *, fresh: bool = False) -> bool:
+        """Writes a whole file; False where it must be fresh and is there."""
+        file = self._folder / name
         try:
-            self._files.create_dir(self._path, recursive=True)
-            with self._files.open_output_stream(partial) as file:
-                file.write(data)
-            self._files.move(partial, name)
+            if fresh:
+                return file.create(data)
+            file.put(data)
+            return True
         except OSError as error:
             raise StreamError(
                 f"the loop log in '{self.place}' cannot be written: {error}.",
@@ -146,8 +137,7 @@ class LoopLog:
         return self._names(SUFFIX)
 
     def _names(self, suffix: str) -> list[str]:
-        found = self._files.get_file_info(pafs.FileSelector(self._path, allow_not_found=True))
-        return sorted(f.base_name for f in found if f.base_name.endswith(suffix))
+        return [file.name for file in self._folder.files(suffix)]
 
     def latest(self) -> int:
         """The last epoch that sent anything back; -1 when none has."""
@@ -162,7 +152,7 @@ class LoopLog:
         """Writes down, on the driver, which files there are once an epoch is through."""
         text = json.dumps(self.names())
         if self._text(SENT) != text:
-            self._put_text(SENT, text)
+            self._put(SENT, text.encode())
 
     def sent(self, start: int) -> list[str]:
         """The files of the epochs behind start; one that was written and is gone is an error."""
@@ -179,8 +169,7 @@ class LoopLog:
     def read(self, name: str) -> pa.Table:
         """The rows of a file."""
         try:
-            with self._files.open_input_stream(f"{self._path}/{name}") as file:
-                return pa.ipc.open_stream(file.read()).read_all()
+            return pa.ipc.open_stream((self._folder / name).read_bytes()).read_all()
         except FileNotFoundError:
             raise self._gone(name) from None
         except (pa.ArrowException, OSError) as error:
@@ -198,24 +187,17 @@ class LoopLog:
     def forget(self, epoch: int, number: int) -> None:
         """Removes the files of epochs and of feedback up to these; the last feedback keeps its number."""
         for name in (*self.between(-1, epoch), *self.feedback(-1, min(number, self.last_feedback() - 1))):
-            self._files.delete_file(f"{self._path}/{name}")
+            self.remove(name)
 
 
 def _epoch(name: str) -> int:
     return int(name.split("-")[0])
 
 
-def located(place: str) -> tuple[pafs.FileSystem, str]:
-    """The file system and the path that a place names: a URI, or a path on this machine."""
-    if "://" in place or place.startswith("file:"):
-        files, path = pafs.FileSystem.from_uri(place)
-        return files, path
-    return pafs.LocalFileSystem(), place
-
-
-def ipc_bytes(rows: pa.RecordBatch) -> pa.Buffer:
+def ipc_bytes(rows: pa.RecordBatch) -> bytes:
     """A batch in Arrow's stream format."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_batch(rows)
-    return sink.getvalue()
+    data: bytes = sink.getvalue().to_pybytes()
+    return data

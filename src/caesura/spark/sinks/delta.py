@@ -7,9 +7,9 @@ finds itself in the table's log and adds nothing. Needs the package `deltalake`.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,9 +28,9 @@ class DeltaSink(ParquetSink):
         delta = _deltalake()
         super().open(outputs)
         for name, schema in self._schemas.items():
-            place = Path(self.path) / name
-            if not delta.DeltaTable.is_deltatable(str(place)):
-                delta.DeltaTable.create(str(place), schema, name=name)
+            place, options = str(self._place / name), self._options
+            if not delta.DeltaTable.is_deltatable(place, options):
+                delta.DeltaTable.create(place, schema, name=name, storage_options=options)
 
     def attach(self, query: str) -> None:
         super().attach(query)
@@ -52,23 +52,32 @@ class DeltaSink(ParquetSink):
 
     def _version(self, output: str) -> int:
         """The last epoch of the query that the table has; -1 for none."""
-        found = _deltalake().DeltaTable(str(Path(self.path) / output)).transaction_version(self._query)
+        found = self._table(output).transaction_version(self._query)
         return -1 if found is None else int(found)
 
     def read_back(self, output: str) -> pa.Table:
-        return _deltalake().DeltaTable(str(Path(self.path) / output)).to_pyarrow_table()
+        return self._table(output).to_pyarrow_table()
+
+    def _table(self, output: str) -> Any:
+        return _deltalake().DeltaTable(str(self._place / output), storage_options=self._options)
+
+    @property
+    def _options(self) -> dict[str, str] | None:
+        """What the table's own library needs to know of an object store beside the environment."""
+        plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+        return {"allow_http": "true"} if plain and self._place.local is None else None
 
     def _add(self, output: str, epoch: int, parts: list[Part]) -> None:
         from deltalake.transaction import AddAction
 
         delta = _deltalake()
-        place = Path(self.path) / output
-        table = delta.DeltaTable(str(place))
+        table = self._table(output)
         added = []
         for part in parts:
-            about = (place / part.file).stat()
+            about = (self._place / output / part.file).entry()
+            assert about is not None, "a part is there before it is committed"
             stats = json.dumps({"numRecords": part.rows})
-            added.append(AddAction(part.file, about.st_size, {}, about.st_mtime_ns // 10**6, True, stats))
+            added.append(AddAction(part.file, about.size, {}, about.changed // 10**6, True, stats))
         mark = delta.CommitProperties(app_transactions=[delta.Transaction(self._query, epoch)])
         table.create_write_transaction(added, "append", table.schema(), commit_properties=mark)
 

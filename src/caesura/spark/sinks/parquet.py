@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from caesura.errors import StreamError
+from caesura.io.places import Place
 from caesura.io.sinks.protocol import LATE, Part, TableSink
 from caesura.io.sinks.rows import row_schema
 from caesura.plan import Node
 from caesura.runtime.buckets.status import Board
-from caesura.spark.json_files import put_text, read_json
+from caesura.spark.json_files import read_json
 
 LAST, OWNER, FENCE = "last", "query", "fence"
 COMMIT_REMEDY = "Put back the commit as it was, or write into a new folder with a new checkpoint."
@@ -35,10 +35,10 @@ class ParquetWriter:
         """A file of an output, or of the late rows of a source; it appears whole."""
         name = f"epoch-{self.epoch:06d}-{worker}.parquet"
         folder, _, source = output.partition("/")
-        file = Path(self.path) / folder / (f"{source}-{name}" if source else name)
-        partial = file.with_name("." + file.name)
-        pq.write_table(table, partial)
-        partial.rename(file)
+        file = Place.of(self.path) / folder / (f"{source}-{name}" if source else name)
+        data = pa.BufferOutputStream()
+        pq.write_table(table, data)
+        file.put(data.getvalue().to_pybytes())
         return Part(folder, file.name, table.num_rows)
 
 
@@ -62,29 +62,35 @@ class ParquetSink(TableSink):
     _begun: bool = field(default=False, init=False, repr=False)
 
     @property
-    def _commits(self) -> Path:
-        return Path(self.path) / "_commits"
+    def _place(self) -> Place:
+        return Place.of(self.path)
+
+    @property
+    def _commits(self) -> Place:
+        return self._place / "_commits"
+
+    def reach(self) -> None:
+        self._place.reach()
 
     def open(self, outputs: Mapping[str, Node]) -> None:
         self._schemas = {name: row_schema(node.schema, node.time) for name, node in outputs.items()}
+        place = self._place.reach()
         for name in [*outputs, "_commits", LATE]:
-            (Path(self.path) / name).mkdir(parents=True, exist_ok=True)
+            (place / name).make_folder()
 
     def attach(self, query: str) -> None:
         """A folder goes with one checkpoint: another query's epochs would replace those that are there."""
         if not query:
             return
         owner, fence = self._commits / OWNER, self._commits / FENCE
-        if not owner.exists():
-            owner.write_text(query)
-        elif owner.read_text() != query:
+        if not owner.create(query.encode()) and owner.read_text() != query:
             raise StreamError(
                 f"'{self.path}' was written from another checkpoint, and this query's epochs would replace "
                 "what is there.",
                 remedy="Go on with that checkpoint, or write into a new folder.",
             )
         self._fence = 1 + _number(fence)
-        put_text(fence, json.dumps(self._fence))
+        fence.put(json.dumps(self._fence).encode())
 
     def last_epoch(self) -> int | None:
         if self._last is None:
@@ -110,8 +116,8 @@ class ParquetSink(TableSink):
             )
         before = self._before(epoch)
         content = {"epoch": epoch, "before": before, "files": [vars(part) for part in parts]}
-        put_text(self._commits / f"{epoch:06d}.json", json.dumps(content))
-        put_text(self._commits / LAST, json.dumps(epoch))
+        (self._commits / f"{epoch:06d}.json").put(json.dumps(content).encode())
+        (self._commits / LAST).put(json.dumps(epoch).encode())
         self._last = epoch
         self._forget_late(epoch - self.late_epochs)
 
@@ -119,18 +125,18 @@ class ParquetSink(TableSink):
         if (self._commits / f"{epoch:06d}.json").exists():
             return
         for folder in [*self._schemas, LATE]:
-            for file in (Path(self.path) / folder).glob(f"*epoch-{epoch:06d}-*.parquet"):
-                if not file.name.startswith("."):  # such a file is not whole: its next writer replaces it
-                    file.unlink(missing_ok=True)
+            for file in (self._place / folder).files(".parquet"):
+                if f"epoch-{epoch:06d}-" in file.name:
+                    file.remove()
 
     def read_back(self, output: str) -> pa.Table:
         files = [part.file for part in self._parts() if part.output == output]
-        tables = [pq.read_table(Path(self.path) / output / file) for file in files]
+        tables = [pq.read_table((self._place / output / file).open()) for file in files]
         return pa.concat_tables(tables) if tables else self._schemas[output].empty_table()
 
     def _parts(self) -> list[Part]:
         """The parts that count, epoch after epoch."""
-        commits = [read_json(file, COMMIT_REMEDY) for file in sorted(self._commits.glob("*.json"))]
+        commits = [read_json(file, COMMIT_REMEDY) for file in self._commits.files(".json")]
         return [Part(**part) for commit in commits for part in commit["files"]]
 
     def _before(self, epoch: int) -> int | None:
@@ -138,26 +144,26 @@ class ParquetSink(TableSink):
         last = self.last_epoch()
         if last is None or last < epoch:
             return last
-        there = (int(file.stem) for file in self._commits.glob("*.json"))
+        there = (int(file.stem) for file in self._commits.files(".json"))
         return max((number for number in there if number < epoch), default=None)
 
     def _forget_late(self, last: int) -> None:
         """Removes the late rows of epochs up to one, and has the status tell."""
         if last < 0 or last % LATE_LOOKED_THROUGH_EVERY:
             return
-        for file in (Path(self.path) / LATE).glob("*.parquet"):
+        for file in (self._place / LATE).files(".parquet"):
             source, _, rest = file.stem.rpartition("-epoch-")
             if int(rest.partition("-")[0]) <= last:
-                self.board.forget(source, pq.read_metadata(file).num_rows)
-                file.unlink(missing_ok=True)
+                self.board.forget(source, pq.read_metadata(file.open()).num_rows)
+                file.remove()
 
 
-def checked_commits(commits: Path) -> int | None:
+def checked_commits(commits: Place) -> int | None:
     """The last epoch that was committed; refuses commits of which one has been taken away.
 
     Each names the one before it, so only those behind a gap have to be opened.
     """
-    there = sorted(int(file.stem) for file in commits.glob("*.json"))
+    there = sorted(int(file.stem) for file in commits.files(".json"))
     for earlier, later in pairwise([-1, *there]):
         if later != earlier + 1:
             before = read_json(commits / f"{later:06d}.json", COMMIT_REMEDY).get("before", earlier)
@@ -168,13 +174,13 @@ def checked_commits(commits: Path) -> int | None:
     return there[-1] if there else None
 
 
-def _no_commit(commits: Path, epoch: int) -> StreamError:
+def _no_commit(commits: Place, epoch: int) -> StreamError:
     return StreamError(
         f"'{commits / f'{epoch:06d}.json'}' is gone, so whoever reads the output has lost that epoch's rows.",
         remedy="Put it back and start again, or write into a new folder with a new checkpoint.",
     )
 
 
-def _number(file: Path, nothing: int = 0) -> int:
+def _number(file: Place, nothing: int = 0) -> int:
     """The number in a file; another where there is no file, or nothing in it."""
     return int(file.read_text() or nothing) if file.is_file() else nothing

@@ -22,7 +22,7 @@ from caesura.spark.worker import neighbours
 from caesura.spark.worker.admission import note_progress
 from caesura.spark.worker.job import SECRET, Job, epoch_here, query_here, secret_of
 from caesura.spark.worker.live import FRAGMENTS, exempt_from_collection, forget_old
-from caesura.spark.worker.neighbours import Place, Worked
+from caesura.spark.worker.neighbours import BucketKey, Worked
 from caesura.spark.worker.priority import note_wanted
 from caesura.spark.worker.state_store import ChunkStore
 
@@ -78,7 +78,7 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore)
     return worked.rows
 
 
-def _work_on(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+def _work_on(place: BucketKey, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
     """Steps the live fragment of a place, if it stands where the store does."""
     live = FRAGMENTS.pop(place, None)
     if live is not None and live[0] == stamp:
@@ -88,7 +88,7 @@ def _work_on(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked 
     return None
 
 
-def _work(place: Place, fragment: Fragment, rows: list[Row], closes: bool) -> Worked:
+def _work(place: BucketKey, fragment: Fragment, rows: list[Row], closes: bool) -> Worked:
     """One epoch of a fragment, which is live from then on: one that failed half way is not used again."""
     packets = [Packet.from_row(row) for row in rows]
     out = [*fragment.step(packets, closes=closes), fragment.report()]

@@ -7,12 +7,12 @@ import gc
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.buckets.stage0 import Mapper
 from caesura.spark.worker.job import Job, secret_of
-from caesura.spark.worker.neighbours import Place
+from caesura.spark.worker.neighbours import BucketKey
 
 MAX_QUERIES = 16
 COLLECTED_OBJECTS = 20_000
 MAPPERS: dict[tuple[str, str], Mapper] = {}
-FRAGMENTS: dict[Place, tuple[str, Fragment]] = {}
+FRAGMENTS: dict[BucketKey, tuple[str, Fragment]] = {}
 """By place, the stamp of the store at which a fragment stands, and the fragment."""
 
 

@@ -27,7 +27,7 @@ from caesura.runtime.packets.packet import Row
 from caesura.spark.loop_log.records import ByLabel, patterns_from_json, patterns_to_json
 from caesura.spark.worker import sealed
 
-Place = tuple[str, int, int]
+BucketKey = tuple[str, int, int]
 """A query, a stage, a bucket."""
 
 
@@ -64,7 +64,7 @@ class Worked:
         return Worked(_together(heads, bodies), chunks, stamp, ignored, reached, wanted, pairs)
 
 
-Step = Callable[[Place, str, list[Row], bool], Worked | None]
+Step = Callable[[BucketKey, str, list[Row], bool], Worked | None]
 """Steps the live fragment of a place if it has the given stamp; None if it has not."""
 _SEALS: dict[str, bytes] = {}
 """By query, what the siblings that ask for it must know."""
@@ -75,7 +75,7 @@ def know(query: str, seal: bytes) -> None:
     _SEALS[query] = seal
 
 
-def ask(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+def ask(place: BucketKey, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
     """Has a sibling step its fragment of a place, if one has it with this stamp."""
     folder = _folder()
     if folder is None:
@@ -91,7 +91,9 @@ def ask(place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | Non
         return None
 
 
-def _asked(sibling: socket.socket, place: Place, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+def _asked(
+    sibling: socket.socket, place: BucketKey, stamp: str, rows: list[Row], closes: bool
+) -> Worked | None:
     if not sealed.same_user(sibling):
         return None
     seal, challenge = _SEALS[place[0]], sealed.receive(sibling)
@@ -103,7 +105,7 @@ def _asked(sibling: socket.socket, place: Place, stamp: str, rows: list[Row], cl
     return Worked.unpacked(answer) if answer else None
 
 
-def tell(place: Place, stamp: str, step: Step) -> None:
+def tell(place: BucketKey, stamp: str, step: Step) -> None:
     """Lets siblings know that this worker holds a place with a stamp, and listens to them from now on."""
     if not _listens(os.getpid(), step):
         return
@@ -193,5 +195,5 @@ def _socket_name(pid: int) -> str:
     return f"{pid}.socket"
 
 
-def _note(place: Place) -> str:
+def _note(place: BucketKey) -> str:
     return hashlib.blake2s("/".join(map(str, place)).encode(), digest_size=12).hexdigest()
