@@ -20,8 +20,8 @@ from caesura.audit import audit
 from caesura.cli.main import app
 from caesura.errors import CaesuraError
 from caesura.io.places import Place, objects
+from caesura.runtime.sinks.parquet import ParquetSink
 from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.sinks.parquet import ParquetSink
 
 
 @pytest.fixture(params=["local", "file", "memory"])

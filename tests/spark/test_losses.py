@@ -13,6 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from caesura.errors import CaesuraError, StreamError
 from caesura.io.places import Place
+from caesura.runtime.sinks.parquet import ParquetSink
 from caesura.spark.errors import cause_of, explained, ours
 from caesura.spark.host.checkpoint import FORMAT, STATE_FORMAT, query_id, read_plan
 from caesura.spark.host.clock_source import ClockReader
@@ -20,7 +21,6 @@ from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.loop_source import LoopReader
 from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.sinks.parquet import ParquetSink
 
 ALL = ReadAllAvailable()
 

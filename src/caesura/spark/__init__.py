@@ -1,10 +1,10 @@
 """The Spark host: the only room that imports pyspark."""
 
+from caesura.runtime.sinks.delta import DeltaSink
+from caesura.runtime.sinks.memory import CallbackSink, ConsoleSink, MemorySink
+from caesura.runtime.sinks.parquet import ParquetSink
 from caesura.spark.host.running import SparkQuery, run_all, run_batch, start, to_spark
 from caesura.spark.session import session
-from caesura.spark.sinks.delta import DeltaSink
-from caesura.spark.sinks.memory import CallbackSink, ConsoleSink, MemorySink
-from caesura.spark.sinks.parquet import ParquetSink
 
 __all__ = [
     "CallbackSink",

@@ -17,15 +17,20 @@ from caesura.plan.explain import explain, explain_stages
 from caesura.plan.outline import html, mermaid, outline
 from caesura.plan.prune import prune
 from caesura.punctuation import Pattern
+from caesura.runtime.durable.making import durable_query
 from caesura.runtime.inspect.feedback_audit import FeedbackAudit, audit_feedback
 from caesura.runtime.inspect.trace import Trace, trace
 from caesura.runtime.query.result import Output, Preview, Result, delivered, preview, query_of, run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from plotly.graph_objects import Figure
 
     from caesura.consistency import Mode
     from caesura.contracts import Verdict
+    from caesura.io.sinks.protocol import Sink
+    from caesura.plan import Duration
     from caesura.runtime import Query, Schedule
 
 
@@ -115,9 +120,30 @@ class RunSteps(Planned):
         speculate: Literal["arrival", "watermark"] | None = None,
         schedule: Schedule | None = None,
         claims: Mode | None = None,
+        checkpoint: str | Path | None = None,
+        every: Duration = "10s",
+        sink: Sink | str | Path | None = None,
     ) -> Query:
-        """The plan as a query in this process, to be fed, stepped and published; its output is 'out'."""
-        return query_of(self.node, output, speculate, schedule, claims)
+        """The plan as a query in this process, to be fed, stepped and published; its output is 'out'.
+
+        With a ``checkpoint``, a folder or an object store, it is saved ``every`` so often and at its end, and
+        goes on from there when it is made again, in whatever process. Its output goes to the ``sink`` when it
+        is saved: a folder for Parquet files, or a sink as Spark takes it; without, `take` gives it.
+        """
+        if checkpoint is None and sink is None:
+            return query_of(self.node, output, speculate, schedule, claims)
+        try:
+            return durable_query(
+                delivered(self.node, output),
+                checkpoint,
+                sink,
+                every=every,
+                claims=claims,
+                schedule=schedule,
+                speculate=speculate or ("watermark" if output == "final" else "arrival"),
+            )
+        except CaesuraError as error:
+            raise error.at("query", here()) from None
 
     @renamed(most="limit")
     def trace(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caesura.errors import StreamError
-from caesura.io.places.storage import Entry
+from caesura.io.places.storage import StoredEntry
 
 PART = ".part"
 """How a file ends that is not whole; its name begins with a dot."""
@@ -47,11 +47,11 @@ class LocalStorage:
     def remove(self, path: str) -> None:
         Path(path).unlink(missing_ok=True)
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> StoredEntry | None:
         file = Path(path)
         return _entry(file) if file.exists() else None
 
-    def entries(self, path: str) -> list[Entry]:
+    def entries(self, path: str) -> list[StoredEntry]:
         folder = Path(path)
         if not folder.is_dir():
             return []
@@ -74,9 +74,9 @@ class LocalStorage:
         )
 
 
-def _entry(file: Path) -> Entry:
+def _entry(file: Path) -> StoredEntry:
     about = file.stat()
-    return Entry(file.name, file.is_file(), about.st_size, about.st_mtime_ns)
+    return StoredEntry(file.name, file.is_file(), about.st_size, about.st_mtime_ns)
 
 
 def _write(file: Path, data: bytes, mode: int) -> None:

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any
 
 from caesura.errors import StreamError
-from caesura.io.places.storage import Entry
+from caesura.io.places.storage import StoredEntry
 
 ENVIRONMENT = {
     "s3": "AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -81,7 +81,7 @@ class ObjectStorage:
         except FileNotFoundError:
             return
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> StoredEntry | None:
         import obstore
 
         if path:
@@ -90,15 +90,15 @@ class ObjectStorage:
                     return _entry(dict(obstore.head(self._store, path)))
             except FileNotFoundError:
                 pass
-        return Entry(path.rpartition("/")[2], False) if self.entries(path) else None
+        return StoredEntry(path.rpartition("/")[2], False) if self.entries(path) else None
 
-    def entries(self, path: str) -> list[Entry]:
+    def entries(self, path: str) -> list[StoredEntry]:
         import obstore
 
         with self._asking(path, "read"):
             found = obstore.list_with_delimiter(self._store, path or None)
         files = [_entry(dict(one)) for one in found["objects"]]
-        folders = [Entry(one.rpartition("/")[2], False) for one in found["common_prefixes"]]
+        folders = [StoredEntry(one.rpartition("/")[2], False) for one in found["common_prefixes"]]
         return sorted((e for e in (*files, *folders) if e.name), key=lambda e: e.name)
 
     def make_folder(self, path: str) -> None:
@@ -163,9 +163,9 @@ class ObjectFile(io.RawIOBase):
         return len(data)
 
 
-def _entry(about: dict[str, Any]) -> Entry:
+def _entry(about: dict[str, Any]) -> StoredEntry:
     changed = int(about["last_modified"].timestamp() * 1e9)
-    return Entry(str(about["path"]).rpartition("/")[2], True, int(about["size"]), changed)
+    return StoredEntry(str(about["path"]).rpartition("/")[2], True, int(about["size"]), changed)
 
 
 def _first_line(error: Exception) -> str:

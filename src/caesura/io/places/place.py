@@ -28,7 +28,7 @@ from urllib.parse import unquote, urlparse
 from caesura.errors import DataError, PlanError
 from caesura.io.places.local import LocalStorage
 from caesura.io.places.objects import CANONICAL, ObjectStorage
-from caesura.io.places.storage import Entry, Storage
+from caesura.io.places.storage import StoredEntry, Storage
 
 OBJECTS = ("s3", "gs", "abfss", "memory")
 URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -115,7 +115,7 @@ class Place:
 
     # -- what lies there --------------------------------------------------------------------------------
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> StoredEntry | None:
         """Size and time of what lies there; None for nothing."""
         return self.storage.entry(self.path)
 
@@ -136,7 +136,7 @@ class Place:
         found = self.entry()
         return 0 if found is None else found.size
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredEntry]:
         """What lies in a folder, by name."""
         return self.storage.entries(self.path)
 

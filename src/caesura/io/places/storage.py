@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoredEntry:
     """A file or a folder, as a listing shows it."""
 
     name: str
@@ -42,10 +42,10 @@ class Storage(Protocol):
     def remove(self, path: str) -> None:
         """Takes a file away; one that is not there is no error."""
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> StoredEntry | None:
         """What lies there; None for nothing."""
 
-    def entries(self, path: str) -> list[Entry]:
+    def entries(self, path: str) -> list[StoredEntry]:
         """What lies in a folder, sorted by name; nothing where there is no folder."""
 
     def make_folder(self, path: str) -> None:

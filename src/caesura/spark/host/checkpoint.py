@@ -15,13 +15,13 @@ from caesura.errors import StreamError
 from caesura.events.chunks import STATE_FORMAT, later, of_0_1_0
 from caesura.events.identity import LOCAL, Secret
 from caesura.io.places import Place
+from caesura.io.places.json_files import read_json
 from caesura.io.sources.source import Source
 from caesura.plan.cut import Exchange, Stages
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.buckets.stage0 import root_of
 from caesura.runtime.query.secret import FORMAT, forgotten
 from caesura.runtime.query.stored_plan import another_plan, described
-from caesura.spark.json_files import read_json
 from caesura.spark.worker.job import SECRET
 
 NAME = "caesura.json"

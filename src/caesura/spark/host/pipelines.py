@@ -27,9 +27,9 @@ from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.query.pipelines import source_labels
 from caesura.runtime.query.stored_plan import pickled
+from caesura.runtime.sinks.parquet import ParquetSink
 from caesura.spark.host.running import SparkQuery, Trigger, start
 from caesura.spark.host.source_log import files_of, offsets_of
-from caesura.spark.sinks.parquet import ParquetSink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

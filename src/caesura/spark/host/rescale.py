@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from caesura.errors import StreamError
 from caesura.io.places import Place
+from caesura.io.places.json_files import parsed
 from caesura.spark.errors import ours
 from caesura.spark.host.checkpoint import query_id, write_plan
 from caesura.spark.host.state import plan_of
-from caesura.spark.json_files import parsed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

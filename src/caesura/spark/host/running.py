@@ -10,18 +10,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from caesura.errors import PlanError
 from caesura.events.identity import Secret
 from caesura.io.places import Place
-from caesura.io.sinks.protocol import EpochSink, Sink, TableSink
+from caesura.io.sinks.protocol import Sink
 from caesura.io.sources.source import Source
-from caesura.misuse import renamed, shown
-from caesura.plan import Node, here
+from caesura.misuse import renamed
+from caesura.plan import Node
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
 from caesura.runtime.buckets.status import Status
 from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.query.result import Output, Result, delivered
+from caesura.runtime.sinks.memory import MemorySink
+from caesura.runtime.sinks.named import as_sink
 from caesura.spark.errors import asking_spark, explained, ours
 from caesura.spark.host.checkpoint import buckets_of, query_id, save_plan, secret_of_checkpoint
 from caesura.spark.host.feedback import CheckpointFeedback, What
@@ -31,8 +32,6 @@ from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.session import check_session
 from caesura.spark.sinks.epochs import EpochWriter, check_form
-from caesura.spark.sinks.memory import ConsoleSink, MemorySink
-from caesura.spark.sinks.parquet import ParquetSink
 from caesura.spark.worker.admission import EVERYTHING, EpochLimits
 from caesura.spark.worker.job import Job
 
@@ -165,7 +164,7 @@ def start(
     A new checkpoint can be spread over up to ``max_buckets`` later, see `rescale`. No folder of files is
     read further ``ahead`` of the slowest source, in event time.
     """
-    target = as_sink(sink)
+    target = as_sink(sink, "start")
     check_form(target, output)
     target.reach()
     place = None if checkpoint is None else Place.of(checkpoint).absolute().reach()
@@ -294,19 +293,3 @@ def _streaming(node: Node) -> bool:
     if isinstance(node, Source) and node.reader.spark_form == "frame":
         return framed(node.reader).streaming
     return any(_streaming(child) for child in node.inputs)
-
-
-def as_sink(sink: Sink | str | Path | None) -> Sink:
-    """A sink by name or path: 'memory', 'console', or a folder for Parquet files."""
-    if sink is None or sink == "memory":
-        return MemorySink()
-    if sink == "console":
-        return ConsoleSink()
-    if isinstance(sink, (str, Path)):
-        return ParquetSink(str(Place.of(sink).absolute()))
-    if not isinstance(sink, (EpochSink, TableSink)):
-        raise PlanError(
-            f"start(sink=...) is {shown(sink)}, which no epoch would be given to.",
-            remedy=f"Take a sink of caesura.spark, or write one of your own: {Sink.receives}.",
-        ).at("start", here())
-    return sink

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from caesura.errors import StreamError
 from caesura.io.places import Place
-from caesura.spark.json_files import FRESH, parsed
+from caesura.io.places.json_files import FRESH, parsed
 from caesura.spark.loop_log.records import LogRecord
 
 SUFFIX = ".arrow"

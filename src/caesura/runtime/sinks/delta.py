@@ -17,7 +17,7 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.io.sinks.protocol import Part
 from caesura.plan import Node
-from caesura.spark.sinks.parquet import ParquetSink
+from caesura.runtime.sinks.parquet import ParquetSink
 
 
 @dataclass

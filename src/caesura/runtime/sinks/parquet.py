@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 
 from caesura.errors import StreamError
 from caesura.io.places import Place
+from caesura.io.places.json_files import read_json
 from caesura.io.sinks.protocol import LATE, Part, TableSink
 from caesura.io.sinks.rows import row_schema
 from caesura.plan import Node
 from caesura.runtime.buckets.status import Board
-from caesura.spark.json_files import read_json
 
 LAST, OWNER, FENCE = "last", "query", "fence"
 COMMIT_REMEDY = "Put back the commit as it was, or write into a new folder with a new checkpoint."

@@ -1,0 +1,61 @@
+"""Making a durable query from what a user gives, or refusing it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from caesura.consistency import Mode
+from caesura.errors import PlanError
+from caesura.expr.durations import micros
+from caesura.io.places import Place
+from caesura.io.sinks.protocol import Sink
+from caesura.misuse import shown
+from caesura.plan import Duration, Node
+from caesura.plan.prune import prune
+from caesura.runtime.durable.query import DurableQuery
+from caesura.runtime.graph.schedule import Schedule
+from caesura.runtime.query.assembly import Speculate
+from caesura.runtime.sinks.named import as_sink
+
+
+def durable_query(
+    node: Node,
+    checkpoint: str | Path | None,
+    sink: Sink | str | Path | None,
+    *,
+    every: Duration,
+    claims: Mode | None,
+    schedule: Schedule | None,
+    speculate: Speculate,
+) -> DurableQuery:
+    """A query with one output and a checkpoint."""
+    if checkpoint is None:
+        raise PlanError(
+            "a sink takes whole epochs, and without a checkpoint there are none.",
+            remedy="Give query(checkpoint=FOLDER, sink=...) too; or take the output with take('out').",
+        )
+    if claims is not None:
+        raise PlanError(
+            "a query with a checkpoint makes no claims.",
+            remedy="Leave claims= out; or write claimed views: cz.pipeline(...).write(folder).",
+        )
+    return DurableQuery(
+        prune({"out": node}),
+        checkpoint=Place.of(checkpoint).absolute(),
+        sink=None if sink is None else as_sink(sink, "query"),
+        every=_seconds(every),
+        schedule=schedule,
+        speculate=speculate,
+    )
+
+
+def _seconds(every: Duration) -> float:
+    """How long to go on without saving; whole numbers would be ticks, and the clock has none."""
+    seconds = micros(every) / 1e6 if isinstance(every, str | timedelta) else -1.0
+    if seconds < 0:
+        raise PlanError(
+            f"every={shown(every)} is no time to save after.",
+            remedy="Write a text like '10s', or '0s' for always.",
+        )
+    return seconds

@@ -1,0 +1,26 @@
+"""A process with a durable query that kills itself at a put: killed_durable.py FOLDER NUMBER; -1 for none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+from test_durable import run
+
+from caesura.io.places.local import LocalStorage
+
+folder, at = sys.argv[1], int(sys.argv[2])
+real, count = LocalStorage.put, [0]
+
+
+def put(storage: LocalStorage, *args: Any, **options: Any) -> None:
+    if count[0] == at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    count[0] += 1
+    real(storage, *args, **options)
+
+
+LocalStorage.put = put  # type: ignore[method-assign]
+run(folder)
