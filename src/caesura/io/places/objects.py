@@ -51,8 +51,7 @@ class ObjectStorage:
         return f"{CANONICAL.get(self.scheme, self.scheme)}://{self.root}/{path}"
 
     def read(self, path: str) -> bytes:
-        import obstore
-
+        obstore = _obstore(self.shown(path))
         with self._asking(path, "read"):
             return bytes(obstore.get(self._store, path).bytes())
 
@@ -61,20 +60,17 @@ class ObjectStorage:
 
     def part(self, path: str, start: int, end: int) -> bytes:
         """The bytes of an object from one place to another."""
-        import obstore
-
+        obstore = _obstore(self.shown(path))
         with self._asking(path, "read"):
             return bytes(obstore.get_range(self._store, path, start=start, end=end))
 
     def put(self, path: str, data: bytes, *, fresh: bool, private: bool) -> None:
-        import obstore
-
+        obstore = _obstore(self.shown(path))
         with self._asking(path, "written"):
             obstore.put(self._store, path, data, mode="create" if fresh else "overwrite", use_multipart=False)
 
     def remove(self, path: str) -> None:
-        import obstore
-
+        obstore = _obstore(self.shown(path))
         try:
             with self._asking(path, "removed"):
                 obstore.delete(self._store, path)
@@ -82,8 +78,7 @@ class ObjectStorage:
             return
 
     def entry(self, path: str) -> StoredEntry | None:
-        import obstore
-
+        obstore = _obstore(self.shown(path))
         if path:
             try:
                 with self._asking(path, "read"):
@@ -93,8 +88,7 @@ class ObjectStorage:
         return StoredEntry(path.rpartition("/")[2], False) if self.entries(path) else None
 
     def entries(self, path: str) -> list[StoredEntry]:
-        import obstore
-
+        obstore = _obstore(self.shown(path))
         with self._asking(path, "read"):
             found = obstore.list_with_delimiter(self._store, path or None)
         files = [_entry(dict(one)) for one in found["objects"]]

@@ -28,7 +28,7 @@ from urllib.parse import unquote, urlparse
 from caesura.errors import DataError, PlanError
 from caesura.io.places.local import LocalStorage
 from caesura.io.places.objects import CANONICAL, ObjectStorage
-from caesura.io.places.storage import StoredEntry, Storage
+from caesura.io.places.storage import Storage, StoredEntry
 
 OBJECTS = ("s3", "gs", "abfss", "memory")
 URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
