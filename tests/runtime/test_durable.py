@@ -52,7 +52,7 @@ def written(store):
 def run(store):
     """Three epochs or so, and the last one."""
     query = counts().query(checkpoint=f"{store}/cp", sink=f"{store}/out", every="1h")
-    while all([query.step() for _ in range(4)]):
+    while all(query.step() for _ in range(4)):
         query.save()
     query.run()
 
