@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +34,7 @@ class LocalStorage:
 
     def put(self, path: str, data: bytes, *, fresh: bool, private: bool) -> None:
         file = Path(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
+        self.make_folder(str(file.parent))
         partial = file.with_name(f".{file.name}.{uuid.uuid4().hex[:12]}{PART}")
         try:
             _write(partial, data, 0o600 if private else 0o666)
@@ -40,12 +42,15 @@ class LocalStorage:
                 os.link(partial, file)
             else:
                 partial.replace(file)
+        except IsADirectoryError:
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", path) from None
         finally:
             partial.unlink(missing_ok=True)
         _onto_disk(file.parent)
 
     def remove(self, path: str) -> None:
-        Path(path).unlink(missing_ok=True)
+        with suppress(NotADirectoryError):
+            Path(path).unlink(missing_ok=True)
 
     def entry(self, path: str) -> StoredEntry | None:
         file = Path(path)
@@ -59,7 +64,10 @@ class LocalStorage:
         return sorted((_entry(f) for f in here if f.exists()), key=lambda e: e.name)
 
     def make_folder(self, path: str) -> None:
-        Path(path).mkdir(parents=True, exist_ok=True)
+        try:
+            Path(path).mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(errno.ENOTDIR, "it is no folder", path) from None
 
     def reach(self, path: str) -> None:
         above = Path(path).absolute()

@@ -56,7 +56,7 @@ class Place:
             return Place(LOCAL, unquote(urlparse(text).path) or "/")
         uri = URI.match(text)
         if uri is None:
-            return Place(LOCAL, text)
+            return Place(LOCAL, str(Path(text)))
         scheme = uri[1].lower()
         if CANONICAL.get(scheme, scheme) not in OBJECTS:
             raise _unknown(text, scheme)

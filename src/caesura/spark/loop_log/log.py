@@ -91,7 +91,7 @@ class LoopLog:
     def _text(self, name: str) -> str | None:
         try:
             return (self._folder / name).read_text()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     @contextmanager
