@@ -44,7 +44,18 @@ if TYPE_CHECKING:
     from caesura.events import History, draw, parse
     from caesura.expr import Expr, col, end, functions, left, lit, right, set_of, start, udf, when
     from caesura.expr.functions import expr
-    from caesura.io import at_end, delay, every, heartbeat, imported, in_data, ingestion_time, json
+    from caesura.io import (
+        at_end,
+        avro,
+        delay,
+        every,
+        heartbeat,
+        imported,
+        in_data,
+        ingestion_time,
+        json,
+        protobuf,
+    )
     from caesura.ops.aggregate.kinds import (
         all,
         any,
@@ -94,7 +105,7 @@ ROOMS = {
     "caesura.errors": "CaesuraError DataError ExprError PatternError PlanError StreamError",
     "caesura.events": "History draw parse",
     "caesura.expr": "Expr col end functions left lit right set_of start udf when",
-    "caesura.io": "at_end delay every heartbeat imported in_data ingestion_time json",
+    "caesura.io": "at_end avro delay every heartbeat imported in_data ingestion_time json protobuf",
     "caesura.ops.aggregate.kinds": "all any approx_count_distinct avg bool_and bool_or collect "
     "collect_list collect_set corr count count_distinct covar_pop covar_samp first last listagg max "
     "max_by median median_absolute_deviation min min_by mode percentile quantile some stddev "
@@ -185,6 +196,7 @@ __all__ = [
     "at_end",
     "automaton",
     "avg",
+    "avro",
     "bool_and",
     "bool_or",
     "col",
@@ -240,6 +252,7 @@ __all__ = [
     "parse",
     "percentile",
     "pipeline",
+    "protobuf",
     "quantile",
     "read",
     "read_claimed",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from google.protobuf import descriptor_pb2
 
 import caesura as cz
 from caesura.io.codecs.json import JsonCodec
@@ -73,8 +79,48 @@ def test_a_record_that_is_no_json_object_of_its_schema_is_named_and_the_others_a
     assert (decoded.batch["ts"].to_pylist(), list(decoded.bad)) == ([1, 2, 3], [1])
 
 
-@pytest.mark.parametrize("codec", [JsonCodec(SCHEMA)])
-def test_what_a_codec_writes_it_reads(codec: RecordCodec) -> None:
-    table = pa.table({"ts": [1, 2, None], "n": [7, None, -1]}, schema=SCHEMA)
-    decoded = codec.decode(codec.encode(table))
-    assert (decoded.batch.to_pylist(), decoded.bad) == (table.to_pylist(), {})
+def avro_record(**types: object) -> dict[str, object]:
+    fields = [{"name": name, "type": kind} for name, kind in types.items()]
+    return {"type": "record", "name": "Reading", "fields": fields}
+
+
+def descriptors(folder: Path) -> Path:
+    """A file as protoc makes it: a message of a time, a number that may be missing, and a list."""
+    one = descriptor_pb2.FieldDescriptorProto
+    message = descriptor_pb2.DescriptorProto(name="Reading", oneof_decl=[{"name": "_n"}])
+    message.field.add(name="ts", number=1, type=one.TYPE_INT64, label=one.LABEL_OPTIONAL)
+    message.field.add(
+        name="n", number=2, type=one.TYPE_INT64, label=one.LABEL_OPTIONAL, proto3_optional=True, oneof_index=0
+    )
+    message.field.add(name="tags", number=3, type=one.TYPE_STRING, label=one.LABEL_REPEATED)
+    file = descriptor_pb2.FileDescriptorProto(name="r.proto", package="t", syntax="proto3")
+    file.message_type.add().CopyFrom(message)
+    path = folder / "readings.desc"
+    path.write_bytes(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString())
+    return path
+
+
+def codecs(folder: Path) -> Iterator[RecordCodec]:
+    optional = ["null", "long"]
+    yield JsonCodec(SCHEMA)
+    yield cz.avro(avro_record(ts="long", n=optional, tags={"type": "map", "values": "long"}))
+    yield cz.protobuf(descriptors(folder), "t.Reading")
+
+
+def test_what_a_codec_writes_it_reads_also_in_another_process(tmp_path: Path) -> None:
+    for codec in codecs(tmp_path):
+        rows = [{"ts": 1, "n": 7, "tags": []}, {"ts": 2, "n": None, "tags": []}]
+        table = pa.Table.from_pylist(rows, codec.schema)
+        written = codec.encode(table)
+        decoded = pickle.loads(pickle.dumps(codec)).decode([*written, b"\xff\xff"])
+        assert (decoded.batch.to_pylist(), list(decoded.bad)) == (table.to_pylist(), [2])
+
+
+def test_avro_is_read_as_a_later_schema_and_behind_the_header_of_a_registry(tmp_path: Path) -> None:
+    file = tmp_path / "reading.avsc"
+    file.write_text(json.dumps(avro_record(ts="long")))
+    later = avro_record(ts="long")
+    later["fields"] = [{"name": "ts", "type": "double"}, {"name": "n", "type": "long", "default": 4}]
+    [written] = cz.avro(file).encode(pa.table({"ts": [3]}))
+    decoded = cz.avro(file, reader=later, registry_header=True).decode([b"\0\0\0\0\1" + written, written])
+    assert (decoded.batch.to_pylist(), list(decoded.bad)) == ([{"ts": 3.0, "n": 4}], [1])

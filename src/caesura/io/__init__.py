@@ -6,7 +6,9 @@
 ('time',)
 """
 
+from caesura.io.codecs.avro import avro
 from caesura.io.codecs.json import json
+from caesura.io.codecs.protobuf import protobuf
 from caesura.io.ingress.arrival import ingestion_time
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
@@ -37,6 +39,7 @@ __all__ = [
     "Source",
     "SourceIngress",
     "at_end",
+    "avro",
     "delay",
     "every",
     "from_arrow",
@@ -49,6 +52,7 @@ __all__ = [
     "ingestion_time",
     "json",
     "lane_ends",
+    "protobuf",
     "read_csv",
     "read_json",
     "read_kafka",
