@@ -34,7 +34,7 @@ unit: $(READY)
 	$(PY) -m pytest -n 2 --dist loadscope --ignore=tests/spark
 	$(PY) -m pytest -n 2 --dist loadgroup tests/spark
 
-test-connectors: $(READY) ## tests against a real Kafka, fetched once by Maven; what is missing is told as not run
+test-connectors: $(READY) ## tests against a real Kafka and a real S3 server, fetched once; what is missing is told as not run
 	$(PY) -m pytest -n 0 -rs tests/connectors
 
 kafka: $(READY) ## a Kafka broker of one node at localhost:9092 (PORT=...), until Ctrl-C

@@ -1,6 +1,6 @@
 """Connectors beside their bare clients: a count over a Kafka topic beside a consumer that decodes and counts.
 
-It starts a broker, or takes the one at ``CAESURA_KAFKA``.
+It starts a broker, or takes the one at ``CAESURA_KAFKA``. ``--only store``: checkpoints in an object store.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import caesura as cz
+from benchmarks.connectors_store import report_epochs
 from benchmarks.report import Report
 
 PARTITIONS = 4
@@ -32,12 +33,18 @@ def main(argv: list[str]) -> None:
     options.add_argument("--json", action="store_true")
     options.add_argument("--rows", type=int, default=500_000)
     options.add_argument("--pairs", type=int, default=5)
+    options.add_argument("--only", choices=["kafka", "store"])
     given = options.parse_args(argv)
     report = Report("connectors", given.json)
+    folder = Path(__file__).parents[1] / "tests" / "connectors"
+    sys.path[:0] = [str(folder / "broker"), str(folder / "store")]
+    if given.only != "kafka":
+        report_epochs(report, given.pairs)
+    if given.only == "store":
+        return
     with ExitStack() as stack:
         servers = os.environ.get("CAESURA_KAFKA")
         if servers is None:
-            sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "connectors" / "broker"))
             from local_kafka import Broker
 
             servers = stack.enter_context(Broker()).servers

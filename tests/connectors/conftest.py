@@ -1,13 +1,17 @@
-"""One broker for all tests of connectors; where there is none they are not run, and say why."""
+"""One broker and one object store for all tests of connectors; what is not there is not run, and says why."""
 
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 from local_kafka import Broker, NotRunError
+from local_s3 import BUCKET, Server
 from topics import Topic
+
+from caesura.io.places import objects
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +34,23 @@ def make_topic(servers: str) -> Callable[..., Topic]:
         return Topic(servers, partitions, {k.replace("_", "."): v for k, v in config.items()})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    try:
+        running = Server()
+    except NotRunError as error:
+        pytest.skip(f"not run: {error}")
+    with running:
+        yield running
+
+
+@pytest.fixture
+def bucket(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A folder of its own in a bucket of a real server, as a URI."""
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    objects._opened.cache_clear()
+    yield f"s3://{BUCKET}/{uuid.uuid4().hex}"
+    objects._opened.cache_clear()
