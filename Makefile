@@ -31,7 +31,7 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter
 	$(VENV)/bin/lint-imports
 
 unit: $(READY)
-	$(PY) -m pytest -n 2 --dist loadscope --ignore=tests/spark
+	$(PY) -m pytest -n 2 --dist loadscope --ignore=tests/spark --ignore=tests/connectors
 	$(PY) -m pytest -n 2 --dist loadgroup tests/spark
 
 test-connectors: $(READY) ## tests against a real Kafka and a real S3 server, fetched once; what is missing is told as not run
