@@ -199,6 +199,7 @@ def views(a: Stream, only: Stream) -> Iterator[Stream]:
         .agg(**MADE, d=cz.count_distinct("v"), best=cz.max_by("v", "v"), text=cz.max(col("v").cast("string")))
     )
     yield only.group_by("id").tumbling(7).agg(about=cz.approx_count_distinct("v"))
+    yield only.forever().group_by("id").alive().agg(about=cz.approx_count_distinct("v"))
     yield only.tumbling(7).agg(about=cz.approx_count_distinct("v"))
     yield a.group_by("id").top(2, by="v")
     yield a.top(2, by="s", row_number="place", dense_rank="rank")

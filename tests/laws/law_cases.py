@@ -719,6 +719,9 @@ TOGETHER = {"r": ("corr", ("v", "w")), "pop": ("covar_pop", ("w", "v")), "samp":
 TWO = InputSpec({"id": "key", "v": "float", "w": "float"}, key="id")
 alive("two columns", TWO, TOGETHER)
 alive("two columns that only come", replace(TWO, insert_only=True), {**TOGETHER, **RUNNING}, endless=True)
+ABOUT = {"d": ("approx_count_distinct", "v", 0.05)}
+alive("about how many", TEXTS, ABOUT)
+alive("about how many that only come", replace(TEXTS, insert_only=True), {**ABOUT, **ENDS}, endless=True)
 COUNTED = {"d": ("count_distinct", "v")}
 alive("texts that only come", replace(TEXTS, insert_only=True), {**ENDS, **COUNTED}, endless=True)
 alive("texts", TEXTS, COUNTED)

@@ -25,6 +25,7 @@ from caesura.ops.aggregate.accumulators.extremes import Grows, ranked, unranked
 from caesura.ops.aggregate.accumulators.leading import Leading
 from caesura.ops.aggregate.accumulators.moments import Moments, spread_of, square
 from caesura.ops.aggregate.accumulators.multiset import Multiset
+from caesura.ops.aggregate.accumulators.sketch import Sketch, counted, hashed, run_sketch
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, slide_counts, slide_wide
 from caesura.ops.aggregate.accumulators.sums import (
     NONE,
@@ -148,7 +149,7 @@ def runs(part: Any, *, counts_values: bool) -> bool:
     """Whether what an accumulator keeps can run along; of a bag of values only their number does."""
     if isinstance(part, Multiset):
         return counts_values and not part.timed
-    return isinstance(part, FloatSum | WideSum | Grows | Leading | Moments | Comoments)
+    return isinstance(part, FloatSum | WideSum | Grows | Leading | Moments | Comoments | Sketch)
 
 
 class AlongPoints:
@@ -184,6 +185,8 @@ class AlongPoints:
             return wide_values(self._wide, self._part.result)
         if isinstance(self._part, Multiset):
             return self._distinct(self._part)
+        if isinstance(self._part, Sketch):
+            return self._estimates(self._part)
         return self._leading(self._part) if isinstance(self._part, Leading) else self._extreme(self._part)
 
     def floats(self) -> F64:
@@ -250,6 +253,13 @@ class AlongPoints:
         running, out = part.value(self._slots, self._at).to_numpy().copy(), np.empty(steps.given, np.int64)
         slide_counts(*steps[:3], turns, running, out)
         return pa.array(out)
+
+    def _estimates(self, part: Sketch) -> pa.Array:
+        assert self._values is not None
+        registers, out = part.registers(self._slots, self._at).copy(), np.empty(self._steps.given)
+        hashes, counts = hashed(self._values), counted(registers)
+        run_sketch(*self._steps[:3], hashes, self._valid, part.bits, registers, counts, out)
+        return pa.array(np.rint(out).astype(np.int64))
 
     def _leading(self, part: Leading) -> pa.Array:
         """The leader is found by its place among all values that there are."""

@@ -20,8 +20,9 @@ import pyarrow as pa
 from caesura.events.identity import Secret, identity, plain_zero
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, U8, U64
+from caesura.kernels.hashing import I64, U8, U64, Mask
 from caesura.ops.aggregate.accumulators.exact import F64
+from caesura.ops.aggregate.accumulators.slide import GIVE
 from caesura.ops.aggregate.accumulators.sums import Fields, Stateless, present
 
 FIXED = Secret(b"caesura sketches")
@@ -35,42 +36,75 @@ def precision(error: float) -> int:
 
 
 @kernel
+def rank_of(h: int, bits: int) -> int:
+    """The place of the first 1 behind the first bits of a hash."""
+    rank = 1
+    probe = np.uint64(1) << np.uint64(63 - bits)
+    while probe != np.uint64(0) and (h & probe) == np.uint64(0):
+        rank += 1
+        probe = probe >> np.uint64(1)
+    return rank
+
+
+@kernel
 def add_hashes(at: I64, hashes: U64, bits: int, registers: U8) -> None:
     """Raises the register that the first bits of a hash name to the place of the first 1 behind them."""
     low = np.uint64(64 - bits)
     for i in range(len(at)):
-        h = hashes[i]
-        register = np.int64(h >> low)
-        rank = 1
-        probe = np.uint64(1) << np.uint64(63 - bits)
-        while probe != np.uint64(0) and (h & probe) == np.uint64(0):
-            rank += 1
-            probe = probe >> np.uint64(1)
+        register = np.int64(hashes[i] >> low)
+        rank = rank_of(hashes[i], bits)
         if rank > registers[at[i], register]:
             registers[at[i], register] = rank
 
 
 @kernel
-def estimate_registers(registers: U8, out: F64) -> None:
-    """Ertl's estimate of each row of registers."""
-    m = registers.shape[1]
-    bits = 0
-    while (1 << bits) < m:
-        bits += 1
-    top = 64 - bits + 1
-    counts = np.zeros(top + 1, np.int64)
+def estimate_counts(counts: I64, m: int) -> float:
+    """Ertl's estimate, from how many of the m registers have each value."""
+    top = len(counts) - 1
+    if counts[0] == m:
+        return 0.0
+    z = m * _tau(1.0 - counts[top] / m)
+    for k in range(top - 1, 0, -1):
+        z = 0.5 * (z + counts[k])
+    z += m * _sigma(counts[0] / m)
+    return m * m / (2.0 * math.log(2.0) * z)
+
+
+@kernel
+def estimate_each(counts: I64, m: int, out: F64) -> None:
+    """The estimate of each sketch."""
+    for s in range(counts.shape[0]):
+        out[s] = estimate_counts(counts[s], m)
+
+
+@kernel
+def count_registers(registers: U8, counts: I64) -> None:
+    """How many registers of each row have each value."""
     for s in range(registers.shape[0]):
-        counts[:] = 0
-        for i in range(m):
-            counts[registers[s, i]] += 1
-        z = m * _tau(1.0 - counts[top] / m)
-        for k in range(top - 1, 0, -1):
-            z = 0.5 * (z + counts[k])
-        if counts[0] == m:
-            out[s] = 0.0
-            continue
-        z += m * _sigma(counts[0] / m)
-        out[s] = m * m / (2.0 * math.log(2.0) * z)
+        for i in range(registers.shape[1]):
+            counts[s, registers[s, i]] += 1
+
+
+@kernel
+def run_sketch(
+    kind: I64, who: I64, row: I64, hashes: U64, valid: Mask, bits: int, registers: U8, counts: I64, out: F64
+) -> None:
+    """The estimate of each group so far, of rows that only come."""
+    given = 0
+    low = np.uint64(64 - bits)
+    for i in range(len(kind)):
+        g = who[i]
+        if kind[i] == GIVE:
+            out[given] = estimate_counts(counts[g], 1 << bits)
+            given += 1
+        elif len(valid) == 0 or valid[row[i]]:
+            register = np.int64(hashes[row[i]] >> low)
+            rank = rank_of(hashes[row[i]], bits)
+            before = registers[g, register]
+            if rank > before:
+                registers[g, register] = rank
+                counts[g, before] -= 1
+                counts[g, rank] += 1
 
 
 @kernel
@@ -108,10 +142,18 @@ def hashed(values: pa.Array) -> U64:
     return identity([plain_zero(values)], len(values), FIXED)[0]
 
 
+def counted(registers: U8) -> I64:
+    """How many registers of each sketch have each value."""
+    bits = (registers.shape[1] - 1).bit_length()
+    counts = np.zeros((len(registers), 64 - bits + 2), np.int64)
+    count_registers(registers, counts)
+    return counts
+
+
 def estimates(registers: U8) -> I64:
     """The whole numbers nearest to the estimates."""
     out = np.zeros(len(registers))
-    estimate_registers(registers, out)
+    estimate_each(counted(registers), registers.shape[1], out)
     return np.rint(out).astype(np.int64)
 
 

@@ -24,6 +24,7 @@ from caesura.ops.aggregate.kinds.record import (
     Condition,
     InSlots,
     PartialAggregate,
+    Reading,
     State,
     always,
     define,
@@ -70,7 +71,9 @@ def _registers(aggregate: Aggregate, reading: InSlots) -> Iterator[U8]:
             yield reading.part.registers(reading.slots, at)
 
 
-def _estimate(aggregate: Aggregate, reading: InSlots) -> pa.Array:
+def _estimate(aggregate: Aggregate, reading: Reading) -> pa.Array:
+    if not isinstance(reading, InSlots):  # along points
+        return reading.values()
     found = [estimates(registers) for registers in _registers(aggregate, reading)]
     return pa.array(np.concatenate(found) if found else np.zeros(0, np.int64))
 
