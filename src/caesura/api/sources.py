@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caesura import io
 from caesura.api.stream import Stream
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, PlanError
 from caesura.events import Item, parse
 from caesura.io.codecs.protocol import RecordCodec
 from caesura.io.ingress.pushed import Pushed
@@ -21,6 +21,7 @@ from caesura.io.kafka.reader import Until
 from caesura.io.kafka.records import DELETE, OP, ORDER, PUT, Meta
 from caesura.io.sources.read import Events
 from caesura.io.sources.table import TABLE_BYTES, table_of
+from caesura.io.sources.versions import CHANGE, COPY, VERSION, TableVersions
 from caesura.misuse import checked_methods
 from caesura.plan import TICKS, Duration, Properties, here
 from caesura.runtime.graph.publication import Publication, subscription
@@ -177,6 +178,10 @@ def table(
     format: Literal["parquet", "csv", "json"] | None = None,
     name: str = "",
     max_bytes: int = TABLE_BYTES,
+    reload: Duration | None = None,
+    correct: str | None = None,
+    history: str | Path | None = None,
+    tz: str | None = None,
 ) -> Stream:
     """A table without times: its rows hold over all time.
 
@@ -192,12 +197,51 @@ def table(
      LE  RE | id name |
       1  2  | 3  Ada  | +
       4  5  | 9  null | +
+
+    ``reload`` makes it a table that changes: a folder, or a function that gives the rows, is loaded again
+    after each such time, or with ``"changed"`` when the files do. A version then holds from the reading of
+    the clock (UTC, or ``tz``) at which it was loaded until the next; it joins as a stream does. What was
+    loaded is written to the folder ``history``, which Spark's workers must see; without one a query cannot
+    be resumed in another process.
     """
+    if reload is not None:
+        return _changing(
+            data, reload, correct, schema=schema, format=format, name=name, history=history, tz=tz
+        )
+    _refuse_unless_reloaded(name, correct=correct, history=history, tz=tz)
     if type(data).__module__.startswith("pyspark."):
         from caesura.spark.host.frames import collected
 
         data = collected(data, name)
     return Stream(table_of(data, schema=schema, format=format, name=name, max_bytes=max_bytes))
+
+
+def _refuse_unless_reloaded(name: str, **given: object) -> None:
+    wrong = next((option for option, value in given.items() if value), None)
+    if wrong is not None:
+        raise PlanError(
+            f"{wrong}= says something of a table that changes, and this one does not.",
+            remedy=f'Leave {wrong}= out; or say when it is loaded again: reload="10m", reload="changed".',
+        ).at(name or "table", here())
+
+
+def _changing(data: Any, reload: Duration, correct: str | None, **more: Any) -> Stream:
+    """A table that is loaded again, as the rows that came and went with each version."""
+    name, tz = more.pop("name"), more.pop("tz")
+    try:
+        if correct is not None:
+            raise PlanError(
+                f"correct={correct!r}: what was joined with an older version stays as it was.",
+                remedy="Leave correct= out: a version holds from when it was loaded. To correct the past, "
+                "give its rows times and read them as a stream: changelog(key=...), or latest(key=...).",
+            )
+        reader = TableVersions(data, reload=reload, **more)
+        clock = io.ingestion_time(every="1s", tz=tz)
+        source = io.Source(reader=reader, shape=clock.shape({}), policy=clock.policy, name=name or "table")
+    except CaesuraError as error:
+        raise error.at(name or "table", here()) from None
+    versions = Stream(source).changelog([*reader.rows.names, COPY], op=CHANGE, order=VERSION)
+    return versions.drop(COPY, VERSION)
 
 
 def session(

@@ -195,6 +195,7 @@ class Analysis:
             if node.fingerprint in given.ending:
                 lives = "bounded"
             bounded = _bounded_of(node, frozenset(given.bounded_columns.get(name, ())), name)
+            bounded |= frozenset(node.schema.names if node.bounded else ())
             return Step(number, node, inputs, rule, derived, lives, known, bounded, origin, name)
         known = node.derive(*(step.properties for step in before))
         bounded = self._bounded(number, before)

@@ -135,6 +135,11 @@ class Node:
         return False
 
     @property
+    def bounded(self) -> bool:
+        """Whether it reads columns that have few values at any time, so that state may be kept for each."""
+        return False
+
+    @property
     def carries_ends(self) -> bool:
         """Whether it reads events that have their ends with them."""
         return False

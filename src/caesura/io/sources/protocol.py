@@ -82,9 +82,15 @@ class Reader(ABC):
     """Whether the rows that come together have no order among them."""
     in_memory: bool = False
     """Whether all rows are there from the start, and go with the plan."""
+    follows: bool = False
+    """Whether it never ends by itself, and does where all other sources of a query have."""
+    bounded: bool = False
+    """Whether its columns have few values at any time, as those of a table: state may be kept for each."""
     complete: bool = False
     """Whether no row is ever added to those that are there, as with a single file."""
     spark_form: SparkForm = "memory"
+    streaming_remedy: str = "Use run_batch(spark), or write it to files and read those."
+    """What to do where a source in memory is read by a streaming query."""
 
     @property
     def as_files(self) -> ListedFiles:

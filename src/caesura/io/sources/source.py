@@ -209,6 +209,10 @@ class Source(SourceNode):
         return self.reader.in_memory or (self.reader.complete and not self.declares)
 
     @property
+    def bounded(self) -> bool:
+        return self.reader.bounded
+
+    @property
     def stamped(self) -> bool:
         return self.shape.stamped
 

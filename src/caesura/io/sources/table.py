@@ -170,7 +170,7 @@ class TableFiles(FileReader):
         listed: dict[str, tuple[int, int]] | None = more.pop("listed", None)
         super().__init__(path, format, **more)
         self.complete = True
-        self.listed = listed if listed is not None else {f.name: _state(f) for f in super().files()}
+        self.listed = listed if listed is not None else {f.name: file_state(f) for f in super().files()}
         self.key = f"{self.key}:{sorted(self.listed.items())}"
 
     def files(self) -> list[Place]:
@@ -178,7 +178,7 @@ class TableFiles(FileReader):
         listed: dict[str, tuple[int, int]] | None = getattr(self, "listed", None)
         if listed is None:
             return found
-        here = {file.name: _state(file) for file in found}
+        here = {file.name: file_state(file) for file in found}
         changed = sorted(n for n in {*here, *listed} if here.get(n) != listed.get(n))
         if changed:
             raise DataError(
@@ -193,7 +193,8 @@ class TableFiles(FileReader):
         return TableFiles(self.path, self.format, listed=self.listed, **more)
 
 
-def _state(file: Place) -> tuple[int, int]:
+def file_state(file: Place) -> tuple[int, int]:
+    """What tells that a file is the same: its size, and when it was written."""
     about = file.entry()
     return (about.size, about.changed) if about is not None else (0, 0)
 
@@ -218,15 +219,16 @@ def table_of(
 def _reader(data: Any, schema: pa.Schema | None, format: str | None) -> AtOnce:
     if isinstance(data, str | Path | Place):
         path = Place.of(data)
-        files = TableFiles(path, _format_of(path, format), schema=schema)
+        files = TableFiles(path, format_of(path, format), schema=schema)
         return AtOnce(files, sum(size for size, _ in files.listed.values()))
     if format is not None:
         raise PlanError(f"format={format!r} is said of files.", remedy="Leave it out: rows are in memory.")
-    table = _in_memory(data, schema)
+    table = in_memory_table(data, schema)
     return AtOnce(TableReader(table), int(table.nbytes))
 
 
-def _in_memory(data: Any, schema: pa.Schema | None) -> pa.Table:
+def in_memory_table(data: Any, schema: pa.Schema | None) -> pa.Table:
+    """Rows, Arrow data or a pandas frame as a table."""
     module = type(data).__module__.partition(".")[0]
     if module == "pandas":
         return pandas_reader(data).table
@@ -244,7 +246,7 @@ def _in_memory(data: Any, schema: pa.Schema | None) -> pa.Table:
     return pa.Table.from_batches([raw.batch for raw in rows.read({}) if isinstance(raw, Raw)], rows.schema)
 
 
-def _format_of(path: Place, format: str | None) -> Format:
+def format_of(path: Place, format: str | None) -> Format:
     """What files a table has, by what the user says or by how they are called."""
     if format is not None and format not in FORMATS:
         raise PlanError(
@@ -265,4 +267,4 @@ def _format_of(path: Place, format: str | None) -> Format:
     )
 
 
-__all__ = ["TABLE_BYTES", "Always", "Table", "table_of"]
+__all__ = ["TABLE_BYTES", "Always", "Table", "file_state", "format_of", "in_memory_table", "table_of"]

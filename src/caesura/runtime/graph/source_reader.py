@@ -103,6 +103,15 @@ class SourceReader:
         self._next, self._ended = given, given is None
         return True
 
+    @property
+    def follows(self) -> bool:
+        """Whether it ends where all others have."""
+        return isinstance(self.node, Source) and self.node.reader.follows
+
+    def finish(self) -> None:
+        """Ends where it stands: there is nothing now, and nobody waits for more."""
+        self._ended = True
+
     def pass_over(self) -> None:
         """Lets the clock in where there are no rows."""
         self.cell.send(self.clock_items())

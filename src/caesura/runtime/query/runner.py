@@ -20,6 +20,8 @@ class Runner:
         self._schedule, self._claiming = schedule, claiming
         self._pulls = bool(parts.readers or parts.feeders) or claiming is not None
         """Whether more may come by itself when nothing is queued."""
+        self._fed = any(cell.node.fed for cell in parts.graph.cells)
+        """Whether something is fed by hand, so that nothing tells when the input is over."""
         self.budgets = Budgets(parts.graph.cells)
         self.waiter = Waiter()
 
@@ -104,6 +106,10 @@ class Runner:
         """
         live = [r for r in self._readers if not r.done]
         if self._read(live) or any(advance() for advance in self._feeders):
+            return True
+        if live and not self._fed and all(reader.follows for reader in live):
+            for reader in live:
+                reader.finish()
             return True
         if live and self._next() is None and not self._go_on():
             self.waiter.wait(live)

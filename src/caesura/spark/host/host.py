@@ -154,7 +154,7 @@ def _source(spark: SparkSession, job: Job, source: Source, streaming: bool, limi
     if streaming:
         raise PlanError(
             f"'{source.step}' lies in memory, so a streaming query has nothing to wait for.",
-            remedy="Use run_batch(spark), or write it to files and read those.",
+            remedy=reader.streaming_remedy,
             step=source.step,
             place=source.place,
         )
