@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from operator import methodcaller
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,6 +27,8 @@ RECORDS = 50_000
 REFRESH_SECONDS = 5.0
 """After how long it is asked whether the topic has more partitions."""
 PROBE_SECONDS = 1.0
+ERROR, OFFSET, PARTITION = methodcaller("error"), methodcaller("offset"), methodcaller("partition")
+"""What a message is asked, without a line of Python for each."""
 OnGap = Literal["stop", "skip"]
 Begin = Literal["earliest", "latest"]
 
@@ -103,9 +107,10 @@ class Polling:
         """What is there now, partition by partition."""
         messages = consumer.consume(RECORDS, seconds)
         ended: dict[int, int] = {}
-        told = [message for message in messages if message.error() is not None]
-        if told:
-            messages = [message for message in messages if message.error() is None]
+        errors = list(map(ERROR, messages))
+        if set(map(type, errors)) - {NoneType}:  # an error may compare equal to None
+            told = [message for message, error in zip(messages, errors, strict=True) if error is not None]
+            messages = [message for message, error in zip(messages, errors, strict=True) if error is None]
             for message in told:
                 self._tell(consumer, message, ended)
         if messages:
@@ -116,8 +121,8 @@ class Polling:
 
     def _rows(self, messages: list[Message], ended: dict[int, int]) -> Iterator[Raw]:
         count = len(messages)
-        offsets = np.fromiter((m.offset() for m in messages), np.int64, count)
-        lanes = np.fromiter((m.partition() for m in messages), np.int64, count)
+        offsets = np.fromiter(map(OFFSET, messages), np.int64, count)
+        lanes = np.fromiter(map(PARTITION, messages), np.int64, count)
         if self._ends is not None:
             limits = np.array([self._ends.get(lane, 0) for lane in range(int(lanes.max()) + 1)])
             inside = offsets < limits[lanes]

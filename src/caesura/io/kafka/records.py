@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -90,11 +91,14 @@ class RecordForm:
 
     def rows(self, messages: Sequence[Message], offsets: I64, partitions: I64) -> ReadRecords:
         """The records that can be read, and why the others cannot."""
-        values = [message.value() for message in messages]
-        absent = np.fromiter((value is None for value in values), np.bool_, len(values))
+        values: list[Any] = list(map(methodcaller("value"), messages))
+        absent, there = np.zeros(len(values), np.bool_), values
+        if None in values:
+            absent[:] = [value is None for value in values]
+            there = [value for value in values if value is not None]
         bad: dict[int, str] = {}
         present = np.flatnonzero(~absent)
-        value = self.value.decode([value for value in values if value is not None])
+        value = self.value.decode(there)
         bad |= {int(present[at]): why for at, why in _told(value, "value").items()}
         place = np.full(len(values), -1)
         place[_without(present, value.bad)] = np.arange(value.batch.num_rows)
