@@ -92,6 +92,15 @@ def test_names_of_one_place_are_one_place(tmp_path):
     assert Place.of("s3://b/x").hadoop == "s3a://b/x" and str(Place.of("s3a://b") / "x") == "s3a://b/x"
 
 
+@pytest.mark.parametrize("given", [7, b"bytes", 1.5, ["out"]])
+def test_what_is_no_path_is_refused_as_such(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for call in (lambda: cz.read.parquet(given, time="t"), lambda: STREAM.query(checkpoint=given)):
+        with pytest.raises(CaesuraError):
+            call()
+    assert names(tmp_path) == set()
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json", "csv.gz"])
 def test_files_are_read_from_any_place(place, kind):
     rows = pa.table({"t": [1, 2, 3], "id": [7, 8, 9]})
@@ -118,6 +127,9 @@ ENTRIES = {
     "read.parquet(path)": lambda uri: cz.read.parquet(uri, time="t"),
     "read.csv(path)": lambda uri: cz.read.csv(uri, time="t"),
     "read.json(path)": lambda uri: cz.read.json(uri, time="t"),
+    "avro(schema)": lambda uri: cz.avro(uri),
+    "avro(reader)": lambda uri: cz.avro({"type": "record", "name": "r", "fields": []}, reader=uri),
+    "protobuf(descriptors)": lambda uri: cz.protobuf(uri, "Reading"),
     "from_claimed(path)": lambda uri: cz.from_claimed(uri, "all"),
     "read_claimed(path)": lambda uri: cz.read_claimed(uri),
     "Stream.start(sink)": lambda uri: STREAM.start(None, sink=uri),

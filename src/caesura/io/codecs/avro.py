@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from caesura.errors import DataError, PlanError
 from caesura.io.codecs.protocol import RecordCodec, reason
+from caesura.io.places import Place
 from caesura.plan import here
 
 SIMPLE = {
@@ -127,7 +128,7 @@ def arrow_type(avro_type: Any, named: dict[str, Any]) -> pa.DataType:
 def _loaded(schema: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
     """A schema that is given, or lies in a file."""
     try:
-        found = json.loads(Path(schema).read_text()) if isinstance(schema, str | Path) else schema
+        found = json.loads(Place.of(schema).read_text()) if isinstance(schema, str | Path) else schema
         if found["type"] != "record":
             raise ValueError("it is no record")
         return dict(found)

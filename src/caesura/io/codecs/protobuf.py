@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from caesura.errors import DataError, PlanError
 from caesura.io.codecs.protocol import RecordCodec, reason
+from caesura.io.places import Place
 from caesura.plan import here
 
 SIMPLE: Mapping[str, pa.DataType] = {
@@ -139,7 +140,7 @@ def protobuf(descriptors: str | Path, message: str) -> ProtobufCodec:
     from google.protobuf.message import DecodeError
 
     try:
-        return ProtobufCodec(Path(descriptors).read_bytes(), message)
+        return ProtobufCodec(Place.of(descriptors).read_bytes(), message)
     except (OSError, KeyError, TypeError, ValueError, DecodeError) as error:
         raise DataError(
             f"'{descriptors}' has no message '{message}' that can be read: {reason(error)}.",

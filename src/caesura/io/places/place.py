@@ -19,6 +19,7 @@ Copy it to a folder, or to s3://, gs:// or abfss://; or let Spark read it: cz.fr
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ class Place:
         """The place that a path or a URI names; a scheme that nothing can be written to is refused."""
         if isinstance(given, Place):
             return given
-        text = str(given)
+        text = os.fspath(given)
         if isinstance(given, Path) and text.partition(":/")[0] in NAMED:
             raise PlanError(
                 f"Path('{text}') is a path on this machine, and no URI.", remedy="Give the URI as a text."
