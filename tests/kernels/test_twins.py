@@ -202,6 +202,7 @@ def views(a: Stream, only: Stream) -> Iterator[Stream]:
     yield only.forever().group_by("id").alive().agg(about=cz.approx_count_distinct("v"))
     yield only.tumbling(7).agg(about=cz.approx_count_distinct("v"))
     yield a.group_by("id").top(2, by="v")
+    yield only.forever().group_by("id").top(2, by="v", row_number="place")
     yield a.top(2, by="s", row_number="place", dense_rank="rank")
 
 

@@ -19,8 +19,8 @@ from caesura.events.history import History
 from caesura.events.page import NO_NEW_END, Page, concat
 from caesura.ops.input import Input
 from caesura.ops.top import Order, Rank, Top, physical
-from caesura.plan import Properties
-from caesura.punctuation import INFINITY
+from caesura.plan import Operator, Properties
+from caesura.punctuation import INFINITY, Pattern, Punctuation
 from caesura.testing import oracles
 from caesura.testing.case import LawCase, cases
 from caesura.testing.laws import check_laws
@@ -109,6 +109,69 @@ def test_the_best_rows_of_a_past_instant_are_found_behind_better_ones_that_came_
         wanted = oracles.top(left, 3, [(lambda row: row[2]["v"], True)])
         plain = [(le, re, tuple(p.values())) for le, re, p in wanted]
         assert History(found) == History.from_rows(plain, node.schema), seed
+
+
+def beginnings(seed: int, late: float) -> tuple[list[Page], list[Any]]:
+    """Pages of rows that only begin, most pages in order of time; and all rows. Some rows are alike."""
+    draw = random.Random(seed)
+    pages, rows = [], []
+    for turn in range(25):
+        early = 30 if draw.random() < late else 0
+        changes = []
+        for _ in range(draw.choice((1, 4, 40))):
+            le = turn * 20 + draw.randrange(-early, 20)
+            v = draw.choice(ODD) if draw.random() < late / 20 else float(draw.randrange(200))
+            changes.append((le, INFINITY, NO_NEW_END, draw.randrange(5), v))
+        changes += changes[:1] if draw.random() < late else []
+        pages.append(page(changes))
+        rows += [(le, re, {"k": k, "v": v}) for le, re, _, k, v in changes]
+    return pages, rows
+
+
+@pytest.mark.parametrize("late", [0.0, 0.2])
+@pytest.mark.parametrize("ranks", [(), ("row_number",)])
+def test_rows_that_only_begin_are_taken_in_one_pass_or_followed_again(
+    ranks: tuple[Rank, ...], late: float
+) -> None:
+    named = tuple((kind, kind) for kind in ranks)
+    source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=True, endless=True))
+    node = Top(inputs=(source,), group=("k",), order=(Order(col("v")),), n=3, ranks=named)
+    for seed in range(examples(6)):
+        pages, rows = beginnings(seed, late)
+        operator, saved = node.operator(), {}
+        out = []
+        for turn, fresh in enumerate(pages):
+            out += operator.page(0, fresh)
+            if turn % 3 == 2:
+                operator.punctuation(0, Punctuation(Pattern.before(turn * 20 - 40)))
+            if turn % 7 == 6:
+                operator = restored(operator, node.operator(), saved)
+        found, unmatched = fold(concat([item for item in out if isinstance(item, Page)], node.schema))
+        wanted = oracles.top(rows, 3, [(lambda row: row[2]["v"], True)], group=("k",), ranks=named)
+        plain = [(le, re, tuple(p.values())) for le, re, p in wanted]
+        assert not unmatched.any()
+        assert History(found) == History.from_rows(plain, node.schema), seed
+
+
+def restored(old: Operator, new: Operator, saved: dict[str, dict[str, bytes]]) -> Operator:
+    """A new operator with the state of an old one; ``saved`` has its chunks by state."""
+    new.secret.become(old.secret)
+    for name, state in new.states().items():
+        chunks = saved.get(name, {}) | old.states()[name].snapshot()
+        saved[name] = {key: data for key, data in chunks.items() if data is not None}
+        state.restore(saved[name])
+    new.remember(old.meta())
+    new.rebuild()
+    return new
+
+
+def test_rows_in_order_are_taken_without_a_look_at_the_past(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(physical.TopOperator, "_changed")
+    rows = [{"t": t, "k": t % 3, "v": t * 7919 % 1000, "s": f"text {t}"} for t in range(300)]
+    stream = cz.from_rows(rows, time="t", punctuate=cz.every(50)).forever()
+    found = stream.group_by("k").top(1, by="v").run(output="final").table().to_pylist()
+    best = {k: max((r for r in rows if r["k"] == k), key=lambda r: r["v"])["s"] for k in range(3)}
+    assert {r["k"]: r["s"] for r in found if r["RE"] is None} == best
 
 
 def test_rows_that_stay_are_forgotten_unless_they_are_among_the_first() -> None:

@@ -45,6 +45,12 @@ class Grown:
         self.data: np.ndarray[Any, Any] = np.empty(capacity, dtype)
         self.size = 0
 
+    def frozen(self) -> Grown:
+        """The values as they are now, whatever is added or replaced later; nothing is copied."""
+        other = Grown(self.data.dtype, 0)
+        other.data, other.size = self.data, self.size
+        return other
+
     def extend(self, values: np.ndarray[Any, Any]) -> None:
         end = self.size + len(values)
         if end > len(self.data):
@@ -134,6 +140,11 @@ class _Valid:
         mask = validity(values)
         self.flags.extend(mask if len(mask) else np.ones(len(values), np.bool_))
 
+    def frozen(self) -> _Valid:
+        other = _Valid()
+        other.flags = None if self.flags is None else self.flags.frozen()
+        return other
+
     def take(self, rows: I64) -> Mask:
         return NO_MASK if self.flags is None else self.flags.view[rows]
 
@@ -152,6 +163,12 @@ class FixedColumn:
         self.type = t
         self.data = Grown(word_type(t))
         self.valid = _Valid()
+
+    def frozen(self) -> FixedColumn:
+        """The column as it is now, whatever is added or let go later."""
+        other = FixedColumn(self.type)
+        other.data, other.valid = self.data.frozen(), self.valid.frozen()
+        return other
 
     def append(self, values: pa.Array) -> None:
         self.valid.append(self.data.size, values)
@@ -331,11 +348,12 @@ class ColumnStore:
         self.size = 0
         self.columns = [new_column(field.type) for field in schema]
 
-    def append(self, batch: pa.RecordBatch) -> None:
-        """Rows behind those there are."""
+    def append(self, batch: pa.RecordBatch, rows: I64 | None = None) -> None:
+        """Rows of a batch, by default all, behind those there are."""
+        wanted = None if rows is None else pa.array(rows)
         for column, values in zip(self.columns, batch.columns, strict=True):
-            column.append(values)
-        self.size += batch.num_rows
+            column.append(values if wanted is None else values.take(wanted))
+        self.size += batch.num_rows if rows is None else len(rows)
 
     def take(self, rows: I64) -> pa.RecordBatch:
         """Some rows, by place."""

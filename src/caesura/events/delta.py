@@ -129,11 +129,13 @@ def fold(page: Page) -> tuple[Page, Mask]:
     A retract counts as unmatched when the sum of its row's weights stays negative.
     """
     d = deltas(page)
-    number, first = KeyTable().encode(*mixed(page.ids(LOCAL), d.le, d.re, rows=d.rows))
+    known = page.own_ids
+    ids = page.ids(LOCAL) if known is None else known[1]
+    number, first = KeyTable().encode(*mixed(ids, d.le, d.re, rows=d.rows))
     total = np.zeros(len(first), np.int64)
     np.add.at(total, number, d.weight)
     keep = np.repeat(first, np.maximum(total, 0))
-    live = Page(d.le[keep], d.re[keep], take_rows(page.payload, d.rows[keep]))
+    live = page.inserts(d.rows[keep], d.le[keep], d.re[keep])
     unmatched = np.zeros(len(page), np.bool_)
     lost = d.rows[(total[number] < 0) & (d.weight < 0)]
     unmatched[lost] = True

@@ -21,6 +21,7 @@ import pyarrow as pa
 from caesura.events.columns import empty_rows, from_words, taken, words
 from caesura.events.identity import Secret, identity
 from caesura.events.nested import NO_MASK
+from caesura.events.referred import Deferred
 from caesura.events.types import is_words
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, frozen
@@ -117,11 +118,22 @@ class Page:
 
     def ids(self, secret: Secret) -> tuple[U64, U64]:
         """The identity of each row's payload under a secret, computed once."""
-        known: tuple[object, tuple[U64, U64]] | None = self.__dict__.get("_ids")
+        known = self.own_ids
         if known is None or known[0] is not secret.start:
             known = secret.start, identity(self.payload.columns, len(self), secret)
             self.__dict__["_ids"] = known
         return known[1]
+
+    @property
+    def own_ids(self) -> tuple[object, tuple[U64, U64]] | None:
+        """The identities that are known already, and the key under which they were made."""
+        known: tuple[object, tuple[U64, U64]] | None = self.__dict__.get("_ids")
+        return known
+
+    def identified(self, key: object, ids: tuple[U64, U64]) -> Page:
+        """The same page, whose identities under a secret's key are known."""
+        self.__dict__["_ids"] = key, ids
+        return self
 
     @cached_property
     def nbytes(self) -> int:
@@ -163,6 +175,23 @@ class Page:
         return self._part(
             self.le[start:end], self.re[start:end], self.payload.slice(start, length), ends, tags
         )
+
+    def payload_of(self, rows: I64) -> pa.RecordBatch:
+        """The payload of these rows."""
+        return take_rows(self.payload, rows)
+
+    def deferred_of(self, rows: I64) -> Deferred | None:
+        """These rows without their columns, where those were not looked at yet."""
+        return None
+
+    def inserts(self, rows: I64, le: I64, re: I64) -> Page:
+        """These rows as inserts with these lifetimes."""
+        return Page(le, re, self.payload_of(rows))
+
+    def joined(self, some: Sequence[Page], le: I64, re: I64, re_new: I64 | None, tags: Tags | None) -> Page:
+        """One page with the rows of these, of which it is the first, and these lifetimes."""
+        whole = pa.concat_batches([p.payload for p in some]) if len(self.schema) else empty_rows(len(le))
+        return Page(le, re, whole, re_new, self.settled, tags, any(p.partial for p in some))
 
     def _part(self, le: I64, re: I64, payload: pa.RecordBatch, re_new: I64 | None, tags: Tags | None) -> Page:
         """A page of rows of this one, of the same kind."""
@@ -219,10 +248,6 @@ def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
         return some[0]
     if not some:
         return empty_page(schema)
-    if len(schema):
-        payload = pa.concat_batches([page.payload for page in some])
-    else:
-        payload = empty_rows(sum(map(len, some)))
     ends = None
     if any(page.re_new is not None for page in some):
         kept = [np.full(len(p), NO_NEW_END, np.int64) if p.re_new is None else p.re_new for p in some]
@@ -231,4 +256,9 @@ def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
     tags = some[0].tags
     if tags is not None:
         tags = tags.join([p.tags for p in some[1:]], [len(p) for p in some])
-    return Page(le, re, payload, ends, some[0].settled, tags, any(p.partial for p in some))
+    whole = some[0].joined(some, le, re, ends, tags)
+    known = [page.own_ids for page in some]
+    if all(k is not None and known[0] is not None and k[0] is known[0][0] for k in known):
+        h1, h2 = (np.concatenate([k[1][half] for k in known if k is not None]) for half in (0, 1))
+        whole.identified(known[0][0], (h1, h2))  # type: ignore[index]
+    return whole

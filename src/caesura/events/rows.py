@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from caesura.events.chunks import Chunks, ipc_bytes
 from caesura.events.columns import ColumnStore, Grown, taken
+from caesura.events.referred import Deferred, ReferredStore
 from caesura.kernels.hashing import I64, Mask
 
 RUN_BYTES = 4 << 20
@@ -39,9 +40,15 @@ class RowState:
     """A growing table of rows with liveness, compaction and snapshots of what changed."""
 
     def __init__(
-        self, fields: Mapping[str, Any], schema: pa.Schema | None = None, *, reuses: bool = False
+        self,
+        fields: Mapping[str, Any],
+        schema: pa.Schema | None = None,
+        *,
+        reuses: bool = False,
+        store: type[ColumnStore] = ColumnStore,
     ) -> None:
         self.schema = schema if schema is not None else pa.schema([])
+        self._store = store
         self.reuses = reuses
         """Whether compacting writes over the fields; their views must then not be kept."""
         self.dtypes = {name: np.dtype(dtype) for name, dtype in fields.items()}
@@ -52,7 +59,7 @@ class RowState:
 
     def _clear(self) -> None:
         self.fields = {name: Grown(dtype) for name, dtype in self.dtypes.items()}
-        self.payload = ColumnStore(self.schema)
+        self.payload = self._store(self.schema)
         self._alive = Grown(np.bool_)
         self.size = 0
         self.live = 0
@@ -70,16 +77,22 @@ class RowState:
         return self._alive.view
 
     def append(
-        self, fields: Mapping[str, np.ndarray[Any, Any]], payload: pa.RecordBatch | None = None
+        self,
+        fields: Mapping[str, np.ndarray[Any, Any]],
+        payload: pa.RecordBatch | Deferred | None = None,
+        rows: I64 | None = None,
     ) -> int:
-        """Adds rows and gives the number of the first."""
+        """Adds rows, with the payload's rows of these numbers or all, and gives the number of the first."""
         first = self.size
         count = 0
         for name, grown in self.fields.items():
             grown.extend(fields[name])
             count = len(fields[name])
-        if payload is not None and self.payload.columns:
-            self.payload.append(payload)
+        if isinstance(payload, Deferred):
+            assert isinstance(self.payload, ReferredStore)
+            self.payload.refer(payload)
+        elif payload is not None and self.payload.columns:
+            self.payload.append(payload, rows)
         self._alive.extend(np.ones(count, np.bool_))
         self.size += count
         self.live += count

@@ -16,8 +16,10 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.deferred import Deferred, DeferredPage
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
+from caesura.events.referred import ReferredStore
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
@@ -80,6 +82,7 @@ class Hold(Operator):
             by_value=not known.insert_only,
             preserved=False,
             nulls_match=True,
+            store=ReferredStore,
         )
         self.edges = RowState({"row": np.int64})
         self.shown = RowState({"row": np.int64})
@@ -183,7 +186,7 @@ class Hold(Operator):
             ended = self._fixed or cti == INFINITY or int(page.re.max()) < cti
             (final if ended and int(page.le.max()) < cti else rest).append(page)
         self.fresh = rest
-        return [Page(page.le, page.re, page.payload) for page in final]
+        return [page.inserts(np.arange(len(page)), page.le, page.re) for page in final]
 
     def _bound(self, live: I64) -> I64:
         held = self.promises[0]
@@ -198,19 +201,14 @@ class Hold(Operator):
         ended = (re < bound) | (bound == INFINITY) | self._fixed
         final = (le < bound) & ended
         started = (le < bound) & (re == INFINITY) & ~ended
-        edge = (
-            np.isin(live, self.edges.get("row")[self.edges.alive])
-            if self.edges.live
-            else np.zeros(len(live), bool)
-        )
+        edge = self._among(self.edges)[live]
         items: list[Item] = []
         marked = self.node.mode == "marked"
         shown = self._among(self.shown)[live] if self.shown.live else np.zeros(len(live), np.bool_)
         edge = edge | shown
         leave = live[final & ~edge] if marked else live[(final | started) & ~edge]
         if len(leave):
-            page = Page(rows.get("le")[leave], rows.get("re")[leave], rows.payload.take(leave), None, marked)
-            items.append(page)
+            items.append(self._named(leave, rows.get("re")[leave], None, settled=marked))
         ends = live[final & edge & ~shown]
         if len(ends):
             items += self._ends(ends)
@@ -225,20 +223,24 @@ class Hold(Operator):
         ended = rows[state.get("re")[rows] != INFINITY]
         if len(ended) == 0:
             return []
-        le = state.get("le")[ended]
-        page = Page.of(
-            state.payload.take(ended),
-            le=le,
-            re=np.full(len(ended), INFINITY),
-            re_new=state.get("re")[ended],
-        )
-        return [page]
+        return [self._named(ended, np.full(len(ended), INFINITY), state.get("re")[ended])]
+
+    def _named(self, rows: I64, re: I64, re_new: I64 | None, *, settled: bool = False) -> Page:
+        """A page of rows that are held, with these ends; their columns are gathered when somebody looks."""
+        state = self.side.rows
+        assert isinstance(state.payload, ReferredStore)
+        named = Deferred.of(state.payload, rows, (), self.node.schema)
+        page = DeferredPage(state.get("le")[rows], re, named, re_new, settled)
+        if self._by_value:
+            page.identified(self.secret.start, (state.get("h1")[rows], state.get("h2")[rows]))
+        return page
 
     def _drop(self, rows: I64) -> None:
+        gone: Mask = np.zeros(self.side.rows.size, np.bool_)
+        gone[rows] = True
         for some in (self.edges, self.shown):
-            if some.live:
-                named: Mask = np.isin(some.get("row"), rows) & some.alive
-                some.kill(np.flatnonzero(named))
+            live = np.flatnonzero(some.alive)
+            some.kill(live[gone[some.get("row")[live]]])
         self.side.rows.get("re")[rows] = REMOVED
         self.side.rows.kill(rows)
 
@@ -277,6 +279,7 @@ class Hold(Operator):
                 some.compact()
         self._table = KeyTable()
         if self._by_value:
-            self.side.link(self._table)
+            rows.get("key")[:] = self._table.encode(rows.get("h1"), rows.get("h2"))[0]
+            self.side.relink()
         else:
             self.side.chains.size = rows.size

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import taken
+from caesura.events.columns import ColumnStore, taken
 from caesura.events.delta import net_page
 from caesura.events.identity import Secret, identity
 from caesura.events.labels import Labels
 from caesura.events.nested import validity
-from caesura.events.page import NO_NEW_END, Page, take_rows
+from caesura.events.page import NO_NEW_END, Page
+from caesura.events.referred import ReferredStore
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, frozen, mixed
@@ -42,6 +43,7 @@ class Side:
         by_value: bool,
         preserved: bool,
         nulls_match: bool = False,
+        store: type[ColumnStore] = ColumnStore,
     ) -> None:
         self.nulls_match = nulls_match
         self.number = number
@@ -53,7 +55,8 @@ class Side:
         own: dict[str, Any] = {"le": np.int64, "re": np.int64, "key": np.int64}
         if by_value:
             own.update({"h1": np.uint64, "h2": np.uint64})
-        self.rows = RowState(own, schema)
+        self._store = store
+        self.rows = RowState(own, schema, store=store)
         self.sources: tuple[int, ...] = ()
         self.sent = RowState({"row": np.int64, "le": np.int64, "re": np.int64})
         self.chains = Chains()
@@ -65,7 +68,7 @@ class Side:
         """Keeps the labels of rows too, for these sources."""
         self.sources = sources
         fields = {**self.rows.dtypes, **{f"label{k}": np.dtype(np.int64) for k in sources}}
-        self.rows = RowState(fields, self.schema)
+        self.rows = RowState(fields, self.schema, store=self._store)
 
     def labels(self) -> dict[int, I64]:
         """The labels of all stored rows by source."""
@@ -136,7 +139,11 @@ class Side:
             label = page.tags.cols.get(k) if isinstance(page.tags, Labels) else None
             some = np.zeros(len(at), np.int64) if label is None else label
             fields[f"label{k}"] = some if whole or label is None else some[at]
-        first = self.rows.append(fields, page.payload if whole else take_rows(page.payload, at))
+        deferred = page.deferred_of(at) if isinstance(self.rows.payload, ReferredStore) else None
+        if deferred is not None:
+            first = self.rows.append(fields, deferred)
+        else:
+            first = self.rows.append(fields, page.payload if whole else page.payload_of(at))
         self.chains.add(fields["key"])
         return np.arange(first, first + len(at))
 

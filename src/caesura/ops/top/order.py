@@ -12,6 +12,7 @@ import pyarrow as pa
 from caesura.events.columns import empty_rows
 from caesura.events.nested import validity
 from caesura.events.order import ranks as canonical_ranks
+from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.expr import attributes, compile_expr, type_of
 from caesura.kernels.hashing import I64, Mask
@@ -47,8 +48,10 @@ class RowOrder:
         self._read = [place for place, name in enumerate(source.schema.names) if name in read]
         self._read_schema = pa.schema([source.schema.field(place) for place in self._read])
         self._make = [compile_expr(o.value, self._read_schema, time=source.time) for o in node.order]
-        first = node.order[0].value if node.order else None
-        self._type = None if first is None else type_of(first, source.schema, time=source.time)
+        types = [type_of(order.value, source.schema, time=source.time) for order in node.order]
+        self._type = types[0] if types else None
+        self.exact = all(has_words(t) for t in types)
+        """Whether words tell all values apart that are not null."""
         self.clear()
 
     def clear(self) -> None:
@@ -108,6 +111,23 @@ class RowOrder:
         if columns:
             batch = pa.RecordBatch.from_arrays(columns, schema=self._read_schema)
         return self._make[place](batch, state.get("le")[rows], state.get("re")[rows])
+
+    def words(self, page: Page) -> I64 | None:
+        """What each row of a page is ordered by, a column for each order; None where one is null."""
+        batch = page.payload.select(self._read) if self._read else empty_rows(len(page))
+        return self._exact([make(batch, page.le, page.re) for make in self._make], len(page))
+
+    def words_of_rows(self, rows: I64) -> I64 | None:
+        """The same of rows of the state."""
+        return self._exact([self._values(place, rows) for place in range(len(self._make))], len(rows))
+
+    def _exact(self, values: list[pa.Array], count: int) -> I64 | None:
+        words = np.empty((count, len(values)), np.int64)
+        for place, column in enumerate(values):
+            if column.null_count:
+                return None
+            words[:, place] = ~ranked(column) if self._down[place] else ranked(column)
+        return words
 
     def sorted(self, owner: I64, rows: I64) -> tuple[I64, I64]:
         """The places of these rows in order, by owner; and a number that rows equal in the order share."""

@@ -2,22 +2,24 @@
 
 A page touches groups from some time on. From there their course is followed again, over as many of the best
 rows as it takes: a row that is worse than n others at every instant is not looked at. What was shown before
-that time stays, and goes on where a row is still among the first.
+that time stays, and goes on where a row is still among the first. Where rows only begin and come in order,
+`running` does the same without a look at the past.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import Grown
+from caesura.events.deferred import Deferred, DeferredPage
 from caesura.events.delta import Deltas, deltas, net_rows
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import NO_NEW_END, Page
+from caesura.events.referred import ReferredStore
 from caesura.events.rows import SMALL, RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, mixed
@@ -26,7 +28,9 @@ from caesura.kernels.sums import add_weights, distinct, least_at
 from caesura.ops.layers import lay
 from caesura.ops.top.node import RANKS, Top
 from caesura.ops.top.order import RowOrder
-from caesura.ops.top.sweep import Course, stretches
+from caesura.ops.top.running import MOST_PLACES, Moves, Pause, Running, inverse
+from caesura.ops.top.shown import RankedRows, cancelled, course_of, joined
+from caesura.ops.top.sweep import stretches
 from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
@@ -34,35 +38,6 @@ FEW_ROWS = 64
 """Groups up to this size are followed over all their rows; of larger ones the best are looked for."""
 NEVER = INFINITY
 """No change begins there: nothing comes at the end of time."""
-
-
-class RankedRows(NamedTuple):
-    """Stretches of rows, with their ranks."""
-
-    family: I64
-    """Equal for rows that begin together and are alike."""
-    row: I64
-    le: I64
-    re: I64
-    ranks: tuple[I64, ...]
-
-    @property
-    def ids(self) -> tuple[U64, U64]:
-        """Equal for stretches of one family with equal ranks."""
-        none = np.zeros(len(self.family), np.uint64)
-        return mixed((none, none), self.family, *self.ranks)
-
-    def take(self, at: I64 | Mask) -> RankedRows:
-        """Some of them."""
-        ranks = tuple(rank[at] for rank in self.ranks)
-        return RankedRows(self.family[at], self.row[at], self.le[at], self.re[at], ranks)
-
-
-def joined(a: RankedRows, b: RankedRows) -> RankedRows:
-    """Both, one behind the other."""
-    family, row, le, re = (np.concatenate(pair) for pair in zip(a[:4], b[:4], strict=True))
-    ranks = tuple(np.concatenate(pair) for pair in zip(a.ranks, b.ranks, strict=True))
-    return RankedRows(family, row, le, re, ranks)
 
 
 class TopOperator(Operator):
@@ -78,15 +53,22 @@ class TopOperator(Operator):
         self._ranks = [kind for _, kind in node.ranks]
         self._wanted = sum(1 << RANKS.index(kind) for kind in set(self._ranks))
         own = {"p1": np.uint64, "p2": np.uint64, "le": np.int64, "re": np.int64}
-        self.rows = RowState({**own, "n": np.int64}, source.schema)
+        self.rows = RowState({**own, "n": np.int64}, source.schema, store=ReferredStore)
         held = {f"r{k}": np.int64 for k in range(len(self._ranks))}
         self.sent = RowState({**own, "from": np.int64, "row": np.int64, **held})
         """What was sent: of rows with these values that begin at ``from``, with these ranks."""
         self._order = RowOrder(node, self.rows)
+        known = source.properties
+        self._may_run = known.insert_only and known.endless and self._n <= MOST_PLACES
+        self._may_run &= self._wanted <= 1 and self._order.exact
+        self._running: Running | None = None
+        """What is shown now, where the last page was taken in order."""
+        self._pause = Pause()
         self._index()
 
     def _index(self) -> None:
         """Groups, rows and stretches by number; from what is live alone."""
+        self._linked, self._running = True, None
         for state in (self.rows, self.sent):
             if state.live < state.size:
                 state.compact()
@@ -127,17 +109,103 @@ class TopOperator(Operator):
         plain = plain_zeros(page.payload)
         page = page if plain is page.payload else page.with_payload(plain)
         keys = identity(page.payload.select(self._group).columns, len(page), self.secret)
-        slot, fresh = self._groups.encode(*keys)
-        self._held.extend(np.zeros(len(fresh), np.int64))
+        if self._may_run and self._pause.over():
+            change = self._run(page, keys)
+            if change is not None:
+                self._pause.shorter()
+                return [change]
+            self._pause.longer()
+        return [self._follow(page, keys)]
+
+    def _follow(self, page: Page, keys: tuple[U64, U64]) -> Page:
+        """The change that a page makes, whatever it changes of the past."""
+        if not self._linked:
+            self._index()
+        self._running = None
+        slot, _ = self._groups.encode(*keys)
+        self._held.extend(np.zeros(self._groups.count - self._held.size, np.int64))
         earliest = np.full(self._groups.count, NEVER, np.int64)
         least_at(slot, page.sync, earliest)
         touched = np.flatnonzero(earliest != NEVER)
-        since = earliest[touched]
         self._apply(deltas(page), page, slot)
-        change = self._changed(touched, since)
+        change = self._changed(touched, earliest[touched])
         if any(state.size > 2 * state.live + SMALL for state in (self.rows, self.sent)):
             self._index()
-        return [change]
+        return change
+
+    def _run(self, page: Page, keys: tuple[U64, U64]) -> Page | None:
+        """The change that a page makes of what is shown now; None where it changes the past, or has ties."""
+        words = self._order.words(page)
+        if words is None or page.re_new is not None:
+            return None
+        running = self._running or self._resumed()
+        if running is None:
+            return None
+        slot, _ = self._groups.encode(*keys)
+        running.reach(self._groups.count)
+        le, place = page.le, np.arange(len(page))
+        if (le[1:] < le[:-1]).any():
+            place = np.argsort(le, kind="stable")
+            le, slot, words = le[place], slot[place], words[place]
+        if not running.in_order(slot, le):
+            return None
+        touched = distinct(slot, self._groups.count)
+        moves = running.follow(slot, le, words, self.rows.size, touched)
+        if moves is None:
+            self._running = None
+            return None
+        self._running, self._linked = running, False
+        return self._moved(page, place, moves, running)
+
+    def _resumed(self) -> Running | None:
+        """What is shown now, from the stretches that were sent; None where words do not tell all apart."""
+        if not self._linked:
+            self._index()
+        running = Running(self._n, len(self.node.order), ranked=bool(self._wanted))
+        running.reach(self._groups.count)
+        sent = self.sent
+        at = np.flatnonzero(sent.alive & (sent.get("re") == INFINITY))
+        slot, row = self._slot.view[sent.get("row")[at]], sent.get("row")[at]
+        words = self._order.words_of_rows(row)
+        copies = self._wanted and (self.rows.get("n")[row] > 1).any()
+        if words is None or copies:  # of copies, the one that moves down takes the other's rank
+            return None
+        order, _ = self._order.sorted(slot, row)
+        at, slot, row, words = at[order], slot[order], row[order], words[order]
+        running.fill(slot, row, self.rows.get("le")[row], sent.get("le")[at], at, words)
+        every = np.flatnonzero(sent.alive)
+        of, le, re = (sent.get(name)[every] for name in ("row", "le", "re"))
+        running.changed_at(self._slot.view[of], np.where(re == INFINITY, le, re))
+        return running
+
+    def _moved(self, page: Page, place: I64, moves: Moves, running: Running) -> Page:
+        """Keeps the rows of a page that were shown, and the stretches; gives the change."""
+        first = self.rows.size
+        fresh = moves.row >= first
+        used = np.zeros(len(page), np.bool_)
+        used[place[moves.row[fresh] - first]] = True
+        some = np.flatnonzero(used)
+        row = moves.row.copy()
+        row[fresh] = (first - 1 + np.cumsum(used))[place[row[fresh] - first]]
+        p1, p2 = (half[some] for half in page.ids(self.secret))
+        fields = {"p1": p1, "p2": p2, "le": page.le[some], "re": page.re[some]}
+        whole = len(some) == len(page)
+        self.rows.append({**fields, "n": np.ones(len(some), np.int64)}, page.payload, None if whole else some)
+        old, new = np.flatnonzero(moves.sent >= 0), np.flatnonzero(moves.sent < 0)
+        before = moves.sent[old]
+        self.sent.get("re")[before] = moves.re[old]
+        self.sent.touch(before)
+        self.sent.kill(before[moves.le[old] == moves.re[old]])
+        numbers = np.full(len(row), -1, np.int64)
+        ranks = tuple(moves.number for _ in self._ranks)
+        shown = RankedRows(row, row, moves.le, moves.re, ranks)
+        numbers[new] = self._record(shown.take(new)) + np.arange(len(new))
+        running.settle(moves, row, numbers)
+        self._ending += len(old)
+        every = np.concatenate([old, new])
+        ends = np.concatenate([np.full(len(old), INFINITY), moves.re[new]])
+        re_new = np.concatenate([moves.re[old], np.full(len(new), NO_NEW_END)])
+        return self._deferred(shown.take(every), ends, re_new if len(old) else None)
 
     def _apply(self, change: Deltas, page: Page, slot: I64) -> None:
         p1, p2 = (half[change.rows] for half in page.ids(self.secret))
@@ -153,7 +221,8 @@ class TopOperator(Operator):
             family, _ = self._families.encode(*_family(p1[fresh], p2[fresh], change.le[fresh]))
             self._family.extend(family)
             some = change.rows[fresh]
-            self.rows.append(fields, page.payload.take(pa.array(some)))
+            whole = page.re_new is None and len(some) == len(page)
+            self.rows.append(fields, page.payload, None if whole else some)
             self._put(slot[some])
             self._ending += int((change.re[fresh] != INFINITY).sum())
         add_weights(at, change.weight, self.rows.get("n"))
@@ -214,7 +283,11 @@ class TopOperator(Operator):
             owner, row, tie = (np.repeat(values, copies) for values in (owner, row, tie))
         le = np.maximum(self.rows.get("le")[row], since[owner])
         found, short = stretches(
-            _course(owner, tie, le, self.rows.get("re")[row], len(since)), self._n, self._wanted, since, until
+            course_of(owner, tie, le, self.rows.get("re")[row], len(since)),
+            self._n,
+            self._wanted,
+            since,
+            until,
         )
         at = row[found.row]
         held = {"row_number": found.number, "rank": found.rank, "dense_rank": found.dense}
@@ -255,28 +328,36 @@ class TopOperator(Operator):
         return whose._replace(le=o_le[:made], re=o_re[:made])
 
     def _send(self, new: RankedRows) -> None:
-        if len(new.row) == 0:
-            return
+        if len(new.row):
+            self._record(new)
+            self._chains[1].add(self._slot.view[new.row])
+
+    def _record(self, new: RankedRows) -> int:
+        """Keeps stretches that are sent, and gives the number of the first."""
         fields = {name: self.rows.get(name)[new.row] for name in ("p1", "p2")}
         fields |= {"from": self.rows.get("le")[new.row], "row": new.row, "le": new.le, "re": new.re}
         fields |= {f"r{k}": rank for k, rank in enumerate(new.ranks)}
-        self.sent.append(fields)
-        self._chains[1].add(self._slot.view[new.row])
         self._ending += int((new.re != INFINITY).sum())
+        return self.sent.append(fields)
 
     def _page(self, gone: RankedRows, new: RankedRows) -> Page:
         both = joined(gone, new)
         weight = np.concatenate([np.full(len(gone.row), -1), np.ones(len(new.row), np.int64)])
-        if len(gone.row):
-            rows, ends, re_new = net_rows(both.ids, both.le, both.re, weight)
-            order = np.argsort(re_new == NO_NEW_END, kind="stable")
-            rows, ends, re_new = rows[order], ends[order], re_new[order]
-        else:
-            rows, ends, re_new = np.arange(len(weight)), both.re, np.full(len(weight), NO_NEW_END)
-        payload = self.rows.payload.take(both.row[rows])
-        ranks = [pa.array(rank[rows]) for rank in both.ranks]
-        batch = pa.RecordBatch.from_arrays([*payload.columns, *ranks], schema=self.node.schema)
-        return Page.of(batch, le=both.le[rows], re=ends, re_new=re_new)
+        if len(gone.row) == 0:
+            return self._deferred(both, both.re, None)
+        rows, ends, re_new = net_rows(both.ids, both.le, both.re, weight)
+        order = np.argsort(re_new == NO_NEW_END, kind="stable")
+        rows, ends, re_new = rows[order], ends[order], re_new[order]
+        retracts = bool((re_new != NO_NEW_END).any())
+        return self._deferred(both.take(rows), ends, re_new if retracts else None)
+
+    def _deferred(self, some: RankedRows, re: I64, re_new: I64 | None) -> Page:
+        """A page of these rows with these ends; their columns are gathered when somebody looks."""
+        assert isinstance(self.rows.payload, ReferredStore)
+        rows = Deferred.of(self.rows.payload, some.row, some.ranks, self.node.schema)
+        h1, h2 = self.rows.get("p1")[some.row], self.rows.get("p2")[some.row]
+        ids = mixed((h1, h2), *some.ranks) if some.ranks else (h1, h2)
+        return DeferredPage(some.le, re, rows, re_new).identified(self.secret.start, ids)
 
     def _prune(self, touched: I64, shown: RankedRows) -> None:
         """Lets go of rows that will not be shown: nobody who stands before them goes away."""
@@ -311,6 +392,13 @@ class TopOperator(Operator):
 
     def _purge(self) -> None:
         """Lets go of rows and stretches that end before the bound."""
+        known = self.promises[0]
+        if self._running is not None and known.size == 0 and known.cti < INFINITY:
+            self._purge_running(self._running, known.cti)
+            return
+        if not self._linked:
+            self._index()
+        self._running = None
         for state, row in ((self.sent, self.sent.get("row")), (self.rows, np.arange(self.rows.size))):
             live = np.flatnonzero(state.alive)
             bound = self._bound(row[live])
@@ -324,8 +412,30 @@ class TopOperator(Operator):
         if self.rows.wasteful or self.sent.wasteful:
             self._index()
 
+    def _purge_running(self, running: Running, cti: int) -> None:
+        """Lets go of stretches that end before the CTI, and of rows that are not shown behind it."""
+        rows, sent = self.rows, self.sent
+        lost = sent.alive & (sent.get("re") < cti)
+        sent.kill(np.flatnonzero(lost))
+        needed = np.zeros(rows.size, np.bool_)
+        needed[sent.get("row")[sent.alive]] = True
+        dropped = np.flatnonzero(rows.alive & ~needed)
+        rows.get("n")[dropped] = 0
+        rows.kill(dropped)
+        self._ending -= int(lost.sum())
+        stretches_kept = sent.compact() if sent.size > 2 * sent.live + SMALL else None
+        rows_kept = rows.compact() if rows.size > 2 * rows.live + SMALL else None
+        if rows_kept is not None:
+            live = np.flatnonzero(sent.alive)
+            sent.get("row")[live] = inverse(rows_kept)[sent.get("row")[live]]
+        running.renumber(rows_kept, stretches_kept)
+        self._linked = False
+
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Takes back the groups that match, unless a row of one began in the settled past and goes on."""
+        if not self._linked:
+            self._index()
+        self._running = None
         live = np.flatnonzero(self.rows.alive)
         batch = self.rows.payload.take(live)
         columns = {name: batch.column(at) for name, at in zip(self.node.group, self._group, strict=True)}
@@ -348,40 +458,6 @@ class TopOperator(Operator):
 
     def rebuild(self) -> None:
         self._index()
-
-
-def cancelled(before: RankedRows, after: RankedRows) -> tuple[I64, I64]:
-    """What of the one is not in the other, and the other way round; copies count."""
-    both = joined(before, after)
-    every = np.arange(len(both.row))
-    number, first = KeyTable().encode(*mixed(both.ids, both.le, both.re))
-    weight = np.ones(len(every), np.int64)
-    weight[: len(before.row)] = -1
-    net = np.zeros(len(first), np.int64)
-    add_weights(number, weight, net)
-    order = np.argsort(number, kind="stable")
-    place = np.empty(len(every), np.int64)
-    starts = np.searchsorted(number[order], number)
-    place[order] = every
-    olds = np.zeros(len(first), np.int64)
-    np.add.at(olds, number[: len(before.row)], 1)
-    nth = place - starts  # among its equals, those before first
-    old = every < len(before.row)
-    gone = old & (nth < -net[number])
-    new = ~old & (nth - olds[number] < net[number])
-    return np.flatnonzero(gone), np.flatnonzero(new) - len(before.row)
-
-
-def _course(owner: I64, tie: I64, le: I64, re: I64, groups: int) -> Course:
-    every = np.arange(len(owner))
-    group, time = np.concatenate([owner, owner]), np.concatenate([le, re])
-    sign = np.ones(2 * len(every), np.int64)
-    sign[len(every) :] = -1
-    order = np.lexsort((time, group))
-    starts = np.arange(groups + 1)
-    row = np.concatenate([every, every])[order]
-    at, event_at = np.searchsorted(owner, starts), np.searchsorted(group[order], starts)
-    return Course(at, tie, event_at, time[order], row, sign[order])
 
 
 def _event_ids(p1: U64, p2: U64, le: I64, re: I64) -> tuple[U64, U64]:

@@ -26,7 +26,7 @@ class View:
         """Takes an item that leaves the plan."""
         if isinstance(item, Page):
             self.rows += 0 if item.settled else len(item)
-            self._keep(replace(item, tags=None))
+            self._keep(item if item.tags is None else replace(item, tags=None))
         else:
             self._keep(bare(item))
         self._arrived(self, item)

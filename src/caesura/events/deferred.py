@@ -1,0 +1,113 @@
+"""Pages whose columns are gathered when somebody looks: rows of stores by number, and numbers beside them.
+
+Such a page may be cut, joined and folded without its columns; what is dropped on the way is never copied.
+
+>>> store = ReferredStore(pa.schema([("name", pa.string())]))
+>>> store.append(pa.record_batch({"name": ["a", "b"]}))
+>>> schema = pa.schema([("name", pa.string()), ("rank", pa.int64())])
+>>> rows = Deferred.of(store, np.array([1, 0]), (np.array([1, 2]),), schema)
+>>> DeferredPage(np.array([3, 4]), np.array([9, 9]), rows).take(np.array([0])).rows()
+[(3, 9, None, ('b', 1))]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.page import NO_NEW_END, Page, Tags
+from caesura.events.referred import Deferred, ReferredStore
+from caesura.kernels.hashing import I64, Mask
+
+
+class DeferredPage(Page):
+    """A page whose payload is made when somebody asks for it; copies of it have the columns themselves."""
+
+    def __init__(
+        self,
+        le: I64,
+        re: I64,
+        payload: pa.RecordBatch | Deferred,
+        re_new: I64 | None = None,
+        settled: bool = False,
+        tags: Tags | None = None,
+        partial: bool = False,
+    ) -> None:
+        own: dict[str, object] = {
+            "le": le,
+            "re": re,
+            "re_new": re_new,
+            "settled": settled,
+            "tags": tags,
+            "partial": partial,
+        }
+        own["deferred" if isinstance(payload, Deferred) else "payload"] = payload
+        self.__dict__.update(own)
+
+    deferred: Deferred | None = None
+
+    @cached_property
+    def payload(self) -> pa.RecordBatch:
+        assert self.deferred is not None
+        return self.deferred.batch()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The payload columns."""
+        return self.payload.schema if self.deferred is None else self.deferred.schema
+
+    def take(self, rows: I64) -> Page:
+        """These rows, in this order."""
+        ends = None if self.re_new is None else self.re_new[rows]
+        if ends is not None and not (ends != NO_NEW_END).any():
+            ends = None
+        found = self._named(rows)
+        if found is None:
+            return super().take(rows)
+        tags = None if self.tags is None else self.tags.take(rows)
+        page = DeferredPage(self.le[rows], self.re[rows], found, ends, self.settled, tags, self.partial)
+        if self.own_ids is not None:
+            key, (h1, h2) = self.own_ids
+            page.identified(key, (h1[rows], h2[rows]))
+        return page
+
+    def filter(self, mask: Mask) -> Page:
+        """The rows where mask is true; the page itself when all are."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def slice(self, start: int, length: int) -> Page:
+        """Some of its rows, as they lie."""
+        return self.take(np.arange(start, min(start + length, len(self))))
+
+    def payload_of(self, rows: I64) -> pa.RecordBatch:
+        """The payload of these rows."""
+        found = self._named(rows)
+        return super().payload_of(rows) if found is None else found.batch()
+
+    def deferred_of(self, rows: I64) -> Deferred | None:
+        """These rows, if nobody has looked at their columns."""
+        return self._named(rows)
+
+    def inserts(self, rows: I64, le: I64, re: I64) -> Page:
+        """These rows as inserts with these lifetimes."""
+        found = self._named(rows)
+        return super().inserts(rows, le, re) if found is None else DeferredPage(le, re, found)
+
+    def joined(self, some: Sequence[Page], le: I64, re: I64, re_new: I64 | None, tags: Tags | None) -> Page:
+        """One page with the rows of these, of which it is the first, and these lifetimes."""
+        found = [page.deferred if isinstance(page, DeferredPage) else None for page in some]
+        rows = [named for named in found if named is not None]
+        if len(rows) < len(some):
+            return super().joined(some, le, re, re_new, tags)
+        whole = Deferred.joined(rows)
+        return DeferredPage(le, re, whole, re_new, self.settled, tags, any(p.partial for p in some))
+
+    def _named(self, rows: I64) -> Deferred | None:
+        """Some of the rows, if that needs no column."""
+        return None if "payload" in self.__dict__ or self.deferred is None else self.deferred.take(rows)
+
+
+__all__ = ["Deferred", "DeferredPage", "ReferredStore"]

@@ -1,0 +1,252 @@
+"""A store that keeps wide values where they came from: in the arrays of the pages, by place.
+
+Texts, binary and nested values are not copied when a row is taken in, when others go, or when a row is
+named in a result (`Deferred`), but once, when somebody looks. Arrays of which more than half is dead are
+written anew.
+
+>>> store = ReferredStore(pa.schema([("name", pa.string()), ("n", pa.int64())]))
+>>> store.append(pa.record_batch({"name": ["a", "bc", None], "n": [1, None, 3]}), np.array([2, 1]))
+>>> store.take(np.array([1, 0])).to_pylist()
+[{'name': 'bc', 'n': None}, {'name': None, 'n': 3}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import ColumnStore, FixedColumn, Grown, StoreColumn, empty_rows, new_column
+from caesura.kernels.hashing import I64
+
+SPARE = 4096
+"""So many dead values are carried along without a thought."""
+WHOLE = 1 << 15
+"""Arrays of so many values are not put together with others."""
+
+LARGE = 1 << 30
+"""Arrays of more bytes are not put together: offsets have 32 bits."""
+
+
+class ReferredColumn:
+    """Values of any type: the arrays that hold them, and where each lies, counted over all arrays."""
+
+    def __init__(self, t: pa.DataType) -> None:
+        self.type = t
+        self.at = Grown(np.int64)
+        self._hold([])
+
+    def _hold(self, arrays: list[pa.Array]) -> None:
+        """Takes these arrays, of which small neighbours are put together."""
+        held: list[pa.Array] = []
+        for array in arrays:
+            held.append(array)
+            while len(held) > 1 and len(held[-2]) < min(2 * len(held[-1]), WHOLE):
+                held[-2:] = [pa.concat_arrays(held[-2:])]
+        self.arrays = held
+        self._starts = np.concatenate([[0], np.cumsum([len(array) for array in held])]).astype(np.int64)
+
+    @property
+    def held(self) -> int:
+        """How many values the arrays have, dead ones included."""
+        return int(self._starts[-1])
+
+    def append(self, values: pa.Array, rows: I64 | None = None) -> None:
+        """Values of an array, by default all; of an array of which few are wanted a copy is made."""
+        if rows is not None and 2 * len(rows) < len(values):
+            values, rows = values.take(pa.array(rows)), None
+        if len(values) == 0:
+            return
+        places = np.arange(len(values)) if rows is None else rows
+        self.at.extend(places + self.held)
+        self._hold([*self.arrays, values])
+
+    def refer(self, other: ReferredColumn, rows: I64) -> None:
+        """Values of another column; its arrays are held here too."""
+        which, within = other.places(rows)
+        known = {id(array): int(start) for array, start in zip(self.arrays, self._starts, strict=False)}
+        arrays, end = list(self.arrays), self.held
+        starts = np.zeros(len(other.arrays), np.int64)
+        for i in np.flatnonzero(np.bincount(which, minlength=len(starts))).tolist():
+            array = other.arrays[i]
+            if id(array) not in known:
+                known[id(array)] = end
+                arrays.append(array)
+                end += len(array)
+            starts[i] = known[id(array)]
+        self.at.extend(within + starts[which])
+        self._hold(arrays)
+
+    def places(self, rows: I64) -> tuple[I64, I64]:
+        """The array of each of these rows, and where in it the value lies."""
+        at = self.at.view[rows]
+        if len(self.arrays) == 1:
+            return np.zeros(len(at), np.int64), at
+        which = np.searchsorted(self._starts[1:], at, side="right")
+        return which, at - self._starts[which]
+
+    def frozen(self) -> ReferredColumn:
+        """The column as it is now, whatever is added or let go later."""
+        other = ReferredColumn(self.type)
+        other.arrays, other._starts, other.at = self.arrays, self._starts, self.at.frozen()
+        return other
+
+    def take(self, rows: I64) -> pa.Array:
+        return gathered([(self, rows)])
+
+    def compact(self, keep: I64) -> None:
+        if self.held <= 2 * len(keep) + SPARE:
+            self.at.replace(self.at.view[keep])
+            return
+        which, within = self.places(keep)
+        live = np.bincount(which, minlength=len(self.arrays))
+        arrays: list[pa.Array] = []
+        starts = np.zeros(len(self.arrays), np.int64)
+        end = 0
+        for i in np.flatnonzero(live).tolist():
+            array = self.arrays[i]
+            if 2 * live[i] < len(array):
+                some = np.flatnonzero(which == i)
+                array = array.take(pa.array(within[some]))
+                within[some] = np.arange(len(some))
+            arrays.append(array)
+            starts[i] = end
+            end += len(array)
+        self.at.replace(within + starts[which])
+        self._hold(arrays)
+
+    @property
+    def nbytes(self) -> int:
+        return int(sum(array.nbytes for array in self.arrays)) + 8 * self.at.size
+
+
+def gathered(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
+    """The values of rows of columns that may share arrays, one behind the other."""
+    arrays: list[pa.Array] = []
+    known: dict[int, int] = {}
+    places: list[I64] = []
+    end = 0
+    for column, rows in parts:
+        which, within = column.places(rows)
+        starts = np.zeros(max(1, len(column.arrays)), np.int64)
+        for i in np.flatnonzero(np.bincount(which, minlength=len(starts))).tolist():
+            array = column.arrays[i]
+            if id(array) not in known:
+                known[id(array)] = end
+                arrays.append(array)
+                end += len(array)
+            starts[i] = known[id(array)]
+        places.append(within + starts[which])
+    if not arrays:
+        return pa.array([], parts[0][0].type)
+    at = pa.array(np.concatenate(places))
+    if len(arrays) == 1:
+        return arrays[0].take(at)
+    if 4 * len(at) < end or sum(array.nbytes for array in arrays) > LARGE:
+        return pa.chunked_array(arrays).take(at).combine_chunks()
+    return pa.concat_arrays(arrays).take(at)
+
+
+class ReferredStore(ColumnStore):
+    """Rows whose wide columns are referred to, and whose others are copied."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self.columns = [_column(field.type) for field in schema]
+
+    def append(self, batch: pa.RecordBatch, rows: I64 | None = None) -> None:
+        """Rows of a batch, by default all, behind those there are."""
+        wanted = None if rows is None else pa.array(rows)
+        for column, values in zip(self.columns, batch.columns, strict=True):
+            if isinstance(column, ReferredColumn):
+                column.append(values, rows)
+            else:
+                column.append(values if wanted is None else values.take(wanted))
+        self.size += batch.num_rows if rows is None else len(rows)
+
+    def refer(self, some: Deferred) -> None:
+        """Rows of other stores, whose wide values are held where they are."""
+        for place, column in enumerate(self.columns):
+            if isinstance(column, ReferredColumn):
+                for other, rows in some.parts_of(place):
+                    assert isinstance(other, ReferredColumn)
+                    column.refer(other, rows)
+            else:
+                column.append(some.column(place))
+        self.size += len(some)
+
+    def frozen(self) -> ReferredStore:
+        """The rows as they are now, whatever is added or let go later; nothing is copied."""
+        other = ReferredStore(pa.schema([]))
+        other.schema, other.size = self.schema, self.size
+        other.columns = [c.frozen() for c in self.columns if isinstance(c, (FixedColumn, ReferredColumn))]
+        return other
+
+
+def _column(t: pa.DataType) -> StoreColumn:
+    column = new_column(t)
+    return column if isinstance(column, FixedColumn) else ReferredColumn(t)
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """Rows of stores as they were, part behind part, and columns of numbers beside them."""
+
+    parts: tuple[tuple[ReferredStore, I64], ...]
+    beside: tuple[I64, ...]
+    schema: pa.Schema
+
+    @staticmethod
+    def of(store: ColumnStore, rows: I64, beside: tuple[I64, ...], schema: pa.Schema) -> Deferred:
+        """Rows of a store as it is now."""
+        assert isinstance(store, ReferredStore)
+        return Deferred(((store.frozen(), rows),), beside, schema)
+
+    @staticmethod
+    def joined(some: Sequence[Deferred]) -> Deferred:
+        """All of them, one behind the other."""
+        beside = tuple(np.concatenate(columns) for columns in zip(*(s.beside for s in some), strict=True))
+        return Deferred(tuple(part for s in some for part in s.parts), beside, some[0].schema)
+
+    def __len__(self) -> int:
+        return sum(len(rows) for _, rows in self.parts)
+
+    def take(self, rows: I64) -> Deferred | None:
+        """Some rows; None where they are not in order and of several parts."""
+        beside = tuple(column[rows] for column in self.beside)
+        if len(self.parts) == 1:
+            store, own = self.parts[0]
+            return Deferred(((store, own[rows]),), beside, self.schema)
+        if (rows[1:] < rows[:-1]).any():
+            return None
+        ends = np.cumsum([len(own) for _, own in self.parts])
+        cuts = np.searchsorted(rows, ends)
+        parts, first, begin = [], 0, 0
+        for (store, own), cut, end in zip(self.parts, cuts.tolist(), ends.tolist(), strict=True):
+            parts.append((store, own[rows[first:cut] - begin]))
+            first, begin = cut, end
+        return Deferred(tuple(parts), beside, self.schema)
+
+    def parts_of(self, place: int) -> list[tuple[StoreColumn, I64]]:
+        """The parts of one column."""
+        return [(store.columns[place], rows) for store, rows in self.parts]
+
+    def column(self, place: int) -> pa.Array:
+        """The values of one column."""
+        stored = len(self.schema) - len(self.beside)
+        if place >= stored:
+            return pa.array(self.beside[place - stored])
+        referred = [(c, rows) for c, rows in self.parts_of(place) if isinstance(c, ReferredColumn)]
+        if referred:
+            return gathered(referred)
+        taken = [column.take(rows) for column, rows in self.parts_of(place)]
+        return taken[0] if len(taken) == 1 else pa.concat_arrays(taken)
+
+    def batch(self) -> pa.RecordBatch:
+        """The columns."""
+        if len(self.schema) == 0:
+            return empty_rows(len(self))
+        columns = [self.column(place) for place in range(len(self.schema))]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
