@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,12 @@ from caesura.events.item import Item
 from caesura.events.labels import Labels
 from caesura.events.page import Page, concat, take_rows
 from caesura.events.rows import RowState
-from caesura.expr import compile_predicate
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Register, whole_numbers
-from caesura.ops.join.kernel import REMOVED, pieces
 from caesura.ops.join.node import Join
+from caesura.ops.join.pairs import Pairs
+from caesura.ops.join.preserved import Preserved
 from caesura.ops.join.side import NO_NEW, Side
 from caesura.plan import AlignedOperator, GivenUp
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
@@ -53,10 +52,8 @@ class JoinOperator(AlignedOperator):
         types = [[side.schema.field(i).type for i in side.key_places] for side in self.sides]
         self._alike = types[0] == types[1]
         self._pairs = node.how not in ("semi", "anti")
-        self._right_kept = [node.inputs[1].schema.get_field_index(n) for n in node.right_columns]
-        self._test = None
-        if node.residual is not None:
-            self._test = compile_predicate(node.residual, node.pair_schema, time=node.time)
+        self._rows = Pairs(node)
+        self._preserved = [Preserved(node, port, self.sides) for port in (0, 1)]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if len(page) == 0:
@@ -117,31 +114,16 @@ class JoinOperator(AlignedOperator):
         other = self.sides[1 - port]
         link = other.look_up(key, page) if page.tags is None else None
         if link is not None:
-            both = self._paired(port, page.payload, link)
-            return self._tested(Page(page.le, page.re, both, page.re_new))
+            both = self._rows.met(port, page.payload, other.rows.payload, link)
+            return self._rows.tested(Page(page.le, page.re, both, page.re_new))
         row, link, le, re, new = other.probe(key, page)
         whole = len(row) == len(page) and (len(row) == 0 or bool((row[1:] > row[:-1]).all()))
         mine = page.payload if whole else take_rows(page.payload, row)
-        both = self._paired(port, mine, link)
+        both = self._rows.met(port, mine, other.rows.payload, link)
         met = Page.of(both, le=le, re=re, re_new=new if page.re_new is not None else None)
         if isinstance(page.tags, Labels):
             met = replace(met, tags=page.tags.met(row, other.labels(), link))
-        return self._tested(met)
-
-    def _tested(self, met: Page) -> Page:
-        return met if self._test is None or len(met) == 0 else met.filter(self._test(met.payload))
-
-    def _paired(self, port: int, mine: pa.RecordBatch, link: I64) -> pa.RecordBatch:
-        """Rows of one side beside the rows of the other that they meet."""
-        store = self.sides[1 - port].rows.payload
-        if port == 1:
-            return self._pair(store.take(link), mine)
-        theirs = [store.columns[i].take(link) for i in self._right_kept]
-        return pa.RecordBatch.from_arrays([*mine.columns, *theirs], schema=self.node.pair_schema)
-
-    def _pair(self, left: pa.RecordBatch, right: pa.RecordBatch) -> pa.RecordBatch:
-        columns = [*left.columns, *(right.column(i) for i in self._right_kept)]
-        return pa.RecordBatch.from_arrays(columns, schema=self.node.pair_schema)
+        return self._rows.tested(met)
 
     def _keep(self, port: int, page: Page, key: I64, store: Any) -> I64:
         """Brings a page into its side's rows; gives the numbers of rows that came or changed."""
@@ -167,24 +149,10 @@ class JoinOperator(AlignedOperator):
     def _relay(self, side: int, rows: I64) -> Page:
         """Cuts these rows of a preserved side into pieces again; gives the change."""
         mine = self.sides[side]
-        alive = mine.rows.alive[rows]
-        live = rows[alive]
-        place, le, re = self._pieces(side, live)
-        return mine.resend(rows, live[place], le, re, partial(self._padded, side))
-
-    def _pieces(self, side: int, rows: I64) -> tuple[I64, I64, I64]:
-        mine, other = self.sides[side], self.sides[1 - side]
-        payload = mine.rows.payload.take(rows)
+        live = rows[mine.rows.alive[rows]]
+        payload = mine.rows.payload.take(live)
         bound = self._settled(side, payload)
-        owner, cover = self._covers(side, rows, payload)
-        c_le, c_re = other.rows.get("le")[cover], other.rows.get("re")[cover]
-        order = np.lexsort((c_le, owner))
-        o_row, o_le, o_re = (np.empty(len(owner) + 2 * len(rows), np.int64) for _ in range(3))
-        opened = self._opened(side, rows, bound)
-        le, re = mine.rows.get("le")[rows], mine.rows.get("re")[rows]
-        parts = (le, re, bound, opened, self.node.how == "semi", o_row, o_le, o_re)
-        made = pieces(owner[order], c_le[order], c_re[order], *parts)
-        return o_row[:made], o_le[:made], o_re[:made]
+        return self._preserved[side].cut(rows, live, bound, *self._covers(side, payload))
 
     def _settled(self, side: int, payload: pa.RecordBatch) -> I64:
         """The time before which a preserved row's pieces cannot change."""
@@ -192,8 +160,8 @@ class JoinOperator(AlignedOperator):
         theirs = self._bound(1 - side, side, payload)
         return np.ascontiguousarray(np.broadcast_to(np.minimum(own, theirs), payload.num_rows))
 
-    def _covers(self, side: int, rows: I64, payload: pa.RecordBatch) -> tuple[I64, I64]:
-        """(place in ``rows``, row of the other side) of all rows that match by key and predicate."""
+    def _covers(self, side: int, payload: pa.RecordBatch) -> tuple[I64, I64]:
+        """(place in the payload, row of the other side) of all rows that match by key and predicate."""
         mine, other = self.sides[side], self.sides[1 - side]
         key = self._table.find(*mine.key_ids(payload))
         known = np.flatnonzero(key >= 0)
@@ -201,37 +169,10 @@ class JoinOperator(AlignedOperator):
         owner = known[place]
         live = other.rows.alive[cover]
         owner, cover = owner[live], cover[live]
-        if self._test is None or len(owner) == 0:
+        if not self._rows.tests or len(owner) == 0:
             return owner, cover
-        here, there = take_rows(payload, owner), other.rows.payload.take(cover)
-        left, right = (here, there) if side == 0 else (there, here)
-        true = self._test(self._pair(left, right))
+        true = self._rows.match(side, take_rows(payload, owner), other.rows.payload.take(cover))
         return owner[true], cover[true]
-
-    def _opened(self, side: int, rows: I64, bound: I64) -> I64:
-        """The start of the piece of each row that is up just before its bound; REMOVED where none is."""
-        mine = self.sides[side]
-        owner, piece = mine.pieces_of(rows)
-        start = mine.sent.get("le")[piece]
-        early = start < bound[owner]
-        opened = np.full(len(rows), REMOVED, np.int64)
-        opened[owner[early]] = start[early]
-        return opened
-
-    def _padded(self, side: int, rows: I64) -> pa.RecordBatch:
-        """Rows of a preserved side as output rows, with nulls for the other side's columns."""
-        mine = self.sides[side].rows.payload.take(rows)
-        if self.node.how in ("semi", "anti"):
-            return mine
-        names = dict(zip(self.names[0], self.names[1], strict=True))
-        columns = []
-        for place, field in enumerate(self.schema):
-            left = place < len(self.node.inputs[0].schema)
-            name = field.name if left == (side == 0) else None
-            if side == 1 and left and field.name in names:
-                name = names[field.name]
-            columns.append(pa.nulls(len(rows), field.type) if name is None else mine.column(name))
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
