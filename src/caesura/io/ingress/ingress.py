@@ -29,7 +29,7 @@ from caesura.events import Item, Page
 from caesura.events.identity import Secret
 from caesura.events.rows import RowState
 from caesura.io.ingress.arrival import stamped
-from caesura.io.ingress.future_bound import FutureCheck, followed
+from caesura.io.ingress.future_gate import FutureGate
 from caesura.io.ingress.in_data import InDataPunctuation, find_marks
 from caesura.io.ingress.lanes import NOTHING, Lane, Lanes
 from caesura.io.ingress.late import LateTable
@@ -72,9 +72,6 @@ class SourceIngress(Ingress):
         self.rules = rules
         lag, self.clock_lag, self.idle = rules.policy.lags(rules.time)
         self.moved = rules.policy.stride(rules.time)
-        self.future = rules.policy.ahead(rules.time)
-        """How far ahead a row may be of the clock, or else of its lane."""
-        self._clocked = rules.policy.clocked(rules.time)
         self.lanes = Lanes(rules.lanes, lag)
         self.bound = MIN_TIME
         """How far the stream has come; a CTI announces it."""
@@ -83,6 +80,7 @@ class SourceIngress(Ingress):
         self.entered: I64 = NOTHING
         """The offsets of the rows of the page that entered last, where none is ever retracted."""
         self.table = LateTable(rules.schema, rules.time, limit=rules.limit)
+        self.future = FutureGate(rules.policy, rules.time, self.lanes, self.table)
         self.refusals = Refusals(self.lanes, self.table, rules.time, rules.late)
         self.matcher: Matcher | None = None
         if not rules.shape.insert_only:
@@ -107,7 +105,7 @@ class SourceIngress(Ingress):
         in_line = lane.next in (0, raw.offset)  # rows that were wanted first tell nothing of the course
         lane.next = raw.end
         if raw.top is not None:
-            self._advance_to(lane, raw.top)
+            self.future.advance(lane, raw.top)
             self.since += raw.skipped
         marks = find_marks(raw, self.rules.policy.column, self.rules.schema, self.rules.scheme)
         for reason, position in marks.unreadable:
@@ -135,6 +133,7 @@ class SourceIngress(Ingress):
 
     def on_clock(self, clock: int) -> list[Item]:
         self.clock = max(self.clock, clock)
+        self.future.on_clock(self.clock)
         if self.idle is not None:
             self.lanes.tire(self.clock, self.idle)
         if self.clock_lag is not None:
@@ -160,7 +159,7 @@ class SourceIngress(Ingress):
     def close(self) -> list[Item]:
         """The last time that the rows give, however they were cut, then everything."""
         for lane in self.lanes.lanes.values():
-            self._confirm(lane, np.array([INFINITY]))
+            self.future.confirm(lane, np.array([INFINITY]))
         items = list(self._advance(now=True))
         if self.rules.policy.closes:
             self.bound = INFINITY
@@ -175,8 +174,8 @@ class SourceIngress(Ingress):
         """The page that may enter, if there is one."""
         if shaped.flaw is not None:
             shaped, offsets = self.refusals.flawed(lane, shaped, offsets)
-        if self.future is not None and in_line and len(shaped.le):
-            shaped, offsets = self._refuse_ahead(lane, shaped, offsets)
+        if in_line:
+            shaped, offsets = self.future.admit(lane, shaped, offsets)
         if len(shaped.le) == 0:
             return
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
@@ -211,47 +210,6 @@ class SourceIngress(Ingress):
             return bounds if rows is None else bounds[rows]
 
         return limits
-
-    @property
-    def _now(self) -> int:
-        """What the clock reads that rows are held against; the beginning of time where none is read."""
-        return self.clock if self._clocked else MIN_TIME
-
-    def _advance_to(self, lane: Lane, top: int) -> None:
-        """Lets a lane come to a time that is told of it, unless that is too far ahead."""
-        if self.future is None or self.future.passes(top, top, lane.recent_times, self._now):
-            self.lanes.advance(lane, top)
-
-    def _confirm(self, lane: Lane, times: I64) -> None:
-        """Lets the first row of a lane move its bound, if those behind it bear it out."""
-        first = lane.recent_times[0] if len(lane.recent_times) == 1 and self._now == MIN_TIME else None
-        if self.future is not None and first is not None and self.future.confirms(first, times):
-            self.lanes.advance(lane, first)
-
-    def _refuse_ahead(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
-        assert self.future is not None
-        times, recent = shaped.advance, lane.recent_times
-        self._confirm(lane, times)
-        lane.recent_times = followed(recent, times)
-        span = shaped.span or (int(times.min()), int(times.max()))
-        if self.future.passes(*span, recent, self._now):
-            return shaped, offsets
-        judged = self.future.judge(times, recent, self._now)
-        if not judged.ahead.any():
-            return shaped._replace(advance=judged.advance, span=None), offsets
-        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
-        self._note_ahead(lane, page, times, judged, offsets)
-        rows = np.flatnonzero(~judged.ahead)
-        good = page.take(rows)
-        admitted = Shaped(good.le, good.re, good.re_new, good.payload, None, judged.advance[rows])
-        return admitted, offsets[rows]
-
-    def _note_ahead(self, lane: Lane, page: Page, times: I64, judged: FutureCheck, offsets: I64) -> None:
-        assert self.future is not None
-        rows = np.flatnonzero(judged.ahead)
-        shown = (times[rows], judged.references[rows], self.rules.time)
-        reasons = self.future.reasons(*shown, clock=self._now > MIN_TIME)
-        self.table.add(page.take(rows), reasons, lane=lane.number, offsets=offsets[rows])
 
     # -- punctuation ----------------------------------------------------------------------------------
 
@@ -351,6 +309,7 @@ class SourceIngress(Ingress):
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
         self.bound, self.clock, self.since = meta["bound"], meta["clock"], meta["since"]
+        self.future.on_clock(self.clock)
         self.table.count, self.table.dropped = meta["late"], meta["dropped"]
         self.counters.extra = dict(meta["extra"])
         self.lanes.remember(meta["lanes"])

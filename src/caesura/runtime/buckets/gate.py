@@ -19,7 +19,7 @@ import pyarrow as pa
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
 from caesura.io.ingress.arrival import stamped_page
-from caesura.io.ingress.future_bound import FutureCheck, followed
+from caesura.io.ingress.future_bound import FutureCheck
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.lanes import Lane, behind
 from caesura.io.ingress.matching import Origin
@@ -100,6 +100,7 @@ class Gate(SourceIngress):
         """
         if clock is not None:
             self.clock = max(self.clock, clock)
+            self.future.on_clock(self.clock)
         chunks: dict[tuple[Any, ...], tuple[Chunk, list[Page]]] = {}
         for packet in packets:
             chunk = Chunk.from_json(packet.header)
@@ -126,7 +127,7 @@ class Gate(SourceIngress):
         if chunk.together:
             self._reach(chunk.lane, top)
         else:
-            self._advance_to(lane, top)
+            self.future.advance(lane, top)
         self.since += chunk.rows
         self.counters.rows_in += chunk.rows
         for pattern in chunk.promises:
@@ -138,11 +139,9 @@ class Gate(SourceIngress):
 
     def _in_order(self, lane: Lane, chunk: Chunk, pages: list[Page]) -> Iterator[Item]:
         """The rows that are held against recent times of the lane, then the others."""
-        if self.future is not None and chunk.times:
+        if self.future.bound is not None and chunk.times:
             times = unpacked_times(chunk.times)
-            self._confirm(lane, times)
-            judged = self.future.judge(times, lane.recent_times, self._now)
-            lane.recent_times = list(chunk.recent_times) or followed(lane.recent_times, times)
+            judged = self.future.judge(lane, times, chunk.recent_times)
             for page in pages:
                 if PLACE in page.schema.names:
                     yield from self._admit(lane, self._held(lane, page, times, judged, chunk.together))
@@ -165,7 +164,7 @@ class Gate(SourceIngress):
         mine = FutureCheck(judged.ahead[places], judged.advance[places], judged.references[places])
         if mine.ahead.any():
             bare, _, _ = _unhide(page, self.rules.schema)
-            self._note_ahead(lane, bare, times[places], mine, np.full(len(page), -1, np.int64))
+            self.future.note(lane, bare, times[places], mine, np.full(len(page), -1, np.int64))
             page = page.filter(~mine.ahead)
         return page
 
