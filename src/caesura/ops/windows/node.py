@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import Column, attributes, col, has_call, pattern_of, reads_time, substitute
+from caesura.expr import attributes
 from caesura.ops.aggregate.kinds import Aggregate, read_by, result_field
 from caesura.ops.aggregate.shape import of_groups
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.timed import refuse_moving_ends
 from caesura.ops.top import First
-from caesura.ops.where import Where, below, on_keys
+from caesura.ops.windows.filters import passed, pushed
 from caesura.ops.windows.frames import Count, Frame, Grid, Session
 from caesura.ops.windows.liveness import to_come
 from caesura.ops.windows.policy import Clip, Stamp, check, reads_ends
@@ -224,34 +224,7 @@ class Windows(Node):
         return {*self.group, *read_by(plain)}.union(*mapped)
 
     def push_filter(self, where: Node) -> Node | None:
-        """Whole groups may always go first; rows, where the module says so and windows lie fast."""
-        return on_keys(where, self, self.group) or self._commuted(where) or self._bounded(where)
-
-    def _bounded(self, where: Node) -> Node | None:
-        """A filter that keeps small results of a monotone module lets windows that are past it alone."""
-        use = self.outputs[0][1] if len(self.outputs) == 1 and self.stepwise else None
-        if not isinstance(use, Use) or not use.module.traits.monotone or self.past is not None:
-            return None
-        if not isinstance(where, Where) or not self.inputs[0].properties.insert_only:
-            return None
-        known, name = pattern_of(where.predicate, self.schema), self.outputs[0][0]
-        if known is None or name not in known or not known[name].intervals:
-            return None
-        past = known[name].intervals[-1].hi
-        return None if past is None else replace(where, inputs=(replace(self, past=past),))
-
-    def _commuted(self, where: Node) -> Node | None:
-        use = self.apply
-        if use is None or not isinstance(self.frame, Grid) or not isinstance(where, Where):
-            return None
-        known = use.module.traits
-        if not (known.filter_commutes and known.empty_preserving) or has_call(where.predicate):
-            return None
-        taken = {**{name: col(name) for name in self.group}, **dict(mapping(use, self.inputs[0].schema))}
-        read = attributes(where.predicate)
-        if reads_time(where.predicate) or not read <= set(taken):
-            return None
-        return below(where, self, substitute(where.predicate, taken))
+        return pushed(self, where)
 
     def holds(self) -> tuple[Holding, ...]:
         need = (Need(0, self.group),)
@@ -278,9 +251,10 @@ class Windows(Node):
         known = self.inputs[0].properties
         translation = Translation.of(self.group, known, self._lifetimes())
         rule = FeedbackRule((translation,), "groups", purges=True)
-        if not self.passed:
+        columns = passed(self)
+        if not columns:
             return (rule,)
-        images = {name: Image(column) for name, column in self.passed}
+        images = {name: Image(column) for name, column in columns}
         images |= {name: Image(name) for name in self.group}
         rows = Translation(SchemaMapping(images, time=None), self._lifetimes(), known)
         return (rule, FeedbackRule((rows,), "groups", purges=True))
@@ -291,23 +265,6 @@ class Windows(Node):
         own = Pattern(**{name: v for name, v in pattern.items() if name not in ("LE", "RE")})
         times = {} if events is None else {name: events[name] for name in ("LE", "RE") if name in events}
         return own, Pattern(**times)
-
-    @property
-    def passed(self) -> tuple[tuple[str, str], ...]:
-        """Columns that a module gives on from its rows, where leaving rows out leaves out just those.
-
-        Each with the input's column that it comes from.
-        """
-        use = self.apply
-        if use is None or not isinstance(self.frame, Grid) or use.module.incremental:
-            return ()
-        known = use.module.traits
-        if not (known.filter_commutes and known.empty_preserving):
-            return ()
-        here, there = self.schema, self.inputs[0].schema
-        taken = [(name, e.name) for name, e in mapping(use, there) if isinstance(e, Column)]
-        mine = [(name, column) for name, column in taken if name in here.names and name not in self.group]
-        return tuple((n, c) for n, c in mine if here.field(n).type == there.field(c).type)
 
     def _lifetimes(self) -> lifetimes.Lifetimes:
         if isinstance(self.frame, Grid) and self.stamp == "aligned":

@@ -21,7 +21,6 @@ from caesura.qre.compiler.automaton import automaton
 from caesura.qre.compiler.columns import ColumnReader, PageColumns, null_key
 from caesura.qre.compiler.generation import Form, Generated, generated
 from caesura.qre.compiler.packing import Scalars, joined, packed, scalars_of, unpacked
-from caesura.qre.compiler.texts import Texts
 from caesura.qre.engine.program import Program
 from caesura.qre.engine.registers import SHALLOW, Array, Registers, RegisterState
 from caesura.qre.kernels.key_slots import KeySlots
@@ -335,22 +334,6 @@ class PatternStage(Registers):
     def load(self, saved: bytes) -> None:
         """Takes back what `save` gave."""
         self._take_pattern(PATTERN.read(saved))
-
-    def _registers(self, used: int) -> dict[str, Any]:
-        """The fields of `RegisterState`, of the rows up to here."""
-        self.forget_texts(now=True)
-        held = {"ri": self.ri[:used], "rf": self.rf[:used], "rings": self.rings[:, :used]}
-        return {**held, "seen": self.seen, "known": self.program.known, "texts": self.auto.inputs.texts.all()}
-
-    def _take_registers(self, state: RegisterState) -> None:
-        self.ri, self.rf, self.rings, self.seen = state.ri, state.rf, state.rings, state.seen
-        self.auto.inputs.texts = Texts.of(state.texts)
-        self.program.known = state.known
-
-    @property
-    def _used(self) -> int:
-        """Behind this row of registers there is nothing."""
-        return len(self.ri) if self.rows is not None else max(1, self.base + self.keys.count)
 
     def _pattern(self) -> dict[str, Any]:
         """The fields of `PatternState`."""

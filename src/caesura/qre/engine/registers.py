@@ -16,6 +16,7 @@ from caesura.events.columns import words
 from caesura.expr import Expr
 from caesura.kernels.hashing import I64
 from caesura.qre.compiler.automaton import PatternAutomaton
+from caesura.qre.compiler.texts import Texts
 from caesura.qre.engine.program import Program
 from caesura.qre.kernels.key_slots import KeySlots
 from caesura.qre.kernels.register_rows import (
@@ -65,6 +66,7 @@ class Registers:
     ri: I64
     rf: Array
     rings: Array
+    seen: int
     _since: int
 
     def _reserve(self, rows: int) -> None:
@@ -211,3 +213,21 @@ class Registers:
     def real(self) -> Array:
         """The rings' memory as doubles."""
         return self.rings.view(np.float64) if self.rings.dtype == np.int64 else NO_RINGS
+
+    # State.
+
+    def _registers(self, used: int) -> dict[str, Any]:
+        """The fields of `RegisterState`, of the rows up to here."""
+        self.forget_texts(now=True)
+        held = {"ri": self.ri[:used], "rf": self.rf[:used], "rings": self.rings[:, :used]}
+        return {**held, "seen": self.seen, "known": self.program.known, "texts": self.auto.inputs.texts.all()}
+
+    def _take_registers(self, state: RegisterState) -> None:
+        self.ri, self.rf, self.rings, self.seen = state.ri, state.rf, state.rings, state.seen
+        self.auto.inputs.texts = Texts.of(state.texts)
+        self.program.known = state.known
+
+    @property
+    def _used(self) -> int:
+        """Behind this row of registers there is nothing."""
+        return len(self.ri) if self.rows is not None else max(1, self.base + self.keys.count)
