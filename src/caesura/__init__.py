@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         json,
         protobuf,
     )
+    from caesura.io.sinks.tables import delta, duckdb, postgres
     from caesura.ops.aggregate.kinds import (
         all,
         any,
@@ -106,6 +107,7 @@ ROOMS = {
     "caesura.events": "History draw parse",
     "caesura.expr": "Expr col end functions left lit right set_of start udf when",
     "caesura.io": "at_end avro delay every heartbeat imported in_data ingestion_time json protobuf",
+    "caesura.io.sinks.tables": "delta duckdb postgres",
     "caesura.ops.aggregate.kinds": "all any approx_count_distinct avg bool_and bool_or collect "
     "collect_list collect_set corr count count_distinct covar_pop covar_samp first last listagg max "
     "max_by median median_absolute_deviation min min_by mode percentile quantile some stddev "
@@ -211,8 +213,10 @@ __all__ = [
     "cti",
     "definite",
     "delay",
+    "delta",
     "draining",
     "draw",
+    "duckdb",
     "end",
     "every",
     "expr",
@@ -252,6 +256,7 @@ __all__ = [
     "parse",
     "percentile",
     "pipeline",
+    "postgres",
     "protobuf",
     "quantile",
     "read",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from local_kafka import Broker, NotRunError
+from local_postgres import PostgresServer
 from local_s3 import BUCKET, Server
 from topics import Topic
 
@@ -54,3 +55,13 @@ def bucket(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     objects._opened.cache_clear()
     yield f"s3://{BUCKET}/{uuid.uuid4().hex}"
     objects._opened.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    try:
+        server = PostgresServer().__enter__()
+    except NotRunError as error:
+        pytest.skip(f"not run: {error}")
+    yield server
+    server.__exit__(None, None, None)

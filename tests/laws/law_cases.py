@@ -26,6 +26,7 @@ from caesura.ops.sample import Sample
 from caesura.ops.select import Select
 from caesura.ops.top import Order, Rank, Top
 from caesura.ops.union import Union
+from caesura.ops.upserts import Upserts
 from caesura.ops.where import Where
 from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.testing import oracles
@@ -85,6 +86,17 @@ register(
         state_bound=none,
     )
 )
+for key in (("id",), ("n", "LE")):
+    register(
+        LawCase(
+            f"upserts-{'-'.join(key)}",
+            build=lambda a, key=key: Upserts(inputs=(a,), key=key),
+            oracle=lambda a, **_: a,
+            inputs=(NAMED,),
+            liveness=slowest,
+            state_bound=none,
+        )
+    )
 register(
     LawCase(
         "union",

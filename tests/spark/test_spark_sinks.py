@@ -59,3 +59,33 @@ def test_a_delta_table_has_every_epoch_once_and_goes_with_one_checkpoint(
     assert table.version() == 3  # one for each of three epochs, after its making
     with pytest.raises(StreamError, match="written from another checkpoint"):
         stream.start(spark, sink=out, checkpoint=tmp_path / "other", **options).wait()
+
+
+@pytest.mark.usefixtures("every_epoch_twice")
+@pytest.mark.parametrize("kind", ["now", "history"])
+def test_a_table_with_a_key_follows_the_stream_also_in_a_second_start(
+    spark: Any, tmp_path: Path, written: list[int], kind: str
+) -> None:
+    folder = given.write(given.readings(), tmp_path / "readings", [130, 170])
+    later = (folder / "002.parquet").rename(tmp_path / "later")
+    points = cz.read.parquet(folder, time="ts", punctuate=cz.delay(4), name="readings")
+    if kind == "now":
+        stream = points.latest(key="seg", order=["car", "mph"]).upserts(key="seg")
+    else:
+        stream = points.group_by("seg").tumbling(10).agg(n=cz.count()).upserts(key=["seg", "LE"])
+    options = {"trigger": "available", "checkpoint": tmp_path / "cp"}
+    options["bounded_columns"] = {"readings": ["seg"]}
+    sink = cz.duckdb(tmp_path / "now.db", "now")
+    stream.start(spark, sink=sink, files_per_epoch=1, **options).wait()
+    later.rename(folder / "002.parquet")
+    stream.start(spark, sink=cz.duckdb(tmp_path / "now.db", "now"), **options).wait()
+
+    expected = run(stream.node)
+    rows = [(row["LE"], row["RE"], row) for row in expected.table().to_pylist()]
+    found = sorted(tuple(str(v) for v in row) for row in sink.read_back())
+    if kind == "now":
+        wanted = [(p["seg"], p["car"], p["mph"]) for _, end, p in rows if end is None]
+    else:
+        wanted = [(le, end, p["seg"], p["n"]) for le, end, p in rows]
+    assert found == sorted(tuple(str(v) for v in row) for row in wanted) and found
+    assert len(written) >= 6

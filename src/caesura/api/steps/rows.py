@@ -21,6 +21,7 @@ from caesura.ops.explode import Explode
 from caesura.ops.refused import OnError
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
+from caesura.ops.upserts import Upserts
 from caesura.ops.where import Where
 from caesura.plan import here
 
@@ -64,6 +65,16 @@ class RowSteps(Planned):
         """
         by = tuple(self.columns)
         return self._then(Sample(inputs=(self.node,), fraction=fraction, seed=seed, by=by, name=name))
+
+    def upserts(self, key: str | Iterable[str], *, name: str = "") -> Stream:
+        """Names the key of a table that holds the stream: ``latest.upserts(key="id")``.
+
+        A sink for tables then puts, replaces and deletes rows by that key, an epoch at a time. The table
+        holds the rows that have no end; with ``"LE"`` in the key it holds the history, a row a key and
+        start: ``speeds.upserts(key=["segment", "LE"])``. Two rows of a key stop the query before the commit.
+        """
+        names = (key,) if isinstance(key, str) else tuple(key)
+        return self._then(Upserts(inputs=(self.node,), key=names, name=name))
 
     def select(self, /, *columns: str | Expr | Mapping[str, Any], **computed: Any) -> Stream:
         """Keeps, renames and computes columns: ``select("id", kmh=col("mph") * 1.6)``.

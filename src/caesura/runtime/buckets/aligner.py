@@ -18,8 +18,12 @@ from typing import Any
 import pyarrow as pa
 
 from caesura.events import Item, Page
+from caesura.io.sinks.current import NetChange, layout_of, net_change
+from caesura.io.sinks.rows import rows_table
+from caesura.plan import Node
 from caesura.punctuation import Alignment, Intent, Punctuation
 from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
+from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.packets.packet import Packet
 
 
@@ -34,6 +38,29 @@ class Epoch:
     """How each bucket stands, by stage and bucket."""
     unread: list[dict[str, Any]] = field(default_factory=list)
     """What sources did not read."""
+    outputs: Mapping[str, Node] = field(default_factory=dict)
+    """The last steps of the plan, by output."""
+
+    def table(self, output: str = "out") -> pa.Table:
+        """The rows of an output as they came: kind, LE, RE, RE_new and the payload."""
+        node = self.outputs[output]
+        return rows_table(self.items.get(output, []), node.schema, node.time)
+
+    def change(self, output: str = "out") -> NetChange:
+        """The net change of an output whose plan names a key, see `Stream.upserts`."""
+        return net_change(self.items.get(output, []), layout_of(self.outputs[output]))
+
+    def upserts(self, output: str = "out") -> pa.Table:
+        """The rows that take the place of those of their keys, a row a key."""
+        return self.change(output).put
+
+    def deletes(self, output: str = "out") -> pa.Table:
+        """The keys whose rows go."""
+        return self.change(output).delete
+
+    def late_tables(self) -> dict[str, pa.Table]:
+        """The late rows by source, or by the step that refused them."""
+        return {name: t for source, some in self.late.items() for name, t in late_tables(source, some)}
 
 
 @dataclass

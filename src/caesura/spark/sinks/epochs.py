@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from caesura.io.sinks.rows import rows_table
 from caesura.plan import Node, here
 from caesura.runtime.buckets.aligner import Aligner
 from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
+from caesura.runtime.buckets.status import Board
 from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.packets.packet import Packet, decode
 
@@ -47,6 +48,8 @@ class EpochWriter:
     def of(sink: Sink, outputs: Mapping[str, Node], buckets: int) -> EpochWriter:
         """Opens a sink for these outputs."""
         sink.open(outputs)
+        if not hasattr(sink, "board"):
+            sink.board = Board()
         return EpochWriter(sink, outputs, Aligner(buckets))
 
     def write(self, epoch: int, packets: DataFrame) -> None:
@@ -67,7 +70,7 @@ class EpochWriter:
         if again:
             return
         some = [Packet.from_row((r.stage, r.label, r.bucket, r.origin, r.seq, bytes(r.data))) for r in rows]
-        made = self.aligner.epoch(epoch, some)
+        made = replace(self.aligner.epoch(epoch, some), outputs=self.outputs)
         for origin, report in made.reports.items():
             sink.board.take(origin, report)
         for report in made.unread:

@@ -33,6 +33,7 @@ from caesura.testing.oracles.sample import sample
 from caesura.testing.oracles.stateless import select, union, where
 from caesura.testing.oracles.top import first_of, top
 from caesura.testing.oracles.tumbling import horizon, tumbling
+from caesura.testing.oracles.upserts import current
 
 __all__ = [
     "Payload",
@@ -41,6 +42,7 @@ __all__ = [
     "alive",
     "chop",
     "clip",
+    "current",
     "difference",
     "distinct",
     "explode",

@@ -1,0 +1,161 @@
+"""A Delta table that holds what a stream says now, or its history: an epoch is one MERGE.
+
+The transaction carries the query's id with the epoch's number, so an epoch that runs again finds itself in
+the table's log. Needs the package `deltalake`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caesura.errors import StreamError
+from caesura.io.sinks.current import Layout, NetChange, two_rows
+from caesura.io.sinks.keyed import KeyedSink
+
+if TYPE_CHECKING:
+    from caesura.runtime.buckets.aligner import Epoch
+
+PUT, FENCE = "caesura put", "caesura start "
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def explained(work: Callable[P, R]) -> Callable[P, R]:
+    """What Delta raises, in our words."""
+
+    @wraps(work)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        delta = _deltalake()
+        try:
+            return work(*args, **kwargs)
+        except (delta.exceptions.DeltaError, OSError) as error:
+            raise StreamError(
+                f"{args[0].place} did not take an epoch: {error}",  # type: ignore[attr-defined]
+                remedy="See that the table's columns are those of the stream, that nobody else writes it, "
+                "and that there is room. Nothing of the epoch is in the table: start again.",
+            ) from error
+
+    return run
+
+
+class DeltaTableSink(KeyedSink):
+    """Writes to the Delta table at a path, which is made if it is not there."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(str(path))
+
+    @property
+    def place(self) -> str:
+        return f"the Delta table '{self.table}'"
+
+    @explained
+    def take_over(self) -> int:
+        delta = _deltalake()
+        fence = 0
+        for path, layout in self.layouts.items():
+            if not delta.DeltaTable.is_deltatable(path):
+                delta.DeltaTable.create(path, layout.schema, description=self._owner)
+            table = delta.DeltaTable(path)
+            if table.metadata().description != self._owner:
+                raise self.foreign(path)
+            fence = 1 + (table.transaction_version(FENCE + self.query) or 0)
+            mark = delta.CommitProperties(app_transactions=[delta.Transaction(FENCE + self.query, fence)])
+            table.create_write_transaction([], "append", table.schema(), commit_properties=mark)
+        return fence
+
+    @property
+    def _owner(self) -> str:
+        return f"written by Caesura's query {self.query}"
+
+    def last_epoch(self) -> int | None:
+        epochs = [self._version(path) for path in self.layouts]
+        return None if None in epochs else min(e for e in epochs if e is not None)
+
+    def _version(self, path: str) -> int | None:
+        found = _deltalake().DeltaTable(path).transaction_version(self.query)
+        return None if found is None else int(found)
+
+    @explained
+    def merge(self, epoch: Epoch, changes: Mapping[str, NetChange]) -> None:
+        for path, change in changes.items():
+            behind = self._version(path)
+            if behind is None or behind < epoch.number:  # a kill may come between two tables
+                self._merge(epoch.number, path, change)
+
+    def _merge(self, epoch: int, path: str, change: NetChange) -> None:
+        delta = _deltalake()
+        table, layout = delta.DeltaTable(path), self.layouts[path]
+        later = table.transaction_version(FENCE + self.query)
+        if later != self.fence:
+            raise self.fenced(later)
+        mark = delta.CommitProperties(app_transactions=[delta.Transaction(self.query, epoch)])
+        if len(change) == 0:
+            table.create_write_transaction([], "append", table.schema(), commit_properties=mark)
+            return
+        self._refuse_second(table, layout, change)
+        same = " AND ".join(f"(s.{_quoted(n)} IS NOT DISTINCT FROM t.{_quoted(n)})" for n in layout.key)
+        values = {_quoted(name): f"s.{_quoted(name)}" for name in layout.schema.names}
+        put = f"s.{_quoted(PUT)}"
+        (
+            table.merge(_both(change, layout), same, "s", "t", commit_properties=mark)
+            .when_matched_delete(f"NOT {put}")
+            .when_matched_update(values, put)
+            .when_not_matched_insert(values, put)
+            .execute()
+        )
+
+    def _refuse_second(self, table: Any, layout: Layout, change: NetChange) -> None:
+        """Looks for rows of keys that must be new, among those that the first column may lead to."""
+        new = change.new_keys
+        if new.num_rows == 0 or table.version() == 0:
+            return
+        first = pc.field(layout.key[0])
+        values = new.column(layout.key[0]).combine_chunks()
+        wanted = first.isin(values.drop_null()) | (first.is_null() if values.null_count else pc.scalar(False))
+        there = table.to_pyarrow_dataset().to_table(filter=wanted)
+        keys = {tuple(row.values()) for row in new.to_pylist()}
+        found = [row for row in there.to_pylist() if tuple(row[name] for name in layout.key) in keys]
+        if found:
+            raise two_rows(pa.Table.from_pylist(found, there.schema), layout.key)
+
+    def read_back(self, output: str = "out") -> pa.Table:
+        """The table as it is."""
+        return _deltalake().DeltaTable(self._names[output]).to_pyarrow_table()
+
+
+def _both(change: NetChange, layout: Layout) -> pa.Table:
+    """Rows to put and keys to delete, told apart by a column."""
+    gone = pa.Table.from_arrays(
+        [
+            change.delete.column(f.name)
+            if f.name in change.delete.column_names
+            else pa.nulls(len(change.delete), f.type)
+            for f in layout.schema
+        ],
+        schema=layout.schema,
+    )
+    put = np.arange(len(change.put) + len(gone)) < len(change.put)
+    return pa.concat_tables([change.put, gone]).append_column(PUT, pa.array(put))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _deltalake() -> Any:
+    try:
+        import deltalake
+        import deltalake.exceptions
+    except ImportError as error:
+        raise StreamError(
+            "the package 'deltalake' is not installed.",
+            remedy="Install it with: pip install 'caesura[delta]'.",
+        ) from error
+    return deltalake

@@ -1,0 +1,183 @@
+"""Tables with keys: what epochs put and delete makes what the history says; a second row of a key stops."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from depth import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import caesura as cz
+from caesura import CaesuraError, StreamError, col
+from caesura.events import parse
+from caesura.io.sinks.current import Layout, layout_of, net_change
+from caesura.ops.input import Input
+from caesura.ops.latest import Latest
+from caesura.ops.lifetimes import Lifetime
+from caesura.ops.upserts import Upserts
+from caesura.runtime.buckets.aligner import Epoch
+from caesura.runtime.query.query import Query
+from caesura.testing import oracles
+from caesura.testing.spec import InputSpec
+from caesura.testing.strategies import streams
+
+LOG = InputSpec({"id": "key", "n": "int", "s": "str"}, key="id")
+
+
+def plan(key: tuple[str, ...]) -> Upserts:
+    rows = Input(label="a", payload=LOG.schema, known=LOG.known)
+    rows = Lifetime(inputs=(rows,), rule="forever")
+    return Upserts(inputs=(Latest(inputs=(rows,), group=("id",)),), key=key)
+
+
+def epochs(node: Upserts, items: list[Any], random: Random) -> list[Epoch]:
+    """The output of a plan, cut into epochs anywhere."""
+    query = Query({"out": node})
+    cut, some = [], []
+    for item in items:
+        query.feed("a", item)
+        query.run()
+        some += query.take("out")
+        if random.random() < 0.4:
+            cut.append(some)
+            some = []
+    return [Epoch(number, {"out": out}, {}, outputs={"out": node}) for number, out in enumerate([*cut, some])]
+
+
+def text(rows: Any) -> list[str]:
+    return sorted(str(sorted(row.items(), key=str)) for row in rows)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(streams(LOG), st.integers(0, 99), st.sampled_from((("id",), ("id", "LE"))))
+def test_what_is_put_and_deleted_makes_the_table_that_the_history_says(stream, seed, key):
+    rows, items = stream
+    table: dict[tuple[Any, ...], dict[str, Any]] = {}
+    node = plan(key)
+    for epoch in epochs(node, items, Random(seed)):
+        change = epoch.change()
+        own = layout_of(node).key
+        assert all((tuple(k.values()) in table) != new for k, new in _known(change, own))
+        for gone in change.delete.to_pylist():
+            del table[tuple(gone[name] for name in own)]
+        for row in change.put.to_pylist():
+            table[tuple(row[name] for name in own)] = row
+    expected = oracles.current(oracles.latest(oracles.forever(rows), ["id"], ()), key)
+    assert text(table.values()) == text(expected)
+
+
+def _known(change, key):
+    return zip(change.put.select(list(key)).to_pylist(), change.fresh.tolist(), strict=True)
+
+
+def opened(path, node, query: str = "q", kind: str = "duckdb"):
+    sink = cz.duckdb(path, 'now "x"') if kind == "duckdb" else cz.delta(path)
+    sink.open({"out": node})
+    sink.attach(query)
+    return sink
+
+
+def rows_of(sink, names: list[str]) -> list[dict[str, Any]]:
+    found = sink.read_back()
+    if isinstance(found, pa.Table):
+        return found.to_pylist()
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "delta"])
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
+@given(streams(LOG), st.integers(0, 99), st.sampled_from((("id",), ("id", "LE"))))
+def test_a_table_is_what_the_history_says_whatever_runs_again(tmp_path_factory, kind, stream, seed, key):
+    rows, items = stream
+    random, node = Random(seed), plan(key)
+    path = tmp_path_factory.mktemp("table") / "now.db"
+    sink = opened(path, node, kind=kind)
+    for epoch in epochs(node, items, random):
+        assert sink.pending(epoch.number, ["out"])
+        sink.take(epoch)
+        if random.random() < 0.3:  # a start that runs its last epoch again
+            sink = opened(path, node, kind=kind)
+            assert not sink.pending(epoch.number, ["out"])
+    expected = oracles.current(oracles.latest(oracles.forever(rows), ["id"], ()), key)
+    assert text(rows_of(sink, layout_of(node).schema.names)) == text(expected)
+
+
+TWO = parse("""
+ LE  RE  | id v |
+ 1   inf | 7  5 | +
+ 2   inf | 7  6 | +
+""")
+ONE, OTHER = parse("""
+ LE  RE  | id v |
+ 1   inf | 7  5 | +
+-- definite: time < 2 --
+ 2   inf | 7  6 | +
+""")[::2]
+BY_ID = Layout(TWO[0].schema, pa.int64(), ("id",), history=False)
+
+
+def test_two_rows_of_a_key_in_an_epoch_are_refused_with_the_rows():
+    with pytest.raises(StreamError, match=r"two rows have one key \(id\).*id 7, v 5; id 7, v 6"):
+        net_change(TWO, BY_ID)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "delta"])
+def test_a_row_whose_key_is_in_the_table_already_stops_the_epoch(tmp_path, kind):
+    node = Upserts(inputs=(Input(label="a", payload=TWO[0].schema),), key=("id",))
+    sink = opened(tmp_path / "now.db", node, kind=kind)
+    sink.take(Epoch(0, {"out": [ONE]}, {}, outputs={"out": node}))
+    with pytest.raises(StreamError, match=r"two rows have one key \(id\).*v 5"):
+        sink.take(Epoch(1, {"out": [OTHER]}, {}, outputs={"out": node}))
+    assert sink.last_epoch() == 0 and rows_of(sink, ["id", "v"]) == [{"id": 7, "v": 5}]
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "delta"])
+def test_a_start_that_was_taken_over_from_and_another_query_are_refused(tmp_path, kind):
+    node = Upserts(inputs=(Input(label="a", payload=TWO[0].schema),), key=("id",))
+    first = opened(tmp_path / "now.db", node, kind=kind)
+    opened(tmp_path / "now.db", node, kind=kind)
+    with pytest.raises(StreamError, match="another start of this query"):
+        first.take(Epoch(0, {"out": [ONE]}, {}, outputs={"out": node}))
+    assert rows_of(first, []) == []
+    with pytest.raises(StreamError, match="another checkpoint"):
+        opened(tmp_path / "now.db", node, query="other", kind=kind)
+
+
+def test_late_rows_are_kept_beside_the_table(tmp_path):
+    node = Upserts(inputs=(Input(label="a", payload=TWO[0].schema),), key=("id",))
+    sink = opened(tmp_path / "now.db", node)
+    late = pa.RecordBatch.from_pylist([{"id": 3, "reason": "too late"}])
+    sink.take(Epoch(4, {"out": []}, {"a": [late]}, outputs={"out": node}))
+    with duckdb.connect(str(tmp_path / "now.db")) as connection:
+        rows = connection.execute("SELECT epoch, source, content FROM caesura_late").fetchall()
+    assert rows == [(4, "a", '{"id": 3, "reason": "too late"}')]
+
+
+READINGS = [{"t": 1, "id": 7, "v": 5.0, "tags": ["a"]}]
+
+
+def test_keys_that_tables_cannot_hold_are_refused_when_the_plan_is_made():
+    rows = cz.from_rows(READINGS, time="t", punctuate=cz.delay(2))
+    kept = rows.forever()
+    for wrong, message in (
+        (lambda: rows.upserts("id"), "end by themselves"),
+        (lambda: kept.upserts([]), "without a key"),
+        (lambda: kept.upserts("idd"), "Did you mean 'id'"),
+        (lambda: kept.upserts("v"), "is double"),
+        (lambda: kept.upserts("tags"), "is list"),
+    ):
+        with pytest.raises(CaesuraError, match=message):
+            wrong()
+    assert rows.upserts(["id", "LE"]).node.history
+    assert kept.where(col("v") > 1).upserts("id").node.key == ("id",)
+
+
+def test_a_plan_without_a_key_is_refused_by_a_table(tmp_path):
+    node = cz.from_rows(READINGS, time="t", punctuate=cz.delay(2)).node
+    with pytest.raises(CaesuraError, match="needs a key"):
+        cz.duckdb(tmp_path / "now.db").open({"out": node})
