@@ -57,7 +57,7 @@ class Upserts(Node):
         if not self.key:
             raise PlanError(
                 "a table without a key can hold one row.",
-                remedy='Name the columns of the key: upserts("id"), or upserts("id", "LE") for the history.',
+                remedy='Name the columns of the key: upserts(key="id"), or upserts(key=["id", "LE"]).',
             )
         history = START in self.key and START not in source.schema.names
         for name in self.key:

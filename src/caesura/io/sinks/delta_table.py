@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura.errors import StreamError
 from caesura.io.sinks.current import Layout, NetChange, two_rows
 from caesura.io.sinks.keyed import KeyedSink
+from caesura.io.sinks.packages import package
 
 if TYPE_CHECKING:
     from caesura.runtime.buckets.aligner import Epoch
@@ -36,11 +36,7 @@ def explained(work: Callable[P, R]) -> Callable[P, R]:
         try:
             return work(*args, **kwargs)
         except (delta.exceptions.DeltaError, OSError) as error:
-            raise StreamError(
-                f"{args[0].place} did not take an epoch: {error}",  # type: ignore[attr-defined]
-                remedy="See that the table's columns are those of the stream, that nobody else writes it, "
-                "and that there is room. Nothing of the epoch is in the table: start again.",
-            ) from error
+            raise args[0].failed(error) from error  # type: ignore[attr-defined]
 
     return run
 
@@ -150,12 +146,6 @@ def _quoted(name: str) -> str:
 
 
 def _deltalake() -> Any:
-    try:
-        import deltalake
-        import deltalake.exceptions
-    except ImportError as error:
-        raise StreamError(
-            "the package 'deltalake' is not installed.",
-            remedy="Install it with: pip install 'caesura[delta]'.",
-        ) from error
+    deltalake = package("deltalake", "delta")
+    package("deltalake.exceptions", "delta")
     return deltalake

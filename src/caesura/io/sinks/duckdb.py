@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura.errors import StreamError
+from caesura.io.sinks.packages import package
 from caesura.io.sinks.sql import SqlSink, Transaction, quoted
 
 
@@ -26,7 +26,7 @@ class DuckDBSink(SqlSink):
 
     @property
     def place(self) -> str:
-        return f"'{self.path}'"
+        return f"the DuckDB file '{self.path}'"
 
     def column_type(self, t: pa.DataType) -> str:
         with _duckdb().connect() as memory:
@@ -42,11 +42,7 @@ class DuckDBSink(SqlSink):
                 yield _DuckDBTransaction(connection)
                 connection.execute("COMMIT")
         except duckdb.Error as error:
-            raise StreamError(
-                f"DuckDB could not write to {self.place}: {error}",
-                remedy="Close the file where another process has it open for writing; see that the disk has "
-                "room, and that the table's columns are those of the stream. Then start again.",
-            ) from error
+            raise self.failed(error) from error
 
 
 class _DuckDBTransaction:
@@ -63,10 +59,4 @@ class _DuckDBTransaction:
 
 
 def _duckdb() -> Any:
-    try:
-        import duckdb
-    except ImportError as error:
-        raise StreamError(
-            "the package 'duckdb' is not installed.", remedy="Install it with: pip install 'caesura[duckdb]'."
-        ) from error
-    return duckdb
+    return package("duckdb", "duckdb")

@@ -6,6 +6,7 @@ before the commit.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from caesura.plan import Node
 
 if TYPE_CHECKING:
     from caesura.runtime.buckets.aligner import Epoch
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class KeyedSink(EpochSink):
@@ -61,6 +64,15 @@ class KeyedSink(EpochSink):
     @abstractmethod
     def merge(self, epoch: Epoch, changes: Mapping[str, NetChange]) -> None:
         """Changes the tables and notes the epoch, both or neither."""
+
+    def failed(self, error: BaseException) -> StreamError:
+        """What a database says, in one line."""
+        problem = " ".join(COLOURS.sub("", str(error)).split()).rstrip(".!?: ")
+        return StreamError(
+            f"{self.place} could not be written: {problem}.",
+            remedy="See that it is up and lets this user write, that nobody else holds it, that it has room, "
+            "and that a table's columns are those of the stream. Nothing of the epoch is in it: start again.",
+        )
 
     def foreign(self, table: str) -> StreamError:
         """Refuses a table that another query writes."""

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from caesura.errors import StreamError
+from caesura.io.sinks.packages import package
 from caesura.io.sinks.sql import SqlSink, Transaction, as_json, quoted
 
 WHOLE = {
@@ -66,12 +66,7 @@ class PostgresSink(SqlSink):
             with psycopg.connect(self.dsn) as connection:
                 yield _PostgresTransaction(connection, self.column_type)
         except psycopg.Error as error:
-            problem = " ".join(str(error).split())
-            raise StreamError(
-                f"{self.place} did not take an epoch: {problem}",
-                remedy="See that the server is up, that the user may write, and that the table's columns are "
-                "those of the stream. Nothing of the epoch is in the table: start again.",
-            ) from error
+            raise self.failed(error) from error
 
 
 class _PostgresTransaction:
@@ -115,11 +110,4 @@ def written(table: pa.Table) -> pa.Table:
 
 
 def _psycopg() -> Any:
-    try:
-        import psycopg
-    except ImportError as error:
-        raise StreamError(
-            "the package 'psycopg' is not installed.",
-            remedy="Install it with: pip install 'caesura[postgres]'.",
-        ) from error
-    return psycopg
+    return package("psycopg", "postgres")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura.errors import StreamError
+from caesura.io.sinks.packages import package
 from caesura.io.sinks.protocol import Part
 from caesura.plan import Node
 from caesura.runtime.sinks.parquet import ParquetSink
@@ -83,11 +83,4 @@ class DeltaSink(ParquetSink):
 
 
 def _deltalake() -> Any:
-    try:
-        import deltalake
-    except ImportError as error:
-        raise StreamError(
-            "the package 'deltalake' is not installed.",
-            remedy="Install it with: pip install 'caesura[delta]'; or write Parquet with sink='folder'.",
-        ) from error
-    return deltalake
+    return package("deltalake", "delta")
