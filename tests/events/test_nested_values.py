@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from depth import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import caesura as cz
@@ -71,10 +71,11 @@ def columns(draw: st.DrawFn) -> tuple[pa.DataType, list[Any]]:
 
 
 @settings(max_examples=examples(60), deadline=None)
+@example((pa.map_(pa.string(), pa.int64()), [[], [("a", 1), ("b", 2)], [("a", 1)], [("a", 1)]]))
 @given(columns())
 def test_identity_and_order_are_those_of_the_values(drawn: tuple[pa.DataType, list[Any]]) -> None:
     t, values = drawn
-    column = pa.array([values[0], *values], t).slice(1)
+    column = pa.array([*reversed(values), *values], t).slice(len(values))
     ids, order = identity([column], len(column), LOCAL)[0], ranks(column)
     for i, a in enumerate(values):
         for j, b in enumerate(values):

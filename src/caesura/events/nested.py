@@ -113,6 +113,8 @@ def listed(t: pa.DataType, offsets: I64, values: pa.Array, valid: Mask = NO_MASK
     wanted = element_type(t)
     if values.type != wanted:
         values = values.cast(wanted)
+    if pa.types.is_map(t) and values.offset:  # Arrow takes a map's entries from where their memory begins
+        values = pa.StructArray.from_arrays([values.field(0), values.field(1)], fields=list(wanted))
     narrow = pa.array(offsets).cast(pa.int32())  # which refuses more elements than Arrow's lists hold
     parts = [bitmap(valid), narrow.buffers()[1]]
     return pa.Array.from_buffers(t, len(offsets) - 1, parts, children=[values])

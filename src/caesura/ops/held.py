@@ -36,6 +36,7 @@ class TableRows:
     """The rows of a table in this process, in the order of their keys."""
 
     def __init__(self, rows: pa.RecordBatch, on: tuple[str, ...]) -> None:
+        self._secret = LOCAL.copied()
         self._on = [rows.schema.get_field_index(name) for name in on]
         self._keys = KeyTable()
         number, _ = self._keys.encode(*self._ids([rows.column(i) for i in self._on], rows.num_rows))
@@ -56,7 +57,7 @@ class TableRows:
         return row, np.repeat(first - begins, several) + np.arange(len(row))
 
     def _ids(self, columns: list[pa.Array], count: int) -> Any:
-        return identity(columns, count, LOCAL)
+        return identity(columns, count, self._secret)
 
     def _known(self, columns: list[pa.Array], count: int) -> Any:
         """Where no part of a key is null."""
