@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura import CaesuraError, StreamError, col
 from caesura.events import parse
-from caesura.io.sinks.current import Layout, layout_of, net_change
+from caesura.io.sinks.current import TableLayout, layout_of, net_change
 from caesura.ops.input import Input
 from caesura.ops.latest import Latest
 from caesura.ops.lifetimes import Lifetime
@@ -118,7 +118,7 @@ ONE, OTHER = parse("""
 -- definite: time < 2 --
  2   inf | 7  6 | +
 """)[::2]
-BY_ID = Layout(TWO[0].schema, pa.int64(), ("id",), history=False)
+BY_ID = TableLayout(TWO[0].schema, pa.int64(), ("id",), history=False)
 
 
 def test_two_rows_of_a_key_in_an_epoch_are_refused_with_the_rows():

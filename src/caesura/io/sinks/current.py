@@ -7,7 +7,7 @@
 ...  1   inf->4  | 7  5 | -
 ...  4   inf     | 7  6 | +
 ... ''')
->>> net_change(items, Layout(items[0].schema, pa.int64(), ("id",), history=False)).put.to_pylist()
+>>> net_change(items, TableLayout(items[0].schema, pa.int64(), ("id",), history=False)).put.to_pylist()
 [{'id': 7, 'v': 6}]
 """
 
@@ -38,7 +38,7 @@ SHOWN_KEYS = 3
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """How a table holds a stream."""
 
     payload: pa.Schema
@@ -64,7 +64,7 @@ class Layout:
         return (START, *(renamed[name] for name in self.columns))
 
 
-def layout_of(node: Node) -> Layout:
+def layout_of(node: Node) -> TableLayout:
     """How a table holds the output of a plan."""
     step = node.inputs[0] if isinstance(node, Deliver) else node
     if not isinstance(step, Upserts):
@@ -72,7 +72,7 @@ def layout_of(node: Node) -> Layout:
             "a table needs a key to put rows in the place of others.",
             remedy='End the plan with .upserts(key="id"); .upserts(key=["id", "LE"]) holds the history.',
         ).at(step.step, step.place)
-    return Layout(step.schema, step.time, step.columns, step.history)
+    return TableLayout(step.schema, step.time, step.columns, step.history)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class NetChange:
         return self.put.select(self.delete.column_names).filter(pa.array(self.fresh))
 
 
-def net_change(items: Iterable[Item], layout: Layout) -> NetChange:
+def net_change(items: Iterable[Item], layout: TableLayout) -> NetChange:
     """The net change of an epoch; refuses two rows of a key."""
     page, weight = _weighted([item for item in items if isinstance(item, Page)], layout)
     ids = identity(page.payload.columns, len(page), LOCAL)
@@ -132,7 +132,7 @@ def _shown(row: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in row.items())
 
 
-def _weighted(pages: list[Page], layout: Layout) -> tuple[Page, I64]:
+def _weighted(pages: list[Page], layout: TableLayout) -> tuple[Page, I64]:
     """All rows of pages that a table may hold, with how many come (or go)."""
     parts = [deltas(page) for page in pages]
     held = [np.flatnonzero(layout.history | (part.re == INFINITY)) for part in parts]
@@ -152,7 +152,7 @@ def _weighted(pages: list[Page], layout: Layout) -> tuple[Page, I64]:
     return Page(le, re, pa.concat_batches([pa.RecordBatch.from_pylist([], layout.payload), *payload])), weight
 
 
-def _table(page: Page, layout: Layout) -> pa.Table:
+def _table(page: Page, layout: TableLayout) -> pa.Table:
     columns = page.payload.columns
     if layout.history:
         columns = [*lifetimes(page, layout.time)[1:3], *columns]

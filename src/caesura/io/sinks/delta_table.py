@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura.io.sinks.current import Layout, NetChange, two_rows
+from caesura.io.sinks.current import NetChange, TableLayout, two_rows
 from caesura.io.sinks.keyed import KeyedSink
 from caesura.io.sinks.packages import package
 
@@ -107,7 +107,7 @@ class DeltaTableSink(KeyedSink):
             .execute()
         )
 
-    def _refuse_second(self, table: Any, layout: Layout, change: NetChange) -> None:
+    def _refuse_second(self, table: Any, layout: TableLayout, change: NetChange) -> None:
         """Looks for rows of keys that must be new, among those that the first column may lead to."""
         new = change.new_keys
         if new.num_rows == 0 or table.version() == 0:
@@ -126,7 +126,7 @@ class DeltaTableSink(KeyedSink):
         return _deltalake().DeltaTable(self._names[output]).to_pyarrow_table()
 
 
-def _both(change: NetChange, layout: Layout) -> pa.Table:
+def _both(change: NetChange, layout: TableLayout) -> pa.Table:
     """Rows to put and keys to delete, told apart by a column."""
     gone = pa.Table.from_arrays(
         [

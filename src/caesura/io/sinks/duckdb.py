@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from caesura.io.sinks.packages import package
-from caesura.io.sinks.sql import SqlSink, Transaction, quoted
+from caesura.io.sinks.sql import SqlSink, SqlTransaction, quoted
 
 
 class DuckDBSink(SqlSink):
@@ -34,7 +34,7 @@ class DuckDBSink(SqlSink):
             return str(memory.execute("DESCRIBE SELECT c FROM empty").fetchall()[0][1])
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self) -> Iterator[SqlTransaction]:
         duckdb = _duckdb()
         try:
             with duckdb.connect(str(self.path)) as connection:

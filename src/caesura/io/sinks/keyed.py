@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from caesura.errors import StreamError
-from caesura.io.sinks.current import Layout, NetChange, layout_of
+from caesura.io.sinks.current import NetChange, TableLayout, layout_of
 from caesura.io.sinks.protocol import EpochSink, Form
 from caesura.plan import Node
 
@@ -29,7 +29,7 @@ class KeyedSink(EpochSink):
 
     def __init__(self, table: str) -> None:
         self.table = table
-        self.layouts: dict[str, Layout] = {}
+        self.layouts: dict[str, TableLayout] = {}
         """By table."""
         self._names: dict[str, str] = {}
         """Tables by output."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from caesura.io.sinks.packages import package
-from caesura.io.sinks.sql import SqlSink, Transaction, as_json, quoted
+from caesura.io.sinks.sql import SqlSink, SqlTransaction, as_json, quoted
 
 WHOLE = {
     "int8": "SMALLINT",
@@ -60,7 +60,7 @@ class PostgresSink(SqlSink):
         return next((name(t) for fits, name in TYPES if fits(t)), "TEXT")
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self) -> Iterator[SqlTransaction]:
         psycopg = _psycopg()
         try:
             with psycopg.connect(self.dsn) as connection:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from caesura.io.sinks.current import Layout, NetChange, two_rows
+from caesura.io.sinks.current import NetChange, TableLayout, two_rows
 from caesura.io.sinks.keyed import KeyedSink
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MADE = (
 LATE_SCHEMA = pa.schema([(n, pa.string()) for n in ("target", "epoch", "source", "content")])
 
 
-class Transaction(Protocol):
+class SqlTransaction(Protocol):
     """A transaction of a database."""
 
     def run(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -43,7 +43,7 @@ class SqlSink(KeyedSink):
     """Writes each output as a table of a database."""
 
     @abstractmethod
-    def transaction(self) -> AbstractContextManager[Transaction]:
+    def transaction(self) -> AbstractContextManager[SqlTransaction]:
         """A transaction that is committed at the end, unless something was raised."""
 
     @abstractmethod
@@ -64,13 +64,13 @@ class SqlSink(KeyedSink):
                 self._make(work, table, layout)
             return max(self._fence(work, table) for table in self.layouts)
 
-    def _make(self, work: Transaction, table: str, layout: Layout) -> None:
+    def _make(self, work: SqlTransaction, table: str, layout: TableLayout) -> None:
         columns = ", ".join(f"{quoted(f.name)} {self.column_type(f.type)}" for f in layout.schema)
         work.run(f"CREATE TABLE IF NOT EXISTS {quoted(table)} ({columns})")
         key = ", ".join(quoted(name) for name in layout.key)
         work.run(f"CREATE INDEX IF NOT EXISTS {quoted(f'{table}_key')} ON {quoted(table)} ({key})")
 
-    def _fence(self, work: Transaction, table: str) -> int:
+    def _fence(self, work: SqlTransaction, table: str) -> int:
         """Takes the next number for a table of this query."""
         owner = work.run(f"SELECT query FROM {EPOCHS} WHERE target = $1", table)
         if not owner:
@@ -91,7 +91,7 @@ class SqlSink(KeyedSink):
                     self._change(work, table, change, f"caesura_{number}")
             self._note_late(work, epoch, next(iter(changes)))
 
-    def _change(self, work: Transaction, table: str, change: NetChange, staged: str) -> None:
+    def _change(self, work: SqlTransaction, table: str, change: NetChange, staged: str) -> None:
         key = self.layouts[table].key
         fresh, put, gone = f"{staged}_new", f"{staged}_put", f"{staged}_gone"
         if change.new_keys.num_rows:
@@ -110,7 +110,7 @@ class SqlSink(KeyedSink):
             names = ", ".join(quoted(name) for name in change.put.column_names)
             work.run(f"INSERT INTO {quoted(table)} ({names}) SELECT {names} FROM {put}")
 
-    def _note_late(self, work: Transaction, epoch: Epoch, table: str) -> None:
+    def _note_late(self, work: SqlTransaction, epoch: Epoch, table: str) -> None:
         rows = [
             {"target": table, "epoch": str(epoch.number), "source": source, "content": as_json(row)}
             for source, late in epoch.late_tables().items()

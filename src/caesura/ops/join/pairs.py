@@ -11,7 +11,7 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.ops.join.node import Join
 
 
-class Pairs:
+class JoinedRows:
     """Rows of the left beside rows of the right."""
 
     def __init__(self, node: Join) -> None:

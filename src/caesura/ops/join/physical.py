@@ -17,7 +17,7 @@ from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Register, whole_numbers
 from caesura.ops.join.node import Join
-from caesura.ops.join.pairs import Pairs
+from caesura.ops.join.pairs import JoinedRows
 from caesura.ops.join.preserved import Preserved
 from caesura.ops.join.side import NO_NEW, Side
 from caesura.plan import AlignedOperator, GivenUp
@@ -52,7 +52,7 @@ class JoinOperator(AlignedOperator):
         types = [[side.schema.field(i).type for i in side.key_places] for side in self.sides]
         self._alike = types[0] == types[1]
         self._pairs = node.how not in ("semi", "anti")
-        self._rows = Pairs(node)
+        self._rows = JoinedRows(node)
         self._preserved = [Preserved(node, port, self.sides) for port in (0, 1)]
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
