@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from bank_oracle import Bank, bank
 from depth import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import caesura as cz
@@ -62,6 +62,7 @@ def stopped(made: Iterator[cz.Claim], after: int) -> list[cz.Claim]:
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@example([1], [2], 7, True)
 @given(
     st.lists(st.integers(1, 3), max_size=4),
     st.lists(st.integers(1, 3), max_size=3),

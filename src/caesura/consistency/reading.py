@@ -47,6 +47,12 @@ class ClaimedReader(Reader):
             found.append((at, named))
         return found
 
+    @property
+    def finished(self) -> bool:
+        """Whether the pipeline that writes the view has read its own sources to their ends."""
+        manifests = self.store.chain().manifests
+        return bool(manifests) and all(p.closed for p in manifests[-1].claim.prefix.values())
+
     def latest(self) -> Offsets:
         manifests = self.store.chain().manifests[: self._known]
         return {0: sum(w.rows for m in manifests for w in m.files.get(self.view, ()))}

@@ -93,6 +93,11 @@ class Reader(ABC):
     """What to do where a source in memory is read by a streaming query."""
 
     @property
+    def finished(self) -> bool:
+        """Whether the end of what is there now is the end of all; False where more is known to come."""
+        return True
+
+    @property
     def as_files(self) -> ListedFiles:
         """The same as files, where that is how Spark reads it."""
         raise NotImplementedError

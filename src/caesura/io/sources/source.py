@@ -287,7 +287,7 @@ class Source(SourceNode):
             self.schema,
             self.time,
             self.shape,
-            self.policy,
+            self.policy if self.reader.finished else replace(self.policy, closes=False),
             self.late,
             self.reader.lanes,
             self.limit,

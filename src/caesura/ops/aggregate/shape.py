@@ -53,3 +53,8 @@ def aggregate_schema(
 def of_groups(pattern: Pattern, group: tuple[str, ...]) -> bool:
     """Whether a pattern speaks of whole groups, and of time."""
     return pattern.time_bound is not None and set(pattern.without_time().attributes) <= set(group)
+
+
+def can_name(schema: pa.Schema, columns: tuple[str, ...]) -> bool:
+    """Whether a pattern can name values of these columns: it cannot name lists, maps and structs."""
+    return not any(pa.types.is_nested(schema.field(name).type) for name in columns)

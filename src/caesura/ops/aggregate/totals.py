@@ -26,7 +26,7 @@ from caesura.kernels.hashing import I64
 from caesura.ops.aggregate.accumulators.extremes import Grows, RetractableExtreme
 from caesura.ops.aggregate.kinds import Aggregate, directions, read_by
 from caesura.ops.aggregate.sent_by_slot import SentBySlot
-from caesura.ops.aggregate.shape import aggregate_schema, of_groups
+from caesura.ops.aggregate.shape import aggregate_schema, can_name, of_groups
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.where import on_keys
 from caesura.plan import (
@@ -153,6 +153,8 @@ class TotalsOperator(Operator):
     def _look_out(self, touched: I64) -> None:
         """Notes the groups whose values have crossed a bound for good."""
         payload, (le, re) = self._payload(touched), self._hull(touched)
+        if not can_name(payload.schema, self.node.group):
+            return
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
         for pattern in self.watched:
             if "LE" in pattern or "RE" in pattern:

@@ -18,7 +18,7 @@ from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.kernels.sums import mark
 from caesura.ops.aggregate.sent_by_slot import SentBySlot
-from caesura.ops.aggregate.shape import check_pieces
+from caesura.ops.aggregate.shape import can_name, check_pieces
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.endless import Endless
@@ -75,6 +75,8 @@ class TumblingOperator(Operator):
 
     def _look_out(self, le: I64, re: I64, payload: pa.RecordBatch) -> None:
         """Notes the windows whose values have crossed a bound for good."""
+        if not can_name(payload.schema, self.node.group):
+            return
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
         columns |= {"LE": le, "RE": re}
         for pattern in self.watched:

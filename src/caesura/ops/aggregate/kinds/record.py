@@ -24,6 +24,7 @@ from caesura.events.rows import RowState
 from caesura.expr import Expr, as_column, as_predicate, attributes, is_column, lit, type_of, when
 from caesura.expr.nodes import AggregateValue
 from caesura.kernels.hashing import I64
+from caesura.misuse import checked
 from caesura.ops.aggregate.accumulators.exact import F64
 from caesura.ops.aggregate.accumulators.running import Counts, RunningValue
 from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted
@@ -84,6 +85,7 @@ class Aggregate(Reckoned):
     name: str = ""
     """The output name that the user gave it."""
 
+    @checked
     def alias(self, name: str) -> Aggregate:
         """The same under an output name: ``agg(cz.sum("v").alias("total"))``."""
         return replace(self, name=name)
