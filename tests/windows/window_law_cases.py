@@ -138,7 +138,8 @@ BY_FLOAT = InputSpec({"id": "key", "v": "float", "w": "name"}, key="id")
 IN_ORDER = {f"all{down}": ("string_agg", ("v", "w"), (", ", down)) for down in (False, True)}
 hopping("joined texts in order", BY_FLOAT, IN_ORDER, 5, 3)
 hopping("percentiles", FLOATS, {"p": ("percentile", "v", 0.3), "top": ("percentile", "v", 1.0)}, 6, 3)
-ABOUT = {"d": ("approx_count_distinct", "v", 0.05), "rough": ("approx_count_distinct", "v", 0.1)}
+ABOUT = {"d": ("approx_count_distinct", "v", 0.03), "rough": ("approx_count_distinct", "v", 0.04)}
+"""Errors at which no two of the values that are drawn share a register: the number is exact."""
 for kind in ("float", "text"):
     sketched = InputSpec({"id": "key", "v": kind}, key="id")  # type: ignore[dict-item]
     hopping(f"about how many {kind}s", sketched, ABOUT, 6, 3)
