@@ -30,6 +30,16 @@ LARGE = 1 << 30
 """Arrays of more bytes are not put together: offsets have 32 bits."""
 
 
+class HeldArray:
+    """An array that columns share."""
+
+    def __init__(self, values: pa.Array) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
 class ReferredColumn:
     """Values of any type: the arrays that hold them, and where each lies, counted over all arrays."""
 
@@ -38,13 +48,13 @@ class ReferredColumn:
         self.at = Grown(np.int64)
         self._hold([])
 
-    def _hold(self, arrays: list[pa.Array]) -> None:
+    def _hold(self, arrays: list[HeldArray]) -> None:
         """Takes these arrays, of which small neighbours are put together."""
-        held: list[pa.Array] = []
+        held: list[HeldArray] = []
         for array in arrays:
             held.append(array)
             while len(held) > 1 and len(held[-2]) < min(2 * len(held[-1]), WHOLE):
-                held[-2:] = [pa.concat_arrays(held[-2:])]
+                held[-2:] = [HeldArray(pa.concat_arrays([one.values for one in held[-2:]]))]
         self.arrays = held
         self._starts = np.concatenate([[0], np.cumsum([len(array) for array in held])]).astype(np.int64)
 
@@ -61,21 +71,21 @@ class ReferredColumn:
             return
         places = np.arange(len(values)) if rows is None else rows
         self.at.extend(places + self.held)
-        self._hold([*self.arrays, values])
+        self._hold([*self.arrays, HeldArray(values)])
 
     def refer(self, other: ReferredColumn, rows: I64) -> None:
         """Values of another column; its arrays are held here too."""
         which, within = other.places(rows)
-        known = {id(array): int(start) for array, start in zip(self.arrays, self._starts, strict=False)}
+        known = {array: int(start) for array, start in zip(self.arrays, self._starts, strict=False)}
         arrays, end = list(self.arrays), self.held
         starts = np.zeros(len(other.arrays), np.int64)
         for i in np.flatnonzero(np.bincount(which, minlength=len(starts))).tolist():
             array = other.arrays[i]
-            if id(array) not in known:
-                known[id(array)] = end
+            if array not in known:
+                known[array] = end
                 arrays.append(array)
                 end += len(array)
-            starts[i] = known[id(array)]
+            starts[i] = known[array]
         self.at.extend(within + starts[which])
         self._hold(arrays)
 
@@ -102,14 +112,14 @@ class ReferredColumn:
             return
         which, within = self.places(keep)
         live = np.bincount(which, minlength=len(self.arrays))
-        arrays: list[pa.Array] = []
+        arrays: list[HeldArray] = []
         starts = np.zeros(len(self.arrays), np.int64)
         end = 0
         for i in np.flatnonzero(live).tolist():
             array = self.arrays[i]
             if 2 * live[i] < len(array):
                 some = np.flatnonzero(which == i)
-                array = array.take(pa.array(within[some]))
+                array = HeldArray(array.values.take(pa.array(within[some])))
                 within[some] = np.arange(len(some))
             arrays.append(array)
             starts[i] = end
@@ -119,13 +129,13 @@ class ReferredColumn:
 
     @property
     def nbytes(self) -> int:
-        return int(sum(array.nbytes for array in self.arrays)) + 8 * self.at.size
+        return int(sum(array.values.nbytes for array in self.arrays)) + 8 * self.at.size
 
 
 def gathered(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
     """The values of rows of columns that may share arrays, one behind the other."""
     arrays: list[pa.Array] = []
-    known: dict[int, int] = {}
+    known: dict[HeldArray, int] = {}
     places: list[I64] = []
     end = 0
     for column, rows in parts:
@@ -133,11 +143,11 @@ def gathered(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
         starts = np.zeros(max(1, len(column.arrays)), np.int64)
         for i in np.flatnonzero(np.bincount(which, minlength=len(starts))).tolist():
             array = column.arrays[i]
-            if id(array) not in known:
-                known[id(array)] = end
-                arrays.append(array)
+            if array not in known:
+                known[array] = end
+                arrays.append(array.values)
                 end += len(array)
-            starts[i] = known[id(array)]
+            starts[i] = known[array]
         places.append(within + starts[which])
     if not arrays:
         return pa.array([], parts[0][0].type)
