@@ -43,15 +43,23 @@ class Sizes(CallbackSink):
         jvm.System.gc()
         heap = jvm.Runtime.getRuntime()
         me = psutil.Process()
-        files = [f for f in self.checkpoint.rglob("*") if f.is_file()]
+        files = [size for file in self.checkpoint.rglob("*") if (size := _size(file)) is not None]
         return {
             "heap": (heap.totalMemory() - heap.freeMemory()) / 2**20,
             "driver": me.memory_info().rss / 2**20,
             "workers": sum(map(_weight, me.children(recursive=True))) / 2**20,
-            "checkpoint": sum(f.stat().st_size for f in files) / 2**20,
+            "checkpoint": sum(files) / 2**20,
             "files": len(files),
             "state": sum(s.state_rows for s in self.board.status().steps.values()),
         }
+
+
+def _size(file: Path) -> int | None:
+    """What a file takes; None for a folder, and for what Spark took away meanwhile."""
+    try:
+        return file.stat().st_size if file.is_file() else None
+    except FileNotFoundError:
+        return None
 
 
 def _weight(process: psutil.Process) -> int:
