@@ -157,6 +157,7 @@ def embedded(of: Source, drawn: list[tuple[dict[int, list[int]], int | None]]) -
     items: list[Any] = []
     for rows, clock in drawn:
         ingress.clock = max(ingress.clock, MIN_TIME if clock is None else clock)
+        ingress.future.on_clock(ingress.clock)
         for _, raw in raws(of, rows, at):
             items += ingress.raw(raw)
         items += [] if clock is None else ingress.on_clock(clock)
