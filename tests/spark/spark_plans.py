@@ -137,3 +137,41 @@ def plans(folder: Path) -> dict[str, cz.Stream]:
         "view": loads.group_by("seg").alive().agg(n=cz.count(), load=cz.sum("load"), high=cz.max("load")),
         "sums": loads.group_by("load").tumbling(15).agg(n=cz.count(), hi=cz.max("seg"), s=cz.sum("seg")),
     }
+
+
+def aggregate_plans(folder: Path) -> dict[str, cz.Stream]:
+    """Aggregates of texts, pairs and lists over windows, whole streams, what is alive, and rows before."""
+    points = cz.read.parquet(folder / "readings", time="ts", punctuate=cz.delay(4), name="readings")
+    loads = cz.read.parquet(
+        folder / "changes", time="le", end="re", new_end="new", kind="sign", punctuate=cz.delay(20)
+    )
+    texts = {
+        "best": cz.max_by("car", "mph"),
+        "worst": cz.min_by(cz.functions.struct("car", "mph"), "mph", filter="mph > 1"),
+        "some": cz.bool_or(col("mph") > 20),
+        "tenth": cz.percentile("mph", 0.1),
+        "cars": cz.string_agg("car", ", ", order="mph", descending=True),
+        "about": cz.approx_count_distinct("car"),
+        "all": cz.collect("car"),
+        "set": cz.collect_set("car"),
+        "r": cz.corr("mph", "seg"),
+    }
+    numbers = {
+        "best": cz.max_by("load", "load"),
+        "some": cz.any(col("load") == 0),
+        "half": cz.percentile("load", 0.5),
+        "about": cz.approx_count_distinct("load"),
+        "all": cz.collect("load"),
+        "set": cz.collect_set("load"),
+        "r": cz.corr("load", cz.col("load") * cz.col("load")),
+        "texts": cz.string_agg(col("load").cast("string"), "-", order=-col("load")),
+    }
+    return {
+        "windows": points.group_by("seg").tumbling(20).agg(texts),
+        "all": points.hopping(40, every=20).agg({**texts, "r": cz.corr("mph", "seg")}),
+        "changed": loads.group_by("seg").tumbling(30).agg(numbers),
+        "alive": loads.group_by("seg").alive().agg(numbers),
+        "before": points.group_by("seg")
+        .over(rows=4)
+        .agg(c=cz.covar_samp("mph", "seg"), most=cz.max_by("car", "mph")),
+    }

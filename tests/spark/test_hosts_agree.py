@@ -49,6 +49,19 @@ def test_windows_and_modules_on_spark_say_what_the_embedded_engine_says(
         assert violations(results[name].items) == []
 
 
+def test_aggregates_on_spark_say_what_the_embedded_engine_says(
+    spark: Any, buckets: Any, folder: Path
+) -> None:
+    buckets(3)
+    streams = given.aggregate_plans(folder)
+    results = run_all({name: stream.node for name, stream in streams.items()}, spark)
+    for name, stream in streams.items():
+        wanted = run(stream.node).history
+        assert len(wanted) > 9, name
+        assert results[name].history == wanted, (name, results[name].history.difference(wanted))
+        assert violations(results[name].items) == []
+
+
 def test_epochs_say_the_same_up_to_the_last_promise(spark: Any, buckets: Any, folder: Path) -> None:
     buckets(2)
     streams = given.plans(folder)
