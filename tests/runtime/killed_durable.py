@@ -11,16 +11,19 @@ from test_durable import run
 
 from caesura.io.places.local import LocalStorage
 
-folder, at = sys.argv[1], int(sys.argv[2])
 real, count = LocalStorage.put, [0]
 
 
-def put(storage: LocalStorage, *args: Any, **options: Any) -> None:
-    if count[0] == at:
-        os.kill(os.getpid(), signal.SIGKILL)
-    count[0] += 1
-    real(storage, *args, **options)
+def main(folder: str, at: int) -> None:
+    def put(storage: LocalStorage, *args: Any, **options: Any) -> None:
+        if count[0] == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        count[0] += 1
+        real(storage, *args, **options)
+
+    LocalStorage.put = put  # type: ignore[method-assign]
+    run(folder)
 
 
-LocalStorage.put = put  # type: ignore[method-assign]
-run(folder)
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

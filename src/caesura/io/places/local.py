@@ -34,6 +34,8 @@ class LocalStorage:
 
     def put(self, path: str, data: bytes, *, fresh: bool, private: bool) -> None:
         file = Path(path)
+        if not file.name:
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
         self.make_folder(str(file.parent))
         partial = file.with_name(f".{file.name}.{uuid.uuid4().hex[:12]}{PART}")
         try:

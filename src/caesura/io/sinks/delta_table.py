@@ -6,6 +6,7 @@ the table's log. Needs the package `deltalake`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caesura.io.places import Place
 from caesura.io.sinks.current import NetChange, TableLayout, two_rows
 from caesura.io.sinks.keyed import KeyedSink
 from caesura.io.sinks.packages import package
@@ -32,10 +34,10 @@ def explained(work: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(work)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        delta = _deltalake()
+        failures = package("deltalake.exceptions", "delta")
         try:
             return work(*args, **kwargs)
-        except (delta.exceptions.DeltaError, OSError) as error:
+        except (failures.DeltaError, OSError) as error:
             raise args[0].failed(error) from error  # type: ignore[attr-defined]
 
     return run
@@ -45,7 +47,7 @@ class DeltaTableSink(KeyedSink):
     """Writes to the Delta table at a path, which is made if it is not there."""
 
     def __init__(self, path: str | Path) -> None:
-        super().__init__(str(path))
+        super().__init__(str(Place.of(path).reach()))
 
     @property
     def place(self) -> str:
@@ -56,15 +58,24 @@ class DeltaTableSink(KeyedSink):
         delta = _deltalake()
         fence = 0
         for path, layout in self.layouts.items():
-            if not delta.DeltaTable.is_deltatable(path):
-                delta.DeltaTable.create(path, layout.schema, description=self._owner)
-            table = delta.DeltaTable(path)
+            if not delta.DeltaTable.is_deltatable(path, self._options):
+                delta.DeltaTable.create(
+                    path, layout.schema, description=self._owner, storage_options=self._options
+                )
+            table = self._opened(path)
             if table.metadata().description != self._owner:
                 raise self.foreign(path)
             fence = 1 + (table.transaction_version(FENCE + self.query) or 0)
             mark = delta.CommitProperties(app_transactions=[delta.Transaction(FENCE + self.query, fence)])
             table.create_write_transaction([], "append", table.schema(), commit_properties=mark)
         return fence
+
+    @property
+    def _options(self) -> dict[str, str] | None:
+        return delta_options(Place.of(self.table))
+
+    def _opened(self, path: str) -> Any:
+        return _deltalake().DeltaTable(path, storage_options=self._options)
 
     @property
     def _owner(self) -> str:
@@ -75,7 +86,7 @@ class DeltaTableSink(KeyedSink):
         return None if None in epochs else min(e for e in epochs if e is not None)
 
     def _version(self, path: str) -> int | None:
-        found = _deltalake().DeltaTable(path).transaction_version(self.query)
+        found = self._opened(path).transaction_version(self.query)
         return None if found is None else int(found)
 
     @explained
@@ -87,7 +98,7 @@ class DeltaTableSink(KeyedSink):
 
     def _merge(self, epoch: int, path: str, change: NetChange) -> None:
         delta = _deltalake()
-        table, layout = delta.DeltaTable(path), self.layouts[path]
+        table, layout = self._opened(path), self.layouts[path]
         later = table.transaction_version(FENCE + self.query)
         if later != self.fence:
             raise self.fenced(later)
@@ -123,7 +134,13 @@ class DeltaTableSink(KeyedSink):
 
     def read_back(self, output: str = "out") -> pa.Table:
         """The table as it is."""
-        return _deltalake().DeltaTable(self._names[output]).to_pyarrow_table()
+        return self._opened(self._names[output]).to_pyarrow_table()
+
+
+def delta_options(place: Place) -> dict[str, str] | None:
+    """What Delta's own library needs to know of an object store beside the environment."""
+    plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+    return {"allow_http": "true"} if plain and place.local is None else None
 
 
 def _both(change: NetChange, layout: TableLayout) -> pa.Table:
@@ -146,6 +163,4 @@ def _quoted(name: str) -> str:
 
 
 def _deltalake() -> Any:
-    deltalake = package("deltalake", "delta")
-    package("deltalake.exceptions", "delta")
-    return deltalake
+    return package("deltalake", "delta")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from caesura.io.places import Place
 from caesura.io.sinks.packages import package
 from caesura.io.sinks.sql import SqlSink, SqlTransaction, quoted
 
@@ -22,7 +23,7 @@ class DuckDBSink(SqlSink):
 
     def __init__(self, path: str | Path, table: str = "out") -> None:
         super().__init__(table)
-        self.path = Path(path)
+        self.path = Place.of(path).on_this_machine("a DuckDB file")
 
     @property
     def place(self) -> str:

@@ -67,7 +67,8 @@ class TableVersions(Reader):
         self.origin = data if callable(data) else None
         self.period = None if reload == "changed" else max(1, ticks(reload, CLOCK, "time between reloads"))
         self._format: Format | None = format_of(self.data, format) if isinstance(self.data, Place) else None
-        self.history = Path(history or tempfile.mkdtemp(prefix="caesura-table-"))
+        own = history if history is not None else tempfile.mkdtemp(prefix="caesura-table-")
+        self.history = Place.of(own).on_this_machine("what was loaded of a table")
         if history is None:
             weakref.finalize(self, shutil.rmtree, self.history, True)
         self.spark_form = "memory" if history is None else "lanes"

@@ -7,13 +7,13 @@ finds itself in the table's log and adds nothing. Needs the package `deltalake`.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from caesura.io.sinks.delta_table import delta_options
 from caesura.io.sinks.packages import package
 from caesura.io.sinks.protocol import Part
 from caesura.plan import Node
@@ -63,9 +63,7 @@ class DeltaSink(ParquetSink):
 
     @property
     def _options(self) -> dict[str, str] | None:
-        """What the table's own library needs to know of an object store beside the environment."""
-        plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
-        return {"allow_http": "true"} if plain and self._place.local is None else None
+        return delta_options(self._place)
 
     def _add(self, output: str, epoch: int, parts: list[Part]) -> None:
         from deltalake.transaction import AddAction
