@@ -93,7 +93,7 @@ for column, names in (("list", ("list",)), ("map", ("k", "w")), ("deep", ("each"
             state_bound=none,
         )
 POINTS = replace(DEEP, lifetimes="points")
-nested("final", lambda a: Deliver(inputs=(a,), mode="final"), lambda a, **_: a, POINTS)
+nested("output-final", lambda a: Deliver(inputs=(a,), mode="final"), lambda a, **_: a, POINTS)
 
 
 def joined(how: Any, on: tuple[str, str], left: InputSpec, right: InputSpec) -> None:

@@ -14,6 +14,7 @@ import caesura as cz
 from caesura import Stream
 from caesura.errors import CaesuraError, StreamError
 from caesura.events import History
+from caesura.io.places import local
 from caesura.runtime.buckets.aligner import Epoch
 from caesura.runtime.query.result import run
 from caesura.spark import CallbackSink, MemorySink, ParquetSink, SparkQuery, start
@@ -99,17 +100,23 @@ def test_a_broken_file_and_a_failing_sink_stop_the_run_and_a_restart_goes_on(
     assert got.before(bound) == wanted.before(bound)
 
 
-def test_a_full_disk_stops_the_run_with_the_cause_and_a_restart_goes_on(spark: Any, tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_run_with_the_cause_and_a_restart_goes_on(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_ = Run(spark, tmp_path)
     run_.put(0, rows(0))
-    (tmp_path / "out" / "out").mkdir(parents=True)
-    full = [tmp_path / "out" / "out" / f".epoch-000000-{part}.parquet" for part in (0, 1)]
-    for file in full:
-        file.symlink_to("/dev/full")
-    with pytest.raises(StreamError, match=r"a disk is full: OSError.*No space left(.|\n)*Make room"):
+    write = local._write
+
+    def full(file: Path, data: bytes, mode: int) -> None:
+        """Writes a commit to a device that has no room."""
+        if "000000.json" in file.name:
+            Path("/dev/full").write_bytes(data)
+        write(file, data, mode)
+
+    monkeypatch.setattr(local, "_write", full)
+    with pytest.raises(StreamError, match=r"a disk is full: .*No space left(.|\n)*Make room"):
         run_.go(ParquetSink(str(tmp_path / "out"))).wait()
-    for file in full:
-        file.unlink(missing_ok=True)
+    monkeypatch.undo()
     run_.go(ParquetSink(str(tmp_path / "out"))).wait()
     assert pq.read_table(tmp_path / "out" / "out").num_rows > 0
 

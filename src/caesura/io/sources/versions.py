@@ -49,7 +49,7 @@ class TableVersions(Reader):
     """The differences between the versions of a table, from its history and, behind it, from the table."""
 
     poll_seconds = 1.0
-    streaming_remedy = 'Say where all workers can read what was loaded: cz.table(..., history="/shared/...").'
+    streaming_remedy = "A table that is loaded again runs in one process: stream.query(checkpoint=...)."
     follows = True
     bounded = True
 
@@ -71,7 +71,6 @@ class TableVersions(Reader):
         self.history = Place.of(own).on_this_machine("what was loaded of a table")
         if history is None:
             weakref.finalize(self, shutil.rmtree, self.history, True)
-        self.spark_form = "memory" if history is None else "lanes"
         self._wanted = schema
         self.rows = self._load().schema if schema is None else schema
         """The columns of the table itself."""
