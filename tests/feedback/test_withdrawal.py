@@ -6,6 +6,7 @@ from feedback_streams import counted, feed, rows, stream
 
 import caesura as cz
 from caesura import Pattern, col
+from caesura.plan import Properties
 
 
 def test_a_row_wise_step_lets_rows_through_at_once() -> None:
@@ -52,6 +53,18 @@ def test_a_group_over_all_time_stays_suppressed_until_its_key_is_closed() -> Non
     assert query.feedback() == ["still suppressed at 'totals': id = 1"]
     feed(query, " LE RE | id |\n-- definite: id = 1 --")
     assert (query.feedback(), rows(query, plan)) == ([], [])
+
+
+def test_a_row_that_was_shown_to_nobody_is_not_retracted_after_a_withdrawal() -> None:
+    points = Properties(points=True, max_duration=1)
+    plan = stream(known=points, id="int")
+    query = plan.query(output="final")
+    feed(query, " LE RE | id |\n 1 2 | 1 | +")
+    said = query.assume(Pattern(id=1))
+    query.demand(Pattern(id=1))
+    query.withdraw(said)
+    feed(query, " LE RE | id |\n 1 2 | 1 | -\n-- definite: * --")
+    assert rows(query, plan) == []
 
 
 def test_of_two_utterances_one_is_withdrawn_and_the_other_stands() -> None:

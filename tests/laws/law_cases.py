@@ -677,6 +677,14 @@ register(
         inputs=(READINGS,),
     )
 )
+register(
+    LawCase(
+        "output final of points",
+        build=lambda a: Deliver(inputs=(a,), mode="final"),
+        oracle=lambda a, **_: a,
+        inputs=(replace(READINGS, lifetimes="points"),),
+    )
+)
 
 
 RUNNING = {"n": ("count", None), "some": ("count", "v"), "total": ("sum", "v"), "mean": ("avg", "v")}

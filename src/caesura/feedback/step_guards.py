@@ -24,8 +24,9 @@ class StepGuards:
         self.inputs = [Guard(child.schema, child.properties) for child in node.inputs]
         self.blind = [Guard(child.schema, child.properties, blind=True) for child in node.inputs]
         """Before groups that were given up whole."""
-        self.output = Guard(node.schema, node.properties)
-        self.closing = Guard(node.schema, node.properties)
+        given = node.properties.but(insert_only=False) if node.shows_early else node.properties
+        self.output = Guard(node.schema, given)
+        self.closing = Guard(node.schema, given)
         """What stays suppressed after a withdrawal, until punctuation closes it."""
         bags = [guard.bag for guard in (*self.inputs, self.output, self.closing)]
         self._bags = [bag for bag in bags if bag is not None]

@@ -41,6 +41,10 @@ class Deliver(Node):
     def kind(self) -> str:  # type: ignore[override]
         return f"output {self.mode}"
 
+    @property
+    def shows_early(self) -> bool:  # type: ignore[override]
+        return self.mode == "final"
+
     def output_schema(self) -> pa.Schema:
         return self.inputs[0].schema
 

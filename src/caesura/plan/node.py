@@ -62,6 +62,8 @@ class Node:
     """Whether the step may stand on a loop: it waits for no punctuation, and moves nothing back in time."""
     waits: ClassVar[bool] = False
     """Whether rows leave only when punctuation allows it."""
+    shows_early: ClassVar[bool] = False
+    """Whether the step holds rows until they are final, and shows and corrects them earlier on demand."""
     loop_remedy: ClassVar[str] = "Do this before the loop or behind it."
     """What to do instead of putting the step on a loop, where it may not stand there."""
     joins_intervals: ClassVar[bool] = False

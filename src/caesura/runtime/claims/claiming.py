@@ -220,4 +220,4 @@ def insert_only(reader: CountedReader) -> bool:
 
 def holds_back(cell: Cell) -> bool:
     """Whether a step keeps results until they are final, and shows them earlier on demand."""
-    return cell.operator.speculate == "watermark" or cell.node.kind == "output final"
+    return cell.operator.speculate == "watermark" or cell.node.shows_early
