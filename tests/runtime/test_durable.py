@@ -290,3 +290,26 @@ def test_a_process_that_is_killed_goes_on_in_another(tmp_path):
         assert done.returncode == (-9 if at >= 0 else 0), done.stderr
     run(f"{tmp_path}/whole")
     assert written(tmp_path) == written(f"{tmp_path}/whole")
+
+
+def run_on(folder, ledger, times, **policy):
+    """Reads a folder that got another file; what has come out until now, and the rows that were late."""
+    (folder / "in").mkdir(exist_ok=True)
+    pq.write_table(pa.table({"t": times}), folder / "in" / f"{min(times):03}.parquet")
+    readings = cz.read.parquet(folder / "in", time="t", punctuate=cz.delay(1, **policy))
+    counted = readings.tumbling(10).agg(n=cz.count())
+    counted.query(checkpoint=folder / "cp", output="final", sink=ledger).run()
+    late = sum(t.num_rows for epoch in ledger.epochs.values() for some in epoch.late.values() for t in some)
+    return [(le, n) for le, _, (n,) in History.of(ledger.items(), counted.schema).rows()], late
+
+
+def test_a_folder_that_has_grown_is_read_on(tmp_path):
+    ledger = Ledger()
+    assert run_on(tmp_path, ledger, [1, 2, 11]) == ([(0, 2)], 0)
+    assert run_on(tmp_path, ledger, [12, 13, 25]) == ([(0, 2), (10, 3)], 0)
+
+
+def test_where_the_end_of_a_folder_was_promised_what_comes_later_is_late(tmp_path):
+    ledger = Ledger()
+    assert run_on(tmp_path, ledger, [1, 2, 11], closes=True) == ([(0, 2), (10, 1)], 0)
+    assert run_on(tmp_path, ledger, [12, 13, 25], closes=True) == ([(0, 2), (10, 1)], 3)

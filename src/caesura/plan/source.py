@@ -113,8 +113,8 @@ class Ingress(Operator):
         """What enters because the heartbeat's clock reads this (microseconds)."""
         raise NotImplementedError
 
-    def close(self) -> Iterable[Item]:
-        """What enters because the input is at its end."""
+    def close(self, *, ends: bool = True) -> Iterable[Item]:
+        """What enters because the input is at its end; ``ends``: it cannot grow, unless its policy knows."""
         raise NotImplementedError
 
     def drain_late(self) -> pa.Table | None:

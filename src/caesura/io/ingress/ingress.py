@@ -150,18 +150,19 @@ class SourceIngress(Ingress):
     def definite(self, port: int, pattern: Pattern) -> list[Item]:
         if not set(pattern.attributes) <= {"time"}:
             return []
-        if not pattern.attributes and self.rules.policy.closes:
+        if not pattern.attributes and self.rules.policy.closes is not False:
             return []  # the other's end of input is not ours
         if pattern.time_bound is not None:
             self.bound = max(self.bound, pattern.time_bound)
         return self._finished(self._promise(pattern), self._advance(now=True))
 
-    def close(self) -> list[Item]:
-        """The last time that the rows give, however they were cut, then everything."""
+    def close(self, *, ends: bool = True) -> list[Item]:
+        """The last time that the rows give, however they were cut, then everything, where nothing follows."""
         for lane in self.lanes.lanes.values():
             self.future.confirm(lane, np.array([INFINITY]))
         items = list(self._advance(now=True))
-        if self.rules.policy.closes:
+        closes = self.rules.policy.closes
+        if ends if closes is None else closes:
             self.bound = INFINITY
         return [*items, *self._finished(self._advance(now=True))]
 

@@ -12,7 +12,7 @@ all at the end of input
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -52,8 +52,8 @@ class Policy:
     """The forms of the punctuation in the column, such as ``{[[id:#]]}``; None where any may come."""
     node: Node | None = None
     """A step whose CTIs become ours."""
-    closes: bool = True
-    """Whether the end of input promises that nothing follows."""
+    closes: bool | None = None
+    """Whether the end of input promises that nothing follows; None where nothing can, as far as is known."""
     future: Duration | None = AUTO
     """A row further ahead than this, of the clock or else of its lane, is refused."""
 
@@ -90,7 +90,8 @@ class Policy:
     @property
     def key(self) -> str:
         """Equal for policies that promise the same; for fingerprints."""
-        parts = [repr(getattr(self, f.name)) for f in fields(self) if f.name != "node"]
+        same = replace(self, closes=self.closes is not False)  # when it ends changes no state
+        parts = [repr(getattr(same, f.name)) for f in fields(self) if f.name != "node"]
         return f"Policy({', '.join(parts)}, {self.node.fingerprint if self.node else None})"
 
     @property
@@ -144,7 +145,7 @@ class Policy:
             parts.append(f"{self.scheme or 'any'}: where '{self.column}' says so")
         if self.node is not None:
             parts.append(f"time: when '{self.node.step}' gives it")
-        if self.closes:
+        if self.closes is not False:
             parts.append("all at the end of input")
         return "; ".join(parts) or "nothing"
 
@@ -171,7 +172,7 @@ def delay(
     moved: Duration | None = None,
     idle: Duration | None = None,
     future: Duration | None = AUTO,
-    closes: bool = True,
+    closes: bool | None = None,
 ) -> Policy:
     """CTIs that stay this far behind the latest event of the slowest lane.
 
@@ -186,7 +187,7 @@ def delay(
 
 
 @strict
-def every(n: int, *, future: Duration | None = AUTO, closes: bool = True) -> Policy:
+def every(n: int, *, future: Duration | None = AUTO, closes: bool | None = None) -> Policy:
     """CTIs at the latest event of the slowest lane, announced after each n events."""
     return Policy(lag=0, every=_count(n), future=future, closes=closes)
 
@@ -198,7 +199,7 @@ def heartbeat(
     delay: Duration = 0,
     idle: Duration | None = None,
     future: Duration | None = AUTO,
-    closes: bool = True,
+    closes: bool | None = None,
 ) -> Policy:
     """CTIs from a clock that is read every so often, minus a delay."""
     return Policy(beat=period, clock_lag=delay, idle=idle, future=future, closes=closes)
@@ -211,7 +212,7 @@ def at_end(*, closes: bool = True) -> Policy:
 
 
 @strict
-def in_data(column: str = "punct", *, gives: str | None = None, closes: bool = True) -> Policy:
+def in_data(column: str = "punct", *, gives: str | None = None, closes: bool | None = None) -> Policy:
     """Punctuation found in the data: rows whose column holds a text such as ``time < 20, id = 4``.
 
     ``gives`` declares its forms, such as ``"{[[time:+]], [[id:#]]}"``: then `check` knows what comes, and
@@ -221,7 +222,7 @@ def in_data(column: str = "punct", *, gives: str | None = None, closes: bool = T
 
 
 @strict
-def imported(node: Node, *, closes: bool = True) -> Policy:
+def imported(node: Node, *, closes: bool | None = None) -> Policy:
     """The CTIs of another step, taken over as they come."""
     return Policy(node=node, closes=closes)
 

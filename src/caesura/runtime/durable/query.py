@@ -45,6 +45,8 @@ class DurableQuery(Query):
         self._sink = TakenOutput() if sink is None else sink
         self._sink.reach()
         super().__init__(outputs, schedule=schedule, speculate=speculate)
+        for reader in self.parts.readers.values():
+            reader.ends = not reader.grows
         self._every, self._now = every, now
         self._manifests = Manifests(checkpoint.reach())
         cells = self.graph.cells

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ class SourceReader:
         self.cell = cell
         self.offsets: dict[int, int] = {}
         self.done = False
+        self.ends = True
+        """Whether nothing can follow the end of what is there."""
         self.turns = 0
         self.last = 0
         """When it was last chosen, among all readers of the query."""
@@ -86,7 +89,7 @@ class SourceReader:
         self.cell.send(self.clock_items())
         raw = self.next(self.limit)
         if raw is None:
-            self.cell.send(self.cell.guarded(self.ingress.close))
+            self.cell.send(self.cell.guarded(partial(self.ingress.close, ends=self.ends)))
         else:
             self.cell.send(self.cell.guarded(self.ingress.raw, raw))
         self.cell.feedback.settle()
@@ -107,6 +110,13 @@ class SourceReader:
     def follows(self) -> bool:
         """Whether it ends where all others have."""
         return isinstance(self.node, Source) and self.node.reader.follows
+
+    @property
+    def grows(self) -> bool:
+        """Whether there may be more another time, as in a folder."""
+        if not isinstance(self.node, Source):
+            return False
+        return not (self.node.reader.in_memory or self.node.reader.complete)
 
     def finish(self) -> None:
         """Ends where it stands: there is nothing now, and nobody waits for more."""
