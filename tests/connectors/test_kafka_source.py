@@ -231,3 +231,41 @@ def test_a_broker_that_was_away_is_read_on_and_one_that_stays_away_is_named() ->
             step_until(short, lambda: False)
         short.close()
     assert found == [10, 20, 10, 20]
+
+
+def test_a_debezium_topic_is_the_current_table_across_a_restart(make_topic: Make) -> None:
+    topic = make_topic()
+    producer = Producer({"bootstrap.servers": topic.servers})
+
+    def tell(*changes: bytes | None) -> None:
+        for change in changes:
+            producer.produce(topic.name, change, key=b'{"id": 1}', partition=0)
+        producer.flush()
+
+    tell(
+        b'{"op": "r", "after": {"id": 1, "v": "a"}, "source": {"ts_ms": 5, "lsn": 1}}',
+        b'{"payload": {"op": "u", "after": {"id": 1, "v": "z"}, "source": {"ts_ms": 6, "lsn": 2}}}',
+        b'{"op": "u", "after": {"id": 1, "v": "b"}, "source": {"ts_ms": 6, "lsn": 3}}',
+    )
+    table = pa.schema([("id", pa.int64()), ("v", pa.string())])
+    options = {"servers": topic.servers, "topic": topic.name, "key": "id", "schema": table}
+    now = cz.read.debezium(punctuate=cz.delay("0s"), **options)  # type: ignore[arg-type]
+    first = now.query()
+    step_until(first, lambda: "b" in values(first.take("out")))
+    saved = chunks(first)
+    tell(b'{"op": "d", "before": {"id": 1}, "source": {"ts_ms": 9, "lsn": 4}}', None)
+    second = now.query()
+    second.restore(saved)
+    ended: list[int] = []
+
+    def deleted() -> bool:
+        pages = [item for item in second.take("out") if isinstance(item, Page)]
+        ended.extend(int(end) for page in pages if page.re_new is not None for end in page.re_new)
+        return bool(ended)
+
+    step_until(second, deleted)
+    assert ended == [9000]
+
+
+def values(items: list[Any]) -> list[str]:
+    return [value for item in items if isinstance(item, Page) for value in item.payload["v"].to_pylist()]

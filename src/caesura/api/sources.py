@@ -12,7 +12,11 @@ from caesura import io
 from caesura.api.stream import Stream
 from caesura.errors import CaesuraError, PlanError
 from caesura.events import Item, parse
+from caesura.expr import col
+from caesura.io.codecs import debezium
+from caesura.io.codecs.debezium import ClockOf
 from caesura.io.codecs.protocol import RecordCodec
+from caesura.io.ingress.policy import Policy
 from caesura.io.ingress.pushed import Pushed
 from caesura.io.ingress.refusals import Lateness
 from caesura.io.kafka.polling import Begin, OnGap
@@ -107,6 +111,48 @@ class read:  # noqa: N801  (users write cz.read.parquet)
             key_columns(key), op=OP, insert=PUT, update=(), delete=DELETE, order=ORDER, name=topic
         )
         return current.drop(ORDER)
+
+    @staticmethod
+    def debezium(
+        path: str | Path | None = None,
+        *,
+        key: str | Sequence[str],
+        servers: str | None = None,
+        topic: str | None = None,
+        schema: pa.Schema | None = None,
+        time: ClockOf = "source",
+        start: Begin = "earliest",
+        until: Until | None = None,
+        on_gap: OnGap = "stop",
+        timeout: Duration = "60s",
+        config: Mapping[str, Any] | None = None,
+        punctuate: Policy | None = None,
+        late: Lateness = "reject",
+        late_limit: int | None = None,
+        name: str = "",
+    ) -> Stream:
+        """The current row of every key of a table, from the changes that Debezium tells.
+
+        They lie in JSON lines under a ``path``, or in a ``topic`` of Kafka, whose options are those of
+        `read.kafka`; in envelopes with a ``payload`` around them or without. ``schema`` has the table's
+        columns; of files it is inferred. A change counts from the ``time`` at which the database committed
+        it, or at which the connector read it; several at one time by their place in the database's log.
+        """
+        keys = [key] if isinstance(key, str) else list(key)
+        kafka = {
+            "servers": servers,
+            "topic": topic,
+            "start": start,
+            "until": until,
+            "on_gap": on_gap,
+            "timeout": timeout,
+            "config": config,
+        }
+        events = {"punctuate": punctuate, "late": late, "late_limit": late_limit, "name": name}
+        read = io.read_debezium(path, key=keys, schema=schema, time=time, kafka=kafka, events=events)
+        rows = Stream(read).where(col(debezium.OP) != debezium.MESSAGE)
+        current = rows.changelog(keys, op=debezium.OP, order=debezium.ORDER, name=name)
+        return current.drop(*debezium.ORDER)
 
 
 def from_arrow(data: Any, **events: Unpack[Events]) -> Stream:

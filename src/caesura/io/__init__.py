@@ -6,6 +6,7 @@
 ('time',)
 """
 
+from caesura.io.changes.debezium import read_debezium
 from caesura.io.codecs.avro import avro
 from caesura.io.codecs.json import json
 from caesura.io.codecs.protobuf import protobuf
@@ -54,6 +55,7 @@ __all__ = [
     "lane_ends",
     "protobuf",
     "read_csv",
+    "read_debezium",
     "read_json",
     "read_kafka",
     "read_parquet",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 
@@ -30,23 +30,21 @@ class Decoded(NamedTuple):
     bad: Mapping[int, str]
 
 
-class RecordCodec(ABC):
-    """How the bytes of records are read and written."""
+class RecordDecoder(ABC):
+    """How the bytes of records are read."""
 
     schema: pa.Schema
     """The columns that it has."""
     key: str
     """Equal for values that are read the same way."""
+    passes_tombstones: ClassVar[bool] = False
+    """Whether a record without a value says nothing, and is no flaw where no key is read."""
 
     @abstractmethod
     def parse(self, data: Sequence[bytes]) -> pa.RecordBatch:
         """All records as columns; raises where one of them cannot be read."""
 
-    @abstractmethod
-    def encode(self, rows: pa.RecordBatch | pa.Table) -> list[bytes]:
-        """Each row as bytes."""
-
-    def narrowed(self, columns: Sequence[str]) -> RecordCodec:
+    def narrowed(self, columns: Sequence[str]) -> RecordDecoder:
         """The same with these columns only; itself where it reads them all anyway."""
         return self
 
@@ -71,6 +69,14 @@ class RecordCodec(ABC):
             half = len(data) // 2
             yield from self._parsed(data[:half], start, bad)
             yield from self._parsed(data[half:], start + half, bad)
+
+
+class RecordCodec(RecordDecoder):
+    """How the bytes of records are read and written."""
+
+    @abstractmethod
+    def encode(self, rows: pa.RecordBatch | pa.Table) -> list[bytes]:
+        """Each row as bytes."""
 
 
 def reason(error: BaseException) -> str:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from caesura.errors import PlanError, closest
 from caesura.events.columns import empty_rows
-from caesura.io.codecs.protocol import Decoded, RecordCodec
+from caesura.io.codecs.protocol import Decoded, RecordDecoder
 from caesura.kernels.hashing import I64
 from caesura.plan import Raw
 
@@ -39,8 +39,8 @@ class RecordForm:
     """What the rows of a topic are made of."""
 
     topic: str
-    value: RecordCodec
-    key: RecordCodec | None = None
+    value: RecordDecoder
+    key: RecordDecoder | None = None
     meta: tuple[Meta, ...] = ()
     time: str = ""
     """The column that a delete, which has none, gets the broker's timestamp in."""
@@ -104,14 +104,17 @@ class RecordForm:
         place[_without(present, value.bad)] = np.arange(value.batch.num_rows)
         keys: Decoded | None = None
         at_key = np.zeros(0, np.int64)
-        if self.key is None:
+        skipped: list[int] = []
+        if self.key is None and self.value.passes_tombstones:
+            skipped = np.flatnonzero(absent).tolist()
+        elif self.key is None:
             bad |= dict.fromkeys(np.flatnonzero(absent).tolist(), "it has no value, and key= names none")
         else:
             keys = self.key.decode([message.key() or b"" for message in messages])
             bad |= {at: why for at, why in _told(keys, "key").items() if at not in bad}
             at_key = np.full(len(values), -1)
             at_key[_without(np.arange(len(values)), keys.bad)] = np.arange(keys.batch.num_rows)
-        good = np.setdiff1d(np.arange(len(values)), np.fromiter(bad, np.int64, len(bad)), assume_unique=True)
+        good = np.setdiff1d(np.arange(len(values)), np.array([*bad, *skipped], np.int64), assume_unique=True)
         parts = _Records(messages, offsets, partitions, good, absent[good])
         batch = self._batch(parts, value, place, keys, at_key)
         return ReadRecords(batch, good, bad)
@@ -193,7 +196,7 @@ def lane_rows(
 ) -> Raw:
     """The rows of one partition, which reaches from one offset to another; ``mine`` are its records."""
     begin, end = span
-    if len(mine) == len(rows.good) + len(rows.bad):
+    if len(mine) == len(offsets):
         batch, good = rows.batch, rows.good
     else:
         chosen = np.isin(rows.good, mine, assume_unique=True)

@@ -45,7 +45,8 @@ def looks_like(file: Place, wanted: str) -> str:
         name, call = "JSON lines", "json"
     elif not start or any(byte < 9 or byte > 126 for byte in start):
         return ""
-    return "" if name == wanted else f"It looks like {name}: read it with cz.read.{call}, or mend it."
+    known = wanted.startswith(name)
+    return "" if known else f"It looks like {name}: read it with cz.read.{call}, or mend it."
 
 
 def _text(file: Place) -> Any:
