@@ -181,3 +181,19 @@ def test_a_plan_without_a_key_is_refused_by_a_table(tmp_path):
     node = cz.from_rows(READINGS, time="t", punctuate=cz.delay(2)).node
     with pytest.raises(CaesuraError, match="needs a key"):
         cz.duckdb(tmp_path / "now.db").open({"out": node})
+
+
+def test_a_query_with_a_checkpoint_keeps_a_table(tmp_path):
+    log = [{"t": t, "id": t % 3, "v": t} for t in range(9)]
+    for known in (log[:5], log):
+        rows = cz.from_rows(known, time="t", punctuate=cz.delay(0, closes=False), name="log", batch_size=2)
+        query = (
+            rows.latest(key="id")
+            .upserts(key="id")
+            .query(checkpoint=tmp_path / "cp", sink=cz.duckdb(tmp_path / "now.db", "now"))
+        )
+        query.run()
+        query.close()
+        with duckdb.connect(str(tmp_path / "now.db")) as found:
+            now = dict(found.execute("SELECT id, v FROM now").fetchall())
+        assert now == {row["id"]: row["v"] for row in known}

@@ -23,6 +23,7 @@ from caesura.io.kafka.polling import Begin, OnGap
 from caesura.io.kafka.read import key_columns
 from caesura.io.kafka.reader import Until
 from caesura.io.kafka.records import DELETE, OP, ORDER, PUT, Meta
+from caesura.io.postgres import reader as postgres
 from caesura.io.sources.read import Events
 from caesura.io.sources.table import TABLE_BYTES, table_of
 from caesura.io.sources.versions import CHANGE, COPY, VERSION, TableVersions
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 @checked_methods
 class read:  # noqa: N801  (users write cz.read.parquet)
-    """Files and folders, a folder in the order of its names; topics of Kafka."""
+    """Files and folders, a folder in the order of its names; topics of Kafka; tables of Postgres."""
 
     @staticmethod
     def parquet(
@@ -153,6 +154,52 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         rows = Stream(read).where(col(debezium.OP) != debezium.MESSAGE)
         current = rows.changelog(keys, op=debezium.OP, order=debezium.ORDER, name=name)
         return current.drop(*debezium.ORDER)
+
+    @staticmethod
+    def postgres(
+        dsn: str,
+        table: str,
+        *,
+        slot: str,
+        publication: str = "",
+        key: str | Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+        until: Until | None = None,
+        timeout: Duration = "60s",
+        punctuate: Policy | None = None,
+        name: str = "",
+    ) -> Stream:
+        """A table of Postgres: its rows as they are, then every change, by the server's logical decoding.
+
+        The stream is the current row of every ``key``, the primary key unless you say otherwise; a row lives
+        from the commit that made it until the one that replaced it. ``slot`` names the replication slot that
+        keeps changes for this query alone, ``publication`` which tables are published (by default, one of
+        the slot's name); both are made where they are not there, and stay. The table is read once, when a
+        query begins; from then on its changes are, without a gap. The server may be away for ``timeout``.
+        ``punctuate`` is a second's delay unless you say otherwise.
+        """
+        read, group = io.read_postgres(
+            dsn,
+            table,
+            slot=slot,
+            publication=publication,
+            key=key,
+            columns=columns,
+            until=until,
+            timeout=timeout,
+            punctuate=punctuate,
+            name=name,
+        )
+        current = Stream(read).changelog(
+            group,
+            op=postgres.OP,
+            insert=postgres.PUT,
+            update=(),
+            delete=postgres.DELETE,
+            order=postgres.ORDER,
+            name=name or table,
+        )
+        return current.drop(postgres.ORDER)
 
 
 def from_arrow(data: Any, **events: Unpack[Events]) -> Stream:

@@ -15,6 +15,7 @@ from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
 from caesura.io.ingress.shape import Shape, Shaped
 from caesura.io.kafka.read import read_kafka
+from caesura.io.postgres.read import read_postgres
 from caesura.io.sinks.rows import rows_table
 from caesura.io.sources.drawn import from_items
 from caesura.io.sources.protocol import Offsets, Reader, lane_ends
@@ -59,5 +60,6 @@ __all__ = [
     "read_json",
     "read_kafka",
     "read_parquet",
+    "read_postgres",
     "rows_table",
 ]

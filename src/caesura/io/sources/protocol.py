@@ -175,6 +175,10 @@ class Reader(ABC):
         """Why its rows cannot be read from their beginning, as of now; empty where they can."""
         return ""
 
+    def saved(self, offsets: Offsets) -> None:
+        """Takes note that a query goes on from these offsets, whatever happens: what lies before may go."""
+        return
+
     def claims(self) -> list[Break]:
         """Where the claims of the pipeline that wrote the rows stand among them, if one did."""
         return []

@@ -107,7 +107,8 @@ class Delivery:
             case TableSink():
                 self._sink.commit(saved.epoch, saved.parts)
             case EpochSink():
-                self._sink.take(self._aligner.epoch(saved.epoch, self._packets(saved)))
+                epoch = self._aligner.epoch(saved.epoch, self._packets(saved))
+                self._sink.take(replace(epoch, outputs=self._outputs))
 
     def forget(self, saved: SavedEpoch) -> None:
         """Removes what an epoch gave, once a later manifest counts."""

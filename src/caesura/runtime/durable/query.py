@@ -109,6 +109,8 @@ class DurableQuery(Query):
         self._last = made
         self._delivery.deliver(made)
         self._delivery.forget(before)
+        for reader in self.parts.readers.values():
+            reader.saved()
         return number
 
     def take(self, output: str) -> list[Item]:

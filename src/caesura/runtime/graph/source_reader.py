@@ -118,6 +118,11 @@ class SourceReader:
             return False
         return not (self.node.reader.in_memory or self.node.reader.complete)
 
+    def saved(self) -> None:
+        """Tells the source that nothing before this point is read again."""
+        if isinstance(self.node, Source):
+            self.node.reader.saved(self.offsets)
+
     def finish(self) -> None:
         """Ends where it stands: there is nothing now, and nobody waits for more."""
         self._ended = True

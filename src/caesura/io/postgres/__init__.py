@@ -1,0 +1,1 @@
+"""Postgres as a source: a table, then every change of it, from the server's own log."""
