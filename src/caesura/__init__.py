@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         automaton,
         fixpoint,
         from_arrow,
+        from_cdf,
         from_items,
         from_pandas,
         from_rows,
@@ -99,7 +100,7 @@ if TYPE_CHECKING:
     from caesura.udm import find as udm
 
 ROOMS = {
-    "caesura.api": "Pipeline Result Stream arc automaton from_arrow from_claimed from_items "
+    "caesura.api": "Pipeline Result Stream arc automaton from_arrow from_cdf from_claimed from_items "
     "from_pandas from_rows from_spark greatest input_stream least pipeline read session subscribe table",
     "caesura.consistency": "Claim Level Prefix draining heeding synchronised tokens",
     "caesura.consistency.claimed": "read_claimed",
@@ -224,6 +225,7 @@ __all__ = [
     "first_value",
     "fixpoint",
     "from_arrow",
+    "from_cdf",
     "from_claimed",
     "from_items",
     "from_pandas",

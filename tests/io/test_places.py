@@ -128,6 +128,7 @@ ENTRIES = {
     "read.csv(path)": lambda uri: cz.read.csv(uri, time="t"),
     "read.json(path)": lambda uri: cz.read.json(uri, time="t"),
     "read.debezium(path)": lambda uri: cz.read.debezium(uri, key="id"),
+    "read.delta(path)": lambda uri: cz.read.delta(uri, key="id"),
     "table(history)": lambda uri: cz.table(lambda: [{"id": 1}], reload="10m", history=uri),
     "duckdb(path)": lambda uri: cz.duckdb(uri),
     "delta(path)": lambda uri: cz.delta(uri),

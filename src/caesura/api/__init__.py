@@ -8,6 +8,7 @@ from caesura.api.over import OverRows
 from caesura.api.pipeline import Pipeline, from_claimed, pipeline
 from caesura.api.sources import (
     from_arrow,
+    from_cdf,
     from_items,
     from_pandas,
     from_rows,
@@ -33,6 +34,7 @@ __all__ = [
     "automaton",
     "fixpoint",
     "from_arrow",
+    "from_cdf",
     "from_claimed",
     "from_items",
     "from_pandas",

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import pyarrow as pa
 
 from caesura import io
+from caesura.api.changes import current
 from caesura.api.stream import Stream
 from caesura.errors import CaesuraError, PlanError
 from caesura.events import Item, parse
 from caesura.expr import col
+from caesura.io.changes.lake_reader import TIME, Start
+from caesura.io.changes.lake_reader import Until as UntilVersion
+from caesura.io.changes.read import VersionEvents
 from caesura.io.codecs import debezium
 from caesura.io.codecs.debezium import ClockOf
 from caesura.io.codecs.protocol import RecordCodec
@@ -24,6 +28,7 @@ from caesura.io.kafka.read import key_columns
 from caesura.io.kafka.reader import Until
 from caesura.io.kafka.records import DELETE, OP, ORDER, PUT, Meta
 from caesura.io.postgres import reader as postgres
+from caesura.io.sinks.iceberg_catalog import Catalog
 from caesura.io.sources.read import Events
 from caesura.io.sources.table import TABLE_BYTES, table_of
 from caesura.io.sources.versions import CHANGE, COPY, VERSION, TableVersions
@@ -201,6 +206,45 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         )
         return current.drop(postgres.ORDER)
 
+    @staticmethod
+    def delta(
+        path: str | Path,
+        *,
+        key: str | Sequence[str] | None = None,
+        start: Start = "snapshot",
+        until: UntilVersion | None = None,
+        **events: Unpack[VersionEvents],
+    ) -> Stream:
+        """A Delta table by version: all its rows, then what each later version adds.
+
+        With ``key`` the stream is the current row of every key: versions that update or delete are read from
+        the table's change feed, or else from the files that they replace, and count from when they were
+        committed. Without, rows are appended, ``time`` names their column (or ``"_commit_timestamp"``),
+        and such versions are refused. It begins with a snapshot, or at the ``latest`` version, and is
+        followed for ever, or ``until`` the version that is there. Needs the package `deltalake`.
+        """
+        options = {"start": start, "until": until}
+        read = Stream(io.read_delta(path, keyed=key is not None, options=options, events=events))
+        return read if key is None else current(read, key, events.get("name", ""))
+
+    @staticmethod
+    def iceberg(
+        table: str,
+        *,
+        catalog: Catalog,
+        key: str | Sequence[str] | None = None,
+        start: Start = "snapshot",
+        until: UntilVersion | None = None,
+        **events: Unpack[VersionEvents],
+    ) -> Stream:
+        """An Iceberg table by snapshot, as `read.delta`: ``read.iceberg("traffic.speeds", catalog="lake")``.
+
+        ``catalog`` is the name of one that pyiceberg knows, or its properties. Needs the package `pyiceberg`.
+        """
+        options = {"start": start, "until": until}
+        read = Stream(io.read_iceberg(table, catalog, keyed=key is not None, options=options, events=events))
+        return read if key is None else current(read, key, events.get("name", ""))
+
 
 def from_arrow(data: Any, **events: Unpack[Events]) -> Stream:
     """A stream of an Arrow table or batch, or, once, of an Arrow reader."""
@@ -262,6 +306,43 @@ def from_spark(
     from caesura.spark.host.frames import read_frame
 
     return Stream(read_frame(frame, lane=lane, offset=offset, lanes=lanes, events=events))
+
+
+def from_cdf(
+    changes: Any,
+    *,
+    key: str | Sequence[str],
+    punctuate: Policy | None = None,
+    late: Lateness = "reject",
+    late_limit: int | None = None,
+    name: str = "",
+) -> Stream:
+    """The current row of every key, from the change feed of a Delta table.
+
+    ``changes`` is a Spark DataFrame, streaming or not, or Arrow data, with the feed's columns
+    ``_change_type``, ``_commit_version`` and ``_commit_timestamp``; a change counts from its commit.
+
+    >>> import caesura as cz
+    >>> feed = pa.table({
+    ...     "_change_type": ["insert", "update_preimage", "update_postimage"],
+    ...     "_commit_version": [1, 2, 2], "_commit_timestamp": [1, 5, 5],
+    ...     "id": [7, 7, 7], "v": ["a", "a", "b"],
+    ... })
+    >>> print(cz.from_cdf(feed, key="id").run())
+     LE  RE  | id v |
+      1  5   | 7  a | +
+      5  inf | 7  b | +
+    """
+    events: Events = {
+        "time": TIME,
+        "punctuate": punctuate,
+        "late": late,
+        "late_limit": late_limit,
+        "name": name,
+    }
+    spark = type(changes).__module__.startswith("pyspark.")
+    read = from_spark(changes, **events) if spark else from_arrow(changes, **events)
+    return current(read, key, name)
 
 
 def table(

@@ -7,6 +7,7 @@
 """
 
 from caesura.io.changes.debezium import read_debezium
+from caesura.io.changes.read import read_delta, read_iceberg
 from caesura.io.codecs.avro import avro
 from caesura.io.codecs.json import json
 from caesura.io.codecs.protobuf import protobuf
@@ -57,6 +58,8 @@ __all__ = [
     "protobuf",
     "read_csv",
     "read_debezium",
+    "read_delta",
+    "read_iceberg",
     "read_json",
     "read_kafka",
     "read_parquet",
