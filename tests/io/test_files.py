@@ -203,3 +203,22 @@ def test_a_file_cut_off_anywhere_is_told_unless_its_text_could_be_whole(tmp_path
         last = lines[-1].partition(",")[2] if kind == "csv" else str(rows[len(lines) - 1]["id"])
         kept = rows[: len(lines) - (kind == "csv")]
         assert got == [*kept[:-1], *([{**kept[-1], "id": int(last) if last else None}] if kept else [])]
+
+
+def test_texts_that_repeat_are_read_as_they_were_written(tmp_path):
+    texts, some = ["a", None, "", "a", "b"] * 40, [b"x", None, b"x", b"", b"y"] * 40
+    table = pa.table(
+        {
+            "t": range(200),
+            "s": texts,
+            "large": pa.array(texts, pa.large_string()),
+            "b": some,
+            "coded": pa.array(texts).dictionary_encode(),
+            "a.b": texts,
+            "st": [{"s": s} for s in texts],
+            "l": [[s, s] for s in texts],
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=70)
+    for size in (16, 200):
+        assert rows(read_parquet(tmp_path, time="t", batch_size=size)) == table.to_pylist()

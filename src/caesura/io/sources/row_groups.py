@@ -16,6 +16,8 @@ from caesura.io.sources.pruning import Pruning, ValueRange
 
 AHEAD = 1024
 """So many runs of row groups are looked at for rows that are wanted first."""
+TEXT_SIZE = 4
+"""What a text takes at least outside a dictionary, in bytes: its length."""
 
 
 class Groups:
@@ -86,14 +88,42 @@ class Groups:
         if self._file is None:
             import pyarrow.parquet as pq
 
-            self._file = pq.ParquetFile(self.path.open(), metadata=self._meta)
-        yield from self._file.iter_batches(batch_size=size, row_groups=run, columns=self.schema.names)
+            self._file = pq.ParquetFile(
+                self.path.open(), metadata=self._meta, read_dictionary=self._repeated()
+            )
+        names = self.schema.names
+        yield from map(decoded, self._file.iter_batches(batch_size=size, row_groups=run, columns=names))
+
+    def _repeated(self) -> list[str]:
+        """Texts that lie in a dictionary: Arrow reads those faster as numbers, to be looked up afterwards."""
+        if self._meta.num_row_groups == 0:
+            return []
+        group = self._meta.row_group(0)
+        chunks = [group.column(place) for place in range(group.num_columns)]
+        return [
+            chunk.path_in_schema
+            for chunk in chunks
+            if chunk.physical_type == "BYTE_ARRAY"
+            and chunk.has_dictionary_page
+            and "." not in chunk.path_in_schema
+            and chunk.total_uncompressed_size < TEXT_SIZE * chunk.num_values
+        ]
 
     def close(self) -> None:
         """Lets go of the file; what is known of it stays."""
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows, with values in place of numbers in a dictionary."""
+    schema, columns = batch.schema, batch.columns
+    for place, column in enumerate(columns):
+        if pa.types.is_dictionary(column.type):
+            columns[place] = column.dictionary_decode()
+            schema = schema.set(place, schema.field(place).with_type(column.type.value_type))
+    return batch if schema is batch.schema else pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 @dataclass
