@@ -174,6 +174,11 @@ class FixedColumn:
         self.valid.append(self.data.size, values)
         self.data.extend(words(values))
 
+    def hold(self, values: pa.Array) -> None:
+        """Takes an array as it lies, in place of all there is."""
+        self.valid.append(0, values)
+        self.data.replace(words(values))
+
     def take(self, rows: I64) -> pa.Array:
         return from_words(taken(self.data.view, rows), self.valid.take(rows), self.type)
 

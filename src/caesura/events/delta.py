@@ -23,6 +23,9 @@ from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, mixed
 from caesura.kernels.keys import KeyTable
 
+FEW_ENDS = 8
+"""Rows with up to so many ends are looked for by their ends first."""
+
 
 class Deltas(NamedTuple):
     """Weighted lifetimes; ``rows`` says which row of a page each belongs to."""
@@ -38,16 +41,13 @@ def deltas(page: Page) -> Deltas:
     every = np.arange(len(page))
     if page.re_new is None or page.retracts is None:
         return Deltas(every, page.le, page.re, np.ones(len(page), np.int64))
-    first = np.where(page.retracts, -1, 1)
-    again = np.flatnonzero(page.retracts & (page.re_new > page.le))
-    rows = np.concatenate([every, again])
-    order = np.argsort(rows, kind="stable")
-    return Deltas(
-        rows[order],
-        np.concatenate([page.le, page.le[again]])[order],
-        np.concatenate([page.re, page.re_new[again]])[order],
-        np.concatenate([first, np.ones(len(again), np.int64)])[order],
-    )
+    again = page.retracts & (page.re_new > page.le)
+    rows = np.repeat(every, 1 + again)
+    gains = np.flatnonzero(again)
+    at = gains + np.arange(1, len(gains) + 1)  # right behind the loss
+    re, weight = page.re[rows], np.where(page.retracts, -1, 1)[rows]
+    re[at], weight[at] = page.re_new[gains], 1
+    return Deltas(rows, page.le[rows], re, weight)
 
 
 @kernel
@@ -128,15 +128,40 @@ def fold(page: Page) -> tuple[Page, Mask]:
 
     A retract counts as unmatched when the sum of its row's weights stays negative.
     """
-    d = deltas(page)
+    unmatched = np.zeros(len(page), np.bool_)
+    if page.retracts is None or page.re_new is None:
+        return page.inserts(np.arange(len(page)), page.le, page.re), unmatched
+    ends = np.where(page.retracts, page.re_new, page.re)
+    live = ~page.retracts | (ends > page.le)
+    losses = np.flatnonzero(page.retracts)
+    gains = np.flatnonzero(live & _among(ends, page.re[losses]))
+    lost, taken_back = _matched(page, losses, gains, ends)
+    live[gains[taken_back]] = False
+    unmatched[losses[lost]] = True
+    rows = np.flatnonzero(live)
+    return page.inserts(rows, page.le[rows], ends[rows]), unmatched
+
+
+def _among(ends: I64, some: I64) -> Mask:
+    """Which ends are one of these; all, where these are many."""
+    values = np.unique(some)
+    found: Mask = np.isin(ends, values) if len(values) <= FEW_ENDS else np.ones(len(ends), np.bool_)
+    return found
+
+
+def _matched(page: Page, losses: I64, gains: I64, ends: I64) -> tuple[Mask, Mask]:
+    """Which losses have no gain, of equal ones all; and which gains have a loss, of equal ones the first."""
     known = page.own_ids
     ids = page.ids(LOCAL) if known is None else known[1]
-    number, first = KeyTable().encode(*mixed(ids, d.le, d.re, rows=d.rows))
-    total = np.zeros(len(first), np.int64)
-    np.add.at(total, number, d.weight)
-    keep = np.repeat(first, np.maximum(total, 0))
-    live = page.inserts(d.rows[keep], d.le[keep], d.re[keep])
-    unmatched = np.zeros(len(page), np.bool_)
-    lost = d.rows[(total[number] < 0) & (d.weight < 0)]
-    unmatched[lost] = True
-    return live, unmatched
+    rows, count = np.concatenate([losses, gains]), len(losses)
+    re = np.concatenate([page.re[losses], ends[gains]])
+    number, first = KeyTable().encode(*mixed(ids, page.le[rows], re, rows=rows))
+    lost = np.bincount(number[:count], minlength=len(first))
+    own = number[count:]
+    short = lost > np.bincount(own, minlength=len(first))
+    hit = np.flatnonzero(lost[own])
+    order = hit[np.argsort(own[hit], kind="stable")]
+    nth = np.arange(len(order)) - np.searchsorted(own[order], own[order])
+    taken_back = np.zeros(len(gains), np.bool_)
+    taken_back[order] = nth < lost[own[order]]
+    return short[number[:count]], taken_back

@@ -26,6 +26,8 @@ SPARE = 4096
 WHOLE = 1 << 15
 """Arrays of so many values are not put together with others."""
 
+SHARED = 4
+"""An array is referred to if at least one of so many of its values is wanted."""
 LARGE = 1 << 30
 """Arrays of more bytes are not put together: offsets have 32 bits."""
 
@@ -58,6 +60,11 @@ class ReferredColumn:
         self.arrays = held
         self._starts = np.concatenate([[0], np.cumsum([len(array) for array in held])]).astype(np.int64)
 
+    def hold(self, values: pa.Array, every: Grown) -> None:
+        """Takes an array as it lies, given the places of all its values."""
+        self.at = every
+        self._hold([HeldArray(values)])
+
     @property
     def held(self) -> int:
         """How many values the arrays have, dead ones included."""
@@ -65,7 +72,7 @@ class ReferredColumn:
 
     def append(self, values: pa.Array, rows: I64 | None = None) -> None:
         """Values of an array, by default all; of an array of which few are wanted a copy is made."""
-        if rows is not None and 2 * len(rows) < len(values):
+        if rows is not None and SHARED * len(rows) < len(values):
             values, rows = values.take(pa.array(rows)), None
         if len(values) == 0:
             return
@@ -134,6 +141,20 @@ class ReferredColumn:
 
 def gathered(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
     """The values of rows of columns that may share arrays, one behind the other."""
+    alone = [len(column.arrays) == 1 for column, _ in parts]
+    rest = _of_shared_arrays([part for part, one in zip(parts, alone, strict=True) if not one])
+    pieces: list[pa.Array] = []
+    used = 0
+    for (column, rows), one in zip(parts, alone, strict=True):
+        if one:
+            pieces.append(column.arrays[0].values.take(pa.array(column.at.view[rows])))
+        else:
+            pieces.append(rest.slice(used, len(rows)))
+            used += len(rows)
+    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
+
+
+def _of_shared_arrays(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
     arrays: list[pa.Array] = []
     known: dict[HeldArray, int] = {}
     places: list[I64] = []
@@ -150,7 +171,7 @@ def gathered(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
             starts[i] = known[array]
         places.append(within + starts[which])
     if not arrays:
-        return pa.array([], parts[0][0].type)
+        return pa.array([], parts[0][0].type) if parts else pa.array([], pa.null())
     at = pa.array(np.concatenate(places))
     if len(arrays) == 1:
         return arrays[0].take(at)
@@ -186,6 +207,19 @@ class ReferredStore(ColumnStore):
             else:
                 column.append(some.column(place))
         self.size += len(some)
+
+    @staticmethod
+    def over(batch: pa.RecordBatch) -> ReferredStore:
+        """The rows of a batch, of which nothing is copied; none may be added."""
+        store, every = ReferredStore(batch.schema), Grown(np.int64, 0)
+        every.replace(np.arange(batch.num_rows))
+        store.size = batch.num_rows
+        for column, values in zip(store.columns, batch.columns, strict=True):
+            if isinstance(column, ReferredColumn):
+                column.hold(values, every)
+            elif isinstance(column, FixedColumn):
+                column.hold(values)
+        return store
 
     def frozen(self) -> ReferredStore:
         """The rows as they are now, whatever is added or let go later; nothing is copied."""
