@@ -234,6 +234,18 @@ top("all", VALUES, ("v", True))
 top("2 with their numbers", VALUES, ("v", True), n=2, ranks=("row_number",))
 top("ranks of all", VALUES, ("n", False), ranks=("rank", "dense_rank"))
 top("ranks of rows that stay", ADDED, ("n", False), n=3, ranks=("row_number", "rank"))
+BEGUN = InputSpec(
+    {"id": "key", "v": "float", "n": "int", "s": "name"},
+    key="id",
+    lifetimes="endless",
+    insert_only=True,
+    max_rows=8,
+)
+"""Rows that only begin, which some steps take in one pass where they come in order."""
+top("1 of rows that only begin", BEGUN, ("n", True), n=1)
+top("2 of all rows that only begin", BEGUN, ("v", False), ("n", True), n=2, group=())
+top("2 of rows that only begin, in order of time", BEGUN, n=2)
+top("3 of rows that only begin, with their numbers", BEGUN, ("n", True), n=3, ranks=("row_number",))
 
 LEFT = InputSpec({"id": "key", "v": "float"}, key="id", max_rows=4)
 RIGHT = InputSpec({"other": "key", "s": "name"}, key="other", max_rows=4)

@@ -165,6 +165,63 @@ def restored(old: Operator, new: Operator, saved: dict[str, dict[str, bytes]]) -
     return new
 
 
+def ties(seed: int, size: int) -> list[Page]:
+    """Pages in order of time of rows that only begin, many of them together; values are few, or null."""
+    draw = random.Random(seed)
+    rows = {
+        (t // 4, draw.randrange(3), draw.choice((None, 1.0, 2.0, float("nan"))), str(draw.randrange(9)))
+        for t in range(400)
+    }
+    changes = sorted(rows, key=lambda row: (row[0], draw.random()))
+    schema = SCHEMA.append(pa.field("s", pa.string()))
+    pages = []
+    for at in range(0, len(changes), size):
+        le, k, v, s = zip(*changes[at : at + size], strict=True)
+        pages.append(Page.of(pa.record_batch([k, v, s], schema=schema), le=le, re=[INFINITY] * len(le)))
+    return pages
+
+
+@pytest.mark.parametrize("size", [1, 7, 50])
+@pytest.mark.parametrize(("ranks", "n"), [((), 1), ((), 3), (("row_number",), 3)])
+def test_the_pass_in_order_is_the_general_one_for_ties_and_nulls(
+    size: int, n: int, ranks: tuple[Rank, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(examples(2)):
+        pages = ties(seed, size)
+        source = Input(label="in", payload=pages[0].schema, known=Properties(insert_only=True, endless=True))
+        named = tuple((kind, kind) for kind in ranks)
+        node = Top(inputs=(source,), group=("k",), order=(Order(col("v")),), n=n, ranks=named)
+        found = []
+        for refused, instead in (("_run", lambda *_: None), ("_changed", None)):
+            with monkeypatch.context() as patch:
+                patch.setattr(physical.TopOperator, refused, instead)
+                found.append(sent_by(node, pages))
+        assert found[0] == found[1], seed
+
+
+def sent_by(node: Top, pages: list[Page]) -> History:
+    """What an operator sends of pages, with punctuation on the way and restarts in between."""
+    operator, saved, out = node.operator(), {}, []
+    for turn, fresh in enumerate(pages):
+        out += operator.page(0, fresh)
+        if turn % 3 == 2:
+            operator.punctuation(0, Punctuation(Pattern.before(int(fresh.le[-1]) - turn % 4)))
+        if turn % 5 == 4:
+            operator = restored(operator, node.operator(), saved)
+    return History.of(out, node.schema)
+
+
+def test_what_ended_before_a_cti_is_not_kept_and_later_ends_are_kept_when_somebody_asks() -> None:
+    source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=True, endless=True))
+    operator = Top(inputs=(source,), order=(Order(col("v")),), n=1).operator()
+    operator.page(0, page([(t, INFINITY, NO_NEW_END, 0, float(t)) for t in range(100)]))
+    operator.punctuation(0, Punctuation(Pattern.before(90)))
+    assert operator.measure().state_rows == 2 * 11  # nine of ten rows ended, and the one that is shown
+    operator.page(0, page([(95, INFINITY, NO_NEW_END, 0, 1000.0)]))
+    sent = operator.states()["sent"]
+    assert sorted(sent.get("re")[sent.alive])[-2:] == [95, INFINITY]
+
+
 def test_rows_in_order_are_taken_without_a_look_at_the_past(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(physical.TopOperator, "_changed")
     rows = [{"t": t, "k": t % 3, "v": t * 7919 % 1000, "s": f"text {t}"} for t in range(300)]

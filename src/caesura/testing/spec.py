@@ -25,7 +25,7 @@ ColumnKind: TypeAlias = Literal[
     "key", "int", "float", "bool", "str", "name", "text", "decimal", "list", "map", "deep"
 ]
 PunctuationKind: TypeAlias = Literal["time", "key", "both"]
-Lifetimes: TypeAlias = Literal["any", "finite", "points"]
+Lifetimes: TypeAlias = Literal["any", "finite", "points", "endless"]
 
 DOMAINS: Mapping[ColumnKind, tuple[Any, ...]] = {
     "key": (0, 1, 2, None),
@@ -101,7 +101,8 @@ class InputSpec:
     def known(self) -> Properties:
         """What a plan may know about the input."""
         points = self.lifetimes == "points"
-        return Properties(insert_only=self.insert_only, points=points, max_duration=1 if points else None)
+        longest, endless = 1 if points else None, self.lifetimes == "endless"
+        return Properties(self.insert_only, points, max_duration=longest, endless=endless)
 
     @cached_property
     def promisable(self) -> tuple[Values, ...]:

@@ -90,6 +90,8 @@ def durations(spec: InputSpec) -> st.SearchStrategy[int]:
         return st.just(1)
     if spec.lifetimes == "finite":
         return st.integers(1, LONGEST)
+    if spec.lifetimes == "endless":
+        return st.just(INFINITY)
     return st.integers(1, LONGEST + 4).map(lambda d: d if d <= LONGEST else INFINITY)
 
 

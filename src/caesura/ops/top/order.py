@@ -6,6 +6,8 @@ the order, the row's start, its values, and the longer life first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
@@ -52,6 +54,8 @@ class RowOrder:
         self._type = types[0] if types else None
         self.exact = all(has_words(t) for t in types)
         """Whether words tell all values apart that are not null."""
+        self._nulls, self._lowest = [False] * len(types), [False] * len(types)
+        """By order, whether a null was there, and the value whose word stands for null."""
         self.clear()
 
     def clear(self) -> None:
@@ -113,7 +117,7 @@ class RowOrder:
         return self._make[place](batch, state.get("le")[rows], state.get("re")[rows])
 
     def words(self, page: Page) -> I64 | None:
-        """What each row of a page is ordered by, a column for each order; None where one is null."""
+        """What each row of a page is ordered by, a column for each order; None where words do not tell."""
         batch = page.payload.select(self._read) if self._read else empty_rows(len(page))
         return self._exact([make(batch, page.le, page.re) for make in self._make], len(page))
 
@@ -124,9 +128,17 @@ class RowOrder:
     def _exact(self, values: list[pa.Array], count: int) -> I64 | None:
         words = np.empty((count, len(values)), np.int64)
         for place, column in enumerate(values):
+            word = ranked(column)
             if column.null_count:
+                valid = validity(column)
+                self._nulls[place] = True
+                self._lowest[place] |= bool((word[valid] == LOWEST).any())
+                word = np.where(valid, word, LOWEST)
+            else:
+                self._lowest[place] |= bool((word == LOWEST).any())
+            if self._nulls[place] and self._lowest[place]:
                 return None
-            words[:, place] = ~ranked(column) if self._down[place] else ranked(column)
+            words[:, place] = ~word if self._down[place] else word
         return words
 
     def sorted(self, owner: I64, rows: I64) -> tuple[I64, I64]:
@@ -161,3 +173,20 @@ def changes(keys: list[I64], order: I64) -> Mask:
         values = key[order]
         found[1:] |= values[1:] != values[:-1]
     return found
+
+
+def ties(keys: list[I64], values: Callable[[I64], list[pa.Array]]) -> I64:
+    """Numbers in canonical order for rows that have equal keys, by their values; 0 for the others.
+
+    ``values`` gives the columns at some places, which ascend.
+    """
+    order = np.lexsort(keys)
+    alike = ~changes(keys, order)
+    tie = np.zeros(len(order), np.int64)
+    if not alike.any():
+        return tie
+    place = np.sort(order[alike | np.append(alike[1:], False)])
+    by = [*(key[place] for key in keys), *(ranks(column) for column in values(place))]
+    again = np.lexsort(by[::-1])
+    tie[place[again]] = np.cumsum(changes(by, again))
+    return tie

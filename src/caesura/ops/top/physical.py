@@ -26,9 +26,10 @@ from caesura.kernels.hashing import I64, U64, Mask, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights, distinct, least_at
 from caesura.ops.layers import lay
+from caesura.ops.top.in_order import InOrder
 from caesura.ops.top.node import RANKS, Top
 from caesura.ops.top.order import RowOrder
-from caesura.ops.top.running import MOST_PLACES, Moves, Pause, Running, inverse
+from caesura.ops.top.running import MOST_PLACES, Pause, Running
 from caesura.ops.top.shown import RankedRows, cancelled, course_of, joined
 from caesura.ops.top.sweep import stretches
 from caesura.plan import GivenUp, Operator, definite
@@ -61,14 +62,13 @@ class TopOperator(Operator):
         known = source.properties
         self._may_run = known.insert_only and known.endless and self._n <= MOST_PLACES
         self._may_run &= self._wanted <= 1 and self._order.exact
-        self._running: Running | None = None
-        """What is shown now, where the last page was taken in order."""
+        self._in_order = InOrder(self.rows, self.sent, len(self._ranks), node.schema, self.secret)
         self._pause = Pause()
         self._index()
 
     def _index(self) -> None:
         """Groups, rows and stretches by number; from what is live alone."""
-        self._linked, self._running = True, None
+        self._linked, self._in_order.running = True, None
         for state in (self.rows, self.sent):
             if state.live < state.size:
                 state.compact()
@@ -106,6 +106,7 @@ class TopOperator(Operator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if len(page) == 0:
             return []
+        self._file(whole=False)
         plain = plain_zeros(page.payload)
         page = page if plain is page.payload else page.with_payload(plain)
         keys = identity(page.payload.select(self._group).columns, len(page), self.secret)
@@ -119,9 +120,10 @@ class TopOperator(Operator):
 
     def _follow(self, page: Page, keys: tuple[U64, U64]) -> Page:
         """The change that a page makes, whatever it changes of the past."""
+        self._file(whole=True)
         if not self._linked:
             self._index()
-        self._running = None
+        self._in_order.running = None
         slot, _ = self._groups.encode(*keys)
         self._held.extend(np.zeros(self._groups.count - self._held.size, np.int64))
         earliest = np.full(self._groups.count, NEVER, np.int64)
@@ -135,27 +137,17 @@ class TopOperator(Operator):
 
     def _run(self, page: Page, keys: tuple[U64, U64]) -> Page | None:
         """The change that a page makes of what is shown now; None where it changes the past, or has ties."""
-        words = self._order.words(page)
-        if words is None or page.re_new is not None:
+        words = None if page.re_new is not None else self._order.words(page)
+        if words is None:
             return None
-        running = self._running or self._resumed()
-        if running is None:
+        if self._in_order.running is None:
+            self._in_order.running = self._resumed()
+        if self._in_order.running is None:
             return None
         slot, _ = self._groups.encode(*keys)
-        running.reach(self._groups.count)
-        le, place = page.le, np.arange(len(page))
-        if (le[1:] < le[:-1]).any():
-            place = np.argsort(le, kind="stable")
-            le, slot, words = le[place], slot[place], words[place]
-        if not running.in_order(slot, le):
-            return None
-        touched = distinct(slot, self._groups.count)
-        moves = running.follow(slot, le, words, self.rows.size, touched)
-        if moves is None:
-            self._running = None
-            return None
-        self._running, self._linked = running, False
-        return self._moved(page, place, moves, running)
+        change = self._in_order.take(page, slot, words, self._groups.count)
+        self._linked &= change is None
+        return change
 
     def _resumed(self) -> Running | None:
         """What is shown now, from the stretches that were sent; None where words do not tell all apart."""
@@ -178,34 +170,10 @@ class TopOperator(Operator):
         running.changed_at(self._slot.view[of], np.where(re == INFINITY, le, re))
         return running
 
-    def _moved(self, page: Page, place: I64, moves: Moves, running: Running) -> Page:
-        """Keeps the rows of a page that were shown, and the stretches; gives the change."""
-        first = self.rows.size
-        fresh = moves.row >= first
-        used = np.zeros(len(page), np.bool_)
-        used[place[moves.row[fresh] - first]] = True
-        some = np.flatnonzero(used)
-        row = moves.row.copy()
-        row[fresh] = (first - 1 + np.cumsum(used))[place[row[fresh] - first]]
-        p1, p2 = (half[some] for half in page.ids(self.secret))
-        fields = {"p1": p1, "p2": p2, "le": page.le[some], "re": page.re[some]}
-        whole = len(some) == len(page)
-        self.rows.append({**fields, "n": np.ones(len(some), np.int64)}, page.payload, None if whole else some)
-        old, new = np.flatnonzero(moves.sent >= 0), np.flatnonzero(moves.sent < 0)
-        before = moves.sent[old]
-        self.sent.get("re")[before] = moves.re[old]
-        self.sent.touch(before)
-        self.sent.kill(before[moves.le[old] == moves.re[old]])
-        numbers = np.full(len(row), -1, np.int64)
-        ranks = tuple(moves.number for _ in self._ranks)
-        shown = RankedRows(row, row, moves.le, moves.re, ranks)
-        numbers[new] = self._record(shown.take(new)) + np.arange(len(new))
-        running.settle(moves, row, numbers)
-        self._ending += len(old)
-        every = np.concatenate([old, new])
-        ends = np.concatenate([np.full(len(old), INFINITY), moves.re[new]])
-        re_new = np.concatenate([moves.re[old], np.full(len(new), NO_NEW_END)])
-        return self._deferred(shown.take(every), ends, re_new if len(old) else None)
+    def _file(self, *, whole: bool) -> None:
+        """Keeps what the last pages in order began and, where the whole state is wanted, ended."""
+        known = self.promises[0]
+        self._ending += self._in_order.file(known.cti if known.size == 0 else MIN_TIME, whole=whole)
 
     def _apply(self, change: Deltas, page: Page, slot: I64) -> None:
         p1, p2 = (half[change.rows] for half in page.ids(self.secret))
@@ -385,6 +353,7 @@ class TopOperator(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
+        self._file(whole=False)
         many = self.rows.live + self.sent.live
         if pattern.without_time().attributes or many <= SMALL or 8 * self._ending >= many:
             self._purge()
@@ -393,12 +362,14 @@ class TopOperator(Operator):
     def _purge(self) -> None:
         """Lets go of rows and stretches that end before the bound."""
         known = self.promises[0]
-        if self._running is not None and known.size == 0 and known.cti < INFINITY:
-            self._purge_running(self._running, known.cti)
+        if self._in_order.running is not None and known.size == 0 and known.cti < INFINITY:
+            self._ending = self._in_order.purge(known.cti)
+            self._linked = False
             return
+        self._file(whole=True)
         if not self._linked:
             self._index()
-        self._running = None
+        self._in_order.running = None
         for state, row in ((self.sent, self.sent.get("row")), (self.rows, np.arange(self.rows.size))):
             live = np.flatnonzero(state.alive)
             bound = self._bound(row[live])
@@ -412,30 +383,12 @@ class TopOperator(Operator):
         if self.rows.wasteful or self.sent.wasteful:
             self._index()
 
-    def _purge_running(self, running: Running, cti: int) -> None:
-        """Lets go of stretches that end before the CTI, and of rows that are not shown behind it."""
-        rows, sent = self.rows, self.sent
-        lost = sent.alive & (sent.get("re") < cti)
-        sent.kill(np.flatnonzero(lost))
-        needed = np.zeros(rows.size, np.bool_)
-        needed[sent.get("row")[sent.alive]] = True
-        dropped = np.flatnonzero(rows.alive & ~needed)
-        rows.get("n")[dropped] = 0
-        rows.kill(dropped)
-        self._ending -= int(lost.sum())
-        stretches_kept = sent.compact() if sent.size > 2 * sent.live + SMALL else None
-        rows_kept = rows.compact() if rows.size > 2 * rows.live + SMALL else None
-        if rows_kept is not None:
-            live = np.flatnonzero(sent.alive)
-            sent.get("row")[live] = inverse(rows_kept)[sent.get("row")[live]]
-        running.renumber(rows_kept, stretches_kept)
-        self._linked = False
-
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Takes back the groups that match, unless a row of one began in the settled past and goes on."""
+        self._file(whole=True)
         if not self._linked:
             self._index()
-        self._running = None
+        self._in_order.running = None
         live = np.flatnonzero(self.rows.alive)
         batch = self.rows.payload.take(live)
         columns = {name: batch.column(at) for name, at in zip(self.node.group, self._group, strict=True)}
@@ -454,9 +407,11 @@ class TopOperator(Operator):
         return GivenUp([page], until, len(at) + len(rows))
 
     def states(self) -> dict[str, RowState]:
+        self._file(whole=True)
         return {"rows": self.rows, "sent": self.sent}
 
     def rebuild(self) -> None:
+        self._file(whole=True)
         self._index()
 
 

@@ -17,32 +17,44 @@ from caesura.punctuation import INFINITY, MIN_TIME
 
 MOST_PLACES = 16
 """Groups have a place for each of the first n, up to this n."""
-TIED = -1
+STOPPED = -1
 LONGEST_PAUSE = 64
 """So many pages are taken the general way before the next try."""
 
 
-# The words of a group, and of a place of it; what its row is ordered by comes behind them.
+# The words of a group, and of each of its places behind them; what a row is ordered by comes last.
 COUNT, LAST = 0, 1
+"""How many rows are shown, and when that last changed."""
 GROUP = 2
-ROW, START, SINCE, SENT = 0, 1, 2, 3
-PLACE = 4
+ROW, START, SINCE, SENT, TIE = 0, 1, 2, 3, 4
+"""The row; when it began; since when it has stood there or, without ranks, been shown; its stretch.
+
+That is its number among those sent, or -1. The last tells apart rows that are alike in all that comes before.
+"""
+PLACE = 5
 
 
-class Current(NamedTuple):
-    """What is shown now, each group and each place in words that lie together."""
+class Shape(NamedTuple):
+    """How groups lie in words: n places each, a place and a group in so many; and whether ranks count."""
 
-    groups: I64
-    """Per group how many rows are shown, and when it last changed."""
-    places: I64
-    """The row; when it began; since when it has stood there or, without ranks, been shown; its stretch.
+    n: int
+    place: int
+    group: int
+    ranked: int
 
-    That is its number among those sent, or -1.
-    """
+
+class Arrivals(NamedTuple):
+    """Rows in order of time: group, start, what they are ordered by, and what tells ties apart."""
+
+    slot: I64
+    le: I64
+    keys: I64
+    tie: I64
+    """Empty where no two rows of a group begin together."""
 
 
 class Moves(NamedTuple):
-    """Stretches that ended or began: row, from, to, rank; the one sent before; the place where one lasts."""
+    """Stretches that ended or began: row, from, to, rank; the one sent before; where its place lies."""
 
     row: I64
     le: I64
@@ -55,37 +67,43 @@ class Moves(NamedTuple):
         """The first so many."""
         return Moves(*(values[:count] for values in self))
 
+    def take(self, at: I64) -> Moves:
+        """Some of them."""
+        return Moves(*(values[at] for values in self))
+
 
 @kernel
-def end_stretch(places: I64, at: int, number: int, t: int, out: Moves, made: int) -> int:
+def end_stretch(words: I64, at: int, number: int, t: int, out: Moves, made: int) -> int:
     """Writes down that a row leaves its place, unless nobody has seen it there."""
-    if places[at + SENT] < 0 and places[at + SINCE] == t:
+    if words[at + SENT] < 0 and words[at + SINCE] == t:
         return made
-    out.row[made] = places[at + ROW]
-    out.le[made] = places[at + SINCE]
+    out.row[made] = words[at + ROW]
+    out.le[made] = words[at + SINCE]
     out.re[made] = t
     out.number[made] = number
-    out.sent[made] = places[at + SENT]
+    out.sent[made] = words[at + SENT]
     out.entry[made] = -1
     return made + 1
 
 
 @kernel
-def place_of(places: I64, base: int, size: int, count: int, keys: I64, i: int, t: int) -> int:
-    """Where a row goes among those of its group; TIED where only its values could tell."""
+def place_of(words: I64, base: int, size: int, count: int, rows: Arrivals, i: int) -> int:
+    """Where a row goes among those of its group; STOPPED where one is equal to it in everything."""
     width = size - PLACE
     place = count
     while place > 0:
         at = base + (place - 1) * size
         side = 0
         for k in range(width):
-            a = keys[i * width + k]
-            b = places[at + PLACE + k]
+            a = rows.keys[i * width + k]
+            b = words[at + PLACE + k]
             if a != b:
                 side = -1 if a < b else 1
                 break
-        if side == 0 and places[at + START] == t:
-            return TIED
+        if side == 0 and words[at + START] == rows.le[i]:
+            if len(rows.tie) == 0 or rows.tie[i] == words[at + TIE]:
+                return STOPPED
+            side = -1 if rows.tie[i] < words[at + TIE] else 1
         if side >= 0:
             break
         place -= 1
@@ -93,123 +111,144 @@ def place_of(places: I64, base: int, size: int, count: int, keys: I64, i: int, t
 
 
 @kernel
-def follow_page(
-    now: Current, n: int, ranked: int, slot: I64, le: I64, keys: I64, size: int, first: int, out: Moves
-) -> int:
-    """Takes rows in order of time, numbered from ``first`` on; gives how many moves there were, or TIED."""
-    groups, places = now
+def follow_page(words: I64, shape: Shape, rows: Arrivals, first: int, out: Moves) -> int:
+    """Takes rows, numbered from ``first`` on; gives how many moves there were.
+
+    It is STOPPED by a row that comes before a change of its group, and by one that is there already.
+    """
+    n, size, _, ranked = shape
     made = 0
-    for i in range(len(slot)):
-        g = slot[i] * GROUP
-        t = le[i]
-        base = slot[i] * n * size
-        count = groups[g + COUNT]
-        place = place_of(places, base, size, count, keys, i, t)
-        if place == TIED:
-            return TIED
+    for i in range(len(rows.slot)):
+        g = rows.slot[i] * shape.group
+        t = rows.le[i]
+        if t < words[g + LAST]:
+            return STOPPED
+        base = g + GROUP
+        count = words[g + COUNT]
+        place = place_of(words, base, size, count, rows, i)
+        if place == STOPPED:
+            return STOPPED
         if place >= n:
             continue
         if count == n:
-            made = end_stretch(places, base + (n - 1) * size, n, t, out, made)
+            made = end_stretch(words, base + (n - 1) * size, n, t, out, made)
         else:
-            groups[g + COUNT] = count + 1
+            words[g + COUNT] = count + 1
         for k in range(min(count, n - 1), place, -1):
             at = base + k * size
             if ranked:
-                made = end_stretch(places, at - size, k, t, out, made)
+                made = end_stretch(words, at - size, k, t, out, made)
             for word in range(size):
-                places[at + word] = places[at - size + word]
+                words[at + word] = words[at - size + word]
             if ranked:
-                places[at + SINCE] = t
-                places[at + SENT] = -1
+                words[at + SINCE] = t
+                words[at + SENT] = -1
         at = base + place * size
-        places[at + ROW] = first + i
-        places[at + START] = t
-        places[at + SINCE] = t
-        places[at + SENT] = -1
+        words[at + ROW] = first + i
+        words[at + START] = t
+        words[at + SINCE] = t
+        words[at + SENT] = -1
+        words[at + TIE] = rows.tie[i] if len(rows.tie) else 0
         for k in range(size - PLACE):
-            places[at + PLACE + k] = keys[i * (size - PLACE) + k]
-        groups[g + LAST] = t
+            words[at + PLACE + k] = rows.keys[i * (size - PLACE) + k]
+        words[g + LAST] = t
     return made
 
 
 @kernel
-def open_stretches(now: Current, n: int, size: int, slots: I64, out: Moves, made: int) -> int:
+def open_stretches(words: I64, shape: Shape, slots: I64, out: Moves, made: int) -> int:
     """Writes down the rows of these groups that are shown and were not sent."""
-    groups, places = now
     for i in range(len(slots)):
-        for k in range(groups[slots[i] * GROUP + COUNT]):
-            at = (slots[i] * n + k) * size
-            if places[at + SENT] >= 0:
+        g = slots[i] * shape.group
+        for k in range(words[g + COUNT]):
+            at = g + GROUP + k * shape.place
+            if words[at + SENT] >= 0:
                 continue
-            out.row[made] = places[at + ROW]
-            out.le[made] = places[at + SINCE]
+            out.row[made] = words[at + ROW]
+            out.le[made] = words[at + SINCE]
             out.re[made] = INFINITY
             out.number[made] = k + 1
             out.sent[made] = -1
-            out.entry[made] = slots[i] * n + k
+            out.entry[made] = at
             made += 1
     return made
 
 
 class Running:
-    """The places of all groups."""
+    """What is shown now: the places of all groups."""
 
     def __init__(self, n: int, width: int, *, ranked: bool) -> None:
-        self._n, self._size, self._ranked = n, PLACE + width, int(ranked)
-        self._groups = np.zeros((0, GROUP), np.int64)
-        self._places = np.zeros((0, self._size), np.int64)
+        size = PLACE + width
+        self._shape = Shape(n, size, GROUP + n * size, int(ranked))
+        self._words = np.zeros((0, self._shape.group), np.int64)
+        self.latest = MIN_TIME
+        """When a group changed last."""
+
+    @property
+    def _places(self) -> I64:
+        """The places of each group."""
+        places: I64 = self._words[:, GROUP:].reshape(len(self._words), self._shape.n, self._shape.place)
+        return places
 
     def reach(self, groups: int) -> None:
         """Makes room for so many groups."""
-        held = len(self._groups)
+        held = len(self._words)
         if groups <= held:
             return
-        size = max(groups, 2 * held, 16)
-        known, self._groups = self._groups, np.zeros((size, GROUP), np.int64)
-        self._groups[:, LAST] = MIN_TIME
-        self._groups[:held] = known
-        shown, self._places = self._places, np.zeros((size * self._n, self._size), np.int64)
-        self._places[:, [ROW, SENT]] = -1
-        self._places[: len(shown)] = shown
+        known = self._words
+        self._words = np.zeros((max(groups, 2 * held, 16), self._shape.group), np.int64)
+        self._words[held:, LAST] = MIN_TIME
+        self._words[:held] = known
 
     def fill(self, slot: I64, row: I64, start: I64, since: I64, sent: I64, keys: I64) -> None:
         """Takes what is shown, by group and in order."""
-        self._groups[:, COUNT] = np.bincount(slot, minlength=len(self._groups))
-        entry = slot * self._n + np.arange(len(slot)) - np.searchsorted(slot, slot)
-        self._places[entry] = np.column_stack([row, start, since, sent, keys])
+        self._words[:, COUNT] = np.bincount(slot, minlength=len(self._words))
+        place = np.arange(len(slot)) - np.searchsorted(slot, slot)
+        tie = np.zeros(len(slot), np.int64)
+        self._places[slot, place] = np.column_stack([row, start, since, sent, tie, keys])
 
     def changed_at(self, slot: I64, time: I64) -> None:
         """Notes times at which groups changed."""
-        np.maximum.at(self._groups[:, LAST], slot, time)
+        np.maximum.at(self._words[:, LAST], slot, time)
+        self.latest = int(time.max(initial=self.latest))
 
-    def in_order(self, slot: I64, le: I64) -> bool:
-        """Whether no group has changed after one of these times."""
-        return bool((le >= self._groups[slot, LAST]).all())
+    def begun_since(self, slots: I64, time: int) -> tuple[I64, I64, I64, I64, I64]:
+        """Of these groups the rows that began at a time or later: group, place, row, start, order."""
+        places = self._places[slots]
+        shown = np.arange(self._shape.n) < self._words[slots, COUNT][:, None]
+        at, place = np.nonzero(shown & (places[:, :, START] >= time))
+        found = places[at, place]
+        return slots[at], place, found[:, ROW], found[:, START], found[:, PLACE:]
 
-    def follow(self, slot: I64, le: I64, keys: I64, first: int, touched: I64) -> Moves | None:
-        """Takes rows in order of time; None where a tie is left, and then all is to be filled anew."""
-        per_row = self._n if self._ranked else 1
-        room = (per_row + 1) * len(slot) + self._n * len(touched)
-        out = Moves(*(np.empty(room, np.int64) for _ in range(6)))
-        now = Current(self._groups.reshape(-1), self._places.reshape(-1))
-        flat = np.ascontiguousarray(keys).reshape(-1)
-        made = follow_page(now, self._n, self._ranked, slot, frozen(le), frozen(flat), self._size, first, out)
-        if made == TIED:
+    def tell_apart(self, slot: I64, place: I64, tie: I64) -> None:
+        """Notes what tells rows at these places from those that are alike."""
+        self._places[slot, place, TIE] = tie
+
+    def follow(self, rows: Arrivals, first: int, touched: I64) -> Moves | None:
+        """Takes rows in order of time; None where one changes the past, and then all is to be filled anew."""
+        shape = self._shape
+        room = (shape.n if shape.ranked else 1) + 1
+        out = Moves(*(np.empty(room * len(rows.le) + shape.n * len(touched), np.int64) for _ in range(6)))
+        words = self._words.reshape(-1)
+        made = follow_page(words, shape, Arrivals(*map(frozen, rows)), first, out)
+        if made == STOPPED:
             return None
-        return out.some(open_stretches(now, self._n, self._size, touched, out, made))
+        self.latest = max(self.latest, int(rows.le[-1]))
+        return out.some(open_stretches(words, shape, touched, out, made))
 
-    def settle(self, moves: Moves, row: I64, sent: I64) -> None:
-        """Notes under which numbers the rows and stretches of these moves are kept."""
-        lasts = moves.entry >= 0
-        self._places[moves.entry[lasts], ROW] = row[lasts]
-        self._places[moves.entry[lasts], SENT] = sent[lasts]
+    def settle(self, entry: I64, row: I64, sent: I64) -> None:
+        """Notes under which numbers the rows and stretches at these places are kept."""
+        words = self._words.reshape(-1)
+        words[entry + ROW] = row
+        words[entry + SENT] = sent
 
     def renumber(self, rows: I64 | None, sent: I64 | None) -> None:
         """Follows compactions, given old numbers by new."""
+        shown = np.arange(self._shape.n) < self._words[:, COUNT][:, None]
         for word, keep in ((ROW, rows), (SENT, sent)):
             if keep is not None:
-                self._places[:, word] = inverse(keep)[self._places[:, word]]
+                places = self._places[:, :, word]
+                places[shown] = inverse(keep)[places[shown]]
 
 
 class Pause:
