@@ -41,7 +41,7 @@ import qre_law_cases  # noqa: E402
 import udm_law_cases  # noqa: E402
 import window_law_cases  # noqa: E402
 
-EXAMPLES = examples(1)
+EXAMPLES = examples(2, short=1)
 UP, DOWN = col("v") > 0, col("v") == 0
 VALLEY = cz.automaton(
     [
@@ -145,9 +145,7 @@ def recomputed(trial: Trial, claim: Claim) -> Known:
 def test_the_audit_agrees_at_every_claim_or_says_why_it_cannot_tell(case: LawCase) -> None:
     told: Counter[bool] = Counter()
 
-    @settings(
-        max_examples=2 * EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         trial = draw_trial(case, data)

@@ -21,7 +21,7 @@ from caesura.testing.case import LABELS, LawCase
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams
 
-EXAMPLES = examples(3)
+EXAMPLES = examples(3, short=1)
 OVER_ALL_TIME = {"totals-all"}
 """One group for all time: only the end of the input closes it."""
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from caesura.testing.case import LawCase, cases
 
-EXAMPLES = examples(2)
+EXAMPLES = examples(2, short=1)
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)

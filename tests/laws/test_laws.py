@@ -12,7 +12,7 @@ from caesura.testing.case import LawCase, cases
 from caesura.testing.laws import check_laws, check_regressions
 from caesura.testing.spec import PunctuationKind
 
-EXAMPLES = examples(6)
+EXAMPLES = examples(6, short=3)
 TRIALS = [pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in cases() for k in c.kinds()]
 
 

@@ -24,7 +24,7 @@ from caesura.runtime import Query
 from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import streams
 
-EXAMPLES = examples(4)
+EXAMPLES = examples(4, short=2)
 LEFT = InputSpec({"id": "key", "v": "float"}, key="id", max_rows=7)
 RIGHT = InputSpec({"id": "key", "s": "name"}, key="id", max_rows=7)
 LOOKED_UP = "join with a table"

@@ -7,6 +7,6 @@ import os
 DEPTH = int(os.environ.get("CAESURA_DEPTH", "1"))
 
 
-def examples(count: int) -> int:
-    """So many examples at depth 1, and as many times that as searches are deep."""
-    return count * DEPTH
+def examples(count: int, *, short: int | None = None) -> int:
+    """So many examples for each step of depth; at depth 1 ``short`` of them, where that is given."""
+    return short if DEPTH == 1 and short is not None else count * DEPTH

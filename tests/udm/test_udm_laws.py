@@ -19,7 +19,7 @@ from caesura.plan import Node
 from caesura.testing.case import EACH_KIND, ENDS_OF_TIME, LawCase
 from caesura.testing.laws import check_laws
 
-EXAMPLES = examples(3)
+EXAMPLES = examples(3, short=2)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

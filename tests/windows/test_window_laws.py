@@ -11,7 +11,7 @@ from window_law_cases import CASES
 from caesura.testing.case import EACH_KIND, ENDS_OF_TIME, LawCase
 from caesura.testing.laws import check_laws, check_regressions
 
-EXAMPLES = examples(5)
+EXAMPLES = examples(5, short=2)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

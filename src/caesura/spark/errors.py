@@ -68,6 +68,14 @@ def ours(error: Exception) -> Exception:
     cause = cause_of(text)
     if "No space left on device" in text:
         return _full(cause, error)
+    if (
+        missing := re.search(r"ModuleNotFoundError: No module named '(pyarrow|numpy|numba|caesura)", text)
+    ) is not None:
+        return StreamError(
+            f"the Python of Spark's workers has no package '{missing.group(1)}'.",
+            remedy="They run `python3` unless told otherwise. Before the session is made, write "
+            "os.environ['PYSPARK_PYTHON'] = sys.executable.",
+        )
     return StreamError(
         f"the query failed in Spark: {cause.rstrip('.')}.",
         remedy=f"The whole trace is in this error's cause{_log()}.",

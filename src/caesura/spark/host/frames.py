@@ -25,6 +25,7 @@ from caesura.spark.worker.reading import packets_of, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
 
 HOP_ROWS = 2048
 """How many rows of a DataFrame, or packets of half a MB, go to a worker at a time."""
@@ -41,12 +42,10 @@ class FrameReader(Reader):
     spark_form = "frame"
 
     def __init__(self, frame: DataFrame, *, lane: str | None, offset: str | None, lanes: int) -> None:
-        from pyspark.sql.pandas.types import to_arrow_schema
-
         self.frame, self.origin = frame, FRAME if frame is None else frame
         self.lane, self.offset, self.unordered = lane, offset, lane is None
         own = {c for c in (lane, offset) if c is not None}
-        whole = to_arrow_schema(frame.schema, timezone="UTC")
+        whole = pa.schema([_arrow_field(field) for field in frame.schema])
         self.schema = pa.schema([field for field in whole if field.name not in own])
         self.lanes = lanes
         self.key = f"frame:{columns_key(whole)}:{lane}:{offset}:{lanes}"
@@ -98,6 +97,25 @@ class FrameReader(Reader):
 
         plain = self.frame.select(*map(_quoted, wanted)).toDF(*(f"c{n}" for n in range(len(wanted))))
         return plain.mapInArrow(read, PACKETS)
+
+
+def _arrow_field(field: StructField) -> pa.Field:
+    """A column of Spark's as Arrow has it; refuses what would not come through."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    kind = field.dataType.simpleString()
+    text = "F.to_json({})" if "variant" in kind else "{}.cast('string')"
+    try:
+        if "variant" not in kind:  # its bytes are not its value
+            return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"), field.nullable)
+    except PySparkException:
+        pass
+    column = f"F.col({field.name!r})"
+    raise PlanError(
+        f"the column '{field.name}' is of type {kind}, which Arrow lacks.",
+        remedy=f"Leave it out, or give it as a text: withColumn({field.name!r}, {text.format(column)}).",
+    )
 
 
 def framed(reader: Reader) -> FrameReader:

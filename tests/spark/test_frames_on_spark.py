@@ -1,0 +1,90 @@
+"""DataFrames in and out: types and names come through, and what comes out is a DataFrame like others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import caesura as cz
+from caesura import PlanError
+
+TYPES = {
+    "a.b": "id % 3",
+    "exact": "CAST(id AS DECIMAL(20, 4))",
+    "local": "timestamp_ntz '2024-01-01 00:00:00'",
+    "span": "make_dt_interval(0, 0, 0, id)",
+    "list": "array(id, NULL)",
+    "named": "map('k', id)",
+    "pair": "named_struct('x.y', id)",
+    "bytes": "X'00FF'",
+    "day": "date '2024-02-29'",
+    "small": "CAST(1 AS TINYINT)",
+    "nothing": "CAST(NULL AS STRING)",
+    "it's `odd`": "CAST(id AS DOUBLE)",
+}
+
+
+def frame(spark: Any) -> Any:
+    from pyspark.sql import functions as f
+
+    columns = [f.expr(text).alias(name) for name, text in TYPES.items()]
+    return spark.range(20).select(f.timestamp_micros(f.col("id") * 1_000_000).alias("ts"), *columns)
+
+
+def test_types_and_names_come_through_and_what_comes_out_is_used_as_any_dataframe(
+    spark: Any, tmp_path: Path
+) -> None:
+    from pyspark.sql import functions as f
+
+    rows = frame(spark)
+    rows.write.parquet(str(tmp_path / "in"))
+    live = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in"))
+    source = cz.from_spark(
+        live.withColumn("upper", f.upper(f.lit("x"))).where(f.col("exact") >= 4),
+        time="ts",
+        punctuate=cz.delay("5s"),
+        name="frame",
+    )
+    given = source.to_spark(spark)
+    wanted = {field.name: field.dataType.simpleString() for field in live.schema if field.name != "ts"}
+    assert {s.name: s.dataType.simpleString() for s in given.schema[4:]} == {**wanted, "upper": "string"}
+
+    found: list[Any] = []
+    writing = given.writeStream.foreachBatch(lambda batch, number: found.extend(batch.collect()))
+    writing.option("checkpointLocation", str(tmp_path / "one")).trigger(
+        availableNow=True
+    ).start().awaitTermination()
+    before = rows.where("exact >= 4").withColumn("upper", f.upper(f.lit("x"))).drop("ts").collect()
+    assert sorted(map(str, (tuple(row)[4:] for row in found))) == sorted(map(str, map(tuple, before)))
+
+    names = spark.createDataFrame([(0, "zero"), (1, "one")], ["k", "name"])
+    counted = source.group_by("a.b").tumbling("1h").agg(n=cz.count()).to_spark(spark, output="changes")
+    joined = counted.join(names, counted["`a.b`"] == names["k"]).select("kind", "name", "n")
+    writing = joined.writeStream.option("checkpointLocation", str(tmp_path / "two")).trigger(
+        availableNow=True
+    )
+    spark.sql(
+        f"CREATE TABLE counted (kind STRING, name STRING, n LONG) USING parquet LOCATION '{tmp_path / 'out'}'"
+    )
+    try:
+        writing.toTable("counted").awaitTermination()
+        net: Counter[str] = Counter()
+        for kind, name, n in spark.table("counted").collect():
+            net[name] += n if kind == "+" else -n
+        assert net == {"zero": 5, "one": 6}
+    finally:
+        spark.sql("DROP TABLE counted")
+
+
+def test_types_that_arrow_lacks_are_refused_by_name(spark: Any) -> None:
+    from pyspark.sql import functions as f
+
+    months = frame(spark).select("ts", f.expr("make_ym_interval(1, 2)").alias("every"))
+    with pytest.raises(PlanError, match="'every' is of type interval year to month"):
+        cz.from_spark(months, time="ts")
+    variants = frame(spark).select("ts", f.array(f.parse_json(f.lit('{"a": 1}'))).alias("v"))
+    with pytest.raises(PlanError, match=r"'v' is of type array<variant>.*\n.*F.to_json"):
+        cz.from_spark(variants, time="ts")
