@@ -11,6 +11,7 @@ from topics import Topic
 
 import caesura as cz
 
+TICKS = pa.int64()
 ROWS = pa.schema([("ts", pa.int64()), ("n", pa.int64())])
 OUT = pa.schema([("kind", pa.string()), ("LE", pa.int64()), ("n", pa.int64())])
 
@@ -47,3 +48,38 @@ def test_a_query_that_is_made_again_goes_on_from_its_checkpoint(
     again.close()
     found = cz.read.kafka(target.servers, target.name, value=cz.json(OUT), time="LE", until="latest").run()
     assert sorted(found.table().column("n").to_pylist()) == [10, 20, 30]
+
+
+def test_two_queries_chain_by_a_topic_and_what_is_final_is_that_of_one(
+    make_topic: Callable[..., Topic], tmp_path: Path
+) -> None:
+    source, between = make_topic(partitions=2), make_topic(partitions=3)
+
+    def rows() -> cz.Stream:
+        value = cz.json(ROWS)
+        policy = cz.delay(3, closes=False)
+        options: Any = {"value": value, "time": "ts", "punctuate": policy, "until": "latest"}
+        return cz.read.kafka(source.servers, source.name, **options).with_columns(id=cz.col("n") % 3)
+
+    def windows(stream: cz.Stream) -> cz.Stream:
+        return stream.group_by("id").tumbling(4).agg(n=cz.count())
+
+    def totals(stream: cz.Stream) -> cz.Stream:
+        return stream.tumbling(8).agg(n=cz.sum("n"))
+
+    for begin in (0, 20):  # the first query is made again, and so is the second
+        for partition in (0, 1):
+            source.rows([*range(begin, begin + 15), begin + 14, begin + 12], partition=partition)
+        sink = cz.kafka(between.servers, between.name, key="id", punctuation=True)
+        windows(rows()).query(checkpoint=tmp_path / "first", sink=sink, every="0s").run()
+        like = windows(rows())
+        read = cz.read.kafka_changes(between.servers, between.name, like.schema, time=TICKS, until="latest")
+        second = totals(read).query(checkpoint=tmp_path / "second", sink=tmp_path / "out", output="final")
+        second.run()
+        second.close()
+    found = (
+        cz.read.parquet(tmp_path / "out" / "out", time="LE", end="RE", kind="kind", new_end="RE_new")
+        .run()
+        .history
+    )
+    assert found == totals(windows(rows())).run(output="final").history

@@ -13,10 +13,13 @@ from topics import Topic
 
 import caesura as cz
 from caesura.errors import StreamError
-from caesura.events import Item, parse
+from caesura.events import History, Item, Page, parse
+from caesura.io.kafka.epoch_notes import EpochNote
+from caesura.io.kafka.transactions import TopicWriter
+from caesura.io.kafka.written import OutRecord
 from caesura.plan import Node
 from caesura.runtime.buckets.aligner import Epoch
-from caesura.runtime.sinks.kafka import KafkaSink
+from caesura.runtime.sinks.kafka import WRITERS, KafkaSink
 
 Make = Callable[..., Topic]
 STREAM = cz.from_items(" LE RE | id n |\n 1 2 | 7 1 | +")
@@ -89,13 +92,12 @@ def test_a_start_knows_which_epoch_was_committed_last(make_topic: Make) -> None:
 
 def test_an_epoch_that_was_cut_off_before_its_commit_is_not_there(make_topic: Make) -> None:
     topic = make_topic()
-    cut = sink(topic)
-    producer = cut._producer
-    assert producer is not None
-    producer.begin_transaction()
-    producer.produce(topic.name, b"{}", b"half")
-    cut._note(producer, 0)
-    producer.flush()  # in the topic, but not committed: the process ends here
+    target = sink(topic)._target
+    cut = TopicWriter(target, "q")
+    cut._producer.begin_transaction()
+    cut.put(topic.name, [OutRecord(b"half", b"{}")])
+    cut._notes.write(cut._producer, EpochNote("q", 0))
+    cut.flush()  # in the topic, but not committed: the process ends here
     again = sink(topic)
     assert again.last_epoch() is None
     again.take(epoch(0, FIRST))
@@ -116,6 +118,38 @@ def test_another_query_is_refused(make_topic: Make) -> None:
     sink(topic).take(epoch(0, FIRST))
     with pytest.raises(StreamError, match="was written from another checkpoint"):
         sink(topic, "another")
+
+
+def test_a_note_that_the_broker_forgot_with_its_group_is_found_in_the_topic_of_notes(
+    make_topic: Make,
+) -> None:
+    topic = make_topic()
+    written = sink(topic)
+    written.take(epoch(0, FIRST))
+    written.take(epoch(1, SECOND))
+    group = written._target.name(None)
+    topic.admin.delete_consumer_groups([group])[group].result()
+    assert sink(topic).last_epoch() == 1
+
+
+def test_a_bucket_writes_its_epoch_once_and_an_attempt_that_was_overtaken_not_at_all(
+    make_topic: Make,
+) -> None:
+    topic = make_topic(partitions=2)
+    writer = sink(topic, punctuation=True).bucket_writer(0, 1)
+    assert writer is not None
+    zombie = TopicWriter(sink(topic)._target, "q", 0)
+    with pytest.raises(StreamError, match="another start of this query"), zombie.epoch(0):
+        writer(0, [*FIRST, cz.cti(9)], {})  # a later attempt, which commits first
+        zombie.put(topic.name, [OutRecord(b"7", b"{}")])
+    WRITERS.clear()
+    writer(0, [*FIRST, cz.cti(9)], {})  # in another process
+    back = cz.read.kafka_changes(topic.servers, topic.name, STREAM.schema, time=pa.int64(), until="latest")
+    query = back.query()
+    query.run()
+    items = query.take("out")
+    assert History.of(items, STREAM.schema) == History.of(FIRST, STREAM.schema)
+    assert [item for item in items if not isinstance(item, Page)] == [cz.cti(9)]
 
 
 def test_two_current_rows_of_a_key_stop_the_epoch_before_anything_is_written(make_topic: Make) -> None:

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+MICROSECONDS = pa.timestamp("us")
+
+
 @checked_methods
 class read:  # noqa: N801  (users write cz.read.parquet)
     """Files and folders, a folder in the order of its names; topics of Kafka; tables of Postgres."""
@@ -117,6 +120,45 @@ class read:  # noqa: N801  (users write cz.read.parquet)
             key_columns(key), op=OP, insert=PUT, update=(), delete=DELETE, order=ORDER, name=topic
         )
         return current.drop(ORDER)
+
+    @staticmethod
+    def kafka_changes(
+        servers: str,
+        topic: str,
+        schema: pa.Schema,
+        *,
+        time: pa.DataType = MICROSECONDS,
+        start: Begin = "earliest",
+        until: Until | None = None,
+        on_gap: OnGap = "stop",
+        timeout: Duration = "60s",
+        config: Mapping[str, Any] | None = None,
+        late: Lateness = "reject",
+        late_limit: int | None = None,
+        name: str = "",
+    ) -> Stream:
+        """The stream that another query writes with ``sink=cz.kafka(topic, ..., punctuation=True)``.
+
+        ``schema`` has the columns of that stream, and ``time`` says how it counts time: those of the other
+        query are `stream.schema` and `stream.time`. Inserts, retracts and ends that changed come as they
+        were, and what was final there is final here. The other options are those of `read.kafka`.
+        """
+        return Stream(
+            io.read_kafka_changes(
+                servers,
+                topic,
+                schema,
+                time=time,
+                start=start,
+                until=until,
+                on_gap=on_gap,
+                timeout=timeout,
+                config=config,
+                late=late,
+                late_limit=late_limit,
+                name=name,
+            )
+        )
 
     @staticmethod
     def debezium(

@@ -17,6 +17,7 @@ from caesura.io.ingress.in_data import find_marks
 from caesura.io.sources.source import Source
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Promises
+from caesura.punctuation.writers import WriterPromises
 from caesura.testing.oracles.rows import Rows, same
 
 
@@ -40,6 +41,7 @@ class ReplayedSource:
     punctuation: list[Pattern] = field(default_factory=list)
     """Punctuation found in the data, in its order."""
     recent_times: dict[int, list[int]] = field(default_factory=dict)
+    writers: WriterPromises = field(default_factory=WriterPromises)
 
     def reference(self, lane: int, time: int) -> int | None:
         """What a row is held against that a bound on the future may refuse; None for a lane's first."""
@@ -147,7 +149,9 @@ def _judge(source: Source, raw: Raw, lag: int | None, judged: ReplayedSource) ->
     columns = {n: c.to_pylist() for n, c in zip(source.schema.names, shaped.payload.columns, strict=True)}
     news = [None] * len(shaped.le) if shaped.re_new is None else shaped.re_new.tolist()
     flaws = [0] * len(shaped.le) if shaped.flaw is None else shaped.flaw.tolist()
-    patterns, tops, ahead = list(marks.patterns), judged.tops, source.policy.ahead(source.time)
+    given = [(at, judged.writers.held(raw.lane, promise)) for at, promise in marks.patterns]
+    patterns = [(at, pattern) for at, held in given for pattern in held]
+    tops, ahead = judged.tops, source.policy.ahead(source.time)
     times = zip(shaped.le.tolist(), shaped.re.tolist(), shaped.advance.tolist(), strict=True)
     for i, (le, re, advance) in enumerate(times):
         while patterns and patterns[0][0] <= i:

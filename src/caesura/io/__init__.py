@@ -15,7 +15,7 @@ from caesura.io.ingress.arrival import ingestion_time
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
 from caesura.io.ingress.shape import Shape, Shaped
-from caesura.io.kafka.read import read_kafka
+from caesura.io.kafka.read import read_kafka, read_kafka_changes
 from caesura.io.postgres.read import read_postgres
 from caesura.io.sinks.rows import rows_table
 from caesura.io.sources.drawn import from_items
@@ -62,6 +62,7 @@ __all__ = [
     "read_iceberg",
     "read_json",
     "read_kafka",
+    "read_kafka_changes",
     "read_parquet",
     "read_postgres",
     "rows_table",

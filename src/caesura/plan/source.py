@@ -16,7 +16,8 @@ from caesura.events.item import Item
 from caesura.kernels.hashing import I64
 from caesura.plan.node import Node
 from caesura.plan.operator import Operator
-from caesura.punctuation import MIN_TIME, Pattern
+from caesura.punctuation import MIN_TIME
+from caesura.punctuation.writers import GivenPromise
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Raw:
     lane: int
     offset: int
     batch: pa.RecordBatch
-    punctuations: tuple[tuple[int, Pattern], ...] = ()
-    """(position, pattern): nothing matching comes from this row of the batch on."""
+    punctuations: tuple[tuple[int, GivenPromise], ...] = ()
+    """(position, promise): nothing matching comes from this row of the batch on."""
     skipped: int = 0
     """How many rows behind the batch were not read, because all of them will be ignored."""
     top: int | None = None

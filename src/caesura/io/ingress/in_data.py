@@ -21,6 +21,7 @@ from caesura.plan import Raw
 from caesura.punctuation import Intent, Pattern
 from caesura.punctuation.parsing import parse_punctuation
 from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.writers import GivenPromise, WriterPromise
 
 
 class Consecutive:
@@ -56,7 +57,7 @@ class InDataPunctuation(NamedTuple):
 
     batch: pa.RecordBatch
     offsets: I64
-    patterns: list[tuple[int, Pattern]]
+    patterns: list[tuple[int, GivenPromise]]
     unreadable: list[tuple[str, int]]
     """(reason, row) of texts that are no definite punctuation."""
 
@@ -66,7 +67,7 @@ def find_marks(
 ) -> InDataPunctuation:
     """Tells the punctuation of a batch from its events; what a source does not declare is told, not taken."""
     rows = raw.batch.num_rows
-    marks: list[tuple[int, Pattern | str]] = list(raw.punctuations)
+    marks: list[tuple[int, GivenPromise | str]] = list(raw.punctuations)
     offsets: Any = Consecutive(range(raw.offset, raw.offset + rows)) if raw.offsets is None else raw.offsets
     within = column is not None and raw.batch.column(column).null_count < rows
     if not marks and not within:
@@ -81,18 +82,21 @@ def find_marks(
         events = np.setdiff1d(events, at, assume_unique=True)
         batch = take_rows(raw.batch, events)
     declared = [(place, _declared(mark, given)) for place, mark in sorted(marks, key=lambda mark: mark[0])]
-    taken = [(place, mark) for place, mark in declared if isinstance(mark, Pattern)]
+    taken = [(place, mark) for place, mark in declared if not isinstance(mark, str)]
     before = np.searchsorted(events, [place for place, _ in taken])
     patterns = [(int(n), pattern) for n, (_, pattern) in zip(before, taken, strict=True)]
     unreadable = [(mark, place) for place, mark in declared if isinstance(mark, str)]
     return InDataPunctuation(batch, offsets[events], patterns, unreadable)
 
 
-def _declared(mark: Pattern | str, given: Scheme | None) -> Pattern | str:
+def _declared(mark: GivenPromise | str, given: Scheme | None) -> GivenPromise | str:
     """The punctuation, or why it is not taken."""
-    if isinstance(mark, str) or given is None or given.admits(mark):
+    if isinstance(mark, str) or given is None:
         return mark
-    return f"punctuation '{mark}': the source declares {given} only"
+    pattern = mark.pattern if isinstance(mark, WriterPromise) else mark
+    if given.admits(pattern):
+        return mark
+    return f"punctuation '{pattern}': the source declares {given} only"
 
 
 def _read(text: object, schema: pa.Schema) -> Pattern | str:

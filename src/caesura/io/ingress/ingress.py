@@ -41,6 +41,7 @@ from caesura.kernels.hashing import I64
 from caesura.plan import Counters, Ingress, Raw
 from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Promises, Punctuation, cti
 from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.writers import GivenPromise, WriterPromise
 
 UNMATCHED = "retract matches no event"
 Limits = Callable[[I64 | None], I64]
@@ -214,8 +215,16 @@ class SourceIngress(Ingress):
 
     # -- punctuation ----------------------------------------------------------------------------------
 
-    def _say(self, lane: Lane, pattern: Pattern, at: int) -> Iterator[Item]:
-        """Takes punctuation found in a lane; what goes backwards is told and ignored."""
+    def _say(self, lane: Lane, promise: GivenPromise, at: int) -> Iterator[Item]:
+        """Takes punctuation found in a lane, for the whole lane or for one of its writers."""
+        if isinstance(promise, WriterPromise):
+            for number in range(promise.lanes):
+                _ = self.lanes[number]  # a lane that nobody has read from yet holds it back
+        for pattern in self.lanes.writers.held(lane.number, promise):
+            yield from self._lane_promise(lane, pattern, at)
+
+    def _lane_promise(self, lane: Lane, pattern: Pattern, at: int) -> Iterator[Item]:
+        """Takes what a lane promises; what goes backwards is told and ignored."""
         try:
             pattern = pattern.check(self.rules.schema)
         except CaesuraError as error:

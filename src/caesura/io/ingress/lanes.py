@@ -24,6 +24,7 @@ from caesura.events import Page
 from caesura.io.ingress.row_kernels import count_late, lane_bounds
 from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Pattern, Promises
+from caesura.punctuation.writers import WriterPromises
 
 NOTHING = np.zeros(0, np.int64)
 
@@ -50,6 +51,8 @@ class Lanes:
         self.lanes = {n: Lane(n) for n in range(count)}
         self.aligned: Alignment | None = None
         """Promises on more than time; none is kept until the first is given."""
+        self.writers = WriterPromises()
+        """What each of several writers of a lane has promised."""
 
     def __getitem__(self, number: int) -> Lane:
         """A lane, which appears when it is first named."""
@@ -143,12 +146,14 @@ class Lanes:
         return {
             "lanes": [asdict(lane) for lane in self.lanes.values()],
             "aligned": None if self.aligned is None else self.aligned.to_json(),
+            "writers": self.writers.to_json(),
         }
 
     def remember(self, data: dict[str, Any]) -> None:
         """Takes back what `to_json` gave."""
         self.lanes = {lane["number"]: Lane(**lane) for lane in data["lanes"]}
         self.aligned = None if data["aligned"] is None else Alignment.from_json(data["aligned"])
+        self.writers = WriterPromises.from_json(data.get("writers", []))
 
 
 def behind(top: int, lag: int | None) -> int:

@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from caesura.errors import CaesuraError, DataError, PlanError, StreamError, closest
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
+    from confluent_kafka.admin import AdminClient
 
 LOG = logging.getLogger("caesura.kafka")
 OWN = ("bootstrap.servers", "enable.auto.commit", "enable.partition.eof", "auto.offset.reset", "group.id")
 """What a source sets itself: offsets belong to the query, and its end is told by the broker."""
-ISOLATION = "read_committed"
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,29 @@ class Cluster:
                     remedy="Leave it out; start=, until= and on_gap= say where a topic is read.",
                 )
 
-    def consumer(self, on_error: Callable[[KafkaError], None] | None = None) -> Consumer:
+    def consumer(
+        self,
+        on_error: Callable[[KafkaError], None] | None = None,
+        *,
+        group: str = "caesura",
+        committed: bool = True,
+    ) -> Consumer:
         """A client that reads what was committed, from offsets that it is given."""
-        own = {
-            "group.id": "caesura",
+        own: dict[str, Any] = {
+            "group.id": group,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
         }
+        if not committed:
+            own["isolation.level"] = "read_uncommitted"
         heard = {} if on_error is None else {"error_cb": on_error}
-        options = {"isolation.level": ISOLATION, "fetch.error.backoff.ms": 100, **dict(self.config), **own}
+        options = {
+            "isolation.level": "read_committed",
+            "fetch.error.backoff.ms": 100,
+            **dict(self.config),
+            **own,
+        }
         with self._made("Consumer") as client:
             made: Consumer = client({"bootstrap.servers": self.servers, **options, **heard}, logger=LOG)
         return made
@@ -61,8 +75,14 @@ class Cluster:
             made: Producer = client(whole, logger=LOG)
         return made
 
+    def admin(self) -> AdminClient:
+        """A client that makes topics."""
+        with self._made("AdminClient", "confluent_kafka.admin") as client:
+            made: AdminClient = client({"bootstrap.servers": self.servers, **dict(self.config)}, logger=LOG)
+        return made
+
     @contextmanager
-    def _made(self, name: str) -> Iterator[Any]:
+    def _made(self, name: str, module: str = "confluent_kafka") -> Iterator[Any]:
         try:
             import confluent_kafka
         except ImportError as error:
@@ -71,7 +91,7 @@ class Cluster:
                 remedy="Install it: pip install 'caesura[kafka]'.",
             ) from error
         try:
-            yield getattr(confluent_kafka, name)
+            yield getattr(import_module(module), name)
         except (confluent_kafka.KafkaException, TypeError, ValueError) as error:
             raise PlanError(
                 f"config= cannot be: {_first_line(error)}.", remedy="It takes the options of librdkafka."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from operator import methodcaller
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.io.kafka.cluster import Cluster, lost, refuse_ahead, refuse_gap
+from caesura.io.kafka.promised import found_promises, with_promises
 from caesura.io.kafka.records import RecordForm, lane_rows
 from caesura.plan import NOTHING_NOW, Raw, SourceBatch
 
@@ -133,11 +135,19 @@ class Polling:
                 offsets, lanes = offsets[inside], lanes[inside]
         if not messages:
             return
+        ends = {lane: int(offsets[lanes == lane].max()) + 1 for lane in np.unique(lanes).tolist()}
+        given = found_promises(messages) if self._form.punctuated else {}
+        promises = [(int(lanes[at]), int(offsets[at]), promise) for at, promise in given.items()]
+        if given:
+            rest = np.setdiff1d(np.arange(len(messages)), list(given), assume_unique=True)
+            messages = [messages[at] for at in rest.tolist()]
+            offsets, lanes = offsets[rest], lanes[rest]
         rows = self._form.rows(messages, offsets, lanes)
-        for lane in np.unique(lanes).tolist():
+        for lane, end in ends.items():
             mine = np.flatnonzero(lanes == lane)
-            end = int(offsets[mine[-1]]) + 1
-            yield self._moved(lane_rows(self._form, rows, lane, mine, offsets, (self.positions[lane], end)))
+            raw = lane_rows(self._form, rows, lane, mine, offsets, (self.positions[lane], end))
+            own = [(offset, promise) for at, offset, promise in promises if at == lane]
+            yield self._moved(with_promises(raw, own) if own else raw)
 
     def _hole(self, lane: int, offset: int) -> Iterator[Raw]:
         """Offsets behind the last record that stand for none."""
@@ -151,8 +161,7 @@ class Polling:
         gone = self._skipped.pop(raw.lane, None)
         if gone is None:
             return raw
-        refused = ((raw.offset, gone), *raw.refused)
-        return Raw(raw.lane, raw.offset, raw.batch, gap=raw.gap, offsets=raw.offsets, refused=refused)
+        return replace(raw, refused=((raw.offset, gone), *raw.refused))
 
     # -- what goes wrong ----------------------------------------------------------------------------------
 

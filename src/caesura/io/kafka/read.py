@@ -8,11 +8,16 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.io.codecs.protocol import RecordCodec, TextCodec
+from caesura.io.codecs.json import JsonCodec
+from caesura.io.codecs.protocol import RecordCodec, TextCodec, is_schema
+from caesura.io.ingress.policy import at_end
+from caesura.io.ingress.refusals import Lateness
 from caesura.io.kafka.cluster import Cluster
 from caesura.io.kafka.polling import Begin, OnGap
 from caesura.io.kafka.reader import KafkaReader, Until
 from caesura.io.kafka.records import Meta, RecordForm
+from caesura.io.kafka.written import LIFETIME
+from caesura.io.sinks.rows import row_schema
 from caesura.io.sources.read import Events, source_of
 from caesura.io.sources.source import Source
 from caesura.plan import Duration, ticks
@@ -42,6 +47,48 @@ def read_kafka(
         form = RecordForm(topic, value, _key(key, value), tuple(meta), time if isinstance(time, str) else "")
         seconds = ticks(timeout, pa.timestamp("us"), "timeout") / 1e6
         cluster = Cluster(servers, tuple((config or {}).items()), seconds)
+        return KafkaReader(cluster, form, begin=start, until=until, on_gap=on_gap)
+
+    return source_of(make, events)
+
+
+def read_kafka_changes(
+    servers: str,
+    topic: str,
+    schema: pa.Schema,
+    *,
+    time: pa.DataType,
+    start: Begin = "earliest",
+    until: Until | None = None,
+    on_gap: OnGap = "stop",
+    timeout: Duration = "60s",
+    config: Mapping[str, Any] | None = None,
+    late: Lateness = "reject",
+    late_limit: int | None = None,
+    name: str = "",
+) -> Source:
+    """Reads a topic that a sink of ours writes: its changes, and what its writers promise."""
+    rows = row_schema(is_schema(schema, "read.kafka_changes"), time)
+    payload = list(rows)[len(LIFETIME) :]
+    renamed = {row.name: own for row, own in zip(payload, schema.names, strict=True) if row.name != own}
+    events: Events = {
+        "time": "LE",
+        "end": "RE",
+        "kind": "kind",
+        "new_end": "RE_new",
+        "shape": "full",
+        "rename": renamed or None,
+        "punctuate": at_end(closes=False),
+        "late": late,
+        "late_limit": late_limit,
+        "name": name,
+    }
+
+    def make() -> KafkaReader:
+        _check_words(start, until, on_gap)
+        seconds = ticks(timeout, pa.timestamp("us"), "timeout") / 1e6
+        cluster = Cluster(servers, tuple((config or {}).items()), seconds)
+        form = RecordForm(topic, JsonCodec(rows), punctuated=True)
         return KafkaReader(cluster, form, begin=start, until=until, on_gap=on_gap)
 
     return source_of(make, events)

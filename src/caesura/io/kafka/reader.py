@@ -34,6 +34,7 @@ class KafkaReader(Reader):
         self.cluster, self.form = cluster, form
         self.begin, self.until, self.on_gap = begin, until, on_gap
         self.passes_gaps = on_gap == "skip"
+        self.punctuates = form.punctuated
         self.lanes = len(cluster.partitions(form.topic))
         self._cluster_name = cluster.name()
         self._describe_form()
@@ -41,6 +42,11 @@ class KafkaReader(Reader):
     def _describe_form(self) -> None:
         self.schema = self.form.schema
         self.key = f"kafka:{self._cluster_name}:{self.form.text}:{self.begin}:{self.until}"
+
+    @property
+    def finished(self) -> bool:
+        """A topic with promises in it says itself when no more comes."""
+        return not self.punctuates
 
     def lane_name(self, lane: int) -> str:
         return f"partition {lane} of topic '{self.form.topic}'"

@@ -46,6 +46,8 @@ class RecordForm:
     """The column that a delete, which has none, gets the broker's timestamp in."""
     columns: tuple[str, ...] | None = None
     """The columns that are wanted; None for all."""
+    punctuated: bool = False
+    """Whether promises lie between the records, as in a topic that a sink of ours writes."""
 
     def check(self) -> None:
         """Refuses columns that there are not, or twice."""
@@ -87,7 +89,8 @@ class RecordForm:
     def text(self) -> str:
         """The form, to tell it from others."""
         key = "" if self.key is None else self.key.key
-        return f"{self.topic}:{self.value.key}:{key}:{','.join(self.meta)}:{self.columns}"
+        marks = ":punctuated" if self.punctuated else ""
+        return f"{self.topic}:{self.value.key}:{key}:{','.join(self.meta)}:{self.columns}{marks}"
 
     def rows(self, messages: Sequence[Message], offsets: I64, partitions: I64) -> ReadRecords:
         """The records that can be read, and why the others cannot."""

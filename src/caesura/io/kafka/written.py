@@ -15,13 +15,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.events.identity import Secret, identity
 from caesura.io.codecs.json import JsonCodec
 from caesura.io.codecs.protocol import RecordCodec, TextCodec
 
 LIFETIME = ("kind", "LE", "RE", "RE_new")
+ANY = -1
+"""The partition of a record that goes where its key says, or anywhere."""
+Headers = tuple[tuple[str, bytes], ...]
+PLACES = Secret(b"caesura.io.kafka")
+"""What decides where rows without a key go: the same in every process and at every start."""
 
 
 class OutRecord(NamedTuple):
@@ -29,6 +36,8 @@ class OutRecord(NamedTuple):
 
     key: bytes | None
     value: bytes | None
+    partition: int = ANY
+    headers: Headers = ()
 
 
 def key_codec(schema: pa.Schema, key: Sequence[str]) -> RecordCodec:
@@ -39,14 +48,26 @@ def key_codec(schema: pa.Schema, key: Sequence[str]) -> RecordCodec:
     return JsonCodec(pa.schema(fields))
 
 
-def changes(rows: pa.Table, key: Sequence[str]) -> Iterator[OutRecord]:
-    """Every change as a record of its own."""
+def changes(rows: pa.Table, key: Sequence[str], partitions: int = 0) -> Iterator[OutRecord]:
+    """Every change as a record of its own.
+
+    Without a key, and with a number of partitions, all changes of an event go to the same one.
+    """
     values = JsonCodec(rows.schema).encode(rows)
     if not key:
-        yield from (OutRecord(None, value) for value in values)
+        places = _places(rows, partitions) if partitions else [ANY] * len(values)
+        yield from (OutRecord(None, value, place) for value, place in zip(values, places, strict=True))
         return
     keys = key_codec(rows.schema, key).encode(rows)
     yield from (OutRecord(*pair) for pair in zip(keys, values, strict=True))
+
+
+def _places(rows: pa.Table, partitions: int) -> list[int]:
+    """A partition for each change, by the start and the values of its event."""
+    named = [name for name in rows.schema.names if name not in LIFETIME or name == "LE"]
+    [whole] = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+    hashes, _ = identity([whole.column(name) for name in named], len(rows), PLACES)
+    return [int(place) for place in hashes % np.uint64(partitions)]
 
 
 def upserts(rows: pa.Table, key: Sequence[str]) -> Iterator[OutRecord]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.events import Item
 from caesura.plan import Node, here
 
 if TYPE_CHECKING:
@@ -81,6 +82,10 @@ class Sink(ABC):
         return
 
 
+BucketWriter = Callable[[int, Sequence[Item], Mapping[str, Sequence[pa.RecordBatch]]], None]
+"""Takes the number of a bucket, its items, and late rows by source, wherever it runs."""
+
+
 class EpochSink(Sink):
     """A sink that takes an epoch whole, on the driver: rows, punctuation and late rows."""
 
@@ -89,6 +94,13 @@ class EpochSink(Sink):
     @abstractmethod
     def take(self, epoch: Epoch) -> None:
         """Takes an epoch, and commits it."""
+
+    def bucket_writer(self, epoch: int, buckets: int) -> BucketWriter | None:
+        """What writes and commits a bucket's share of an epoch in its worker, once; it travels there.
+
+        None where an epoch is taken whole.
+        """
+        return None
 
 
 @dataclass(frozen=True)

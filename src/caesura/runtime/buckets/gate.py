@@ -26,7 +26,8 @@ from caesura.io.ingress.matching import Origin
 from caesura.io.sources.source import Source
 from caesura.kernels.hashing import I64
 from caesura.plan import Node
-from caesura.punctuation import MIN_TIME, Pattern
+from caesura.punctuation import MIN_TIME
+from caesura.punctuation.writers import GivenPromise, promise_from_json
 from caesura.runtime.packets.packet import Packet
 
 SYNC, PRIOR, PLACE = "_sync", "_prior", "_place"
@@ -43,7 +44,7 @@ class Chunk:
     top: int
     rows: int
     """How many rows the chunk had before any was filtered out."""
-    promises: tuple[Pattern, ...] = ()
+    promises: tuple[GivenPromise, ...] = ()
     """Punctuation found behind the chunk."""
     closes: bool = False
     together: bool = False
@@ -62,7 +63,7 @@ class Chunk:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Chunk:
-        promises = tuple(Pattern.from_json(p) for p in data["promises"])
+        promises = tuple(promise_from_json(p) for p in data["promises"])
         order = tuple(data["order"])
         flags = (
             data["closes"],
@@ -130,8 +131,8 @@ class Gate(SourceIngress):
             self.future.advance(lane, top)
         self.since += chunk.rows
         self.counters.rows_in += chunk.rows
-        for pattern in chunk.promises:
-            yield from self._say(lane, pattern, lane.next)
+        for promise in chunk.promises:
+            yield from self._say(lane, promise, lane.next)
 
     def _reach(self, lane: int, top: int) -> None:
         """Notes how far a chunk reaches, until all that came with it are in."""

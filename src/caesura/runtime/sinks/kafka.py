@@ -1,56 +1,121 @@
 """A topic of Kafka as a sink: an epoch is one transaction, which notes the epoch's number itself.
 
-A start takes the transactional id of the topic, so that an earlier one commits no more, then asks which epoch
-was committed last: whatever was killed where, every epoch is in the topic once, for readers of what is
-committed.
+On Spark every bucket writes its own changes in its worker, each in a transaction of its own; what is taken
+whole, on the driver or in this process, is written by one. With punctuation every writer says in every
+partition what it promises, so that `cz.read.kafka_changes` knows what is final.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from caesura.errors import PlanError, StreamError, closest
-from caesura.events import Page
+from caesura.errors import PlanError, closest
+from caesura.events import Item, Page
 from caesura.io.codecs.json import JsonCodec
 from caesura.io.kafka.cluster import Cluster
+from caesura.io.kafka.epoch_notes import EpochNotes
+from caesura.io.kafka.promised import Share, given_promises, promise_records
+from caesura.io.kafka.transactions import FencedError, Target, TopicWriter
 from caesura.io.kafka.written import OutRecord, changes, upserts
-from caesura.io.sinks.protocol import EpochSink
+from caesura.io.sinks.protocol import BucketWriter, EpochSink
 from caesura.io.sinks.rows import rows_table
 from caesura.misuse import strict
 from caesura.plan import Duration, Node, here, ticks
+from caesura.punctuation import Pattern, Promises
 from caesura.runtime.buckets.aligner import Epoch
 from caesura.runtime.buckets.status import Board
 
-if TYPE_CHECKING:
-    from confluent_kafka import Producer
-
 RecordsAs = Literal["changes", "upserts"]
-PRODUCER = {"linger.ms": 20, "partitioner": "murmur2_random", "transaction.timeout.ms": 120_000}
-"""Keys go to the partitions that Kafka's own client sends them to."""
+NOTES = "caesura-epochs"
+Late = Mapping[str, Sequence[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class RecordsForm:
+    """What records of a topic are made of; it travels to workers."""
+
+    key: tuple[str, ...]
+    records: RecordsAs
+    punctuation: bool
+    late: str | None
+    schema: pa.Schema
+    time: pa.DataType
+
+    def rows(self, items: Sequence[Item], partitions: int) -> Iterator[OutRecord]:
+        """The rows among items as records."""
+        rows = rows_table([item for item in items if isinstance(item, Page)], self.schema, self.time)
+        if self.records == "upserts":
+            return upserts(rows, self.key)
+        return changes(rows, self.key, partitions if self.punctuation else 0)
+
+
+class EpochRecords:
+    """Writes the output of one writer, epoch by epoch, and what it promises."""
+
+    def __init__(self, writer: TopicWriter, target: Target, form: RecordsForm, share: Share) -> None:
+        self._writer, self._target, self._form = writer, target, form
+        self._share = share
+        self._given = Promises()
+        """What was promised since this process began to write: a partition that is added gets it too."""
+        self._partitions = 0
+
+    @property
+    def last(self) -> int | None:
+        return self._writer.last
+
+    def write(self, epoch: int, items: Sequence[Item], late: Late) -> None:
+        """Writes an epoch, in one transaction."""
+        with self._writer.epoch(epoch) as writer:
+            partitions = self._known_partitions() if self._form.punctuation else 0
+            writer.put(self._target.topic, self._form.rows(items, partitions))
+            for source, batches in late.items() if self._form.late else ():
+                for batch in batches:
+                    writer.put(self._form.late or "", _late_records(source, batch))
+            patterns = given_promises(items) if self._form.punctuation else []
+            if patterns:
+                self._promise(patterns)
+        for pattern in patterns:
+            self._given.add(pattern)
+
+    def _promise(self, patterns: Sequence[Pattern]) -> None:
+        """Promises in every partition that rows can have gone to: none is added while they are listed."""
+        self._writer.flush()
+        before, now = self._partitions, self._known_partitions()
+        added = range(before, now) if before else ()
+        if added:
+            known = self._given.patterns()
+            self._writer.put(self._target.topic, promise_records(known, self._share, now, added))
+        self._writer.put(self._target.topic, promise_records(patterns, self._share, now))
+        self._partitions = now
+
+    def _known_partitions(self) -> int:
+        return len(self._target.cluster.partitions(self._target.topic))
 
 
 class KafkaSink(EpochSink):
     """Writes the rows of an output into a topic."""
 
     def __init__(
-        self, cluster: Cluster, topic: str, *, key: Sequence[str], form: RecordsAs, late: str | None
+        self,
+        target: Target,
+        *,
+        key: Sequence[str],
+        records: RecordsAs,
+        punctuation: bool,
+        late: str | None,
     ) -> None:
-        self._cluster, self._topic, self._key, self._form, self._late = cluster, topic, key, form, late
+        self._target, self._late = target, late
+        self._key, self._records, self._punctuation = tuple(key), records, punctuation
+        if punctuation:
+            self.takes = ("changes", "final")  # type: ignore[misc]
         self.board = Board()
         self._query = ""
-        self._producer: Producer | None = None
-        self._group: Any = None
-        self._last: int | None = None
-
-    @property
-    def _name(self) -> str:
-        """Under which the topic is written to: transactional id, and group that the epoch is noted in."""
-        return f"caesura-sink-{self._topic}"
+        self._epochs: EpochRecords | None = None
 
     def open(self, outputs: Mapping[str, Node]) -> None:
         """Refuses several outputs, and keys that there are not; asks for the topics."""
@@ -59,112 +124,80 @@ class KafkaSink(EpochSink):
                 f"a topic holds one output, and there are {len(outputs)}: {', '.join(outputs)}.",
                 remedy="Start a query for each, with a topic of its own.",
             ).at("kafka", here())
-        [self._node] = outputs.values()
+        [node] = outputs.values()
         for name in self._key:
-            if name not in self._node.schema.names:
+            if name not in node.schema.names:
                 raise PlanError(
-                    f"the output has no column '{name}' for a key.",
-                    remedy=closest(name, self._node.schema.names),
+                    f"the output has no column '{name}' for a key.", remedy=closest(name, node.schema.names)
                 ).at("kafka", here())
-        for topic in (self._topic, *([self._late] if self._late else [])):
-            self._cluster.partitions(topic)
+        self._form = RecordsForm(
+            self._key, self._records, self._punctuation, self._late, node.schema, node.time
+        )
+        for topic in (self._target.topic, *([self._late] if self._late else [])):
+            self._target.cluster.partitions(topic)
 
     def attach(self, query: str) -> None:
         """Fences earlier starts, and reads which epoch they committed last."""
         self._query = query
-        self._producer = self._cluster.producer(**PRODUCER, **{"transactional.id": self._name})
-        with self._cluster.asking():
-            self._producer.init_transactions(self._cluster.seconds)
-        owner, self._last = self._noted()
-        if owner not in ("", query):
-            raise StreamError(
-                f"topic '{self._topic}' was written from another checkpoint, and this query's epochs would "
-                "come on top of what is there.",
-                remedy="Go on with that checkpoint, or write into a new topic.",
-            )
-
-    def _noted(self) -> tuple[str, int | None]:
-        """The query that wrote to the topic, and the last epoch that it committed."""
-        from confluent_kafka import Consumer, TopicPartition
-
-        options = {"group.id": self._name, "enable.auto.commit": False, "isolation.level": "read_committed"}
-        servers = {"bootstrap.servers": self._cluster.servers, **dict(self._cluster.config)}
-        with self._cluster.asking():
-            consumer = Consumer({**servers, **options})
-            place = TopicPartition(self._topic, 0)
-            [found] = consumer.committed([place], timeout=self._cluster.seconds)
-            self._group = consumer.consumer_group_metadata()
-            consumer.close()
-        if found.offset < 0:
-            return "", None
-        noted = json.loads(found.metadata or "{}")
-        return str(noted.get("query", "")), int(noted["epoch"]) if "epoch" in noted else None
+        target = self._target
+        EpochNotes(target.cluster, target.topic, target.name(None), target.notes).prepare()
+        self._epochs = EpochRecords(TopicWriter(target, query), target, self._form, Share(0, 1))
 
     def last_epoch(self) -> int | None:
-        return self._last
+        return None if self._epochs is None else self._epochs.last
 
     def take(self, epoch: Epoch) -> None:
         """Writes an epoch and notes its number, in one transaction."""
-        if self._producer is None:
-            self.attach("")
-        producer = self._producer
-        assert producer is not None
-        with self._transaction(producer):
-            for topic, records in self._records(epoch):
-                for record in records:
-                    self._produce(producer, topic, record)
-            self._note(producer, epoch.number)
-            producer.commit_transaction(self._cluster.seconds)
-        self._last = epoch.number
+        if self._epochs is None:
+            self.attach(self._query)
+        epochs, self._epochs = self._epochs, None
+        assert epochs is not None
+        items = [item for some in epoch.items.values() for item in some]
+        epochs.write(epoch.number, items, epoch.late)
+        self._epochs = epochs
 
-    def _note(self, producer: Producer, epoch: int) -> None:
-        from confluent_kafka import TopicPartition
+    def bucket_writer(self, epoch: int, buckets: int) -> BucketWriter | None:
+        """What writes the changes of a bucket in its worker; upserts are the net of all buckets."""
+        if self._records == "upserts":
+            return None
+        return BucketEpochs(self._target, self._form, self._query, epoch, buckets, self.last_epoch())
 
-        noted = json.dumps({"query": self._query, "epoch": epoch})
-        place = TopicPartition(self._topic, 0, epoch + 1, noted)
-        producer.send_offsets_to_transaction([place], self._group, self._cluster.seconds)
 
-    def _records(self, epoch: Epoch) -> Iterator[tuple[str, Iterator[OutRecord]]]:
-        pages = [item for items in epoch.items.values() for item in items if isinstance(item, Page)]
-        rows = rows_table(pages, self._node.schema, self._node.time)
-        yield self._topic, (changes if self._form == "changes" else upserts)(rows, self._key)
-        for source, batches in epoch.late.items() if self._late else ():
-            for batch in batches:
-                yield self._late or "", _late_records(source, batch)
+WRITERS: dict[tuple[Target, str, int], EpochRecords] = {}
+"""The writers of this process, by topic, query and bucket; one that was fenced or failed is no more here."""
 
-    @staticmethod
-    def _produce(producer: Producer, topic: str, record: OutRecord) -> None:
-        while True:
-            try:
-                return producer.produce(topic, record.value, record.key)
-            except BufferError:  # the client's queue is full: let some go
-                producer.poll(0.1)
 
-    @contextmanager
-    def _transaction(self, producer: Producer) -> Iterator[None]:
-        """What is done within counts whole, or not at all."""
-        from confluent_kafka import KafkaException
+@dataclass(frozen=True)
+class BucketEpochs:
+    """Writes what buckets give in one epoch; it travels to workers."""
 
-        try:
-            producer.begin_transaction()
-            yield
-        except KafkaException as error:
-            self._producer = None
-            raise self._meaning(error) from None
-        except BaseException:
-            producer.abort_transaction(self._cluster.seconds)
-            raise
+    target: Target
+    form: RecordsForm
+    query: str
+    epoch: int
+    buckets: int
+    before: int | None
+    """The last epoch that was written whole."""
 
-    def _meaning(self, error: Exception) -> Exception:
-        from confluent_kafka import KafkaError
+    def __call__(self, bucket: int, items: Sequence[Item], late: Late) -> None:
+        """Writes a bucket's share, unless it is there: an attempt that runs again gives the same."""
+        if self.before is not None and self.before >= self.epoch:
+            return
+        place = (self.target, self.query, bucket)
+        if place in WRITERS:
+            with suppress(FencedError):  # another process had the bucket in between
+                self._write(place, WRITERS.pop(place), items, late)
+                return
+        share = Share(bucket, self.buckets)
+        writer = TopicWriter(self.target, self.query, bucket)
+        self._write(place, EpochRecords(writer, self.target, self.form, share), items, late)
 
-        told = error.args[0]
-        if told.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
-            return StreamError(
-                f"another start of this query writes to topic '{self._topic}'.",
-                remedy="Let the later one run, or stop it and start this one again.",
-            )
-        return self._cluster.meaning(told, self._topic)
+    def _write(
+        self, place: tuple[Target, str, int], epochs: EpochRecords, items: Sequence[Item], late: Late
+    ) -> None:
+        if epochs.last is None or epochs.last < self.epoch:
+            epochs.write(self.epoch, items, late)
+        WRITERS[place] = epochs
 
 
 def _late_records(source: str, batch: pa.RecordBatch) -> Iterator[OutRecord]:
@@ -180,16 +213,20 @@ def kafka(
     *,
     key: str | Sequence[str] = (),
     records: RecordsAs = "changes",
+    punctuation: bool = False,
     late: str | None = None,
     timeout: Duration = "60s",
+    transaction_timeout: Duration = "2m",
+    notes: str = NOTES,
     config: Mapping[str, Any] | None = None,
 ) -> KafkaSink:
     """A topic as a sink, for ``query(sink=...)`` and ``start(spark, sink=...)``; every epoch comes once.
 
-    As "changes" a record is a JSON object with kind, LE, RE, RE_new and the values, which `cz.read.kafka`
-    takes with ``time="LE", end="RE", kind="kind", new_end="RE_new"``. As "upserts" it is the row of its key
-    that never ends, and a record without a value deletes one: for compacted topics. Late rows go to the
-    topic ``late``, where one is named.
+    As "changes" a record is a JSON object with kind, LE, RE, RE_new and the values; with ``punctuation``
+    the topic carries what is final too, and `cz.read.kafka_changes` reads all of it back. As "upserts" it is
+    the row of its key that never ends, and a record without a value deletes one: for compacted topics. Late
+    rows go to the topic ``late``, where one is named. An epoch must be written within
+    ``transaction_timeout``; its number is noted in the topic ``notes``.
     """
     keys = (key,) if isinstance(key, str) else tuple(key)
     if records not in ("changes", "upserts") or (records == "upserts" and not keys):
@@ -197,6 +234,15 @@ def kafka(
             f"records={records!r} with key={key!r} says nothing of what is written.",
             remedy="Give records='changes', or records='upserts' with the columns of a key.",
         ).at("kafka", here())
-    seconds = ticks(timeout, pa.timestamp("us"), "timeout") / 1e6
-    cluster = Cluster(servers, tuple((config or {}).items()), seconds)
-    return KafkaSink(cluster, topic, key=keys, form=records, late=late)
+    if punctuation and records == "upserts":
+        raise PlanError(
+            "a topic of upserts carries no punctuation: compaction would take it away.",
+            remedy="Write records='changes', or leave punctuation= out.",
+        ).at("kafka", here())
+    seconds = [
+        ticks(given, pa.timestamp("us"), name) / 1e6
+        for name, given in (("timeout", timeout), ("transaction_timeout", transaction_timeout))
+    ]
+    cluster = Cluster(servers, tuple((config or {}).items()), seconds[0])
+    target = Target(cluster, topic, notes, seconds[1])
+    return KafkaSink(target, key=keys, records=records, punctuation=punctuation, late=late)

@@ -7,7 +7,7 @@ in the workers and collecting what was written. One that was committed before ru
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events import Item, Page
 from caesura.io.sinks.protocol import LATE as LATE_ROWS
-from caesura.io.sinks.protocol import EpochSink, Form, Part, PartWriter, Sink, TableSink
+from caesura.io.sinks.protocol import BucketWriter, EpochSink, Form, Part, PartWriter, Sink, TableSink
 from caesura.io.sinks.rows import rows_table
 from caesura.plan import Node, here
 from caesura.runtime.buckets.aligner import Aligner
@@ -24,6 +24,7 @@ from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
 from caesura.runtime.buckets.status import Board
 from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.packets.packet import Packet, decode
+from caesura.spark.errors import errors_as_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 REPORTS = (COUNTS, UNREAD)
 """What is for the driver's eyes, not for the sink."""
 WRITTEN = pa.schema([("output", pa.string()), ("file", pa.string()), ("rows", pa.int64())])
+WRITTEN_COLUMNS = "output string, file string, rows long"
 Tables = dict[str, tuple[pa.Schema, pa.DataType]]
 """The columns of outputs, and how they count time."""
 
@@ -60,7 +62,11 @@ class EpochWriter:
         pending = self.sink.pending(epoch, list(self.outputs))
         match self.sink:
             case EpochSink():
-                self._take(self.sink, epoch, packets, again=not pending)
+                writer = self.sink.bucket_writer(epoch, self.aligner.buckets)
+                if writer is None:
+                    self._take(self.sink, epoch, packets, again=not pending)
+                else:
+                    self._spread(self.sink, packets, writer)
             case TableSink():
                 tables = {name: (self.outputs[name].schema, self.outputs[name].time) for name in pending}
                 self._put(self.sink, epoch, packets, tables, again=bool(self.outputs) and not pending)
@@ -77,6 +83,24 @@ class EpochWriter:
             sink.board.note_unread(report)
         sink.take(made)
 
+    def _spread(self, sink: EpochSink, packets: DataFrame, writer: BucketWriter) -> None:
+        """Lets every bucket write its share where it is."""
+
+        def save(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            with errors_as_lines():
+                for line in _save_buckets(writer, batches):
+                    yield pa.RecordBatch.from_pylist([line], WRITTEN)
+
+        self._report(sink, packets.filter("stage = 0").mapInArrow(save, WRITTEN_COLUMNS).collect())
+
+    @staticmethod
+    def _report(sink: Sink, done: Sequence[Any]) -> None:
+        """Puts the reports among the lines that workers gave on the sink's board."""
+        for report in (json.loads(r.file) for r in done if r.output == COUNTS):
+            sink.board.take(report["origin"], report)
+        for report in (json.loads(r.file) for r in done if r.output == UNREAD):
+            sink.board.note_unread(report)
+
     def _put(self, sink: TableSink, epoch: int, packets: DataFrame, tables: Tables, *, again: bool) -> None:
         if not again:
             sink.begin(epoch)
@@ -90,11 +114,8 @@ class EpochWriter:
             for line in _save(writer, tables, worker, batches):
                 yield pa.RecordBatch.from_pylist([line], WRITTEN)
 
-        done = packets.filter("stage = 0").mapInArrow(save, "output string, file string, rows long").collect()
-        for report in (json.loads(r.file) for r in done if r.output == COUNTS):
-            sink.board.take(report["origin"], report)
-        for report in (json.loads(r.file) for r in done if r.output == UNREAD):
-            sink.board.note_unread(report)
+        done = packets.filter("stage = 0").mapInArrow(save, WRITTEN_COLUMNS).collect()
+        self._report(sink, done)
         if not again:
             sink.commit(epoch, [Part(r.output, r.file, r.rows) for r in done if r.output not in REPORTS])
 
@@ -111,6 +132,35 @@ def check_form(sink: Sink, form: Form) -> None:
             f"{type(sink).__name__} does not take output='{form}'.",
             remedy=f"It takes: {', '.join(sink.takes)}.",
         ).at("start", here())
+
+
+def _save_buckets(writer: BucketWriter, batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    """Writes the shares of the buckets of one worker, and passes reports on.
+
+    What leaves a bucket comes under its key; its report says which one it is.
+    """
+    keyed: dict[int, list[tuple[str, str, int, bytes]]] = {}
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in ("key", "label", "origin", "seq", "data"))
+        for key, label, origin, seq, data in zip(*columns, strict=True):
+            keyed.setdefault(key, []).append((label, origin, seq, data))
+    for rows in keyed.values():
+        bucket = 0
+        items: list[Item] = []
+        late: dict[str, list[pa.RecordBatch]] = {}
+        for label, origin, _, data in sorted(rows, key=lambda row: row[:3]):
+            header, some = decode(data)
+            if label in REPORTS:
+                yield {"output": label, "file": json.dumps({"origin": origin, **header}), "rows": 0}
+            if label == COUNTS:
+                bucket = int(origin.rpartition(":")[2])
+            elif label == LATE:
+                pages = [item.payload for item in some if isinstance(item, Page)]
+                late.setdefault(header["source"], []).extend(pages)
+            elif label.startswith(OUT):
+                items.extend(some)
+        if items or late:
+            writer(bucket, items, late)
 
 
 def _save(
