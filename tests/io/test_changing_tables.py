@@ -88,6 +88,22 @@ def test_a_visit_finds_the_version_that_held_at_its_time_also_when_it_is_late(
     }
 
 
+@pytest.mark.parametrize("output", ["changes", "final"])
+@pytest.mark.parametrize(
+    ("correct", "corrected"), [(None, ()), ("4s", (9, 11)), ("1h", (2, 5, 9, 11)), ("past", (2, 5, 9, 11))]
+)
+def test_a_version_corrects_what_was_joined_as_far_back_as_it_is_told(
+    clock: Clock, output: str, correct: str | None, corrected: tuple[int, ...]
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    people = lambda: [{"id": 7, "name": "Ada" if clock.now < 12 else "Eve"}]  # noqa: E731
+    visits = Visits(clock, (0, []), (5, [2, 5, 9, 11]), (12, [13]))
+    names = cz.table(people, reload="10s", schema=schema, correct=correct)
+    assert joined(visits, names, output) == {
+        at: "Eve" if at in (*corrected, 13) else "Ada" for at in (2, 5, 9, 11, 13)
+    }
+
+
 def loaded(reader: TableVersions, at: int = 0) -> list[tuple[Any, ...]]:
     """What is read from an offset on, until there is nothing."""
     rows: list[tuple[Any, ...]] = []
@@ -172,7 +188,11 @@ def test_in_buckets_a_version_holds_from_the_reading_of_its_epoch(clock: Clock, 
     assert sorted(found, key=str) == [(0, 10, 3), (0, 20, 1), (0, None, 2), (10, 20, 2)]
 
 
-def test_a_table_that_changes_keeps_bounded_state(clock: Clock) -> None:
+@pytest.mark.parametrize(("correct", "safe"), [(None, True), ("1h", True), ("past", False)])
+def test_a_table_that_changes_keeps_bounded_state_unless_it_corrects_all(
+    clock: Clock, correct: str | None, safe: bool
+) -> None:
     visits = Source(reader=Visits(clock), shape=Shape.of(time="ts"), policy=cz.delay("5s"), name="visits")
-    joined = Stream(visits).join(cz.table(lambda: [{"id": 7, "n": 1}], reload="10m"), on="id")
-    assert joined.check().safe, joined.check()
+    table = cz.table(lambda: [{"id": 7, "n": 1}], reload="10m", correct=correct)
+    found = Stream(visits).join(table, on="id").check()
+    assert found.safe == safe, found

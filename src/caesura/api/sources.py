@@ -31,7 +31,7 @@ from caesura.io.postgres import reader as postgres
 from caesura.io.sinks.iceberg_catalog import Catalog
 from caesura.io.sources.read import Events
 from caesura.io.sources.table import TABLE_BYTES, table_of
-from caesura.io.sources.versions import CHANGE, COPY, VERSION, TableVersions
+from caesura.io.sources.versions import CHANGE, COPY, VERSION, TableVersions, correcting
 from caesura.misuse import checked_methods
 from caesura.plan import TICKS, Duration, Properties, here
 from caesura.runtime.graph.publication import Publication, subscription
@@ -418,7 +418,9 @@ def table(
     after each such time, or with ``"changed"`` when the files do. A version then holds from the reading of
     the clock (UTC, or ``tz``) at which it was loaded until the next; it joins as a stream does. What was
     loaded is written to the folder ``history``, which Spark's workers must see; without one a query cannot
-    be resumed in another process.
+    be resumed in another process. With ``correct="1h"`` a version holds from an hour before it was loaded,
+    and corrects what was joined with the one before; results are final an hour later. With
+    ``correct="past"`` the last version holds over all time, and nothing is final before the end.
     """
     if reload is not None:
         return _changing(
@@ -445,15 +447,9 @@ def _changing(data: Any, reload: Duration, correct: str | None, **more: Any) -> 
     """A table that is loaded again, as the rows that came and went with each version."""
     name, tz = more.pop("name"), more.pop("tz")
     try:
-        if correct is not None:
-            raise PlanError(
-                f"correct={correct!r}: what was joined with an older version stays as it was.",
-                remedy="Leave correct= out: a version holds from when it was loaded. To correct the past, "
-                "give its rows times and read them as a stream: changelog(key=...), or latest(key=...).",
-            )
         reader = TableVersions(data, reload=reload, **more)
-        clock = io.ingestion_time(every="1s", tz=tz)
-        source = io.Source(reader=reader, shape=clock.shape({}), policy=clock.policy, name=name or "table")
+        shape, policy = correcting(correct, tz)
+        source = io.Source(reader=reader, shape=shape, policy=policy, name=name or "table")
     except CaesuraError as error:
         raise error.at(name or "table", here()) from None
     versions = Stream(source).changelog([*reader.rows.names, COPY], op=CHANGE, order=VERSION)

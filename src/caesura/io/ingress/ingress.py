@@ -115,7 +115,7 @@ class SourceIngress(Ingress):
             self.table.note(reason, lane=lane.number, offset=at, kind="unread")
         shaped = self.rules.shape.cut(marks.batch, self.rules.schema)
         if self.rules.shape.stamped:
-            shaped = stamped(shaped, self.clock)
+            shaped = stamped(shaped, self.stamp)
         return self._finished(self._segments(lane, shaped, marks, in_line))
 
     def _segments(
@@ -140,6 +140,11 @@ class SourceIngress(Ingress):
         if self.clock_lag is not None:
             self.bound = max(self.bound, self.clock - self.clock_lag)
         return self._finished(self._advance(now=True))
+
+    @property
+    def stamp(self) -> int:
+        """The time of rows that have none: what the clock reads, or as far behind it as is promised."""
+        return self.clock - (self.clock_lag or 0)
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         """The events of a step whose CTIs are imported do not matter."""

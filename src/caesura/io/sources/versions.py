@@ -27,11 +27,14 @@ import pyarrow.parquet as pq
 
 from caesura.errors import PlanError, closest
 from caesura.events.identity import LOCAL, identity, plain_zeros
+from caesura.io.ingress.arrival import ingestion_time
+from caesura.io.ingress.policy import Policy, at_end, heartbeat
+from caesura.io.ingress.shape import Shape
 from caesura.io.places.place import Place
 from caesura.io.sources.files import FileReader
 from caesura.io.sources.formats import Format
 from caesura.io.sources.protocol import Offsets, Reader
-from caesura.io.sources.table import file_state, format_of, in_memory_table
+from caesura.io.sources.table import Always, file_state, format_of, in_memory_table
 from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.plan import NOTHING_NOW, Duration, Raw, SourceBatch, ticks
@@ -49,7 +52,7 @@ class TableVersions(Reader):
     """The differences between the versions of a table, from its history and, behind it, from the table."""
 
     poll_seconds = 1.0
-    streaming_remedy = "A table that is loaded again runs in one process: stream.query(checkpoint=...)."
+    streaming_remedy = 'Say where all workers can read what was loaded: cz.table(..., history="/shared/...").'
     follows = True
     bounded = True
 
@@ -71,6 +74,7 @@ class TableVersions(Reader):
         self.history = Place.of(own).on_this_machine("what was loaded of a table")
         if history is None:
             weakref.finalize(self, shutil.rmtree, self.history, True)
+        self.spark_form = "memory" if history is None else "lanes"
         self._wanted = schema
         self.rows = self._load().schema if schema is None else schema
         """The columns of the table itself."""
@@ -189,6 +193,19 @@ class TableVersions(Reader):
         return True
 
 
+def correcting(correct: Duration | None, tz: str | None) -> tuple[Shape, Policy]:
+    """From when on a version holds: when it was loaded, so long before that, or over all time ("past")."""
+    if correct == "past":
+        return Always("point", "", time_type=pa.timestamp("us", tz)), at_end()
+    if isinstance(correct, str) and correct.isalpha():
+        raise PlanError(
+            f"correct={correct!r} does not say what a new version corrects.",
+            remedy=closest(correct, ["past"]) + ' Or give a time, like correct="1h".',
+        )
+    clock = ingestion_time(every="1s", tz=tz)
+    return clock.shape({}), clock.policy if correct is None else heartbeat("1s", delay=correct)
+
+
 def _put(table: pa.Table, path: Path) -> None:
     """Writes a file that is there whole or not at all."""
     hidden = path.with_name(f".{path.name}.{os.getpid()}")
@@ -224,4 +241,4 @@ def _numbered(table: pa.Table) -> tuple[tuple[U64, U64], I64]:
     return mixed((h1, h2), copy), copy
 
 
-__all__ = ["CHANGE", "COPY", "VERSION", "TableVersions", "difference"]
+__all__ = ["CHANGE", "COPY", "VERSION", "TableVersions", "correcting", "difference"]

@@ -124,7 +124,7 @@ class Gate(SourceIngress):
         lane.seen, lane.idle = self.clock, False
         lane.next = max(lane.next, chunk.offset + chunk.rows)
         yield from self._in_order(lane, chunk, list(pages))
-        top = self.clock if self.rules.shape.stamped and chunk.rows else chunk.top
+        top = self.stamp if self.rules.shape.stamped and chunk.rows else chunk.top
         if chunk.together:
             self._reach(chunk.lane, top)
         else:
@@ -197,7 +197,7 @@ class Gate(SourceIngress):
         if len(page) == 0:
             return
         if self.rules.shape.stamped:
-            page, sync = stamped_page(page, self.clock), None
+            page, sync = stamped_page(page, self.stamp), None
         bounds = self._row_bounds(lane, prior, len(page))
         offsets = np.full(len(page), -1, np.int64)
         floor = max(lane.promised, self.bound)
