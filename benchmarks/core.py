@@ -35,7 +35,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--events", type=int, default=5_000_000)
     parser.add_argument(
-        "--only", default="", help="comma-separated cases: y1, join, late, pages, groups, memory, alive"
+        "--only",
+        default="",
+        help="comma-separated cases: y1, join, late, pages, groups, memory, alive, latest",
     )
     options = parser.parse_args(arguments)
     report = Report("core", options.json)
@@ -47,6 +49,7 @@ def main(arguments: list[str]) -> None:
         "groups": million_groups,
         "memory": flat_memory,
         "alive": running_views,
+        "latest": current_rows,
     }
     wanted = options.only.split(",") if options.only else list(cases)
     for name in wanted:
@@ -324,3 +327,22 @@ def running_views(report: Report, events: int) -> None:
         for name, view in views.items():
             stream = grouped.alive().agg(**view)
             report.add(f"alive_{name}_{groups}", count / best(lambda s=stream: s.run(), times=1), {})
+
+
+def current_rows(report: Report, events: int) -> None:
+    """The current row of every key: how many rows a second replace others, in order and up to a page late."""
+    random = np.random.default_rng(8)
+    count = min(events, 1_000_000)
+    texts = pa.array([f"place {i}" for i in range(1000)])
+    table = pa.table(
+        {
+            "ts": np.arange(count),
+            "k": random.integers(0, 10_000, count),
+            "v": random.random(count),
+            "s": texts.take(pa.array(random.integers(0, 1000, count))),
+        }
+    )
+    late = table.take(pa.array(np.argsort(np.arange(count) + random.integers(0, PAGE, count), kind="stable")))
+    for name, rows, delay in (("in_order", table, 10), ("late", late, PAGE)):
+        stream = cz.from_arrow(rows, time="ts", punctuate=cz.delay(delay)).latest(key="k")
+        report.add(f"latest_{name}", count / best(lambda s=stream: s.run(), times=1), {})

@@ -72,3 +72,17 @@ def test_pages_are_cut_and_joined_without_their_columns() -> None:
     assert part.rows() == [(2, 99, None, ("c", 12)), (1, 99, None, ("b", 11))]
     assert both.take(np.array([2, 0])).rows() == part.rows()[::-1]
     assert both.slice(1, 5).rows() == both.rows()[1:]
+
+
+def test_batches_as_they_lie_and_columns_of_stores_are_named_together() -> None:
+    draw = random.Random(7)
+    first, then = batch(draw, 30), batch(draw, 20)
+    store = ReferredStore(SCHEMA)
+    store.append(first)
+    some, others = np.array([29, 3, 3]), np.array([0, 19])
+    columns, schema = [2, 0], pa.schema([SCHEMA.field(2), SCHEMA.field(0)])
+    parts = ((store.frozen(columns), some), (ReferredStore.over(then).frozen(columns), others))
+    store.append(then)
+    wanted = pa.concat_batches([first.take(pa.array(some)), then.take(pa.array(others))]).select(["l", "s"])
+    assert Deferred(parts, (), schema).batch().to_pylist() == wanted.to_pylist()
+    assert Deferred((), (), schema).batch().to_pylist() == []

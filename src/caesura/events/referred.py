@@ -221,11 +221,13 @@ class ReferredStore(ColumnStore):
                 column.hold(values)
         return store
 
-    def frozen(self) -> ReferredStore:
-        """The rows as they are now, whatever is added or let go later; nothing is copied."""
+    def frozen(self, columns: Sequence[int] | None = None) -> ReferredStore:
+        """Some columns, by default all, as they are now, whatever comes or goes later; nothing is copied."""
+        some = range(len(self.columns)) if columns is None else columns
         other = ReferredStore(pa.schema([]))
-        other.schema, other.size = self.schema, self.size
-        other.columns = [c.frozen() for c in self.columns if isinstance(c, (FixedColumn, ReferredColumn))]
+        other.schema, other.size = pa.schema([self.schema.field(place) for place in some]), self.size
+        held = [self.columns[place] for place in some]
+        other.columns = [c.frozen() for c in held if isinstance(c, (FixedColumn, ReferredColumn))]
         return other
 
 
@@ -286,6 +288,8 @@ class Deferred:
         if referred:
             return gathered(referred)
         taken = [column.take(rows) for column, rows in self.parts_of(place)]
+        if not taken:
+            return pa.array([], self.schema.field(place).type)
         return taken[0] if len(taken) == 1 else pa.concat_arrays(taken)
 
     def batch(self) -> pa.RecordBatch:
