@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         json,
         protobuf,
     )
-    from caesura.io.sinks.tables import delta, duckdb, postgres
+    from caesura.io.sinks.tables import delta, duckdb, iceberg, parquet, postgres
     from caesura.ops.aggregate.kinds import (
         all,
         any,
@@ -108,7 +108,7 @@ ROOMS = {
     "caesura.events": "History draw parse",
     "caesura.expr": "Expr col end functions left lit right set_of start udf when",
     "caesura.io": "at_end avro delay every heartbeat imported in_data ingestion_time json protobuf",
-    "caesura.io.sinks.tables": "delta duckdb postgres",
+    "caesura.io.sinks.tables": "delta duckdb iceberg parquet postgres",
     "caesura.ops.aggregate.kinds": "all any approx_count_distinct avg bool_and bool_or collect "
     "collect_list collect_set corr count count_distinct covar_pop covar_samp first last listagg max "
     "max_by median median_absolute_deviation min min_by mode percentile quantile some stddev "
@@ -235,6 +235,7 @@ __all__ = [
     "greatest",
     "heartbeat",
     "heeding",
+    "iceberg",
     "imported",
     "in_data",
     "ingestion_time",
@@ -255,6 +256,7 @@ __all__ = [
     "min",
     "min_by",
     "mode",
+    "parquet",
     "parse",
     "percentile",
     "pipeline",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import caesura as cz
 from caesura import CaesuraError, StreamError, col
-from caesura.events import parse
+from caesura.events import Page, parse
 from caesura.io.sinks.current import TableLayout, layout_of, net_change
 from caesura.ops.input import Input
 from caesura.ops.latest import Latest
@@ -75,8 +75,25 @@ def _known(change, key):
     return zip(change.put.select(list(key)).to_pylist(), change.fresh.tolist(), strict=True)
 
 
+KINDS = ("duckdb", "delta", "delta by n", "iceberg", "iceberg by s", "parquet", "parquet by s")
+
+
+def sink_of(kind: str, path):
+    by = kind.partition(" by ")[2] or ()
+    match kind.split()[0]:
+        case "duckdb":
+            return cz.duckdb(path, 'now "x"')
+        case "delta":
+            return cz.delta(path, partition_by=by)
+        case "parquet":
+            return cz.parquet(path, partition_by=by)
+    path.mkdir(exist_ok=True)
+    about = {"type": "sql", "uri": f"sqlite:///{path}/c.db", "warehouse": f"file://{path}/w"}
+    return cz.iceberg("db.now", catalog=about, partition_by=by)
+
+
 def opened(path, node, query: str = "q", kind: str = "duckdb"):
-    sink = cz.duckdb(path, 'now "x"') if kind == "duckdb" else cz.delta(path)
+    sink = sink_of(kind, path)
     sink.open({"out": node})
     sink.attach(query)
     return sink
@@ -89,8 +106,8 @@ def rows_of(sink, names: list[str]) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in found]
 
 
-@pytest.mark.parametrize("kind", ["duckdb", "delta"])
-@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=list(HealthCheck))
 @given(streams(LOG), st.integers(0, 99), st.sampled_from((("id",), ("id", "LE"))))
 def test_a_table_is_what_the_history_says_whatever_runs_again(tmp_path_factory, kind, stream, seed, key):
     rows, items = stream
@@ -126,7 +143,7 @@ def test_two_rows_of_a_key_in_an_epoch_are_refused_with_the_rows():
         net_change(TWO, BY_ID)
 
 
-@pytest.mark.parametrize("kind", ["duckdb", "delta"])
+@pytest.mark.parametrize("kind", ["duckdb", "delta", "iceberg", "parquet"])
 def test_a_row_whose_key_is_in_the_table_already_stops_the_epoch(tmp_path, kind):
     node = Upserts(inputs=(Input(label="a", payload=TWO[0].schema),), key=("id",))
     sink = opened(tmp_path / "now.db", node, kind=kind)
@@ -136,7 +153,7 @@ def test_a_row_whose_key_is_in_the_table_already_stops_the_epoch(tmp_path, kind)
     assert sink.last_epoch() == 0 and rows_of(sink, ["id", "v"]) == [{"id": 7, "v": 5}]
 
 
-@pytest.mark.parametrize("kind", ["duckdb", "delta"])
+@pytest.mark.parametrize("kind", ["duckdb", "delta", "iceberg", "parquet"])
 def test_a_start_that_was_taken_over_from_and_another_query_are_refused(tmp_path, kind):
     node = Upserts(inputs=(Input(label="a", payload=TWO[0].schema),), key=("id",))
     first = opened(tmp_path / "now.db", node, kind=kind)
@@ -146,6 +163,17 @@ def test_a_start_that_was_taken_over_from_and_another_query_are_refused(tmp_path
     assert rows_of(first, []) == []
     with pytest.raises(StreamError, match="another checkpoint"):
         opened(tmp_path / "now.db", node, query="other", kind=kind)
+
+
+def test_an_empty_text_that_delta_would_take_for_null_stops_the_epoch(tmp_path):
+    schema = pa.schema([("id", pa.int64()), ("s", pa.string())])
+    node = Upserts(inputs=(Input(label="a", payload=schema),), key=("id",))
+    sink = cz.delta(tmp_path / "now", partition_by="s")
+    sink.open({"out": node})
+    sink.attach("q")
+    page = Page.of(pa.RecordBatch.from_pylist([{"id": 1, "s": ""}], schema), le=[1], re=[cz.INFINITY])
+    with pytest.raises(StreamError, match="empty text in 's'"):
+        sink.take(Epoch(0, {"out": [page]}, {}, outputs={"out": node}))
 
 
 def test_late_rows_are_kept_beside_the_table(tmp_path):

@@ -132,6 +132,7 @@ ENTRIES = {
     "table(history)": lambda uri: cz.table(lambda: [{"id": 1}], reload="10m", history=uri),
     "duckdb(path)": lambda uri: cz.duckdb(uri),
     "delta(path)": lambda uri: cz.delta(uri),
+    "parquet(path)": lambda uri: cz.parquet(uri).open({}) or cz.parquet(uri).reach(),
     "avro(schema)": lambda uri: cz.avro(uri),
     "avro(reader)": lambda uri: cz.avro({"type": "record", "name": "r", "fields": []}, reader=uri),
     "protobuf(descriptors)": lambda uri: cz.protobuf(uri, "Reading"),

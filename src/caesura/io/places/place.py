@@ -145,6 +145,17 @@ class Place:
         """The files of a folder whose names end so, by name."""
         return [self / e.name for e in self.entries() if e.is_file and e.name.endswith(ending)]
 
+    def files_below(self, ending: str = "") -> list[Place]:
+        """The files of a folder and of the folders in it whose names end so."""
+        found = []
+        for entry in self.entries():
+            here = self / entry.name
+            if not entry.is_file:
+                found += here.files_below(ending)
+            elif entry.name.endswith(ending):
+                found.append(here)
+        return found
+
     def read_bytes(self) -> bytes:
         return self.storage.read(self.path)
 

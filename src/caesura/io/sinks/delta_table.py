@@ -7,7 +7,7 @@ the table's log. Needs the package `deltalake`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -20,6 +20,8 @@ from caesura.io.places import Place
 from caesura.io.sinks.current import NetChange, TableLayout, two_rows
 from caesura.io.sinks.keyed import KeyedSink
 from caesura.io.sinks.packages import package
+from caesura.io.sinks.partitions import check_partition, refuse_empty
+from caesura.plan import Node
 
 if TYPE_CHECKING:
     from caesura.runtime.buckets.aligner import Epoch
@@ -46,8 +48,14 @@ def explained(work: Callable[P, R]) -> Callable[P, R]:
 class DeltaTableSink(KeyedSink):
     """Writes to the Delta table at a path, which is made if it is not there."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, partition_by: Sequence[str] = ()) -> None:
         super().__init__(str(Place.of(path).reach()))
+        self._partition_by = list(partition_by)
+
+    def open(self, outputs: Mapping[str, Node]) -> None:
+        super().open(outputs)
+        for layout in self.layouts.values():
+            check_partition(self._partition_by, layout.schema)
 
     @property
     def place(self) -> str:
@@ -60,7 +68,11 @@ class DeltaTableSink(KeyedSink):
         for path, layout in self.layouts.items():
             if not delta.DeltaTable.is_deltatable(path, self._options):
                 delta.DeltaTable.create(
-                    path, layout.schema, description=self._owner, storage_options=self._options
+                    path,
+                    layout.schema,
+                    description=self._owner,
+                    partition_by=self._partition_by or None,
+                    storage_options=self._options,
                 )
             table = self._opened(path)
             if table.metadata().description != self._owner:
@@ -106,6 +118,7 @@ class DeltaTableSink(KeyedSink):
         if len(change) == 0:
             table.create_write_transaction([], "append", table.schema(), commit_properties=mark)
             return
+        refuse_empty(change.put, self._partition_by)
         self._refuse_second(table, layout, change)
         same = " AND ".join(f"(s.{_quoted(n)} IS NOT DISTINCT FROM t.{_quoted(n)})" for n in layout.key)
         values = {_quoted(name): f"s.{_quoted(name)}" for name in layout.schema.names}

@@ -112,8 +112,16 @@ class Part:
     rows: int
 
 
-PartWriter = Callable[[str, int, pa.Table], Part]
-"""Writes the rows of an output that worker so-and-so has, wherever it runs."""
+PartWriter = Callable[[str, int, pa.Table], "Part | Sequence[Part]"]
+"""Writes the rows of an output that worker so-and-so has, wherever it runs; as one part, or as several."""
+
+
+def written(writer: PartWriter, output: str, worker: int, rows: pa.Table) -> Sequence[Part]:
+    """The parts that a worker's rows make."""
+    parts = writer(output, worker, rows)
+    return (parts,) if isinstance(parts, Part) else parts
+
+
 LATE = "_late"
 """The output that late rows go to, as ``_late/<source>``."""
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.io.places import Place
-from caesura.io.sinks.protocol import LATE, EpochSink, Sink, TableSink
+from caesura.io.sinks.protocol import LATE, EpochSink, Sink, TableSink, written
 from caesura.io.sinks.rows import rows_table
 from caesura.plan import Node
 from caesura.runtime.buckets.aligner import Aligner, Epoch
@@ -94,7 +94,8 @@ class Delivery:
             if (items := output.get(name))
         }
         tables |= {f"{LATE}/{source}": table for source, table in late.items()}
-        parts = tuple(write(name, made.start, table) for name, table in tables.items() if table.num_rows)
+        some = {name: table for name, table in tables.items() if table.num_rows}
+        parts = tuple(p for name, table in some.items() for p in written(write, name, made.start, table))
         return replace(made, parts=parts)
 
     def deliver(self, saved: SavedEpoch) -> None:

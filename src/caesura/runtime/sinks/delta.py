@@ -10,14 +10,25 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 
 from caesura.io.sinks.delta_table import delta_options
 from caesura.io.sinks.packages import package
+from caesura.io.sinks.partitions import folder_values, refuse_empty
 from caesura.io.sinks.protocol import Part
 from caesura.plan import Node
-from caesura.runtime.sinks.parquet import ParquetSink
+from caesura.runtime.sinks.parquet import ParquetSink, ParquetWriter
+
+
+class DeltaWriter(ParquetWriter):
+    """Writes the files of a Delta table, of which none is in the name of an empty text."""
+
+    def __call__(self, output: str, worker: int, table: pa.Table) -> Part | list[Part]:
+        if "/" not in output:
+            refuse_empty(table, self.partition_by)
+        return super().__call__(output, worker, table)
 
 
 @dataclass
@@ -30,7 +41,16 @@ class DeltaSink(ParquetSink):
         for name, schema in self._schemas.items():
             place, options = str(self._place / name), self._options
             if not delta.DeltaTable.is_deltatable(place, options):
-                delta.DeltaTable.create(place, schema, name=name, storage_options=options)
+                delta.DeltaTable.create(
+                    place,
+                    schema,
+                    name=name,
+                    partition_by=list(self.partition_by) or None,
+                    storage_options=options,
+                )
+
+    def writer(self, epoch: int) -> ParquetWriter:
+        return DeltaWriter(self.path, epoch, tuple(self.partition_by))
 
     def attach(self, query: str) -> None:
         super().attach(query)
@@ -75,9 +95,16 @@ class DeltaSink(ParquetSink):
             about = (self._place / output / part.file).entry()
             assert about is not None, "a part is there before it is committed"
             stats = json.dumps({"numRecords": part.rows})
-            added.append(AddAction(part.file, about.size, {}, about.changed // 10**6, True, stats))
+            values = folder_values(part.file.rpartition("/")[0])
+            added.append(
+                AddAction(
+                    quote(part.file, safe="/="), about.size, values, about.changed // 10**6, True, stats
+                )
+            )
         mark = delta.CommitProperties(app_transactions=[delta.Transaction(self._query, epoch)])
-        table.create_write_transaction(added, "append", table.schema(), commit_properties=mark)
+        table.create_write_transaction(
+            added, "append", table.schema(), list(self.partition_by) or None, commit_properties=mark
+        )
 
 
 def _deltalake() -> Any:

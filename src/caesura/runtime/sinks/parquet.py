@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.places.json_files import read_json
+from caesura.io.sinks.partitions import check_partition, partitions, with_partition
 from caesura.io.sinks.protocol import LATE, Part, TableSink
 from caesura.io.sinks.rows import row_schema
 from caesura.plan import Node
@@ -30,16 +31,22 @@ class ParquetWriter:
 
     path: str
     epoch: int
+    partition_by: tuple[str, ...] = ()
 
-    def __call__(self, output: str, worker: int, table: pa.Table) -> Part:
-        """A file of an output, or of the late rows of a source; it appears whole."""
+    def __call__(self, output: str, worker: int, table: pa.Table) -> Part | list[Part]:
+        """A file of an output, or of the late rows of a source, or one in each folder; each appears whole."""
         name = f"epoch-{self.epoch:06d}-{worker}.parquet"
         folder, _, source = output.partition("/")
-        file = Place.of(self.path) / folder / (f"{source}-{name}" if source else name)
+        if source or not self.partition_by:
+            return self._put(folder, f"{source}-{name}" if source else name, table)
+        parts = partitions(table, self.partition_by)
+        return [self._put(folder, f"{part.folder}/{name}", part.rows) for part in parts]
+
+    def _put(self, folder: str, file: str, table: pa.Table) -> Part:
         data = pa.BufferOutputStream()
         pq.write_table(table, data)
-        file.put(data.getvalue().to_pybytes())
-        return Part(folder, file.name, table.num_rows)
+        (Place.of(self.path) / folder / file).put(data.getvalue().to_pybytes())
+        return Part(folder, file, table.num_rows)
 
 
 @dataclass
@@ -54,6 +61,8 @@ class ParquetSink(TableSink):
     board: Board = field(default_factory=Board)
     late_epochs: int = 10_000
     """For how many epochs late rows are kept beside the output."""
+    partition_by: Sequence[str] = ()
+    """Columns whose values name folders, ``day=2026-01-01/``, in place of standing in the files."""
     _last: int | None = field(default=None, init=False, repr=False)
     """The last epoch that was committed; None until the commits were looked at, or if there is none."""
     _fence: int = field(default=0, init=False, repr=False)
@@ -74,6 +83,8 @@ class ParquetSink(TableSink):
 
     def open(self, outputs: Mapping[str, Node]) -> None:
         self._schemas = {name: row_schema(node.schema, node.time) for name, node in outputs.items()}
+        for schema in self._schemas.values():
+            check_partition(self.partition_by, schema)
         place = self._place.reach()
         for name in [*outputs, "_commits", LATE]:
             (place / name).make_folder()
@@ -104,7 +115,7 @@ class ParquetSink(TableSink):
             self._begun = True
 
     def writer(self, epoch: int) -> ParquetWriter:
-        return ParquetWriter(self.path, epoch)
+        return ParquetWriter(self.path, epoch, tuple(self.partition_by))
 
     def commit(self, epoch: int, parts: Sequence[Part]) -> None:
         later = _number(self._commits / FENCE)
@@ -125,14 +136,18 @@ class ParquetSink(TableSink):
         if (self._commits / f"{epoch:06d}.json").exists():
             return
         for folder in [*self._schemas, LATE]:
-            for file in (self._place / folder).files(".parquet"):
+            for file in (self._place / folder).files_below(".parquet"):
                 if f"epoch-{epoch:06d}-" in file.name:
                     file.remove()
 
     def read_back(self, output: str) -> pa.Table:
         files = [part.file for part in self._parts() if part.output == output]
-        tables = [pq.read_table((self._place / output / file).open()) for file in files]
+        tables = [self._read(output, file) for file in files]
         return pa.concat_tables(tables) if tables else self._schemas[output].empty_table()
+
+    def _read(self, output: str, file: str) -> pa.Table:
+        table = pq.ParquetFile((self._place / output / file).open()).read()
+        return with_partition(table, file.rpartition("/")[0], self._schemas[output])
 
     def _parts(self) -> list[Part]:
         """The parts that count, epoch after epoch."""

@@ -16,7 +16,16 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.events import Item, Page
 from caesura.io.sinks.protocol import LATE as LATE_ROWS
-from caesura.io.sinks.protocol import BucketWriter, EpochSink, Form, Part, PartWriter, Sink, TableSink
+from caesura.io.sinks.protocol import (
+    BucketWriter,
+    EpochSink,
+    Form,
+    Part,
+    PartWriter,
+    Sink,
+    TableSink,
+    written,
+)
 from caesura.io.sinks.rows import rows_table
 from caesura.plan import Node, here
 from caesura.runtime.buckets.aligner import Aligner
@@ -185,7 +194,7 @@ def _save(
     for output, came in items.items():
         table = rows_table([i for i in came if isinstance(i, Page)], *tables[output])
         if table.num_rows:
-            yield vars(writer(output, worker, table))
+            yield from map(vars, written(writer, output, worker, table))
     for source, rows in late.items():
         for step, table in late_tables(source, rows):
-            yield vars(writer(f"{LATE_ROWS}/{step}", worker, table))
+            yield from map(vars, written(writer, f"{LATE_ROWS}/{step}", worker, table))
