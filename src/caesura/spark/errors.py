@@ -65,6 +65,12 @@ def ours(error: Exception) -> Exception:
             remedy="This happens when the machine is very busy: start again, nothing is lost. If it happens "
             f"always, see `caesura doctor`{_log()}.",
         )
+    if "org.apache.hadoop.fs.s3a.S3AFileSystem not found" in text:
+        return StreamError(
+            "Spark has no library for S3, through which its own checkpoint and file listings go.",
+            remedy="Add it when the session is made: spark.jars.packages=org.apache.hadoop:hadoop-aws:X.Y.Z, "
+            "with the version of Spark's Hadoop. Sinks need none: they are written by ours.",
+        )
     cause = cause_of(text)
     if "No space left on device" in text:
         return _full(cause, error)

@@ -17,7 +17,7 @@ from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.buckets.clock import clock_readings, listening, period
-from caesura.spark.errors import as_line
+from caesura.spark.errors import as_line, asking_spark
 from caesura.spark.host.frames import framed
 from caesura.spark.host.table_files import send_tables
 from caesura.spark.session import check_session
@@ -169,7 +169,8 @@ def _files(
     entry = entry.schema(LISTING).option("recursiveFileLookup", "true")
     if streaming:
         entry = entry.options(**limits.options())
-    listing = entry.load(reader.folder).select("path")
+    with asking_spark():
+        listing = entry.load(reader.folder).select("path")
     fingerprint, suffix = source.fingerprint, reader.suffixes
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
