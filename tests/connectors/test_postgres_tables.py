@@ -113,6 +113,7 @@ def test_a_second_row_of_a_key_stops_before_the_commit(postgres):
     with pytest.raises(StreamError, match=r"two rows have one key \(id\).*v 5"):
         sink.take(epoch(1, node, page(ROWS[0].schema, [{"id": 7, "v": 6}], le=2)))
     assert sink.last_epoch() == 0 and list(sink.read_back()) == [(7, 5)]
+    assert sink.held().to_pylist() == [{"id": 7, "v": 5}]
 
 
 def test_an_epoch_that_fails_half_way_leaves_nothing(postgres):

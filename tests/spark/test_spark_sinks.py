@@ -57,6 +57,9 @@ def test_a_delta_table_has_every_epoch_once_and_goes_with_one_checkpoint(
     )
     assert written == [0, 0, 1, 1, 2, 2]
     assert table.version() == 3  # one for each of three epochs, after its making
+    stream.create_view(spark, "counts", sink=DeltaSink(str(out)), output="final")
+    [seen] = spark.sql("SELECT count(*) AS rows, sum(n) AS n FROM counts WHERE RE > LE").collect()
+    assert (seen.rows, seen.n) == (len(rows), sum(row[-1] for row in rows))
     with pytest.raises(StreamError, match="written from another checkpoint"):
         stream.start(spark, sink=out, checkpoint=tmp_path / "other", **options).wait()
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from caesura.api.planned import Planned
+from caesura.errors import CaesuraError
 from caesura.misuse import renamed
+from caesura.plan import here
 from caesura.runtime.query.result import Output, Result, delivered
 
 if TYPE_CHECKING:
@@ -80,6 +82,26 @@ class OnSpark(Planned):
         from caesura.spark import run_batch
 
         return run_batch(self.node, spark, output=output)
+
+    def create_view(
+        self,
+        spark: SparkSession,
+        name: str,
+        *,
+        sink: Sink | str | Path | None = None,
+        output: Output = "changes",
+    ) -> None:
+        """A temporary view of Spark SQL: the stream's history over all there is now, with LE and RE.
+
+        With ``sink``, that of a query of this plan, or the folder that it writes to, the view is what the
+        sink holds as of its last epoch: the table by key, or the history. Call it again to see later ones.
+        """
+        from caesura.spark import create_view
+
+        try:
+            create_view(self.node, spark, name, sink=sink, output=output)
+        except CaesuraError as error:
+            raise error.at("create_view", here()) from None
 
     def to_spark(
         self, spark: SparkSession, *, output: Output = "changes", loop_log: str | Path | None = None

@@ -145,9 +145,12 @@ class DeltaTableSink(KeyedSink):
         if found:
             raise two_rows(pa.Table.from_pylist(found, there.schema), layout.key)
 
-    def read_back(self, output: str = "out") -> pa.Table:
-        """The table as it is."""
-        return self._opened(self._names[output]).to_pyarrow_table()
+    def held(self, output: str = "out") -> pa.Table:
+        table = self._opened(self._names[output]).to_pyarrow_table()
+        schema = self.layouts[self._names[output]].schema
+        return table.select(schema.names).cast(schema)
+
+    read_back = held
 
 
 def delta_options(place: Place) -> dict[str, str] | None:

@@ -19,7 +19,7 @@ from caesura.io.sinks.iceberg_catalog import Catalog, IcebergName
 from caesura.io.sinks.keyed import KeyedSink
 from caesura.io.sinks.packages import package
 from caesura.io.sinks.replaced import ReplacedKeys
-from caesura.io.sinks.rows import row_schema
+from caesura.io.sinks.rows import changed_page, history_table, row_schema
 from caesura.ops.deliver import Deliver
 from caesura.ops.upserts import Upserts
 from caesura.plan import Node
@@ -186,11 +186,17 @@ class IcebergSink(KeyedSink):
             held = whole.to_table([package("pyiceberg.table", "iceberg").FileScanTask(task.file)])
             yield task.file, held.select(layout.schema.names).cast(layout.schema)
 
+    def held(self, output: str = "out") -> pa.Table:
+        rows, node = self.read_back(output), self._logs.get(self._names[output])
+        if node is None:
+            return rows
+        return history_table([changed_page(rows, node.schema, node.time)], node.schema, node.time)
+
     def read_back(self, output: str = "out") -> pa.Table:
-        """The table as it is."""
-        table = self._load(self._names[output]).scan().to_arrow()
+        """The rows of the Iceberg table as it is."""
         name = self._names[output]
-        return table.cast(self.layouts[name].schema) if name in self.layouts else table
+        rows = self._load(name).scan().to_arrow()
+        return rows.cast(self.layouts[name].schema) if name in self.layouts else rows
 
 
 def _epoch(table: Any) -> int:

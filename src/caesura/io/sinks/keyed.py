@@ -11,6 +11,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from caesura.errors import StreamError
 from caesura.io.sinks.current import NetChange, TableLayout, layout_of
 from caesura.io.sinks.protocol import EpochSink, Form
@@ -64,6 +66,10 @@ class KeyedSink(EpochSink):
     @abstractmethod
     def merge(self, epoch: Epoch, changes: Mapping[str, NetChange]) -> None:
         """Changes the tables and notes the epoch, both or neither."""
+
+    @abstractmethod
+    def held(self, output: str = "out") -> pa.Table:
+        """The table of an output as it is."""
 
     def failed(self, error: BaseException) -> StreamError:
         """What a database says, in one line."""

@@ -199,9 +199,10 @@ class ParquetTableSink(KeyedSink):
                 later = table.last()
                 raise self.fenced(made.number if later is None else later.fence)
 
-    def read_back(self, output: str = "out") -> pa.Table:
-        """The table as it is."""
+    def held(self, output: str = "out") -> pa.Table:
         return self._tables[self._names[output]].rows()
+
+    read_back = held
 
 
 def _read(file: Place) -> TableManifest:

@@ -16,10 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from caesura.events import Item, Page
+from caesura.events import History, Item, Page
+from caesura.events.columns import empty_rows
+from caesura.events.page import NO_NEW_END
+from caesura.io.ingress.clock import to_ticks
 from caesura.io.ingress.late import beside, lifetimes
+from caesura.punctuation import INFINITY, MIN_TIME
 
 
 def row_schema(schema: pa.Schema, time: pa.DataType) -> pa.Schema:
@@ -38,3 +44,21 @@ def rows_table(items: Iterable[Item], schema: pa.Schema, time: pa.DataType) -> p
         if isinstance(page, Page)
     ]
     return pa.Table.from_batches(batches, schema=shape)
+
+
+def history_table(items: Iterable[Item], schema: pa.Schema, time: pa.DataType) -> pa.Table:
+    """What items say in the end: LE, RE and the payload; an end that never comes is null."""
+    return rows_table([History.of(items, schema).page], schema, time).drop_columns(["kind", "RE_new"])
+
+
+def changed_page(rows: pa.Table, schema: pa.Schema, time: pa.DataType) -> Page:
+    """The changes among output rows as one page: `rows_table` the other way; marks are left out."""
+    shape = row_schema(schema, time)
+    rows = rows.select(shape.names).cast(shape)
+    rows = rows.filter(pc.is_in(rows.column("kind"), pa.array(["+", "-"])))
+    le, re, new = (rows.column(n).combine_chunks() for n in ("LE", "RE", "RE_new"))
+    retracts = np.asarray(pc.equal(rows.column("kind"), "-"))
+    ends = np.where(retracts, to_ticks(new, INFINITY), NO_NEW_END)
+    columns = [column.combine_chunks() for column in rows.columns[4:]]
+    payload = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else empty_rows(len(rows))
+    return Page.of(payload, le=to_ticks(le, MIN_TIME), re=to_ticks(re, INFINITY), re_new=ends)

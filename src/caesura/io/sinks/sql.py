@@ -121,6 +121,14 @@ class SqlSink(KeyedSink):
             fields = "target, CAST(epoch AS BIGINT), source, content"
             work.run(f"INSERT INTO {LATE} SELECT {fields} FROM caesura_late_rows")
 
+    def held(self, output: str = "out") -> pa.Table:
+        table = self._names[output]
+        schema = self.layouts[table].schema
+        names = ", ".join(quoted(name) for name in schema.names)
+        with self.transaction() as work:
+            rows = work.run(f"SELECT {names} FROM {quoted(table)}")
+        return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
     def read_back(self, output: str = "out") -> Iterator[tuple[Any, ...]]:
         """The rows of an output's table as it is."""
         with self.transaction() as work:

@@ -26,6 +26,7 @@ from caesura.runtime.query.assembly import Speculate
 from caesura.runtime.query.pipelines import StateLog
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.stored_plan import another_plan, described
+from caesura.runtime.sinks.held import held_table
 
 
 class DurableQuery(Query):
@@ -117,6 +118,10 @@ class DurableQuery(Query):
         """What came out in the epochs saved since the last call, where the query has no sink."""
         looked_up(self.outputs, output, "output", "take")
         return self._taken("take").items.pop(output, [])
+
+    def table(self, output: str = "out") -> pa.Table:
+        """What the sink holds as of the last epoch that was saved: a table by key, or a history."""
+        return held_table(self._sink, output, looked_up(self.outputs, output, "output", "table"))
 
     def late(self) -> dict[str, pa.Table]:
         """Rows with reasons of the epochs saved since the last call, where the query has no sink."""

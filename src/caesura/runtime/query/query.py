@@ -29,6 +29,7 @@ from caesura.events.item import Item
 from caesura.events.show.html import table
 from caesura.expr import Expr
 from caesura.io.ingress.pushed import PushedIngress
+from caesura.io.sinks.rows import history_table
 from caesura.plan import Counters, Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
 from caesura.runtime.claims.choose import claiming_for, put_token, saved_by
@@ -71,6 +72,8 @@ class Query:
         self._unused = set(unused)
         """Inputs that may be fed although no output needs them."""
         self._taps: dict[str, list[Item]] = {name: [] for name in outputs}
+        self._given: set[str] = set()
+        """Outputs of which items were taken."""
         self._published: dict[str, Publication] = {}
         for name, cell in parts.ends.items():
             count = (readers or {}).get(name, 1)
@@ -198,9 +201,20 @@ class Query:
         if self.claiming is not None:
             return looked_up(self.claiming.views, output, "output", "take").take()
         tap = looked_up(self._taps, output, "output", "take")
+        self._given.add(output)
         items = tap[:]
         tap.clear()
         return items
+
+    def table(self, output: str = "out") -> pa.Table:
+        """What came out so far, as a history with LE and RE: an Arrow table; a null RE never ends."""
+        if self.claiming is not None or output in self._given:
+            raise StreamError(
+                f"what came out at '{output}' was taken, or waits for claims, and is not kept here too.",
+                remedy="Ask for table() in place of take(); or give the query a sink that holds its output.",
+            ).at("query", here())
+        node = looked_up(self.outputs, output, "output", "table")
+        return history_table(self._taps[output], node.schema, node.time)
 
     @property
     def claims(self) -> list[Claim]:

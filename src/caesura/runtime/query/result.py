@@ -13,7 +13,7 @@ from caesura.consistency.token import is_token, number_of
 from caesura.errors import StreamError
 from caesura.events import History, Item, Page, draw, pages
 from caesura.events.show import plot, timeline, timeline_html
-from caesura.io.sinks.rows import rows_table
+from caesura.io.sinks.rows import history_table, rows_table
 from caesura.misuse import checked_methods
 from caesura.ops.deliver import Deliver
 from caesura.plan import Counters, Node, walk
@@ -65,9 +65,7 @@ class Result:
 
     def table(self) -> pa.Table:
         """The history as an Arrow table, times as the stream has them; a null RE never ends."""
-        return rows_table([self.history.page], self.node.schema, self.node.time).drop_columns(
-            ["kind", "RE_new"]
-        )
+        return history_table(self.items, self.node.schema, self.node.time)
 
     def changes(self) -> pa.Table:
         """The items as rows: kind, LE, RE, RE_new, payload."""

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+
+from caesura.errors import looked_up
 from caesura.events.identity import Secret
 from caesura.io.places import Place
 from caesura.io.sinks.protocol import Sink
@@ -21,6 +24,7 @@ from caesura.punctuation import Intent
 from caesura.runtime.buckets.status import Status
 from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.query.result import Output, Result, delivered
+from caesura.runtime.sinks.held import held_table
 from caesura.runtime.sinks.memory import MemorySink
 from caesura.runtime.sinks.named import as_sink
 from caesura.spark.errors import asking_spark, explained, ours
@@ -47,10 +51,16 @@ class SparkQuery:
     """A running query."""
 
     def __init__(
-        self, query: StreamingQuery, sink: Sink, failures: list[Exception], consumer: CheckpointFeedback
+        self,
+        query: StreamingQuery,
+        sink: Sink,
+        failures: list[Exception],
+        consumer: CheckpointFeedback,
+        outputs: Mapping[str, Node],
     ) -> None:
         self.query = query
         self.sink = sink
+        self.outputs = outputs
         self.consumer = consumer
         self._failures = failures
         """What went wrong in an epoch on the driver, as ours."""
@@ -90,6 +100,10 @@ class SparkQuery:
         """Whether it still runs."""
         with asking_spark():
             return bool(self.query.isActive)
+
+    def table(self, output: str = "out") -> pa.Table:
+        """What the sink holds as of its last epoch: a table by key, or a history with LE and RE."""
+        return held_table(self.sink, output, looked_up(self.outputs, output, "output", "table"))
 
     def assume(self, what: What, *, output: str | None = None) -> StandingFeedback:
         """These rows will be ignored: from the next epoch on, steps need not make them."""
@@ -228,7 +242,7 @@ def launch(
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
     with hops(spark, job), asking_spark():
         query = stream.start()
-    return SparkQuery(query, target, failures, CheckpointFeedback.of(job, nodes))
+    return SparkQuery(query, target, failures, CheckpointFeedback.of(job, nodes), nodes)
 
 
 def run_all(
