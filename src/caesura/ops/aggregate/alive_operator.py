@@ -17,28 +17,22 @@ from caesura.events.delta import deltas
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
+from caesura.events.referred import ReferredStore
 from caesura.events.rows import SMALL, RowState
 from caesura.kernels import kernel
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.accumulators.along import AlongPoints, PointSteps, runs
+from caesura.kernels.sums import add_weights, distinct, least_at
+from caesura.ops.aggregate.accumulators.along import AlongPoints, EnteringRows, PointSteps, runs
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE
 from caesura.ops.aggregate.alive import Alive
+from caesura.ops.aggregate.alive_forward import NO_LINK, Forward
 from caesura.ops.aggregate.result_chain import ChainChange, ResultChain, change_links, joined
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.ordered import sorting
 from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
-
-
-@kernel
-def first_times(at: I64, time: I64, since: I64) -> None:
-    """Lowers the time of each slot to the first of its times."""
-    for i in range(len(at)):
-        if time[i] < since[at[i]]:
-            since[at[i]] = time[i]
 
 
 @kernel
@@ -96,7 +90,10 @@ class AliveOperator(Operator):
         )
         """Where so many rows with these values come or, below zero, go."""
         self._counted = not known.insert_only
-        self.sent = RowState({"slot": np.int64, "le": np.int64, "re": np.int64}, node.schema)
+        own = {"slot": np.int64, "le": np.int64, "re": np.int64}
+        self.sent = RowState(own, node.schema, store=ReferredStore)
+        begins = known.insert_only and known.endless and self._runs
+        self._forward = Forward(self.slots, self.points, self.sent) if begins else None
         self._follow()
 
     def _made(self, *, insert_only: bool) -> Slots:
@@ -116,32 +113,85 @@ class AliveOperator(Operator):
             if state.live < state.size:
                 state.compact()
         self._point_chains, self._sent_chains = Chains(), Chains()
-        self._point_chains.add(self.points.get("slot"))
         self._known = KeyTable()
         if self._counted and self.points.size:
             values = self.points.payload.all().columns if len(self.points.schema) else []
             self._known.encode(*self._ids(self.points.get("slot"), self.points.get("time"), values))
-        self._sent_chains.add(self.sent.get("slot"))
+        if self._forward is not None:
+            self._forward.reset()
+
+    def _link(self) -> None:
+        """Chains the points and results that came since the last time."""
+        for state, chains in ((self.points, self._point_chains), (self.sent, self._sent_chains)):
+            if chains.size < state.size:
+                chains.add(state.get("slot")[chains.size :])
+
+    def _file(self) -> None:
+        """Keeps what the last page brought."""
+        if self._forward is not None:
+            self._forward.file(self.promises[0].cti if self.promises[0].size == 0 else MIN_TIME)
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if len(page) == 0:
             return []
+        self._file()
+        if self._forward is not None and (page.le[1:] < page.le[:-1]).any():
+            page = page.take(np.argsort(page.le, kind="stable"))
         keys = plain_zeros(page.payload.select(self._keys))
         h1, h2 = identity(keys.columns, len(page), self.secret)
         at, fresh = self.slots.find(h1, h2)
         if len(fresh):
             self.slots.open(h1[fresh], h2[fresh], take_rows(keys, fresh), {})
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
+        items = self._taken(page, at, values)
+        if any(state.size > 2 * state.live + SMALL for state in (self.points, self.sent)):
+            self._file()
+            self._follow()
+        return items
+
+    def _taken(self, page: Page, at: I64, values: list[pa.Array]) -> list[Item]:
+        """The changes by groups that go forward in time, and by the others."""
+        forward = self._forward
+        if forward is None:
+            return [self._looked_at(page, at, values)]
+        behind = forward.behind(at, page.le)
+        if not behind.any():
+            return [self._carried_on(forward, at, page.le, values)]
+        late, rest = np.flatnonzero(behind), np.flatnonzero(~behind)
+        items: list[Item] = []
+        if len(rest):
+            own = [value.take(pa.array(rest)) for value in values]
+            items.append(self._carried_on(forward, at[rest], page.le[rest], own))
+        own = [value.take(pa.array(late)) for value in values]
+        items.append(self._looked_at(page.take(late), at[late], own))
+        touched = distinct(at[late], self.slots.rows.size)
+        owner, row = self._sent_chains.gather(touched)
+        holds = self.sent.alive[row] & (self.sent.get("re")[row] == INFINITY)
+        link = np.full(len(touched), NO_LINK)
+        link[owner[holds]] = row[holds]
+        forward.refresh(at[late], page.le[late], touched, link)
+        return items
+
+    def _carried_on(self, forward: Forward, at: I64, le: I64, values: list[pa.Array]) -> Page:
+        """The change by points behind all others of their groups, in order of time."""
+        touched = distinct(at, self.slots.rows.size)
+        self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
+        points = forward.arrivals(touched, at, le, values)
+        _, columns = self._run(touched, points.rows, points.values)
+        keys = self.slots.rows.payload.take(points.slot).columns if self._keys else []
+        change = forward.changed(points.slot, points.time, keys, columns)
+        forward.hold(at, le, values)
+        return change
+
+    def _looked_at(self, page: Page, at: I64, values: list[pa.Array]) -> Page:
+        """The change by points wherever they lie."""
+        self._link()
         self._add(page, at, values)
         times = np.full(self.slots.rows.size, INFINITY, np.int64)
-        first_times(at, page.sync, times)
+        least_at(at, page.sync, times)
         touched = np.flatnonzero(times < INFINITY)
-        since = times[touched]
         self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
-        change = self._changed(touched, since)
-        if any(state.size > 2 * state.live + SMALL for state in (self.points, self.sent)):
-            self._follow()
-        return [change]
+        return self._changed(touched, times[touched])
 
     def _add(self, page: Page, at: I64, values: list[pa.Array]) -> None:
         change = deltas(page)
@@ -233,27 +283,29 @@ class AliveOperator(Operator):
         group, start = np.empty(n, np.int64), np.empty(n, np.int64)
         given = plan_steps(owner, time, sign, since, kind, who, which, group, start)
         steps = PointSteps(kind[: n + given], who[: n + given], which[: n + given], given)
-        values = self.points.payload.take(row).columns if len(self.points.schema) else []
         group, start = group[:given], start[:given]
-        count, columns = (self._run if self._runs else self._read)(touched, steps, owner, time, sign, values)
+        values = self.points.payload.take(row).columns if len(self.points.schema) else []
+        if self._runs:
+            count, columns = self._run(touched, steps, values)
+        else:
+            count, columns = self._read(touched, steps, owner, time, sign, values)
         re = np.full(given, INFINITY, np.int64)
         next_in_group = np.flatnonzero(group[1:] == group[:-1])
         re[next_in_group] = start[next_in_group + 1]
         return ResultChain(group, start, re, count > 0, columns)
 
     def _run(
-        self, touched: I64, steps: PointSteps, owner: I64, time: I64, sign: I64, values: list[pa.Array]
+        self, touched: I64, steps: PointSteps | EnteringRows, values: list[pa.Array]
     ) -> tuple[I64, list[pa.Array]]:
         rows = self.slots.rows
-        count = AlongPoints(steps, rows, touched, (), None).n
+        known: dict[tuple[Any, ...], AlongPoints] = {(): AlongPoints(steps, rows, touched, (), None)}
         columns = []
         for (_, a), parts in zip(self.slots.aggregates, self.slots.plans, strict=True):
-            own = None if a.value is None else values[self.slots.place(a)]
-            along = AlongPoints(steps, rows, touched, parts, own)
-            if a.value is not None:
-                along.given = values[self.slots.own_place(a)]
-            columns.append(a.rule.finish(a, along))
-        return count, columns
+            if a.value is not None and parts not in known:
+                known[parts] = AlongPoints(steps, rows, touched, parts, values[self.slots.place(a)])
+                known[parts].given = values[self.slots.own_place(a)]
+            columns.append(a.rule.finish(a, known[parts]))
+        return known[()].n, columns
 
     def _read(
         self, touched: I64, steps: PointSteps, owner: I64, time: I64, sign: I64, values: list[pa.Array]
@@ -310,6 +362,7 @@ class AliveOperator(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
+        self._file()
         self._settle()
         return definite(self.node.carry(port, pattern))
 
@@ -348,8 +401,13 @@ class AliveOperator(Operator):
             mark_slots(state.get("slot"), state.alive, needed)
         gone = slots[~needed[slots] | (bound[slots] == INFINITY)]
         if len(gone):
-            self.slots.drop(gone)
+            self._forget(gone)
         self._tidy()
+
+    def _forget(self, slots: I64) -> None:
+        self.slots.drop(slots)
+        if self._forward is not None:
+            self._forward.forget(slots)
 
     def _tidy(self) -> None:
         keep = self.slots.tidy()
@@ -365,6 +423,8 @@ class AliveOperator(Operator):
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Takes back the groups that match, unless a result of one began in the settled past."""
+        self._file()
+        self._link()
         rows = self.slots.rows
         live = np.flatnonzero(rows.alive)
         keys = rows.payload.take(live).columns if self._keys else []
@@ -382,14 +442,16 @@ class AliveOperator(Operator):
         self.sent.kill(at)
         self.points.get("n")[point] = 0
         self.points.kill(point)
-        self.slots.drop(gone)
+        self._forget(gone)
         self._tidy()
         return GivenUp([page], until, len(at) + len(gone))
 
     def states(self) -> dict[str, RowState]:
+        self._file()
         return {**self.slots.states(), "points": self.points, "sent": self.sent}
 
     def rebuild(self) -> None:
+        self._file()
         rows = self.slots.rows
         keep = np.flatnonzero(rows.alive) if rows.live < rows.size else None
         self.slots.rebuild()

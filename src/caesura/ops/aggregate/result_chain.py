@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import words
+from caesura.events.columns import taken, words
 from caesura.events.identity import LOCAL, identity
 from caesura.events.page import NO_NEW_END, Page, take_rows
 from caesura.events.types import is_words
@@ -139,10 +139,18 @@ def _in_front(before: ResultChain, after: ResultChain) -> tuple[I64, I64, Mask, 
 
 def differs(values: pa.Array) -> Mask:
     """Which values differ from the one before; null equals null, and NaN equals NaN."""
-    if is_words(values.type) and values.null_count == 0 and not pa.types.is_floating(values.type):
+    return differ(values, np.arange(len(values) - 1), slice(1, None))
+
+
+def differ(values: pa.Array, others: I64, some: slice = slice(None)) -> Mask:
+    """Which values, by default all, differ from others; null equals null, and NaN equals NaN."""
+    if is_words(values.type) and values.null_count == 0:
         plain = words(values)
-        found: Mask = plain[1:] != plain[:-1]
+        a, b = plain[some], taken(plain, others)
+        found: Mask = a != b
+        if pa.types.is_floating(values.type):
+            found &= ~(np.isnan(a) & np.isnan(b))
         return found
     h1, h2 = identity([values], len(values), LOCAL)
-    other: Mask = (h1[1:] != h1[:-1]) | (h2[1:] != h2[:-1])
+    other: Mask = (h1[some] != h1[others]) | (h2[some] != h2[others])
     return other

@@ -7,6 +7,7 @@ of every group after the other.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from caesura.events.columns import words
 from caesura.events.nested import validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.hashing import I64, U64, Mask
 from caesura.ops.aggregate.accumulators.comoments import TERMS, Comoments
 from caesura.ops.aggregate.accumulators.exact import F64, FULL, add_floats, round_digits
 from caesura.ops.aggregate.accumulators.extremes import Grows, ranked, unranked
@@ -36,6 +37,7 @@ from caesura.ops.aggregate.accumulators.sums import (
     wide_values,
     wide_words,
     wide_zeros,
+    wrap_of,
 )
 
 NO_FLOATS: F64 = np.zeros(0)
@@ -51,6 +53,63 @@ class PointSteps(NamedTuple):
     row: I64
     """Which of the values."""
     given: int
+
+
+@dataclass(frozen=True)
+class EnteringRows:
+    """The same for rows that only come: group, which of the values, and whether one is given behind it."""
+
+    who: I64
+    row: I64
+    gives: Mask
+    given: int
+
+    @cached_property
+    def steps(self) -> PointSteps:
+        """All steps, one by one."""
+        times = 1 + self.gives
+        kind = np.full(len(self.who) + self.given, GIVE, np.int64)
+        kind[np.cumsum(times) - times] = ENTER
+        return PointSteps(kind, np.repeat(self.who, times), np.repeat(self.row, times), self.given)
+
+
+@kernel
+def enter_counts(who: I64, row: I64, gives: Mask, number: I64, running: I64, out: I64) -> None:
+    """Running counts of rows that only come; an empty ``number`` counts each once."""
+    given = 0
+    for i in range(len(who)):
+        g = who[i]
+        running[g] += number[row[i]] if len(number) else 1
+        if gives[i]:
+            out[given] = running[g]
+            given += 1
+
+
+@kernel
+def enter_wide(
+    who: I64, row: I64, gives: Mask, low: U64, high: I64, r_low: U64, r_high: I64, r_wraps: I64,
+    o_low: U64, o_high: I64, o_wraps: I64,
+) -> None:  # fmt: skip
+    """Running 128-bit sums of rows that only come, as `slide_wide`."""
+    given = 0
+    may_wrap = len(r_wraps) > 0
+    for i in range(len(who)):
+        g = who[i]
+        r = row[i]
+        before = r_low[g]
+        was = r_high[g]
+        r_low[g] = before + low[r]
+        r_high[g] += high[r]
+        if r_low[g] < before:
+            r_high[g] += 1
+        if may_wrap:
+            r_wraps[g] += wrap_of(was, high[r], r_high[g])
+        if gives[i]:
+            o_low[given] = r_low[g]
+            o_high[given] = r_high[g]
+            if may_wrap:
+                o_wraps[given] = r_wraps[g]
+            given += 1
 
 
 @kernel
@@ -156,26 +215,39 @@ class AlongPoints:
     """One aggregate along some steps; a `Reading`."""
 
     def __init__(
-        self, steps: PointSteps, slots: RowState, at: I64, parts: tuple[Any, ...], values: pa.Array | None
+        self,
+        steps: PointSteps | EnteringRows,
+        slots: RowState,
+        at: I64,
+        parts: tuple[Any, ...],
+        values: pa.Array | None,
     ) -> None:
-        self._steps, self._slots, self._at, self._values = steps, slots, at, values
+        self._along, self._slots, self._at, self._values = steps, slots, at, values
         self.given = values
         """The values as the accumulator takes them, perhaps with starts."""
         self._count = parts[0] if parts else None
         self._part = parts[-1] if parts else None
         self._valid = validity(values) if values is not None else np.zeros(0, np.bool_)
 
+    @property
+    def _steps(self) -> PointSteps:
+        return self._along.steps if isinstance(self._along, EnteringRows) else self._along
+
     @cached_property
     def n(self) -> I64:
-        out = np.empty(self._steps.given, np.int64)
+        along = self._along
+        out = np.empty(along.given, np.int64)
         if self._count is None:
             running = self._slots.get("rows")[self._at]
         else:
             running = self._count.value(self._slots, self._at).to_numpy().copy()
-        number = np.ones(int(self._steps.row.max(initial=-1)) + 1, np.int64)
-        if len(self._valid):
-            number = self._valid.astype(np.int64)
-        slide_counts(*self._steps[:3], number, running, out)
+        number = self._valid.astype(np.int64)
+        if isinstance(along, EnteringRows):
+            enter_counts(along.who, along.row, along.gives, number, running, out)
+            return out
+        if len(number) == 0:
+            number = np.ones(int(along.row.max(initial=-1)) + 1, np.int64)
+        slide_counts(*along[:3], number, running, out)
         return out
 
     def values(self) -> pa.Array:
@@ -230,8 +302,12 @@ class AlongPoints:
         held = self._part.halves(self._slots)
         wraps = held.wraps[self._at] if len(held.wraps) else held.wraps
         running = Wide(held.low[self._at], held.high[self._at], wraps)
-        out = wide_zeros(self._steps.given, self._part.result)
-        slide_wide(*self._steps[:3], low, high, NONE, *running, *out)
+        along = self._along
+        out = wide_zeros(along.given, self._part.result)
+        if isinstance(along, EnteringRows):
+            enter_wide(along.who, along.row, along.gives, low, high, *running, *out)
+        else:
+            slide_wide(*along[:3], low, high, NONE, *running, *out)
         return out
 
     def _extreme(self, part: Any) -> pa.Array:

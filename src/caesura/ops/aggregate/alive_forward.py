@@ -1,0 +1,253 @@
+"""`Alive` for rows that only begin, in groups that go forward in time: results follow those that hold now.
+
+A page is filed when the next one or a punctuation comes. What lies before its CTI goes into the sums of its
+group at once, and results that ended before it are never written down.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import Grown
+from caesura.events.deferred import Deferred, DeferredPage
+from caesura.events.identity import LOCAL, identity
+from caesura.events.page import NO_NEW_END, Page, take_rows
+from caesura.events.referred import ReferredStore
+from caesura.events.rows import RowState
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, Mask, frozen
+from caesura.ops.aggregate.accumulators.along import EnteringRows
+from caesura.ops.aggregate.result_chain import differ
+from caesura.ops.aggregate.slots import Slots
+from caesura.punctuation import INFINITY, MIN_TIME
+
+NO_LINK = -1
+
+
+class PendingPoints(NamedTuple):
+    """The points of a page with their values, and the results it gave."""
+
+    slot: I64
+    time: I64
+    values: list[pa.Array]
+    link_slot: I64
+    le: I64
+    re: I64
+    payload: pa.RecordBatch
+
+
+class Arrivals(NamedTuple):
+    """Points in order of time with their values, and the slot and time of each that gives a result."""
+
+    rows: EnteringRows
+    values: list[pa.Array]
+    slot: I64
+    time: I64
+
+
+@kernel
+def last_at_times(group: I64, time: I64, known: int, following: I64, gives: Mask) -> int:
+    """Which rows from row ``known`` on are the last of their group at a time, and how many.
+
+    Rows are in order of time within each group; ``following`` has room for a time of each group.
+    """
+    following[:] = INFINITY
+    given = 0
+    for i in range(len(group) - 1, known - 1, -1):
+        g = group[i]
+        gives[i] = following[g] != time[i]
+        if gives[i]:
+            given += 1
+        following[g] = time[i]
+    gives[:known] = False
+    return given
+
+
+@kernel
+def results_before(slot: I64, last: I64, before: I64) -> None:
+    """The result of its slot before each one, -1 for none; ``last`` has room for one of each slot."""
+    for i in range(len(slot)):
+        last[slot[i]] = NO_LINK
+    for i in range(len(slot)):
+        before[i] = last[slot[i]]
+        last[slot[i]] = i
+
+
+@kernel
+def link_results(
+    slot: I64, start: I64, changes: Mask, link: I64, last: I64, kept: I64, re: I64, ended: I64, ends: I64
+) -> tuple[int, int]:
+    """Which results are links of their own, and when they end; which links end by them, and when."""
+    count = 0
+    over = 0
+    for i in range(len(slot)):
+        last[slot[i]] = NO_LINK
+    for i in range(len(slot)):
+        if not changes[i]:
+            continue
+        s = slot[i]
+        if last[s] >= 0:
+            re[last[s]] = start[i]
+        elif link[s] >= 0:
+            ended[over] = link[s]
+            ends[over] = start[i]
+            over += 1
+        last[s] = count
+        kept[count] = i
+        re[count] = INFINITY
+        count += 1
+    return count, over
+
+
+class Forward:
+    """By slot, the result that holds now and when the last point was."""
+
+    def __init__(self, slots: Slots, points: RowState, sent: RowState) -> None:
+        self._slots, self._points, self._sent = slots, points, sent
+        self._pending: PendingPoints | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Finds everything anew; all pages must be filed."""
+        self._link, self._last = Grown(np.int64), Grown(np.int64)
+        self._reach()
+        sent, points = self._sent, self._points
+        live = np.flatnonzero(sent.alive)
+        slot = sent.get("slot")[live]
+        np.maximum.at(self._last.view, slot, sent.get("le")[live])
+        holds = sent.get("re")[live] == INFINITY
+        self._link.view[slot[holds]] = live[holds]
+        live = np.flatnonzero(points.alive)
+        np.maximum.at(self._last.view, points.get("slot")[live], points.get("time")[live])
+
+    def _reach(self) -> None:
+        more = self._slots.rows.size - self._link.size
+        if more > 0:
+            self._link.extend(np.full(more, NO_LINK))
+            self._last.extend(np.full(more, MIN_TIME))
+
+    def forget(self, slots: I64) -> None:
+        """Slots that show nothing any more."""
+        self._link.view[slots] = NO_LINK
+
+    def refresh(self, at: I64, le: I64, slots: I64, row: I64) -> None:
+        """Takes points that were followed otherwise, and the results that hold since then."""
+        np.maximum.at(self._last.view, at, le)
+        self._link.view[slots] = row
+
+    def behind(self, at: I64, le: I64) -> Mask:
+        """Which points are of groups that have one at their time or later."""
+        self._reach()
+        late = le <= self._last.view[at]
+        if not late.any():
+            return late
+        apart = np.zeros(self._slots.rows.size, np.bool_)
+        apart[at[late]] = True
+        return apart[at]
+
+    def arrivals(self, touched: I64, at: I64, le: I64, values: list[pa.Array]) -> Arrivals:
+        """New points in order of time, behind those of their groups that are not summed up."""
+        place = np.empty(self._slots.rows.size, np.int64)
+        place[touched] = np.arange(len(touched))
+        known = self._unsettled(touched)
+        if len(known):
+            at = np.concatenate([self._points.get("slot")[known], at])
+            le = np.concatenate([self._points.get("time")[known], le])
+            before = self._points.payload.take(known).columns if values else []
+            values = [pa.concat_arrays(pair) for pair in zip(before, values, strict=True)]
+        group, gives = place[at], np.empty(len(at), np.bool_)
+        given = last_at_times(group, frozen(le), len(known), np.empty(len(touched), np.int64), gives)
+        rows = EnteringRows(group, np.arange(len(at)), gives, given)
+        return Arrivals(rows, values, *((at, le) if given == len(at) else (at[gives], le[gives])))
+
+    def _unsettled(self, touched: I64) -> I64:
+        points = self._points
+        if points.live == 0:
+            return touched[:0]
+        wanted = np.zeros(self._slots.rows.size, np.bool_)
+        wanted[touched] = True
+        found = np.flatnonzero(points.alive & wanted[points.get("slot")])
+        return found[np.argsort(points.get("time")[found], kind="stable")]
+
+    def changed(self, slot: I64, start: I64, keys: list[pa.Array], columns: list[pa.Array]) -> Page:
+        """The change by results in order of time; they are filed with `file`."""
+        sent, link = self._sent, self._link.view
+        last, before = np.empty(len(link), np.int64), np.empty(len(slot), np.int64)
+        results_before(slot, last, before)
+        first = np.flatnonzero(before == NO_LINK)
+        before[first] = first
+        changes = np.zeros(len(slot), np.bool_)
+        for column in columns:
+            changes |= differ(column, before)
+        changes[first] = True
+        first = first[link[slot[first]] >= 0]
+        old = sent.payload.take(link[slot[first]]).columns[len(keys) :]
+        changes[first] = ~_same(old, [column.take(pa.array(first)) for column in columns])
+        kept, re, ended, ends = (np.empty(len(slot), np.int64) for _ in range(4))
+        count, over = link_results(slot, start, changes, link, last, kept, re, ended, ends)
+        new = pa.RecordBatch.from_arrays([*keys, *columns], schema=sent.schema)
+        if count < len(slot):
+            kept = kept[:count]
+            slot, start, new = slot[kept], start[kept], take_rows(new, kept)
+        self._links = (slot, start, re[:count], new)
+        return self._page(ended[:over], ends[:over], start, re[:count], new)
+
+    def _page(self, row: I64, end: I64, start: I64, re: I64, new: pa.RecordBatch) -> Page:
+        """Results that were sent end, and new ones begin."""
+        sent = self._sent
+        sent.get("re")[row] = end
+        sent.touch(row)
+        if len(row) == 0:
+            return Page(start, re, new)
+        assert isinstance(sent.payload, ReferredStore)
+        parts = ((sent.payload.frozen(), row), (ReferredStore.over(new), np.arange(len(start))))
+        le = np.concatenate([sent.get("le")[row], start])
+        ends = np.concatenate([np.full(len(row), INFINITY), re])
+        re_new = np.concatenate([end, np.full(len(start), NO_NEW_END)])
+        return DeferredPage(le, ends, Deferred(parts, (), sent.schema), re_new)
+
+    def hold(self, at: I64, le: I64, values: list[pa.Array]) -> None:
+        """Takes the points whose change was made last, to be filed later; they are in order of time."""
+        self._last.view[at] = le
+        self._pending = PendingPoints(at, le, values, *self._links)
+
+    def file(self, cti: int) -> None:
+        """Keeps what may still change of the last page, and sums up the rest."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return
+        settled = pending.time < cti
+        self._sum_up(pending, np.flatnonzero(settled))
+        rest = np.flatnonzero(~settled)
+        fields = {"slot": pending.slot[rest], "time": pending.time[rest], "n": np.ones(len(rest), np.int64)}
+        values = _some(pending.values, rest, len(settled))
+        batch = pa.RecordBatch.from_arrays(values, schema=self._points.schema) if values else None
+        self._points.append(fields, batch)
+        kept = np.flatnonzero(pending.re >= cti)
+        slot, re = pending.link_slot[kept], pending.re[kept]
+        fields = {"slot": slot, "le": pending.le[kept], "re": re}
+        number = self._sent.append(fields, pending.payload, kept) + np.arange(len(kept))
+        holds = re == INFINITY
+        self._link.view[slot[holds]] = number[holds]
+
+    def _sum_up(self, pending: PendingPoints, some: I64) -> None:
+        if len(some) == 0:
+            return
+        at = pending.slot[some]
+        values = _some(pending.values, some, len(pending.time))
+        self._slots.add(at, np.ones(len(some), np.int64), values)
+        self._slots.rows.touch(at)
+
+
+def _some(values: list[pa.Array], rows: I64, count: int) -> list[pa.Array]:
+    return values if len(rows) == count else [value.take(pa.array(rows)) for value in values]
+
+
+def _same(a: list[pa.Array], b: list[pa.Array]) -> Mask:
+    count = len(a[0]) if a else 0
+    one, other = identity(a, count, LOCAL), identity(b, count, LOCAL)
+    found: Mask = (one[0] == other[0]) & (one[1] == other[1])
+    return found

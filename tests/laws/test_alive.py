@@ -1,0 +1,99 @@
+"""Running views: longer courses than laws draw, of rows that only begin, late or in order."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from depth import examples
+
+from caesura.events.history import History
+from caesura.events.page import Page
+from caesura.expr import col
+from caesura.ops.aggregate import Aggregate, Alive
+from caesura.ops.aggregate.alive_operator import AliveOperator
+from caesura.ops.input import Input
+from caesura.plan import Operator, Properties
+from caesura.punctuation import INFINITY, Pattern, Punctuation
+from caesura.testing import oracles
+
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("f", pa.float64())])
+SUMS = {
+    "n": ("count", None),
+    "total": ("sum", "v"),
+    "mean": ("avg", "v"),
+    "exact": ("sum", "f"),
+    "high": ("max", "v"),
+    "d": ("count_distinct", "v"),
+}
+ENDS = {"high": ("max", "v"), "low": ("min", "f")}
+"""Which often stay as they are."""
+
+
+def course(seed: int, late: float) -> tuple[list[Page], list[Any]]:
+    """Pages of rows that only begin, some of them together, some late; and all rows."""
+    draw = random.Random(seed)
+    pages, rows = [], []
+    for turn in range(20):
+        some = []
+        for place in range(draw.choice((1, 5, 40))):
+            le = 20 * turn + (draw.randrange(-30, 20) if draw.random() < late else place // 2)
+            f = draw.choice((None, 0.1, -0.0, 0.0, 1e300, float("nan") if turn > 15 else 0.2))
+            some.append((le, draw.choice((None, 0, 1, 2)), draw.choice((None, 1, 5, -(2**50))), f))
+        draw.shuffle(some)
+        le, *columns = zip(*some, strict=True)
+        pages.append(Page.of(pa.record_batch(columns, schema=SCHEMA), le=le, re=[INFINITY] * len(le)))
+        rows += [(t, INFINITY, {"k": k, "v": v, "f": f}) for t, k, v, f in some]
+    return pages, rows
+
+
+def restored(old: Operator, new: Operator, saved: dict[str, bytes]) -> Operator:
+    """A new operator with the state of an old one, of which ``saved`` has the chunks so far."""
+    new.secret.become(old.secret)
+    chunks = {**saved, **old.snapshot()}
+    saved.clear()
+    saved.update({name: data for name, data in chunks.items() if data is not None})
+    new.restore(saved)
+    return new
+
+
+@pytest.mark.parametrize("asked", [SUMS, ENDS])
+def test_groups_go_forward_in_time_or_are_looked_at_again(asked: dict[str, Any]) -> None:
+    source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=True, endless=True))
+    aggregates = tuple((name, Aggregate(kind, over and col(over))) for name, (kind, over) in asked.items())
+    for seed in range(examples(6)):
+        late = (0.0, 0.05, 0.5)[seed % 3]
+        pages, rows = course(seed, late)
+        node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
+        operator, saved, out = node.operator(), {}, []
+        for turn, fresh in enumerate(pages):
+            out += operator.page(0, fresh)
+            if turn % 3 == 2:
+                until = 20 * turn - 10 if late else int(fresh.le.max()) - turn % 4
+                operator.punctuation(0, Punctuation(Pattern.before(until)))
+            if turn % 5 == 4:
+                operator = restored(operator, node.operator(), saved)
+        plain = [(le, re, tuple(p.values())) for le, re, p in oracles.alive(rows, ("k",), asked)]
+        assert History.of(out, node.schema) == History.from_rows(plain, node.schema), seed
+
+
+def test_groups_that_go_forward_are_not_looked_at_and_state_is_bounded_by_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(AliveOperator, "_changed")
+    source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=True, endless=True))
+    aggregates = (("n", Aggregate("count", None)), ("total", Aggregate("sum", col("v"))))
+    operator = Alive(inputs=(source,), group=("k",), aggregates=aggregates).operator()
+    out = []
+    for turn in range(30):
+        k, v = [t * 7919 % 10 for t in range(100)], [t % 17 for t in range(100)]
+        le = [turn * 50 + t // 2 for t in range(100)]
+        payload = pa.record_batch([k, v, [0.0] * 100], schema=SCHEMA)
+        out += operator.page(0, Page.of(payload, le=le, re=[INFINITY] * 100))
+        operator.punctuation(0, Punctuation(Pattern.before(le[-1] - 3)))
+        assert operator.measure().state_rows <= 2 * 10 + 4 * 4  # sums and results; points in three ticks
+    found = [row for _, re, row in History.of(out, operator.node.schema).rows() if re == INFINITY]
+    each = {k: sum(t % 17 for t in range(100) if t * 7919 % 10 == k) for k in range(10)}
+    assert {k: (n, total) for k, n, total in found} == {k: (300, 30 * each[k]) for k in range(10)}
