@@ -38,7 +38,7 @@ def least_at(at: I64, values: I64, least: I64) -> None:
 
 def distinct(numbers: I64, size: int) -> I64:
     """Numbers below ``size``, each once, ascending; by marking where that is cheaper than sorting."""
-    if 8 * len(numbers) < size:
+    if 64 * len(numbers) < size:
         return np.unique(numbers)
     there = np.zeros(size, np.bool_)
     there[numbers] = True

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import Grown
 from caesura.events.identity import LOCAL, identity, plain_zero
 from caesura.events.nested import validity
 from caesura.events.order import ranks
@@ -18,7 +19,7 @@ from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, distinct
 from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
 from caesura.ops.aggregate.accumulators.sortwords import SortWords
 from caesura.ops.aggregate.accumulators.sums import Fields, follow_slots
@@ -48,6 +49,8 @@ class Multiset:
         self._order, self._ordered = Ordered(), 0
         """Rows in order within their slots, so many of them: the others follow when somebody asks."""
         self._words = self._sort_words()
+        self._different: Grown | None = None
+        """How many different values each slot has, once somebody has asked."""
 
     def _sort_words(self) -> SortWords:
         return SortWords(self.compared(pa.array([], self.type)).type)
@@ -67,6 +70,7 @@ class Multiset:
             at, weights, le, values = at[valid], weights[valid], le[valid], values.drop_null()
         h1, h2 = self._ids(at, le, values)
         row, fresh = self._table.encode(h1, h2)
+        known = self.rows.size
         if len(fresh):
             fields = {"slot": at[fresh], "n": np.zeros(len(fresh), np.int64), "le": le[fresh]}
             self.rows.append(
@@ -74,9 +78,14 @@ class Multiset:
             )
             self._chains.add(at[fresh])
         add_weights(row, weights, self.rows.get("n"))
-        some = np.unique(row)
+        some = distinct(row, self.rows.size)
+        was, now = self.rows.alive[some] & (some < known), self.rows.get("n")[some] > 0
         self.rows.touch(some)
-        self.rows.keep(some, self.rows.get("n")[some] > 0)
+        self.rows.keep(some, now)
+        if self._different is not None:
+            self._reach(self._different, slots.size)
+            by = now.astype(np.int64) - was
+            add_weights(self.rows.get("slot")[some], by, self._different.view)
         if self.rows.size > 2 * self._compacted_size + SPARE:
             self.rebuild(slots)
             self._compacted_size = self.rows.size
@@ -128,8 +137,17 @@ class Multiset:
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
         """How many distinct values each slot has."""
-        owner, row = self._chains.gather(at)
-        return pa.array(np.bincount(owner[self.rows.alive[row]], minlength=len(at)).astype(np.int64))
+        if self._different is None:
+            self._different = Grown(np.int64)
+            live = self.rows.get("slot")[self.rows.alive]
+            self._different.extend(np.bincount(live, minlength=slots.size))
+        self._reach(self._different, slots.size)
+        return pa.array(self._different.view[at])
+
+    @staticmethod
+    def _reach(counts: Grown, slots: int) -> None:
+        if counts.size < slots:
+            counts.extend(np.zeros(slots - counts.size, np.int64))
 
     def copies(self, slot: I64, values: pa.Array) -> tuple[I64, I64]:
         """A number for each value of each slot, and how many copies there are now, by number."""
@@ -141,6 +159,7 @@ class Multiset:
         return number, held
 
     def compact(self, keep: I64) -> None:
+        self._different = None
         follow_slots(self.rows, keep)
 
     def free(self, slots: RowState, at: I64) -> None:
@@ -151,6 +170,7 @@ class Multiset:
 
     def rebuild(self, slots: RowState) -> None:
         self._order, self._ordered, self._words = Ordered(), 0, self._sort_words()
+        self._different = None
         if self.rows.live < self.rows.size:
             self.rows.compact()
         slot, le = self.rows.get("slot"), self.rows.get("le")
