@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         ingestion_time,
         json,
         protobuf,
+        registry,
     )
     from caesura.io.sinks.tables import delta, duckdb, iceberg, parquet, postgres
     from caesura.ops.aggregate.kinds import (
@@ -107,7 +108,7 @@ ROOMS = {
     "caesura.errors": "CaesuraError DataError ExprError PatternError PlanError StreamError",
     "caesura.events": "History draw parse",
     "caesura.expr": "Expr col end functions left lit right set_of start udf when",
-    "caesura.io": "at_end avro delay every heartbeat imported in_data ingestion_time json protobuf",
+    "caesura.io": "at_end avro delay every heartbeat imported in_data ingestion_time json protobuf registry",
     "caesura.io.sinks.tables": "delta duckdb iceberg parquet postgres",
     "caesura.ops.aggregate.kinds": "all any approx_count_distinct avg bool_and bool_or collect "
     "collect_list collect_set corr count count_distinct covar_pop covar_samp first last listagg max "
@@ -265,6 +266,7 @@ __all__ = [
     "quantile",
     "read",
     "read_claimed",
+    "registry",
     "right",
     "session",
     "set_of",

@@ -46,6 +46,7 @@ def test_a_query_that_is_made_again_goes_on_from_its_checkpoint(
         again.step()
     again.save()
     again.close()
+    target.settle()
     found = cz.read.kafka(target.servers, target.name, value=cz.json(OUT), time="LE", until="latest").run()
     assert sorted(found.table().column("n").to_pylist()) == [10, 20, 30]
 
@@ -72,6 +73,7 @@ def test_two_queries_chain_by_a_topic_and_what_is_final_is_that_of_one(
             source.rows([*range(begin, begin + 15), begin + 14, begin + 12], partition=partition)
         sink = cz.kafka(between.servers, between.name, key="id", punctuation=True)
         windows(rows()).query(checkpoint=tmp_path / "first", sink=sink, every="0s").run()
+        between.settle()
         like = windows(rows())
         read = cz.read.kafka_changes(between.servers, between.name, like.schema, time=TICKS, until="latest")
         second = totals(read).query(checkpoint=tmp_path / "second", sink=tmp_path / "out", output="final")

@@ -41,6 +41,7 @@ def epoch(number: int, items: list[Item]) -> Epoch:
 
 def records(topic: Topic) -> list[tuple[str, Any]]:
     """What a reader of what is committed finds, to the end."""
+    topic.settle()
     options = {"isolation.level": "read_committed", "enable.partition.eof": True}
     consumer = Consumer({"bootstrap.servers": topic.servers, "group.id": "none", **options})
     consumer.assign([TopicPartition(topic.name, 0, 0)])
@@ -144,6 +145,7 @@ def test_a_bucket_writes_its_epoch_once_and_an_attempt_that_was_overtaken_not_at
         zombie.put(topic.name, [OutRecord(b"7", b"{}")])
     WRITERS.clear()
     writer(0, [*FIRST, cz.cti(9)], {})  # in another process
+    topic.settle()
     back = cz.read.kafka_changes(topic.servers, topic.name, STREAM.schema, time=pa.int64(), until="latest")
     query = back.query()
     query.run()

@@ -45,6 +45,7 @@ def test_windows_of_a_topic_reach_another_topic_once_across_restarts(
             last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
             (commits / str(last)).unlink()
             (commits / f".{last}.crc").unlink(missing_ok=True)
+    target.settle()
     back = (
         cz.read.kafka_changes(target.servers, target.name, stream.schema, time=pa.int64(), until="latest")
         .group_by()

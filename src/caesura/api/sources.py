@@ -128,6 +128,7 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         schema: pa.Schema,
         *,
         time: pa.DataType = MICROSECONDS,
+        value: RecordCodec | None = None,
         start: Begin = "earliest",
         until: Until | None = None,
         on_gap: OnGap = "stop",
@@ -141,7 +142,8 @@ class read:  # noqa: N801  (users write cz.read.parquet)
 
         ``schema`` has the columns of that stream, and ``time`` says how it counts time: those of the other
         query are `stream.schema` and `stream.time`. Inserts, retracts and ends that changed come as they
-        were, and what was final there is final here. The other options are those of `read.kafka`.
+        were, and what was final there is final here. ``value`` is that of the sink, where it has one. The
+        other options are those of `read.kafka`.
         """
         return Stream(
             io.read_kafka_changes(
@@ -149,6 +151,7 @@ class read:  # noqa: N801  (users write cz.read.parquet)
                 topic,
                 schema,
                 time=time,
+                value=value,
                 start=start,
                 until=until,
                 on_gap=on_gap,

@@ -8,9 +8,9 @@
 
 from caesura.io.changes.debezium import read_debezium
 from caesura.io.changes.read import read_delta, read_iceberg
-from caesura.io.codecs.avro import avro
 from caesura.io.codecs.json import json
-from caesura.io.codecs.protobuf import protobuf
+from caesura.io.codecs.named import avro, protobuf
+from caesura.io.codecs.registry import registry
 from caesura.io.ingress.arrival import ingestion_time
 from caesura.io.ingress.ingress import Rules, SourceIngress
 from caesura.io.ingress.policy import Policy, at_end, delay, every, heartbeat, imported, in_data
@@ -65,5 +65,6 @@ __all__ = [
     "read_kafka_changes",
     "read_parquet",
     "read_postgres",
+    "registry",
     "rows_table",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import count
 
 import orjson
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 NUMBERS, RUN = count(), uuid.uuid4().hex[:6]
@@ -28,6 +28,18 @@ class Topic:
             data = value if value is None or isinstance(value, bytes) else orjson.dumps(value)
             self.producer.produce(self.name, data, key, partition, timestamp=at)
         self.producer.flush()
+
+    def settle(self) -> None:
+        """Waits for the markers of committed transactions, which a broker writes after it has answered."""
+        client = {"bootstrap.servers": self.servers, "group.id": "none"}
+        levels = ("read_committed", "read_uncommitted")
+        stable, last = (Consumer({**client, "isolation.level": level}) for level in levels)
+        for partition in stable.list_topics(self.name).topics[self.name].partitions:
+            place = TopicPartition(self.name, partition)
+            while stable.get_watermark_offsets(place) != last.get_watermark_offsets(place):
+                pass
+        stable.close()
+        last.close()
 
     def rows(self, times: Sequence[int], partition: int = 0) -> None:
         """Puts rows of a time and a number."""

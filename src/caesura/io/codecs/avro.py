@@ -3,7 +3,7 @@
 >>> schema = {"type": "record", "name": "Reading", "fields": [
 ...     {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-micros"}},
 ...     {"name": "speed", "type": ["null", "double"]}]}
->>> avro(schema).schema
+>>> AvroCodec(schema, None, header=0).schema
 ts: timestamp[us, tz=UTC]
 speed: double
 """
@@ -44,8 +44,6 @@ LOGICAL = {
     "date": pa.date32(),
     "uuid": pa.string(),
 }
-HEADER = 5
-"""The bytes in front of a record that names its schema in a registry: a zero, and a number."""
 
 
 class AvroCodec(RecordCodec):
@@ -125,7 +123,7 @@ def arrow_type(avro_type: Any, named: dict[str, Any]) -> pa.DataType:
     return made
 
 
-def _loaded(schema: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
+def loaded(schema: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
     """A schema that is given, or lies in a file."""
     try:
         found = json.loads(Place.of(schema).read_text()) if isinstance(schema, str | Path) else schema
@@ -139,18 +137,3 @@ def _loaded(schema: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
             step="avro",
             place=here(),
         ) from None
-
-
-def avro(
-    schema: str | Path | Mapping[str, Any],
-    *,
-    reader: str | Path | Mapping[str, Any] | None = None,
-    registry_header: bool = False,
-) -> AvroCodec:
-    """Records in Avro, written with the schema of an .avsc file.
-
-    ``reader`` is a schema that they are read as instead, by Avro's rules of evolution. ``registry_header``
-    says that each has the five bytes in front that name a schema in a registry; they are passed over.
-    """
-    other = None if reader is None else _loaded(reader)
-    return AvroCodec(_loaded(schema), other, header=HEADER if registry_header else 0)

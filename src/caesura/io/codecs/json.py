@@ -32,6 +32,9 @@ class JsonCodec(RecordCodec):
         wanted = [field for field in self.schema if field.name in columns]
         return JsonCodec(pa.schema(wanted)) if wanted else self
 
+    def for_rows(self, rows: pa.Schema) -> JsonCodec:
+        return JsonCodec(rows)
+
     @cached_property
     def _arrow(self) -> pa.Schema:
         return pa.schema([field.with_type(json_type(field.type)) for field in self.schema])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from caesura.errors import DataError, PlanError
 from caesura.io.codecs.protocol import RecordCodec, reason
 from caesura.io.places import Place
 from caesura.plan import here
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 SIMPLE: Mapping[str, pa.DataType] = {
     "DOUBLE": pa.float64(),
@@ -58,6 +61,29 @@ class ProtobufCodec(RecordCodec):
             pool.Add(file)
         self._class = GetMessageClass(pool.FindMessageTypeByName(self._message))
         self.schema = pa.schema([(f.name, _arrow_type(f)) for f in self._class.DESCRIPTOR.fields])
+
+    @property
+    def message(self) -> str:
+        """The full name of the message."""
+        return self._message
+
+    def file(self) -> FileDescriptorProto:
+        """The file that the message is in."""
+        from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+        made = FileDescriptorProto()
+        self._class.DESCRIPTOR.file.CopyToProto(made)
+        return made
+
+    def indexes(self) -> tuple[int, ...]:
+        """Which message of its file it is, then which within that one."""
+        file = self.file()
+        names = self._message.removeprefix(f"{file.package}." if file.package else "").split(".")
+        found, level = [], file.message_type
+        for name in names:
+            found.append([message.name for message in level].index(name))
+            level = level[found[-1]].nested_type
+        return tuple(found)
 
     def __getstate__(self) -> dict[str, Any]:
         """Classes that are made here are made again in a worker."""
@@ -132,18 +158,17 @@ def _one(field: Any, value: Any) -> Any:
     return _row(value)
 
 
-def protobuf(descriptors: str | Path, message: str) -> ProtobufCodec:
-    """Records that are Protobuf messages, described by a file that ``protoc --descriptor_set_out`` made.
-
-    ``message`` is the full name, such as "traffic.Reading". A message that holds itself cannot be a row.
-    """
+def message_codec(descriptors: str | Path | bytes, message: str) -> ProtobufCodec:
+    """The codec for a message of a descriptor file, or of what such a file holds."""
     from google.protobuf.message import DecodeError
 
+    shown = "the registry's schema" if isinstance(descriptors, bytes) else descriptors
     try:
-        return ProtobufCodec(Place.of(descriptors).read_bytes(), message)
+        data = descriptors if isinstance(descriptors, bytes) else Place.of(descriptors).read_bytes()
+        return ProtobufCodec(data, message)
     except (OSError, KeyError, TypeError, ValueError, DecodeError) as error:
         raise DataError(
-            f"'{descriptors}' has no message '{message}' that can be read: {reason(error)}.",
+            f"'{shown}' has no message '{message}' that can be read: {reason(error)}.",
             remedy="Make the file with protoc --include_imports --descriptor_set_out=..., and give the "
             "message's full name.",
             step="protobuf",

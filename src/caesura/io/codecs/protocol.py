@@ -78,6 +78,21 @@ class RecordCodec(RecordDecoder):
     def encode(self, rows: pa.RecordBatch | pa.Table) -> list[bytes]:
         """Each row as bytes."""
 
+    def for_rows(self, rows: pa.Schema) -> RecordCodec:
+        """The same for rows of these columns, which are to be written; refuses those it has no place for."""
+        missing = [name for name in rows.names if name not in self.schema.names]
+        if not missing:
+            return self
+        raise PlanError(
+            f"the records have no place for the column '{missing[0]}' of the output.",
+            remedy=f"They have: {', '.join(self.schema.names)}. Leave the column out by select, or give a "
+            "schema that has it.",
+        )
+
+    def prepare(self) -> None:
+        """Called before the first row is written, on the driver."""
+        return
+
 
 def reason(error: BaseException) -> str:
     """The first line of a library's message, without what cannot be printed."""

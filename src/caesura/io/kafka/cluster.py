@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -30,7 +30,8 @@ class Cluster:
     """Where brokers are, how they are spoken to, and for how long one waits for them."""
 
     servers: str
-    config: tuple[tuple[str, Any], ...] = ()
+    config: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
+    """Options of the client; "env:NAME" stands for what an environment variable holds where it is made."""
     seconds: float = 60.0
 
     def __post_init__(self) -> None:
@@ -40,6 +41,15 @@ class Cluster:
                     f"config= sets '{name}', which belongs to Caesura.",
                     remedy="Leave it out; start=, until= and on_gap= say where a topic is read.",
                 )
+
+    def without_secrets(self) -> Cluster:
+        """The same for a plan that is written down: passwords that are no names of variables are left out."""
+        kept = [(name, value) for name, value in self.config if not _secret(name, value)]
+        return replace(self, config=tuple(kept))
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {name: _resolved(name, value) for name, value in self.config}
 
     def consumer(
         self,
@@ -61,7 +71,7 @@ class Cluster:
         options = {
             "isolation.level": "read_committed",
             "fetch.error.backoff.ms": 100,
-            **dict(self.config),
+            **self._options,
             **own,
         }
         with self._made("Consumer") as client:
@@ -71,14 +81,14 @@ class Cluster:
     def producer(self, **options: Any) -> Producer:
         """A client that writes."""
         with self._made("Producer") as client:
-            whole = {"bootstrap.servers": self.servers, **dict(self.config), **options}
+            whole = {"bootstrap.servers": self.servers, **self._options, **options}
             made: Producer = client(whole, logger=LOG)
         return made
 
     def admin(self) -> AdminClient:
         """A client that makes topics."""
         with self._made("AdminClient", "confluent_kafka.admin") as client:
-            made: AdminClient = client({"bootstrap.servers": self.servers, **dict(self.config)}, logger=LOG)
+            made: AdminClient = client({"bootstrap.servers": self.servers, **self._options}, logger=LOG)
         return made
 
     @contextmanager
@@ -166,6 +176,28 @@ class Cluster:
             f"Kafka at '{self.servers}' says: {_first_line(error)}.",
             remedy="See the broker's log; options of the client go into config=.",
         )
+
+
+SECRETS = ("password", "secret", "token", "sasl.oauthbearer.config", "key.pem", "jaas")
+ENVIRONMENT = "env:"
+
+
+def _secret(name: str, value: Any) -> bool:
+    named = isinstance(value, str) and value.startswith(ENVIRONMENT)
+    return any(part in name for part in SECRETS) and not named
+
+
+def _resolved(name: str, value: Any) -> Any:
+    """An option, or what the variable holds that it names."""
+    if not isinstance(value, str) or not value.startswith(ENVIRONMENT):
+        return value
+    variable = value.removeprefix(ENVIRONMENT)
+    if variable in os.environ:
+        return os.environ[variable]
+    raise StreamError(
+        f"config= takes '{name}' from the environment variable '{variable}', which is not set.",
+        remedy="Set it here and, on Spark, in the executors (spark.executorEnv).",
+    )
 
 
 @lru_cache(maxsize=8)

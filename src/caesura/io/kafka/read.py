@@ -58,6 +58,7 @@ def read_kafka_changes(
     schema: pa.Schema,
     *,
     time: pa.DataType,
+    value: RecordCodec | None = None,
     start: Begin = "earliest",
     until: Until | None = None,
     on_gap: OnGap = "stop",
@@ -88,7 +89,7 @@ def read_kafka_changes(
         _check_words(start, until, on_gap)
         seconds = ticks(timeout, pa.timestamp("us"), "timeout") / 1e6
         cluster = Cluster(servers, tuple((config or {}).items()), seconds)
-        form = RecordForm(topic, JsonCodec(rows), punctuated=True)
+        form = RecordForm(topic, (value or JsonCodec(rows)).for_rows(rows), punctuated=True)
         return KafkaReader(cluster, form, begin=start, until=until, on_gap=on_gap)
 
     return source_of(make, events)

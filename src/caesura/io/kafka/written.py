@@ -48,12 +48,14 @@ def key_codec(schema: pa.Schema, key: Sequence[str]) -> RecordCodec:
     return JsonCodec(pa.schema(fields))
 
 
-def changes(rows: pa.Table, key: Sequence[str], partitions: int = 0) -> Iterator[OutRecord]:
-    """Every change as a record of its own.
+def changes(
+    rows: pa.Table, key: Sequence[str], partitions: int = 0, value: RecordCodec | None = None
+) -> Iterator[OutRecord]:
+    """Every change as a record of its own, in JSON where nothing else is said.
 
     Without a key, and with a number of partitions, all changes of an event go to the same one.
     """
-    values = JsonCodec(rows.schema).encode(rows)
+    values = (value or JsonCodec(rows.schema)).encode(rows)
     if not key:
         places = _places(rows, partitions) if partitions else [ANY] * len(values)
         yield from (OutRecord(None, value, place) for value, place in zip(values, places, strict=True))
@@ -70,16 +72,16 @@ def _places(rows: pa.Table, partitions: int) -> list[int]:
     return [int(place) for place in hashes % np.uint64(partitions)]
 
 
-def upserts(rows: pa.Table, key: Sequence[str]) -> Iterator[OutRecord]:
+def upserts(rows: pa.Table, key: Sequence[str], value: RecordCodec | None = None) -> Iterator[OutRecord]:
     """The net of an epoch: one record for every key whose current row has changed."""
     payload = rows.drop_columns(list(LIFETIME))
     keys = key_codec(payload.schema, key).encode(payload)
-    values = JsonCodec(payload.schema).encode(payload)
+    values = (value or JsonCodec(payload.schema)).encode(payload)
     net: dict[bytes, dict[tuple[Any, bytes], int]] = {}
     columns = zip(*(rows.column(name).to_pylist() for name in LIFETIME), keys, values, strict=True)
-    for kind, start, end, new_end, one, value in columns:
+    for kind, start, end, new_end, one, written in columns:
         counts = net.setdefault(one, {})
-        row = (start, value)
+        row = (start, written)
         if kind == "-" and end is None:
             counts[row] = counts.get(row, 0) - 1
         if (kind != "-" and end is None) or (kind == "-" and new_end is None):

@@ -16,6 +16,7 @@ from types import FunctionType
 from typing import Any
 
 from caesura.errors import StreamError
+from caesura.io.kafka.cluster import Cluster
 from caesura.plan import Node
 from caesura.udm import Module
 
@@ -24,7 +25,9 @@ class ByName(pickle.Pickler):
     """Names what a decorator has put in the place of a function or a class."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """How to find a module or a wrapped function again; everything else as usual."""
+        """How to find a module or a wrapped function again; everything else as usual, but for secrets."""
+        if isinstance(obj, Cluster):
+            return obj.without_secrets().__reduce_ex__(4)
         target = obj.target if isinstance(obj, Module) else obj
         if not isinstance(obj, Module | FunctionType):
             return NotImplemented

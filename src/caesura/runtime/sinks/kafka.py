@@ -14,16 +14,17 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from caesura.errors import PlanError, closest
+from caesura.errors import CaesuraError, PlanError, closest
 from caesura.events import Item, Page
 from caesura.io.codecs.json import JsonCodec
+from caesura.io.codecs.protocol import RecordCodec
 from caesura.io.kafka.cluster import Cluster
 from caesura.io.kafka.epoch_notes import EpochNotes
 from caesura.io.kafka.promised import Share, given_promises, promise_records
 from caesura.io.kafka.transactions import FencedError, Target, TopicWriter
 from caesura.io.kafka.written import OutRecord, changes, upserts
 from caesura.io.sinks.protocol import BucketWriter, EpochSink
-from caesura.io.sinks.rows import rows_table
+from caesura.io.sinks.rows import row_schema, rows_table
 from caesura.misuse import strict
 from caesura.plan import Duration, Node, here, ticks
 from caesura.punctuation import Pattern, Promises
@@ -43,6 +44,7 @@ class RecordsForm:
     records: RecordsAs
     punctuation: bool
     late: str | None
+    value: RecordCodec
     schema: pa.Schema
     time: pa.DataType
 
@@ -50,8 +52,8 @@ class RecordsForm:
         """The rows among items as records."""
         rows = rows_table([item for item in items if isinstance(item, Page)], self.schema, self.time)
         if self.records == "upserts":
-            return upserts(rows, self.key)
-        return changes(rows, self.key, partitions if self.punctuation else 0)
+            return upserts(rows, self.key, self.value)
+        return changes(rows, self.key, partitions if self.punctuation else 0, self.value)
 
 
 class EpochRecords:
@@ -108,8 +110,9 @@ class KafkaSink(EpochSink):
         records: RecordsAs,
         punctuation: bool,
         late: str | None,
+        value: RecordCodec | None,
     ) -> None:
-        self._target, self._late = target, late
+        self._target, self._late, self._value = target, late, value
         self._key, self._records, self._punctuation = tuple(key), records, punctuation
         if punctuation:
             self.takes = ("changes", "final")  # type: ignore[misc]
@@ -130,15 +133,20 @@ class KafkaSink(EpochSink):
                 raise PlanError(
                     f"the output has no column '{name}' for a key.", remedy=closest(name, node.schema.names)
                 ).at("kafka", here())
-        self._form = RecordsForm(
-            self._key, self._records, self._punctuation, self._late, node.schema, node.time
-        )
+        columns = node.schema if self._records == "upserts" else row_schema(node.schema, node.time)
+        try:
+            value = (self._value or JsonCodec(columns)).for_rows(columns)
+        except CaesuraError as error:
+            raise error.at("kafka", here()) from None
+        options = (self._key, self._records, self._punctuation, self._late, value)
+        self._form = RecordsForm(*options, node.schema, node.time)
         for topic in (self._target.topic, *([self._late] if self._late else [])):
             self._target.cluster.partitions(topic)
 
     def attach(self, query: str) -> None:
         """Fences earlier starts, and reads which epoch they committed last."""
         self._query = query
+        self._form.value.prepare()
         target = self._target
         EpochNotes(target.cluster, target.topic, target.name(None), target.notes).prepare()
         self._epochs = EpochRecords(TopicWriter(target, query), target, self._form, Share(0, 1))
@@ -214,6 +222,7 @@ def kafka(
     key: str | Sequence[str] = (),
     records: RecordsAs = "changes",
     punctuation: bool = False,
+    value: RecordCodec | None = None,
     late: str | None = None,
     timeout: Duration = "60s",
     transaction_timeout: Duration = "2m",
@@ -224,7 +233,8 @@ def kafka(
 
     As "changes" a record is a JSON object with kind, LE, RE, RE_new and the values; with ``punctuation``
     the topic carries what is final too, and `cz.read.kafka_changes` reads all of it back. As "upserts" it is
-    the row of its key that never ends, and a record without a value deletes one: for compacted topics. Late
+    the row of its key that never ends, and a record without a value deletes one: for compacted topics.
+    ``value`` writes records in another form, such as ``cz.avro(registry=..., subject=...)``. Late
     rows go to the topic ``late``, where one is named. An epoch must be written within
     ``transaction_timeout``; its number is noted in the topic ``notes``.
     """
@@ -245,4 +255,4 @@ def kafka(
     ]
     cluster = Cluster(servers, tuple((config or {}).items()), seconds[0])
     target = Target(cluster, topic, notes, seconds[1])
-    return KafkaSink(target, key=keys, records=records, punctuation=punctuation, late=late)
+    return KafkaSink(target, key=keys, records=records, punctuation=punctuation, late=late, value=value)
