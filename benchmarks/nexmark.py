@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 import caesura as cz
 from benchmarks.nexmark_clock import arriving, beside_readings
 from benchmarks.nexmark_data import House, disordered, house
-from benchmarks.nexmark_polars import POLARS, frames
+from benchmarks.nexmark_polars import POLARS, frames, tables_as_frames
 from benchmarks.nexmark_queries import QUERIES, Streams
 from benchmarks.nexmark_spark import SPARK, SparkStreaming
 from benchmarks.nexmark_sql import SQL
@@ -46,12 +46,15 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--check", action="store_true", help="equality only, no timing")
     parser.add_argument("--timing", action="store_true", help="timing only, no equality")
+    parser.add_argument(
+        "--memory", action="store_true", help="time over Arrow tables in memory, not Parquet files"
+    )
     parser.add_argument("--spark", action="store_true", help="Spark's own streaming too, where it can")
     options = parser.parse_args(arguments)
     report = Report("nexmark", options.json)
     names = options.only.split(",") if options.only else list(QUERIES)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(house(options.events), Path(folder))
+        bench = Bench(house(options.events), Path(folder), in_memory=options.memory)
         for name in names:
             if not options.timing:
                 bench.check(report, name)
@@ -76,13 +79,15 @@ class Run(NamedTuple):
 class Bench:
     """The tables, in order and late, in memory and as Parquet files."""
 
-    def __init__(self, tables: House, folder: Path) -> None:
+    def __init__(self, tables: House, folder: Path, *, in_memory: bool = False) -> None:
+        self.in_memory = in_memory
+        """Whether times are taken over Arrow tables."""
         self.events = sum(len(t) for t in tables)
         self.side = pa.table({"key": np.arange(10_000), "value": [f"value {i}" for i in range(10_000)]})
         self.orders = {"in order": tables, "3 s late": House(*(disordered(t) for t in tables))}
         self.folder = folder
-        files = {**tables._asdict(), "side": self.side, "open_auction": _closing(tables.auction)}
-        for name, table in files.items():
+        self.tables = {**tables._asdict(), "side": self.side}
+        for name, table in {**self.tables, "open_auction": _closing(tables.auction)}.items():
             pq.write_table(table, folder / f"{name}.parquet")
 
     def streams(self, order: str) -> Streams:
@@ -90,26 +95,29 @@ class Bench:
         tables = self.orders[order]
         made = [_stream(cz.from_arrow, table) for table in tables]
         made.append(_stream(cz.from_arrow, _closing(tables.auction), end="closes"))
-        return Streams(*made, self.side, arriving(tables.bid))
+        return Streams(*made, self.side, arriving(cz.from_arrow, tables.bid))
 
     def read(self) -> Streams:
         """The Parquet files as streams."""
         made = [_stream(cz.read.parquet, self.folder / f"{name}.parquet") for name in House._fields]
         opened = _stream(cz.read.parquet, self.folder / "open_auction.parquet", end="closes")
-        return Streams(*made, opened, self.side)
+        return Streams(*made, opened, self.side, arriving(cz.read.parquet, self.folder / "bid.parquet"))
 
     def duckdb(self, name: str, threads: int) -> Callable[[], pa.Table]:
-        """DuckDB's answer over the Parquet files."""
+        """DuckDB's answer over the Parquet files, or the tables."""
         base = duckdb.connect()
         base.execute(f"SET threads = {threads}")
-        for table in (*House._fields, "side"):
-            file = self.folder / f"{table}.parquet"
-            base.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{file}')")
+        for table, rows in self.tables.items():
+            base.register(f"{table}_rows", rows)
+            origin = f"{table}_rows" if self.in_memory else f"read_parquet('{self.folder}/{table}.parquet')"
+            more = ", dateTime AS arrived" if name in BY_CLOCK and table == "bid" else ""
+            base.execute(f"CREATE TEMP VIEW {table} AS SELECT *{more} FROM {origin}")
         return lambda: base.sql(SQL[name]).to_arrow_table()
 
     def polars(self, name: str) -> Callable[[], pa.Table]:
-        """Polars' answer over the Parquet files."""
-        return lambda: POLARS[name](frames(self.folder)).collect().to_arrow()
+        """Polars' answer over the Parquet files, or the tables."""
+        made = tables_as_frames(self.tables) if self.in_memory else frames(self.folder)
+        return lambda: POLARS[name](made).collect().to_arrow()
 
     def check(self, report: Report, name: str) -> None:
         """Whether the answers are DuckDB's: ours in every form, and Polars'."""
@@ -129,9 +137,7 @@ class Bench:
         report.add(f"{name} equal", equal=equal, rows=sum(wanted.values()), lines=lines)
 
     def compare(self, report: Report, name: str, times: int, spark: SparkStreaming | None = None) -> None:
-        """How long each takes over the same files."""
-        if name in BY_CLOCK:
-            return
+        """How long each takes over the same files; windows of the clock beside windows of the bids' times."""
         ours = {output: Run(lambda output=output: self._answer(name, output)) for output in OUTPUTS}
         others = {f"duckdb {threads}": Run(self.duckdb(name, threads)) for threads in (1, 2)}
         if name in POLARS:
@@ -149,7 +155,7 @@ class Bench:
             report.add(f"{name} {output}", self.events / wall[output], ratios, cpu_wall_s=spent)
 
     def _answer(self, name: str, output: str) -> pa.Table:
-        return answer(QUERIES[name](self.read()), output)
+        return answer(QUERIES[name](self.streams("in order") if self.in_memory else self.read()), output)
 
 
 def _closing(auction: pa.Table) -> pa.Table:

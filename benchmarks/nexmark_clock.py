@@ -5,6 +5,8 @@ The readings of the clock that a run gave its rows are a second output of that r
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import duckdb
 import pyarrow as pa
 
@@ -15,14 +17,13 @@ from caesura.events import History
 from caesura.runtime import Query
 
 
-def arriving(bid: pa.Table) -> cz.Stream:
+def arriving(read: Callable[..., cz.Stream], bid: object) -> cz.Stream:
     """The bids, timed by the clock as they come."""
-    return cz.from_arrow(bid, time=cz.ingestion_time(every="100ms"))
+    return read(bid, time=cz.ingestion_time(every="100ms"))
 
 
 def beside_readings(streams: Streams, name: str = "q12") -> tuple[pa.Table, pa.Table]:
     """Our answer, and DuckDB's over the readings of the same run."""
-    assert streams.arriving is not None
     seen = streams.arriving.select("bidder", arrived=cz.start())
     views = {"ours": QUERIES[name](streams), "seen": seen}
     query = Query({view: stream.node for view, stream in views.items()})

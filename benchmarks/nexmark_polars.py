@@ -1,12 +1,13 @@
-"""NEXMark's queries in Polars, lazily over Parquet files, for comparison."""
+"""NEXMark's queries in Polars, lazily over Parquet files or tables, for comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+import pyarrow as pa
 from polars import LazyFrame, col
 
 
@@ -22,6 +23,11 @@ class Frames(NamedTuple):
 def frames(folder: Path) -> Frames:
     """The files of a folder as lazy frames."""
     return Frames(*(pl.scan_parquet(folder / f"{name}.parquet") for name in Frames._fields))
+
+
+def tables_as_frames(tables: Mapping[str, pa.Table]) -> Frames:
+    """Tables in memory as lazy frames."""
+    return Frames(*(pl.from_arrow(tables[name]).lazy() for name in Frames._fields))
 
 
 DAY = col("dateTime").dt.strftime("%Y-%m-%d").alias("day")

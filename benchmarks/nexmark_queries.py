@@ -25,7 +25,7 @@ class Streams(NamedTuple):
     open_auction: Stream
     """Auctions that live until they expire."""
     side: pa.Table
-    arriving: Stream | None = None
+    arriving: Stream
     """Bids that are timed by the clock as they come."""
 
 
@@ -102,7 +102,6 @@ def q11(s: Streams) -> Stream:
 
 
 def q12(s: Streams) -> Stream:
-    assert s.arriving is not None
     return s.arriving.group_by("bidder").tumbling("10s").agg(bid_count=cz.count())
 
 
