@@ -86,3 +86,18 @@ def test_batches_as_they_lie_and_columns_of_stores_are_named_together() -> None:
     wanted = pa.concat_batches([first.take(pa.array(some)), then.take(pa.array(others))]).select(["l", "s"])
     assert Deferred(parts, (), schema).batch().to_pylist() == wanted.to_pylist()
     assert Deferred((), (), schema).batch().to_pylist() == []
+
+
+def test_rows_with_numbers_beside_them_and_without_are_put_together() -> None:
+    draw = random.Random(8)
+    rows = batch(draw, 30)
+    store = ReferredStore(SCHEMA)
+    store.append(rows)
+    schema = SCHEMA.append(pa.field("rank", pa.int64()))
+    some, ranks = np.array([4, 29, 4]), np.array([1, 2, 3])
+    ranked = rows.take(pa.array(some)).append_column("rank", pa.array(ranks))
+    plain = ReferredStore(schema)
+    plain.append(ranked)
+    named = [Deferred.of(store, some, (ranks,), schema), Deferred.of(plain, np.array([2, 0]), (), schema)]
+    wanted = pa.concat_batches([ranked, ranked.take(pa.array([2, 0]))])
+    assert Deferred.joined(named).batch().to_pylist() == wanted.to_pylist()

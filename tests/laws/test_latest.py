@@ -91,3 +91,18 @@ def test_keys_that_were_deleted_are_forgotten() -> None:
     query.run()
     operator = next(c.operator for c in query.graph.cells if isinstance(c.operator, LatestOperator))
     assert operator._keys.count < 6000 and operator.measure().state_rows < 20
+
+
+def test_what_leaves_when_it_is_final_is_in_the_end_what_changed() -> None:
+    draw = random.Random(3)
+    rows = [{"t": t // 3, "k": draw.randrange(9), "v": draw.randrange(50), "s": f"{t}"} for t in range(600)]
+    stream = cz.from_rows(rows, time="t", punctuate=cz.delay(7), batch_size=50)
+    kept = stream.forever().group_by("k")
+    views = (
+        stream.latest(key="k"),
+        kept.top(3, by="v", row_number="place"),
+        kept.top(1, by=cz.start()),
+        kept.alive().agg(n=cz.count(), high=cz.max("v")),
+    )
+    for view in views:
+        assert view.run(output="final").history == view.run().history, view

@@ -69,6 +69,10 @@ class DeferredPage(Page):
             return super().take(rows)
         tags = None if self.tags is None else self.tags.take(rows)
         page = DeferredPage(self.le[rows], self.re[rows], found, ends, self.settled, tags, self.partial)
+        return self._as_known(page, rows)
+
+    def _as_known(self, page: Page, rows: I64) -> Page:
+        """A page of some rows, with their identities if those are known."""
         if self.own_ids is not None:
             key, (h1, h2) = self.own_ids
             page.identified(key, (h1[rows], h2[rows]))
@@ -94,7 +98,9 @@ class DeferredPage(Page):
     def inserts(self, rows: I64, le: I64, re: I64) -> Page:
         """These rows as inserts with these lifetimes."""
         found = self._named(rows)
-        return super().inserts(rows, le, re) if found is None else DeferredPage(le, re, found)
+        if found is None:
+            return super().inserts(rows, le, re)
+        return self._as_known(DeferredPage(le, re, found), rows)
 
     def joined(self, some: Sequence[Page], le: I64, re: I64, re_new: I64 | None, tags: Tags | None) -> Page:
         """One page with the rows of these, of which it is the first, and these lifetimes."""

@@ -152,10 +152,13 @@ def _among(ends: I64, some: I64) -> Mask:
 def _matched(page: Page, losses: I64, gains: I64, ends: I64) -> tuple[Mask, Mask]:
     """Which losses have no gain, of equal ones all; and which gains have a loss, of equal ones the first."""
     known = page.own_ids
-    ids = page.ids(LOCAL) if known is None else known[1]
     rows, count = np.concatenate([losses, gains]), len(losses)
     re = np.concatenate([page.re[losses], ends[gains]])
-    number, first = KeyTable().encode(*mixed(ids, page.le[rows], re, rows=rows))
+    if known is None:
+        ids = mixed(identity(page.payload_of(rows).columns, len(rows), LOCAL), page.le[rows], re)
+    else:
+        ids = mixed(known[1], page.le[rows], re, rows=rows)
+    number, first = KeyTable().encode(*ids)
     lost = np.bincount(number[:count], minlength=len(first))
     own = number[count:]
     short = lost > np.bincount(own, minlength=len(first))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -104,6 +105,17 @@ class ReferredColumn:
         which = np.searchsorted(self._starts[1:], at, side="right")
         return which, at - self._starts[which]
 
+    def in_runs(self, rows: I64) -> list[pa.Array] | None:
+        """The values of these rows, array by array; None where they change from one to another often."""
+        if len(self.arrays) == 1:
+            return [self.arrays[0].values.take(pa.array(self.at.view[rows]))]
+        which, within = self.places(rows)
+        cuts = np.flatnonzero(which[1:] != which[:-1]) + 1
+        if len(cuts) > len(self.arrays):
+            return None
+        ends = [0, *cuts.tolist(), len(rows)] if len(rows) else []
+        return [self.arrays[which[a]].values.take(pa.array(within[a:b])) for a, b in pairwise(ends)]
+
     def frozen(self) -> ReferredColumn:
         """The column as it is now, whatever is added or let go later."""
         other = ReferredColumn(self.type)
@@ -141,17 +153,19 @@ class ReferredColumn:
 
 def gathered(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
     """The values of rows of columns that may share arrays, one behind the other."""
-    alone = [len(column.arrays) == 1 for column, _ in parts]
-    rest = _of_shared_arrays([part for part, one in zip(parts, alone, strict=True) if not one])
+    runs = [column.in_runs(rows) for column, rows in parts]
+    rest = _of_shared_arrays([part for part, own in zip(parts, runs, strict=True) if own is None])
     pieces: list[pa.Array] = []
     used = 0
-    for (column, rows), one in zip(parts, alone, strict=True):
-        if one:
-            pieces.append(column.arrays[0].values.take(pa.array(column.at.view[rows])))
-        else:
+    for (_, rows), own in zip(parts, runs, strict=True):
+        if own is None:
             pieces.append(rest.slice(used, len(rows)))
             used += len(rows)
-    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
+        else:
+            pieces += own
+    if len(pieces) == 1:
+        return pieces[0]
+    return pa.concat_arrays(pieces) if pieces else pa.array([], parts[0][0].type)
 
 
 def _of_shared_arrays(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
@@ -171,7 +185,7 @@ def _of_shared_arrays(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
             starts[i] = known[array]
         places.append(within + starts[which])
     if not arrays:
-        return pa.array([], parts[0][0].type) if parts else pa.array([], pa.null())
+        return pa.array([], pa.null())
     at = pa.array(np.concatenate(places))
     if len(arrays) == 1:
         return arrays[0].take(at)
@@ -230,6 +244,19 @@ class ReferredStore(ColumnStore):
         other.columns = [c.frozen() for c in held if isinstance(c, (FixedColumn, ReferredColumn))]
         return other
 
+    def picked(self, rows: I64, beside: Sequence[I64], schema: pa.Schema) -> ReferredStore:
+        """Some rows as a store of their own, with columns of numbers behind theirs; wide values stay."""
+        other = ReferredStore(schema)
+        other.size = len(rows)
+        for column, own in zip(other.columns, self.columns, strict=False):
+            if isinstance(column, ReferredColumn) and isinstance(own, ReferredColumn):
+                column.refer(own, rows)
+            else:
+                column.append(own.take(rows))
+        for column, numbers in zip(other.columns[len(self.columns) :], beside, strict=True):
+            column.append(pa.array(numbers))
+        return other
+
 
 def _column(t: pa.DataType) -> StoreColumn:
     column = new_column(t)
@@ -253,8 +280,21 @@ class Deferred:
     @staticmethod
     def joined(some: Sequence[Deferred]) -> Deferred:
         """All of them, one behind the other."""
+        if len({len(s.beside) for s in some}) > 1:
+            some = [s.stored() for s in some]
         beside = tuple(np.concatenate(columns) for columns in zip(*(s.beside for s in some), strict=True))
         return Deferred(tuple(part for s in some for part in s.parts), beside, some[0].schema)
+
+    def stored(self) -> Deferred:
+        """The same, with the numbers beside in stores too."""
+        if not self.beside:
+            return self
+        parts, begin = [], 0
+        for store, rows in self.parts:
+            own = [numbers[begin : begin + len(rows)] for numbers in self.beside]
+            parts.append((store.picked(rows, own, self.schema), np.arange(len(rows))))
+            begin += len(rows)
+        return Deferred(tuple(parts), (), self.schema)
 
     def __len__(self) -> int:
         return sum(len(rows) for _, rows in self.parts)

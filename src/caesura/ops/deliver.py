@@ -97,11 +97,18 @@ class Hold(Operator):
         """Pages that came since the last punctuation; most are final at the next, and are never filed."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        if self.node.mode == "final" and page.re_new is None and page.tags is None:
+        if self.node.mode != "final" or page.tags is not None:
+            self._file()
+            return self._taken(page)
+        if page.retracts is None:
             self.fresh += [page] if len(page) else []
             return []
         self._file()
-        return self._taken(page)
+        old, new = np.flatnonzero(page.retracts), np.flatnonzero(~page.retracts)
+        if len(new) == 0 or int(page.le[old].max()) >= int(page.le[new].min()):
+            return self._taken(page)
+        self.fresh.append(page.take(new))  # none of which the page itself changes: they start later
+        return self._taken(page.take(old))
 
     def _file(self) -> None:
         """Puts the pages that came lately among the rows that wait."""
@@ -179,18 +186,24 @@ class Hold(Operator):
         return [*items, *definite(out)]
 
     def _final(self) -> list[Item]:
-        """Takes out the pages that came lately and are final, whole."""
+        """Takes out the rows that came lately and are final."""
         held = self.promises[0]
         if held.size or not self.fresh:
             return []
         cti = held.cti
-        final: list[Page] = []
+        final: list[Item] = []
         rest: list[Page] = []
         for page in self.fresh:
-            ended = self._fixed or cti == INFINITY or int(page.re.max()) < cti
-            (final if ended and int(page.le.max()) < cti else rest).append(page)
+            ended = page.le < cti
+            if not self._fixed and cti < INFINITY:
+                ended &= page.re < cti
+            rows = np.flatnonzero(ended)
+            if len(rows):
+                final.append(page.inserts(rows, page.le[rows], page.re[rows]))
+            if len(rows) < len(page):
+                rest.append(page.filter(~ended))
         self.fresh = rest
-        return [page.inserts(np.arange(len(page)), page.le, page.re) for page in final]
+        return final
 
     def _bound(self, live: I64) -> I64:
         held = self.promises[0]

@@ -24,7 +24,7 @@ LONGEST_PAUSE = 64
 
 # The words of a group, and of each of its places behind them; what a row is ordered by comes last.
 COUNT, LAST = 0, 1
-"""How many rows are shown, and when that last changed."""
+"""How many rows are shown, and, if there are some, when that last changed."""
 GROUP = 2
 ROW, START, SINCE, SENT, TIE = 0, 1, 2, 3, 4
 """The row; when it began; since when it has stood there or, without ranks, been shown; its stretch.
@@ -121,10 +121,10 @@ def follow_page(words: I64, shape: Shape, rows: Arrivals, first: int, out: Moves
     for i in range(len(rows.slot)):
         g = rows.slot[i] * shape.group
         t = rows.le[i]
-        if t < words[g + LAST]:
+        count = words[g + COUNT]
+        if count > 0 and t < words[g + LAST]:
             return STOPPED
         base = g + GROUP
-        count = words[g + COUNT]
         place = place_of(words, base, size, count, rows, i)
         if place == STOPPED:
             return STOPPED
@@ -197,7 +197,6 @@ class Running:
             return
         known = self._words
         self._words = np.zeros((max(groups, 2 * held, 16), self._shape.group), np.int64)
-        self._words[held:, LAST] = MIN_TIME
         self._words[:held] = known
 
     def fill(self, slot: I64, row: I64, start: I64, since: I64, sent: I64, keys: I64) -> None:
@@ -208,8 +207,10 @@ class Running:
         self._places[slot, place] = np.column_stack([row, start, since, sent, tie, keys])
 
     def changed_at(self, slot: I64, time: I64) -> None:
-        """Notes times at which groups changed."""
-        np.maximum.at(self._words[:, LAST], slot, time)
+        """Takes the times at which groups changed."""
+        last = np.full(len(self._words), MIN_TIME)
+        np.maximum.at(last, slot, time)
+        self._words[:, LAST] = last
         self.latest = int(time.max(initial=self.latest))
 
     def begun_since(self, slots: I64, time: int) -> tuple[I64, I64, I64, I64, I64]:
