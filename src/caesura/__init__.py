@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from caesura.ops.over import first_value, lag, lead
     from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
     from caesura.runtime.sinks.kafka import kafka
+    from caesura.sql.query import sql
     from caesura.udm import Event, Window, uda, udo
     from caesura.udm import find as udm
 
@@ -118,6 +119,7 @@ ROOMS = {
     "caesura.ops.over": "first_value lag lead",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
     "caesura.runtime.sinks.kafka": "kafka",
+    "caesura.sql.query": "sql",
     "caesura.udm": "Event Window uda udo",
 }
 """Where each name lives. A room is entered when one of its names is first used: importing costs nothing."""
@@ -125,6 +127,7 @@ HOMES = {name: room for room, names in ROOMS.items() for name in names.split()}
 NAMESAKES = {
     "expr": ("caesura.expr.functions", "expr"),
     "fixpoint": ("caesura.api", "fixpoint"),
+    "sql": ("caesura.sql.query", "sql"),
     "udm": ("caesura.udm", "find"),
 }
 """Names that a room has too. Python sets a room's name when it is entered, which must not hide ours."""
@@ -271,6 +274,7 @@ __all__ = [
     "session",
     "set_of",
     "some",
+    "sql",
     "start",
     "stddev",
     "string_agg",

@@ -36,7 +36,7 @@ from caesura.expr.types import as_type
 Lower = Callable[[Any, str], Expr]
 
 
-class _Dialect(Spark):
+class SqlDialect(Spark):
     """Spark's, with calls left as they are written, and '' for a quote within a text, as Spark 4 has it."""
 
     class Tokenizer(Spark.Tokenizer):
@@ -52,7 +52,7 @@ class _Dialect(Spark):
 def from_text(text: str) -> Expr:
     """The expression that a text in SQL means; refuses what we lack, with where it stands."""
     try:
-        found = [] if _STATEMENT.match(text) else _Dialect().parse_into(exp.Expr, text)
+        found = [] if _STATEMENT.match(text) else SqlDialect().parse_into(exp.Expr, text)
     except (ParseError, TokenError) as error:
         raise _unread(text, error) from None
     statements = [one for one in found if one is not None]
@@ -119,7 +119,7 @@ def _moving(name: str) -> Lower:
 
     def lower(node: exp.Binary, text: str) -> Expr:
         left, right = lowered(node.this, text), node.expression
-        length = _micros(right, text)
+        length = interval_micros(right, text)
         if length is None:
             return Apply(name, (left, lowered(right, text)))
         return Apply("plus_time", (left,), (length if name == "add" else -length,))
@@ -138,13 +138,13 @@ _SIZES = {
 }
 
 
-def _micros(node: exp.Expr, text: str) -> int | None:
+def interval_micros(node: exp.Expr, text: str) -> int | None:
     """The length of an interval; None where it is none."""
     match node:
         case exp.Paren():
-            return _micros(node.this, text)
+            return interval_micros(node.this, text)
         case exp.Add():
-            parts = [_micros(part, text) for part in (node.this, node.expression)]
+            parts = [interval_micros(part, text) for part in (node.this, node.expression)]
             return None if None in parts else sum(p for p in parts if p is not None)
         case exp.Interval():
             unit = str(node.args.get("unit") or "").upper().removesuffix("S")

@@ -25,7 +25,7 @@ Text = str | NotSent | None
 
 
 @dataclass(frozen=True)
-class Relation:
+class ChangedTable:
     """A table as it is when it changes."""
 
     number: int
@@ -62,7 +62,7 @@ class Message:
         _, _, end, time = self._unpack(">bqqq")
         return Commit(end, time + UNIX_2000)
 
-    def relation(self) -> Relation:
+    def relation(self) -> ChangedTable:
         (number,) = self._unpack(">I")
         namespace, name = self._text(), self._text()
         _, count = self._unpack(">bH")
@@ -71,7 +71,7 @@ class Message:
             self._unpack(">b")
             columns.append(self._text())
             self._unpack(">Ii")
-        return Relation(number, f"{namespace}.{name}", tuple(columns))
+        return ChangedTable(number, f"{namespace}.{name}", tuple(columns))
 
     def change(self) -> RowChange:
         """An insert, an update or a delete."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from caesura.errors import DataError
 from caesura.io.postgres.columns import TableColumn
 from caesura.io.postgres.log import ServerLog
-from caesura.io.postgres.messages import NOT_SENT, Message, Relation, RowChange, Text
+from caesura.io.postgres.messages import NOT_SENT, ChangedTable, Message, RowChange, Text
 from caesura.io.postgres.server import PostgresServer
 from caesura.io.sinks.packages import package
 from caesura.io.sources.protocol import Offsets, Reader
@@ -217,7 +217,7 @@ class Changes:
         offsets = np.repeat(ends, counts) - 1  # a transaction is read whole
         return Raw(0, begin, batch, gap=end - begin - batch.num_rows, offsets=offsets)
 
-    def _describe(self, relation: Relation, table: str) -> None:
+    def _describe(self, relation: ChangedTable, table: str) -> None:
         if relation.name != table:
             return
         places = {name: n for n, name in enumerate(relation.columns)}

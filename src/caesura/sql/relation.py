@@ -1,0 +1,153 @@
+"""What a name in a query stands for: relations with columns, each held under a name of its own.
+
+Columns of a stream have one name each, and those of a join may share theirs: a column is found by what users
+write, `P.name`, and held under what no other is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sqlglot import exp
+
+from caesura.api.stream import Stream
+from caesura.errors import CaesuraError, closest
+from caesura.events.types import RESERVED
+from caesura.expr import Expr, start
+from caesura.expr.sql_text import lowered
+from caesura.io.sources.source import Source
+from caesura.ops.lifetimes import Lifetime
+from caesura.ops.where import Where
+from caesura.plan import Duration, Node
+from caesura.sql.text import placed, refused
+
+
+@dataclass(frozen=True)
+class HeldColumn:
+    """A column: of which table, by which name, and how the stream calls it."""
+
+    table: str
+    name: str
+    held: str
+    shown: bool = True
+    """Whether ``*`` has it."""
+
+
+@dataclass(frozen=True)
+class AssignedWindow:
+    """What rows are assigned to by their times: windows of a size, each so often; or sessions."""
+
+    kind: Literal["tumble", "hop", "session"]
+    size: Duration
+    every: Duration = 0
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A stream whose columns are known by the names of a query."""
+
+    stream: Stream
+    columns: tuple[HeldColumn, ...]
+    window: AssignedWindow | None = None
+    """The windows that rows are assigned to, until they are grouped by them."""
+
+    @staticmethod
+    def of(stream: Stream, table: str, mentions: Callable[[str], bool] = bool) -> Relation:
+        """A stream under a name; where a query mentions it, the column of its time is one of its columns."""
+        time = _time_column(stream.node)
+        if time and time not in stream.columns and mentions(time):
+            stream = stream.with_columns({time: start()})
+        return Relation(stream, tuple(HeldColumn(table, name, name) for name in stream.columns))
+
+    def named(self, table: str, columns: Sequence[str] = ()) -> Relation:
+        """The same under another name of the table, and, where they are given, of its columns."""
+        names = [*columns, *(c.name for c in self.columns[len(columns) :])]
+        return replace(
+            self,
+            columns=tuple(replace(c, table=table, name=n) for c, n in zip(self.columns, names, strict=True)),
+        )
+
+    def find(self, name: str, table: str = "") -> list[HeldColumn]:
+        """The columns that a name may mean; case does not matter where it does not tell two apart."""
+        of_table = [c for c in self.columns if not table or c.table.lower() == table.lower()]
+        exact = [c for c in of_table if c.name == name]
+        return exact or [c for c in of_table if c.name.lower() == name.lower()]
+
+    def has(self, node: exp.Expr) -> bool:
+        """Whether all columns of a part of a query are its own."""
+        return all(self._of(column) for column in columns_of(node))
+
+    def _of(self, node: exp.Column) -> tuple[HeldColumn, list[str]] | None:
+        """The column that is meant, and the fields that are taken out of it."""
+        parts = [part.name for part in node.parts]
+        if len(parts) > 1 and len(found := self.find(parts[1], parts[0])) == 1:
+            return found[0], parts[2:]
+        found = self.find(parts[0])
+        return (found[0], parts[1:]) if len(found) == 1 else None
+
+    def bound(self, node: exp.Expr, text: str) -> exp.Expr:
+        """A part of a query, with every column under the name that the stream has for it."""
+
+        def bind(part: exp.Expr) -> exp.Expr:
+            if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
+                return part
+            found = self._of(part)
+            if found is None:
+                raise self.unknown(part, text)
+            made: exp.Expr = exp.Column(this=exp.Identifier(this=found[0].held, quoted=True))
+            for name in found[1]:
+                made = exp.Dot(this=made, expression=exp.Identifier(this=name))
+            return made
+
+        return node.copy().transform(bind)
+
+    def unknown(self, node: exp.Column, text: str) -> CaesuraError:
+        """What is wrong with a column that is not found, or found twice."""
+        name, table = node.name, node.table
+        if len({c.table for c in self.find(name, table)}) > 1:
+            tables = [f"{c.table}.{c.name}" for c in self.find(name, table)]
+            return refused(node, text, f"'{name}' may be {' or '.join(tables)}", f"Write {tables[0]}.")
+        here = [c.name for c in self.columns if not table or c.table.lower() == table.lower()]
+        if table and not here:
+            tables = sorted({c.table for c in self.columns if c.table})
+            return refused(node, text, f"there is no table '{table}' in FROM", closest(table, tables))
+        return refused(node, text, f"there is no column '{name}'", closest(name, here))
+
+    def value(self, node: exp.Expr, text: str) -> Expr:
+        """A part of a query as an expression over the stream's columns."""
+        try:
+            return lowered(self.bound(node, text))
+        except CaesuraError as error:
+            raise placed(error, node, text) from None
+
+    def star(self, table: str = "") -> Iterator[HeldColumn]:
+        """The columns of ``*``."""
+        mine = (c for c in self.columns if not table or c.table.lower() == table.lower())
+        yield from (c for c in mine if c.shown)
+
+
+def _time_column(node: Node) -> str:
+    """The column that told the starts of a stream's rows, where they still are those."""
+    while isinstance(node, Where) or (isinstance(node, Lifetime) and node.rule == "forever"):
+        node = node.inputs[0]
+    told = isinstance(node, Source) and node.shape.columns and node.shape.time not in RESERVED
+    return node.shape.time if told and isinstance(node, Source) else ""
+
+
+def columns_of(node: exp.Expr) -> list[exp.Column]:
+    """All columns that a part of a query names."""
+    return [column for column in node.find_all(exp.Column) if not isinstance(column.this, exp.Star)]
+
+
+def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
+    """The conditions that must all hold."""
+    if node is None:
+        return []
+    if isinstance(node, exp.Paren):
+        inner = conjuncts(node.this)
+        return inner if len(inner) > 1 else [node]
+    if isinstance(node, exp.And):
+        return [*conjuncts(node.this), *conjuncts(node.expression)]
+    return [node]

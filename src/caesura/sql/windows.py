@@ -1,0 +1,111 @@
+"""Windows in SQL: table functions (TUMBLE, HOP, SESSION), the same in GROUP BY, and Spark's window().
+
+A row is assigned by its time. Rows are grouped by the columns `window_start` and `window_end` of a table
+function, by TUMBLE(ts, ...) with TUMBLE_START and TUMBLE_END beside it, or by window(ts, '10 minutes').
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from sqlglot import exp
+
+from caesura.errors import CaesuraError
+from caesura.expr.sql_text import interval_micros
+from caesura.plan import Duration
+from caesura.sql.relation import AssignedWindow
+from caesura.sql.text import placed, refused
+
+TABLE_FUNCTIONS = ("tumble", "hop", "session")
+TIMED = frozenset(
+    {"descriptor", "window", "session_window"}
+    | {name + part for name in TABLE_FUNCTIONS for part in ("", "_start", "_end")}
+)
+"""Functions whose first argument is the time of a row."""
+MARKS = {
+    **dict.fromkeys(("window_start", "tumble_start", "hop_start", "session_start"), "start"),
+    **dict.fromkeys(("window_end", "tumble_end", "hop_end", "session_end"), "end"),
+}
+
+
+def duration(node: exp.Expr, text: str) -> Duration:
+    """INTERVAL '10' SECOND, '10 minutes', or a plain number for times that are numbers."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return int(node.name)
+    if isinstance(node, exp.Literal):
+        found = re.fullmatch(r"\s*(?:interval\s+)?([0-9.]+)\s+([a-z]+)\s*", node.name.lower())
+        if found is not None:
+            node = exp.Interval(this=exp.Literal.string(found[1]), unit=exp.Var(this=found[2].upper()))
+    try:
+        length = interval_micros(node, text)
+    except CaesuraError as error:
+        raise placed(error, node, text) from None
+    if length is None:
+        raise refused(
+            node,
+            text,
+            f"'{node.sql('spark')}' is no length of time",
+            "Write INTERVAL '10' SECOND, or '10 seconds'.",
+        )
+    return timedelta(microseconds=length)
+
+
+def _window(name: str, lengths: list[exp.Expr], node: exp.Expr, text: str) -> AssignedWindow:
+    given = [duration(each, text) for each in lengths]
+    if name == "hop" and len(given) == 2:
+        return AssignedWindow("hop", given[1], given[0])
+    if name == "tumble" and len(given) == 1:
+        return AssignedWindow("tumble", given[0])
+    if name == "session" and len(given) == 1:
+        return AssignedWindow("session", given[0])
+    raise refused(
+        node,
+        text,
+        f"{name.upper()} does not take {len(given)} lengths",
+        "Write TUMBLE(ts, size), HOP(ts, slide, size) or SESSION(ts, gap).",
+    )
+
+
+def table_window(node: exp.Anonymous, text: str) -> tuple[str, AssignedWindow]:
+    """The table that a table function is over, and its windows."""
+    name = node.name.lower()
+    args = [
+        arg.expression if isinstance(arg, exp.Kwarg | exp.PropertyEQ) else arg for arg in node.expressions
+    ]
+    described = args[1] if len(args) > 1 else None
+    if not isinstance(args[0] if args else None, exp.Column) or not (
+        isinstance(described, exp.Anonymous) and described.name.lower() == "descriptor"
+    ):
+        raise refused(
+            node,
+            text,
+            f"{name.upper()} in FROM is not written like this",
+            f"Write TABLE({name.upper()}(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' SECOND)).",
+        )
+    return args[0].name, _window(name, args[2:], node, text)
+
+
+def group_window(node: exp.Expr, text: str) -> AssignedWindow | None:
+    """The windows that a key of GROUP BY is; None where it is none."""
+    if not isinstance(node, exp.Anonymous) or len(node.expressions) < 2:
+        return None
+    name, lengths = node.name.lower(), list(node.expressions[1:])
+    if name in TABLE_FUNCTIONS:
+        return _window(name, lengths, node, text)
+    if name == "session_window":
+        return _window("session", lengths, node, text)
+    if name == "window":
+        return _window(*(("hop", lengths[::-1]) if len(lengths) == 2 else ("tumble", lengths)), node, text)
+    return None
+
+
+def mark_of(node: exp.Expr, window: AssignedWindow | None) -> str:
+    """Whether a part of a query says where a window starts or ends."""
+    if window is None:
+        return ""
+    if isinstance(node, exp.Column):
+        if node.table.lower() in ("window", "session_window") and node.name.lower() in ("start", "end"):
+            return node.name.lower()
+        return MARKS.get(node.name.lower(), "")
+    return MARKS.get(node.name.lower(), "") if isinstance(node, exp.Anonymous) else ""
