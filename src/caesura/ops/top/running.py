@@ -34,7 +34,7 @@ That is its number among those sent, or -1. The last tells apart rows that are a
 PLACE = 5
 
 
-class Shape(NamedTuple):
+class RunShape(NamedTuple):
     """How groups lie in words: n places each, a place and a group in so many; and whether ranks count."""
 
     n: int
@@ -111,7 +111,7 @@ def place_of(words: I64, base: int, size: int, count: int, rows: Arrivals, i: in
 
 
 @kernel
-def follow_page(words: I64, shape: Shape, rows: Arrivals, first: int, out: Moves) -> int:
+def follow_page(words: I64, shape: RunShape, rows: Arrivals, first: int, out: Moves) -> int:
     """Takes rows, numbered from ``first`` on; gives how many moves there were.
 
     It is STOPPED by a row that comes before a change of its group, and by one that is there already.
@@ -156,7 +156,7 @@ def follow_page(words: I64, shape: Shape, rows: Arrivals, first: int, out: Moves
 
 
 @kernel
-def open_stretches(words: I64, shape: Shape, slots: I64, out: Moves, made: int) -> int:
+def open_stretches(words: I64, shape: RunShape, slots: I64, out: Moves, made: int) -> int:
     """Writes down the rows of these groups that are shown and were not sent."""
     for i in range(len(slots)):
         g = slots[i] * shape.group
@@ -179,7 +179,7 @@ class Running:
 
     def __init__(self, n: int, width: int, *, ranked: bool) -> None:
         size = PLACE + width
-        self._shape = Shape(n, size, GROUP + n * size, int(ranked))
+        self._shape = RunShape(n, size, GROUP + n * size, int(ranked))
         self._words = np.zeros((0, self._shape.group), np.int64)
         self.latest = MIN_TIME
         """When a group changed last."""
