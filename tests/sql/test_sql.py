@@ -106,3 +106,40 @@ def test_a_name_that_is_not_there_is_named_with_its_place() -> None:
         PlanError, match=r"line 2, column 6: there is no table 'bid'(.|\n)*Did you mean 'bids'"
     ):
         cz.sql("SELECT *\nFROM bid", bids=BIDS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*) FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(price), 10)) GROUP BY window_start",
+        "SELECT count(*) FROM bids GROUP BY HOP(price, 5, 10)",
+        "SELECT sum(price) OVER (ORDER BY price ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM bids",
+        "SELECT lag(price) OVER (ORDER BY price) FROM bids",
+    ],
+)
+def test_windows_and_frames_by_another_column_than_the_time_are_refused(text: str) -> None:
+    with pytest.raises(PlanError, match="'price' is not the time of these rows"):
+        cz.sql(text, bids=BIDS)
+
+
+def test_conditions_stay_behind_joins_that_keep_rows_without_a_match() -> None:
+    one, none = cz.table([{"k": 1, "v": 1}]), cz.table([{"k": 1, "w": 2}])
+    text = "SELECT c.k FROM a JOIN b ON a.k = b.k RIGHT JOIN c ON a.k = c.k WHERE a.v = b.w"
+    assert rows(text, a=one, b=none, c=cz.table([{"k": 1}, {"k": 5}])) == []
+
+
+def test_columns_that_tables_are_joined_using_are_one() -> None:
+    a, b = cz.table([{"k": 1, "v": 1}]), cz.table([{"k": 1, "w": 2}])
+    assert cz.sql("SELECT * FROM a JOIN b USING (k) WHERE k = 1", a=a, b=b).columns == ["k", "v", "w"]
+
+
+def test_row_numbers_of_groups_and_of_limited_rows() -> None:
+    stay = BIDS.forever()
+    counts = "SELECT item, row_number() OVER (ORDER BY count(*) DESC, item) AS n FROM bids GROUP BY item"
+    found = rows(f"SELECT item FROM ({counts}) WHERE n = 1", bids=stay)
+    assert [row[2] for row in found if row[1] == cz.INFINITY] == [7]
+    limited = (
+        "SELECT *, row_number() OVER (PARTITION BY item ORDER BY price) AS n FROM bids ORDER BY price LIMIT 2"
+    )
+    found = rows(f"SELECT item, price FROM ({limited}) WHERE n <= 1", bids=stay)
+    assert [row[2:] for row in found if row[1] == cz.INFINITY] == [(7, 1)]

@@ -14,7 +14,7 @@ from caesura.expr import Expr, col, end, start
 from caesura.ops.aggregate import kinds
 from caesura.sql.relation import AssignedWindow, HeldColumn, Relation
 from caesura.sql.text import placed, refused
-from caesura.sql.windows import group_window, mark_of
+from caesura.sql.windows import group_window, mark_of, refuse_other_times
 
 NAMED = (
     "approx_count_distinct avg bool_and bool_or collect_list collect_set corr count covar_pop covar_samp "
@@ -61,6 +61,8 @@ class Grouping:
     def add_key(self, node: exp.Expr) -> None:
         """One of GROUP BY."""
         own = group_window(node, self.text)
+        if own is not None:
+            refuse_other_times(self.relation, node.expressions[0], self.text)
         if own is not None or mark_of(node, self.relation.window):
             self.window = own or self.relation.window
             return
@@ -89,7 +91,8 @@ class Grouping:
             if mark:
                 self.marks.add(mark)
                 return _column(f"window {mark}", part)
-            if is_aggregate(part):
+            framed = isinstance(part.parent, exp.Window) and part.arg_key == "this"
+            if is_aggregate(part) and not framed:
                 return _column(self.aggregate(part), part)
             if isinstance(part, VALUES) and self.relation.has(part) and not aggregates_in(part):
                 held = self.written.get(self._written(part))

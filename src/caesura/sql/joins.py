@@ -12,7 +12,7 @@ from caesura.expr import Expr, lit
 from caesura.ops.join import How
 from caesura.sql.relation import HeldColumn, Relation, columns_of, conjuncts
 from caesura.sql.text import placed, refused
-from caesura.sql.windows import TABLE_FUNCTIONS, table_window
+from caesura.sql.windows import TABLE_FUNCTIONS, refuse_other_times, table_window
 
 if TYPE_CHECKING:
     from caesura.sql.query import Lowering
@@ -38,8 +38,10 @@ def read_from(query: Lowering, select: exp.Select, where: list[exp.Expr]) -> Rel
     if first is None:
         raise refused(select, query.text, "there is no FROM", "A query over streams reads from one.")
     made = table(query, first.this)
-    for join in select.args.get("joins") or ():
-        made = _joined(query, made, join, where)
+    joins = select.args.get("joins") or ()
+    outer = any((join.side or "").upper() in ("RIGHT", "FULL") for join in joins)
+    for join in joins:
+        made = _joined(query, made, join, [] if outer else where)  # an outer join keeps rows without a match
     return made
 
 
@@ -71,8 +73,10 @@ def table(query: Lowering, node: exp.Expr) -> Relation:
                 f"there is no table function '{node.this.name}'",
                 closest(node.this.name, TABLE_FUNCTIONS),
             )
-        source, window = table_window(node.this, query.text)
-        return replace(query.relation(source, node).named(name or source, columns), window=window)
+        source, time, window = table_window(node.this, query.text)
+        made = query.relation(source, node).named(name or source, columns)
+        refuse_other_times(made, time, query.text)
+        return replace(made, window=window)
     return query.relation(node.name, node).named(name or node.name, columns)
 
 
@@ -85,15 +89,23 @@ def _joined(query: Lowering, left: Relation, join: exp.Join, where: list[exp.Exp
     right = apart(left, table(query, join.this))
     both = Relation(left.stream, (*left.columns, *right.columns))
     conditions = conjuncts(join.args.get("on"))
-    for name in join.args.get("using") or ():
+    using = join.args.get("using") or ()
+    for name in using:
         conditions.append(exp.EQ(this=_only(left, name, query), expression=_only(right, name, query)))
+    merged = {name.name.lower() for name in using}
+    if merged and how in ("right", "full"):
+        raise refused(join, query.text, f"USING in a {how} join is not known here", "Write ON.")
     if how == "inner":
         taken = [one for one in where if both.has(one) and not left.has(one) and not right.has(one)]
         taken = [one for one in taken if columns_of(one) and not _has_query(one)]
         for one in taken:
             where.remove(one)
         conditions += taken
-    return matched(query, left, right, conditions, join, how)
+    made = matched(query, left, right, conditions, join, how)
+    mine = {c.held for c in right.columns if c.name.lower() in merged}
+    return replace(
+        made, columns=tuple(replace(c, shown=c.shown and c.held not in mine) for c in made.columns)
+    )
 
 
 def matched(

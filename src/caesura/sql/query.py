@@ -210,7 +210,8 @@ class Lowering:
         if first is None or node.args.get("joins") or not isinstance(first.this, exp.Subquery):
             return None, where
         alias, inner = first.this.alias, first.this.this
-        shown = inner.expressions if isinstance(inner, exp.Select) else []
+        plain = isinstance(inner, exp.Select) and not inner.args.get("limit")
+        shown = inner.expressions if plain else []
         names = {one.alias.lower() for one in shown if is_row_number(one.unalias())}
         bounds: dict[str, int] = {}
         rest = []

@@ -14,7 +14,7 @@ from caesura.ops.over import first_value, lag, lead
 from caesura.sql.grouping import Grouping, is_aggregate
 from caesura.sql.relation import HeldColumn, Relation
 from caesura.sql.text import placed, refused
-from caesura.sql.windows import duration
+from caesura.sql.windows import duration, refuse_other_times
 
 RANKS = ("row_number", "rank", "dense_rank")
 NEIGHBOURS: dict[str, Any] = {"lag": lag, "lead": lead, "first_value": first_value}
@@ -65,6 +65,8 @@ def ranked(
 ) -> tuple[Relation, list[exp.Expr]]:
     """The rows with what OVER says of each, and the columns that are shown, over them."""
     made = []
+    if sum(1 for one in shown for _ in one.find_all(exp.Window)) > 1:
+        bounds = {}  # the others are of all rows
     for one in shown:
         windows = list(one.find_all(exp.Window))
         for window in windows:
@@ -106,6 +108,11 @@ def _over(relation: Relation, node: exp.Window, bound: int | None, text: str) ->
 
 def _framed(relation: Relation, groups: Any, node: exp.Window, called: exp.Expr, held: str, text: str) -> Any:
     name = called.name.lower()
+    order = node.args.get("order")
+    parts = list(order.expressions) if order is not None else []
+    if len(parts) != 1 or parts[0].args.get("desc"):
+        raise refused(node, text, "a frame wants ORDER BY the time of rows, ascending", "Write ORDER BY ts.")
+    refuse_other_times(relation, parts[0].this, text)
     rows, span = _frame(node, text)
     if name in NEIGHBOURS:
         args = [relation.value(a, text) if n == 0 else int(a.name) for n, a in enumerate(called.expressions)]

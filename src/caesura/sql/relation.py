@@ -16,9 +16,11 @@ from caesura.api.stream import Stream
 from caesura.errors import CaesuraError, closest
 from caesura.events.types import RESERVED
 from caesura.expr import Expr, start
+from caesura.expr.nodes import Boundary, Column
 from caesura.expr.sql_text import lowered
 from caesura.io.sources.source import Source
 from caesura.ops.lifetimes import Lifetime
+from caesura.ops.select import Select
 from caesura.ops.where import Where
 from caesura.plan import Duration, Node
 from caesura.sql.text import placed, refused
@@ -73,7 +75,10 @@ class Relation:
         """The columns that a name may mean; case does not matter where it does not tell two apart."""
         of_table = [c for c in self.columns if not table or c.table.lower() == table.lower()]
         exact = [c for c in of_table if c.name == name]
-        return exact or [c for c in of_table if c.name.lower() == name.lower()]
+        alike = exact or [c for c in of_table if c.name.lower() == name.lower()]
+            c for c in of_table if c.name.lower() == name.lower()
+        ]
+        return [c for c in alike if c.shown] or alike
 
     def has(self, node: exp.Expr) -> bool:
         """Whether all columns of a part of a query are its own."""
@@ -115,6 +120,13 @@ class Relation:
             return refused(node, text, f"there is no table '{table}' in FROM", closest(table, tables))
         return refused(node, text, f"there is no column '{name}'", closest(name, here))
 
+    def is_time(self, node: exp.Expr) -> bool:
+        """Whether a part of a query is the time of the rows: the column that told it, or where they start."""
+        if isinstance(node, exp.Column) and not self.find(node.name, node.table):
+            return node.name == _time_column(self.stream.node)
+        found = self._of(node) if isinstance(node, exp.Column) else None
+        return found is not None and not found[1] and _starts(self.stream.node, found[0].held)
+
     def value(self, node: exp.Expr, text: str) -> Expr:
         """A part of a query as an expression over the stream's columns."""
         try:
@@ -128,12 +140,29 @@ class Relation:
         yield from (c for c in mine if c.shown)
 
 
+def _keeps_starts(node: Node) -> bool:
+    return isinstance(node, Where) or (isinstance(node, Lifetime) and node.rule == "forever")
+
+
 def _time_column(node: Node) -> str:
     """The column that told the starts of a stream's rows, where they still are those."""
-    while isinstance(node, Where) or (isinstance(node, Lifetime) and node.rule == "forever"):
+    while _keeps_starts(node):
         node = node.inputs[0]
     told = isinstance(node, Source) and node.shape.columns and node.shape.time not in RESERVED
     return node.shape.time if told and isinstance(node, Source) else ""
+
+
+def _starts(node: Node, name: str) -> bool:
+    """Whether a column holds where each row starts."""
+    while True:
+        if isinstance(node, Select):
+            value = dict(node.columns).get(name)
+            if not isinstance(value, Column):
+                return isinstance(value, Boundary) and value.side == "start"
+            name = value.name
+        elif not _keeps_starts(node):
+            return False
+        node = node.inputs[0]
 
 
 def columns_of(node: exp.Expr) -> list[exp.Column]:

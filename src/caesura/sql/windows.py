@@ -14,7 +14,7 @@ from sqlglot import exp
 from caesura.errors import CaesuraError
 from caesura.expr.sql_text import interval_micros
 from caesura.plan import Duration
-from caesura.sql.relation import AssignedWindow
+from caesura.sql.relation import AssignedWindow, Relation
 from caesura.sql.text import placed, refused
 
 TABLE_FUNCTIONS = ("tumble", "hop", "session")
@@ -67,23 +67,33 @@ def _window(name: str, lengths: list[exp.Expr], node: exp.Expr, text: str) -> As
     )
 
 
-def table_window(node: exp.Anonymous, text: str) -> tuple[str, AssignedWindow]:
-    """The table that a table function is over, and its windows."""
+def refuse_other_times(relation: Relation, node: exp.Expr, text: str) -> None:
+    """Refuses windows and frames by another column than the time of the rows."""
+    if not relation.is_time(node):
+        raise refused(
+            node,
+            text,
+            f"'{node.sql('spark')}' is not the time of these rows",
+            "Windows and frames go by the time that the stream was read with: time='ts'.",
+        )
+
+
+def table_window(node: exp.Anonymous, text: str) -> tuple[str, exp.Expr, AssignedWindow]:
+    """The table that a table function is over, the column of its time, and its windows."""
     name = node.name.lower()
     args = [
         arg.expression if isinstance(arg, exp.Kwarg | exp.PropertyEQ) else arg for arg in node.expressions
     ]
-    described = args[1] if len(args) > 1 else None
-    if not isinstance(args[0] if args else None, exp.Column) or not (
-        isinstance(described, exp.Anonymous) and described.name.lower() == "descriptor"
-    ):
+    described = args[1] if len(args) > 1 else exp.Null()
+    named = isinstance(described, exp.Anonymous) and described.name.lower() == "descriptor"
+    if not isinstance(args[0] if args else None, exp.Column) or not named or not described.expressions:
         raise refused(
             node,
             text,
             f"{name.upper()} in FROM is not written like this",
             f"Write TABLE({name.upper()}(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' SECOND)).",
         )
-    return args[0].name, _window(name, args[2:], node, text)
+    return args[0].name, described.expressions[0], _window(name, args[2:], node, text)
 
 
 def group_window(node: exp.Expr, text: str) -> AssignedWindow | None:
