@@ -76,8 +76,6 @@ class Relation:
         of_table = [c for c in self.columns if not table or c.table.lower() == table.lower()]
         exact = [c for c in of_table if c.name == name]
         alike = exact or [c for c in of_table if c.name.lower() == name.lower()]
-            c for c in of_table if c.name.lower() == name.lower()
-        ]
         return [c for c in alike if c.shown] or alike
 
     def has(self, node: exp.Expr) -> bool:
