@@ -1,6 +1,7 @@
 """Connectors beside their bare clients: a count over a Kafka topic beside a consumer that decodes and counts.
 
-It starts a broker, or takes the one at ``CAESURA_KAFKA``. ``--only store``: checkpoints in an object store.
+It starts a broker, or takes the one at ``CAESURA_KAFKA``. ``--only store``: checkpoints in an object store;
+``--only delta``: epochs merged into a Delta table.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import caesura as cz
+from benchmarks.connectors_delta import report_merges
 from benchmarks.connectors_store import report_epochs
 from benchmarks.report import Report
 
@@ -33,14 +35,16 @@ def main(argv: list[str]) -> None:
     options.add_argument("--json", action="store_true")
     options.add_argument("--rows", type=int, default=500_000)
     options.add_argument("--pairs", type=int, default=5)
-    options.add_argument("--only", choices=["kafka", "store"])
+    options.add_argument("--only", choices=["kafka", "store", "delta"])
     given = options.parse_args(argv)
     report = Report("connectors", given.json)
     folder = Path(__file__).parents[1] / "tests" / "connectors"
     sys.path[:0] = [str(folder / "broker"), str(folder / "store")]
-    if given.only != "kafka":
+    if given.only in (None, "store"):
         report_epochs(report, given.pairs)
-    if given.only == "store":
+    if given.only in (None, "delta"):
+        report_merges(report, given.pairs)
+    if given.only in ("store", "delta"):
         return
     with ExitStack() as stack:
         servers = os.environ.get("CAESURA_KAFKA")
