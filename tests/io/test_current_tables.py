@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura import CaesuraError, StreamError, col
 from caesura.events import Page, parse
-from caesura.io.sinks.current import TableLayout, layout_of, net_change
+from caesura.io.sinks.current import TableLayout, layout_of, net_change, net_items
 from caesura.ops.input import Input
 from caesura.ops.latest import Latest
 from caesura.ops.lifetimes import Lifetime
@@ -61,7 +61,11 @@ def test_what_is_put_and_deleted_makes_the_table_that_the_history_says(stream, s
     node = plan(key)
     for epoch in epochs(node, items, Random(seed)):
         change = epoch.change()
-        own = layout_of(node).key
+        layout = layout_of(node)
+        own, less = layout.key, net_change(net_items(epoch.items["out"], layout), layout)
+        assert text(less.put.to_pylist()) == text(change.put.to_pylist())
+        assert text(less.delete.to_pylist()) == text(change.delete.to_pylist())
+        assert sum(less.fresh) == sum(change.fresh)
         assert all((tuple(k.values()) in table) != new for k, new in _known(change, own))
         for gone in change.delete.to_pylist():
             del table[tuple(gone[name] for name in own)]

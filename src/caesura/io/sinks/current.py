@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError, StreamError
 from caesura.events import Item, Page
-from caesura.events.delta import deltas
+from caesura.events.delta import deltas, net_page
 from caesura.events.identity import LOCAL, identity
 from caesura.events.page import take_rows
 from caesura.io.ingress.late import beside, lifetimes
@@ -64,9 +64,18 @@ class TableLayout:
         return (START, *(renamed[name] for name in self.columns))
 
 
+def _last(node: Node) -> Node:
+    return node.inputs[0] if isinstance(node, Deliver) else node
+
+
+def names_key(node: Node) -> bool:
+    """Whether a plan names the key by which a table can hold it."""
+    return isinstance(_last(node), Upserts)
+
+
 def layout_of(node: Node) -> TableLayout:
     """How a table holds the output of a plan."""
-    step = node.inputs[0] if isinstance(node, Deliver) else node
+    step = _last(node)
     if not isinstance(step, Upserts):
         raise PlanError(
             "a table needs a key to put rows in the place of others.",
@@ -97,15 +106,9 @@ class NetChange:
 
 def net_change(items: Iterable[Item], layout: TableLayout) -> NetChange:
     """The net change of an epoch; refuses two rows of a key."""
-    page, weight = _weighted([item for item in items if isinstance(item, Page)], layout)
-    ids = identity(page.payload.columns, len(page), LOCAL)
-    same, first = KeyTable().encode(*mixed(ids, page.le, page.re))
-    total = np.zeros(len(first), np.int64)
-    np.add.at(total, same, weight)
-    kept = first[total != 0]
-    total = total[total != 0]
-    table = _table(page.take(kept), layout)
-    keys = identity([table.column(name).combine_chunks() for name in layout.key], len(kept), LOCAL)
+    page, total = _netted(items, layout)
+    table = _table(page, layout)
+    keys = identity([table.column(name).combine_chunks() for name in layout.key], len(page), LOCAL)
     number, _ = KeyTable().encode(*keys)
     gains = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
     np.add.at(gains, number, np.maximum(total, 0))
@@ -115,6 +118,23 @@ def net_change(items: Iterable[Item], layout: TableLayout) -> NetChange:
     had = np.zeros(len(gains), np.bool_)
     had[number[total < 0]] = True
     return NetChange(table.take(put), table.select(list(layout.key)).take(lost), ~had[number[put]])
+
+
+def net_items(items: Sequence[Item], layout: TableLayout) -> list[Item]:
+    """Fewer items with the same net change: for a table the others need not travel."""
+    page, total = _netted(items, layout)
+    net = net_page(page.payload, page.le, page.re, total)
+    return [*([net] if len(net) else []), *(item for item in items if not isinstance(item, Page))]
+
+
+def _netted(items: Iterable[Item], layout: TableLayout) -> tuple[Page, I64]:
+    """The rows that a table may hold and that come or go on the whole, with how many do."""
+    page, weight = _weighted([item for item in items if isinstance(item, Page)], layout)
+    ids = identity(page.payload.columns, len(page), LOCAL)
+    same, first = KeyTable().encode(*mixed(ids, page.le, page.re))
+    total = np.zeros(len(first), np.int64)
+    np.add.at(total, same, weight)
+    return page.take(first[total != 0]), total[total != 0]
 
 
 def two_rows(rows: pa.Table, key: tuple[str, ...]) -> StreamError:

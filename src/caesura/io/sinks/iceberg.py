@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, StreamError
-from caesura.io.sinks.current import NetChange, TableLayout, layout_of
+from caesura.io.sinks.current import NetChange, TableLayout, layout_of, names_key
 from caesura.io.sinks.iceberg_catalog import Catalog, IcebergName
 from caesura.io.sinks.keyed import KeyedSink
 from caesura.io.sinks.packages import package
 from caesura.io.sinks.replaced import ReplacedKeys
 from caesura.io.sinks.rows import changed_page, history_table, row_schema
-from caesura.ops.deliver import Deliver
-from caesura.ops.upserts import Upserts
 from caesura.plan import Node
 
 if TYPE_CHECKING:
@@ -70,8 +68,7 @@ class IcebergSink(KeyedSink):
         one = len(outputs) == 1
         self._names = {name: self.table if one else f"{self.table}_{name}" for name in outputs}
         for name, node in outputs.items():
-            step = node.inputs[0] if isinstance(node, Deliver) else node
-            if isinstance(step, Upserts):
+            if names_key(node):
                 self.layouts[self._names[name]] = layout_of(node)
             else:
                 self._logs[self._names[name]] = node

@@ -35,7 +35,7 @@ from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.session import check_session
-from caesura.spark.sinks.epochs import EpochWriter, check_form
+from caesura.spark.sinks.epochs import EpochWriter, check_form, netted_outputs
 from caesura.spark.worker.admission import EVERYTHING, EpochLimits
 from caesura.spark.worker.job import Job
 
@@ -216,7 +216,8 @@ def launch(
     limits: EpochLimits = EVERYTHING,
 ) -> SparkQuery:
     """Starts a plan that is cut already."""
-    job = dataclasses.replace(job, wakes=bool(job.loop) and trigger != "available")
+    wakes = bool(job.loop) and trigger != "available"
+    job = dataclasses.replace(job, wakes=wakes, netted=netted_outputs(target, nodes))
     frame = packets(spark, job, streaming=True, limits=limits)
     writer = EpochWriter.of(target, nodes, job.buckets)
 

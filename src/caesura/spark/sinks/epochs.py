@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events import Item, Page
+from caesura.io.sinks.current import TableLayout, layout_of, names_key
+from caesura.io.sinks.keyed import KeyedSink
 from caesura.io.sinks.protocol import LATE as LATE_ROWS
 from caesura.io.sinks.protocol import (
     BucketWriter,
@@ -132,6 +134,14 @@ class EpochWriter:
 def _query_of(packets: DataFrame) -> str:
     """The id of the streaming query whose epoch this is; none for a batch."""
     return packets.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
+
+
+def netted_outputs(sink: Sink, outputs: Mapping[str, Node]) -> dict[str, TableLayout]:
+    """The outputs of which a sink takes an epoch's net change alone, by label."""
+    if not isinstance(sink, KeyedSink):
+        return {}
+    keyed = {name: node for name, node in outputs.items() if names_key(node)}
+    return {OUT + name: layout_of(node) for name, node in keyed.items()}
 
 
 def check_form(sink: Sink, form: Form) -> None:

@@ -8,12 +8,14 @@ retried task finds another stamp and restores from the store.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.io.sinks.current import TableLayout, net_items
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.packets.packet import KEYED_ROWS, Packet, Row
 from caesura.spark.loop_log.log import LoopLog
@@ -54,12 +56,27 @@ def run_bucket(
             mine.append(tuple(cells[1:]))
     bucket = job.keys.index(key)
     out = _step(job, stage, bucket, mine, store) if mine else []
+    if job.netted and stage == job.last:
+        out = list(_netted(out, job.netted))
     if logs:
         returning.append(_frame(job, bucket, [row for row in out if row[0] < 0]))
         _log(job, bucket, pd.concat(returning))
         out = [row for row in out if row[0] >= 0]
     if out:
         yield _frame(job, bucket, out)
+
+
+def _netted(rows: list[Row], layouts: Mapping[str, TableLayout]) -> Iterator[Row]:
+    """The same rows, but of outputs that tables hold only the net change of the bucket."""
+    of_tables: dict[str, list[Packet]] = {}
+    for row in rows:
+        if row[0] == 0 and row[1] in layouts:
+            of_tables.setdefault(row[1], []).append(Packet.from_row(row))
+        else:
+            yield row
+    for label, packets in of_tables.items():
+        items = net_items([item for packet in packets for item in packet.items], layouts[label])
+        yield from (part.to_row() for part in replace(packets[0], items=tuple(items)).split())
 
 
 def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore) -> list[Row]:

@@ -14,6 +14,7 @@ from pyspark.cloudpickle import dumps
 
 from caesura.errors import StreamError
 from caesura.events.identity import Secret
+from caesura.io.sinks.current import TableLayout
 from caesura.io.sources.source import Source
 from caesura.ops.held import Fetch, shipped
 from caesura.plan.cut import Stages
@@ -50,6 +51,9 @@ class Job:
     """What the workers of this query prove themselves to each other with."""
     secret: Secret | None = None
     """What the identities of rows begin with; None where Spark alone knows the checkpoint: `secret_of`."""
+
+    netted: Mapping[str, TableLayout] = field(default_factory=dict)
+    """By label, the outputs of which a table holds the net change of an epoch, and nothing else counts."""
 
     tables: Mapping[str, Fetch] = field(default_factory=dict)
     """By key, the tables that were sent ahead of the plan, and how a worker gets them."""
