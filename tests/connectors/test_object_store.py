@@ -111,6 +111,28 @@ def test_a_delta_table_there_has_every_epoch_once(bucket):
     assert sorted(map(str, sink.read_back("out").to_pylist())) == rows
 
 
+def test_a_folder_there_holds_the_table_after_a_fault_at_a_put(bucket):
+    table = counts().upserts(["id", "LE"])
+    for at in (3, 7, 11):
+        place = f"{bucket}/{at}"
+        with pytest.raises(Killed), Kill(at, after=bool(at % 2)).armed():
+            table.query(checkpoint=f"{place}/cp", sink=cz.parquet(f"{place}/now"), every="0s").run()
+        query = table.query(checkpoint=f"{place}/cp", sink=cz.parquet(f"{place}/now"), every="0s")
+        query.run()
+        wanted = counts().run().table()
+        assert sorted(map(str, query.table().to_pylist())) == sorted(map(str, wanted.to_pylist()))
+
+
+def test_a_delta_table_there_is_read_by_version(bucket):
+    deltalake = pytest.importorskip("deltalake", reason="not run: deltalake is not installed")
+    options = {"allow_http": "true"}
+    for number in range(2):
+        rows = pa.table({"t": [number], "id": [number]})
+        deltalake.write_deltalake(f"{bucket}/t", rows, mode="append", storage_options=options)
+    read = cz.read.delta(f"{bucket}/t", time="t", until="latest")
+    assert read.run().table()["id"].to_pylist() == [0, 1]
+
+
 def test_a_bucket_that_is_not_there_is_named(bucket):
     with pytest.raises(StreamError, match="s3://no-such-bucket/x' cannot be read") as error:
         counts().query(checkpoint="s3://no-such-bucket/x")
