@@ -145,7 +145,11 @@ def fold(page: Page) -> tuple[Page, Mask]:
 def _among(ends: I64, some: I64) -> Mask:
     """Which ends are one of these; all, where these are many."""
     values = np.unique(some)
-    found: Mask = np.isin(ends, values) if len(values) <= FEW_ENDS else np.ones(len(ends), np.bool_)
+    if len(values) > FEW_ENDS:
+        return np.ones(len(ends), np.bool_)
+    found = np.zeros(len(ends), np.bool_)
+    for value in values.tolist():
+        found |= ends == value
     return found
 
 

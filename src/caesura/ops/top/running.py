@@ -18,6 +18,8 @@ from caesura.punctuation import INFINITY, MIN_TIME
 MOST_PLACES = 16
 """Groups have a place for each of the first n, up to this n."""
 STOPPED = -1
+LINE = 8
+"""The words of a cache line."""
 LONGEST_PAUSE = 64
 """So many pages are taken the general way before the next try."""
 
@@ -87,7 +89,7 @@ def end_stretch(words: I64, at: int, number: int, t: int, out: Moves, made: int)
 
 
 @kernel
-def place_of(words: I64, base: int, size: int, count: int, rows: Arrivals, i: int) -> int:
+def place_of(words: I64, base: int, size: int, count: int, keys: I64, i: int, t: int, tie: int) -> int:
     """Where a row goes among those of its group; STOPPED where one is equal to it in everything."""
     width = size - PLACE
     place = count
@@ -95,15 +97,15 @@ def place_of(words: I64, base: int, size: int, count: int, rows: Arrivals, i: in
         at = base + (place - 1) * size
         side = 0
         for k in range(width):
-            a = rows.keys[i * width + k]
+            a = keys[i * width + k]
             b = words[at + PLACE + k]
             if a != b:
                 side = -1 if a < b else 1
                 break
-        if side == 0 and words[at + START] == rows.le[i]:
-            if len(rows.tie) == 0 or rows.tie[i] == words[at + TIE]:
+        if side == 0 and words[at + START] == t:
+            if tie == words[at + TIE]:
                 return STOPPED
-            side = -1 if rows.tie[i] < words[at + TIE] else 1
+            side = -1 if tie < words[at + TIE] else 1
         if side >= 0:
             break
         place -= 1
@@ -116,16 +118,18 @@ def follow_page(words: I64, shape: RunShape, rows: Arrivals, first: int, out: Mo
 
     It is STOPPED by a row that comes before a change of its group, and by one that is there already.
     """
-    n, size, _, ranked = shape
+    n, size, group, ranked = shape
+    slot, le, keys, ties = rows
     made = 0
-    for i in range(len(rows.slot)):
-        g = rows.slot[i] * shape.group
-        t = rows.le[i]
+    for i in range(len(slot)):
+        g = slot[i] * group
+        t = le[i]
+        tie = ties[i] if len(ties) else 0
         count = words[g + COUNT]
         if count > 0 and t < words[g + LAST]:
             return STOPPED
         base = g + GROUP
-        place = place_of(words, base, size, count, rows, i)
+        place = place_of(words, base, size, count, keys, i, t, tie)
         if place == STOPPED:
             return STOPPED
         if place >= n:
@@ -148,9 +152,9 @@ def follow_page(words: I64, shape: RunShape, rows: Arrivals, first: int, out: Mo
         words[at + START] = t
         words[at + SINCE] = t
         words[at + SENT] = -1
-        words[at + TIE] = rows.tie[i] if len(rows.tie) else 0
+        words[at + TIE] = tie
         for k in range(size - PLACE):
-            words[at + PLACE + k] = rows.keys[i * (size - PLACE) + k]
+            words[at + PLACE + k] = keys[i * (size - PLACE) + k]
         words[g + LAST] = t
     return made
 
@@ -196,7 +200,7 @@ class Running:
         if groups <= held:
             return
         known = self._words
-        self._words = np.zeros((max(groups, 2 * held, 16), self._shape.group), np.int64)
+        self._words = aligned_zeros(max(groups, 2 * held, 16), self._shape.group)
         self._words[:held] = known
 
     def fill(self, slot: I64, row: I64, start: I64, since: I64, sent: I64, keys: I64) -> None:
@@ -270,6 +274,13 @@ class Pause:
     def shorter(self) -> None:
         """It worked."""
         self._next = max(1, self._next // 2)
+
+
+def aligned_zeros(rows: int, width: int) -> I64:
+    """Rows of words that begin where a cache line does: a group of 64 bytes then lies in one."""
+    words = np.zeros(rows * width + LINE, np.int64)
+    begin = -(words.ctypes.data // words.itemsize) % LINE
+    return words[begin : begin + rows * width].reshape(rows, width)
 
 
 def inverse(keep: I64) -> I64:
