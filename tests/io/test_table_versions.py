@@ -173,6 +173,7 @@ def test_a_reader_can_begin_behind_what_is_there(lake: Lake) -> None:
     ids, end = read_ids(reader, 0)
     lake.insert(row(2))
     assert (ids, read_ids(reader, end)[0]) == ([], [2])
+    assert "is read from the version" in reader.cannot_replay(), "an audit would read other rows"
 
 
 @pytest.mark.parametrize("kind", KINDS)

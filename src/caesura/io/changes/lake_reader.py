@@ -119,6 +119,9 @@ class LakeReader(Reader):
     def describe(self) -> str:
         return f"{self.table.name}, by version"
 
+    def cannot_replay(self) -> str:
+        return f"{self.table.name} is read from the version that is its latest when a query begins"
+
     def latest(self) -> Offsets:
         version = self.table.latest()
         return {0: 0 if version is None else (version + 1) * BLOCK}
