@@ -73,6 +73,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
+ASKED = """
+SELECT u.id, n, best FROM (
+  SELECT id, count(*) AS n, max(v) AS best FROM uneven GROUP BY id HAVING count(*) > 1
+) u LEFT JOIN left l ON u.id = l.k WHERE l.k IS NULL OR n > 1
+"""
+
+
 def ten(batch: pa.RecordBatch) -> list[int]:
     return [10] * batch.num_rows
 
@@ -99,6 +106,7 @@ def plans(folder: Path) -> dict[str, Stream]:
         "pace": uneven.pace(within=5, tells="nobody"),
         "feedback": uneven.group_by("id").tumbling(5).agg(n=cz.count()).feedback_from(control, on="id"),
         "impute": filled.feedback_from(control, on="id"),
+        "asked": cz.sql(ASKED, uneven=uneven.forever(), left=left.forever()),
         "sampled": uneven.sample(0.6, seed=4).group_by("v").tumbling(20).agg(often=cz.mode("id"), mad=MAD),
     }
 
@@ -114,7 +122,7 @@ def test_what_was_wrong_once_is_right_on_spark(spark: Any, buckets: Any, folder:
     assert len(sink.epochs) >= 4
     wanted = {name: run(stream.node) for name, stream in streams.items()}
     got = {name: History.of(sink.items(name), node.schema) for name, node in nodes.items()}
-    for name in ("join", "left join", "dropped key", "changed key", "pace", "sampled"):
+    for name in ("join", "left join", "dropped key", "changed key", "pace", "sampled", "asked"):
         assert violations(sink.items(name)) == []
         assert got[name] == wanted[name].history, (name, got[name].difference(wanted[name].history))
     assert sorted(row[2][0] for row in got["framed"].rows()) == [-1] * 5 + [5] * 10

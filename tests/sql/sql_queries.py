@@ -135,7 +135,10 @@ class Drawn:
         if self.random.random() < 0.25:
             c = self.random.choice(numbers)
             exists = f"{self.pick('', 'NOT ')}EXISTS (SELECT 1 FROM u z WHERE z.w = {c})"
-            return joined + self.pick(f"{c} IN (SELECT w FROM u)", exists)
+            scalar = (
+                f"{c} {self.pick('>', '=')} (SELECT {self.pick('min', 'avg', 'count')}(w) FROM u WHERE k > 0)"
+            )
+            return joined + self.pick(f"{c} IN (SELECT w FROM u)", exists, scalar)
         return joined + self.condition(numbers, texts)
 
     def aggregate(self, numbers: list[str]) -> str:

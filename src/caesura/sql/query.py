@@ -17,7 +17,7 @@ from caesura.expr.sql_text import lowered
 from caesura.expr.types import common_type
 from caesura.plan import here
 from caesura.sql import joins
-from caesura.sql.grouping import Grouping, aggregates_in
+from caesura.sql.grouping import Grouping, aggregates_in, is_aggregate
 from caesura.sql.ranks import Ranked, bound_of, is_row_number, ranked
 from caesura.sql.relation import HeldColumn, Relation, conjuncts
 from caesura.sql.text import parsed, placed, refused
@@ -197,6 +197,8 @@ class Lowering:
                 "rows of windows are not grouped by them",
                 "GROUP BY window_start, window_end, ...",
             )
+        for at, one in enumerate(shown):
+            relation, shown[at] = self._scalars(relation, one)
         relation, shown = ranked(relation, shown, bounds, self.text)
         distinct = node.args.get("distinct") is not None
         if distinct:
@@ -227,6 +229,7 @@ class Lowering:
 
     def _filtered(self, relation: Relation, where: list[exp.Expr]) -> Relation:
         for one in where:
+            relation, one = self._scalars(relation, one)
             if one.find(exp.Select):
                 relation = self._met(relation, one)
                 continue
@@ -236,6 +239,35 @@ class Lowering:
                 raise placed(error, one, self.text) from None
             relation = replace(relation, stream=stream)
         return relation
+
+    def _scalars(self, relation: Relation, node: exp.Expr) -> tuple[Relation, exp.Expr]:
+        """Queries of one value within an expression: the value stands beside every row."""
+        node = node.copy()
+        for one in list(node.find_all(exp.Subquery)):
+            if isinstance(one.parent, exp.In | exp.Exists):
+                continue
+            self._refuse_several(one)
+            counts = one.this.expressions[0].unalias().sql("spark").lower().startswith("count(")
+            value, held = self.lower(one.this, {}), f"query {len(relation.columns)}"
+            stream = value.stream.select({held: col(value.columns[0].held)})
+            beside = Relation(stream, (HeldColumn("", held, held, shown=False),))
+            relation = joins.meeting(self, relation, beside, [], [], one, "left")
+            column = exp.Column(this=exp.Identifier(this=held, quoted=True))
+            none = exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)])
+            one.replace(none if counts else column)  # of no rows there is no aggregate, and their count is 0
+        return relation, node
+
+    def _refuse_several(self, node: exp.Subquery) -> None:
+        """Refuses what may be more than one value, or be one of no rows that is not null."""
+        inner = node.this
+        if isinstance(inner, exp.Select) and not inner.args.get("group") and len(inner.expressions) == 1:
+            value = inner.expressions[0].unalias()
+            counted = [part for part in value.walk() if part.name.lower() == "count" and is_aggregate(part)]
+            if is_aggregate(value) or (aggregates_in(value) and not counted):
+                return
+        raise refused(
+            node, self.text, "a query in an expression must be one aggregate", "Write (SELECT max(v) FROM t)."
+        )
 
     def _met(self, relation: Relation, node: exp.Expr) -> Relation:
         """IN and EXISTS over a query: rows that meet one there, or none."""
