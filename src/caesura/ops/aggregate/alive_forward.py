@@ -39,7 +39,7 @@ class PendingPoints(NamedTuple):
     payload: pa.RecordBatch
 
 
-class Arrivals(NamedTuple):
+class BegunRows(NamedTuple):
     """Points in order of time with their values, and the slot and time of each that gives a result."""
 
     rows: EnteringRows
@@ -148,7 +148,7 @@ class Forward:
         apart[at[late]] = True
         return apart[at]
 
-    def arrivals(self, touched: I64, at: I64, le: I64, values: list[pa.Array]) -> Arrivals:
+    def arrivals(self, touched: I64, at: I64, le: I64, values: list[pa.Array]) -> BegunRows:
         """New points in order of time, behind those of their groups that are not summed up."""
         place = np.empty(self._slots.rows.size, np.int64)
         place[touched] = np.arange(len(touched))
@@ -161,7 +161,7 @@ class Forward:
         group, gives = place[at], np.empty(len(at), np.bool_)
         given = last_at_times(group, frozen(le), len(known), np.empty(len(touched), np.int64), gives)
         rows = EnteringRows(group, np.arange(len(at)), gives, given)
-        return Arrivals(rows, values, *((at, le) if given == len(at) else (at[gives], le[gives])))
+        return BegunRows(rows, values, *((at, le) if given == len(at) else (at[gives], le[gives])))
 
     def _unsettled(self, touched: I64) -> I64:
         points = self._points
