@@ -53,7 +53,7 @@ def text(rows: Any) -> list[str]:
     return sorted(str(sorted(row.items(), key=str)) for row in rows)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(streams(LOG), st.integers(0, 99), st.sampled_from((("id",), ("id", "LE"))))
 def test_what_is_put_and_deleted_makes_the_table_that_the_history_says(stream, seed, key):
     rows, items = stream
@@ -111,7 +111,7 @@ def rows_of(sink, names: list[str]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=examples(3), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(2), deadline=None, suppress_health_check=list(HealthCheck))
 @given(streams(LOG), st.integers(0, 99), st.sampled_from((("id",), ("id", "LE"))))
 def test_a_table_is_what_the_history_says_whatever_runs_again(tmp_path_factory, kind, stream, seed, key):
     rows, items = stream
