@@ -30,6 +30,7 @@ from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights, distinct
 from caesura.ops.latest.current import HIDDEN, CurrentRows, Followed
 from caesura.ops.latest.node import Latest
+from caesura.ops.ordered import sorting
 from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
@@ -193,25 +194,38 @@ class LatestOperator(Operator):
         live = self.rows.alive[row]
         owner, row = owner[live], row[live]
         old, new = self.rows.get("end")[row], self._ends(owner, row)
-        was = np.flatnonzero((old != new) & (old != HIDDEN))
-        now = np.flatnonzero((old != new) & (new != HIDDEN))
-        some = np.concatenate([row[was], row[now]])
-        weight = np.concatenate([np.full(len(was), -1), np.ones(len(now), np.int64)])
-        payload = self.rows.payload.take(some).select(self._shown)
-        page = net_page(payload, self.rows.get("le")[some], np.concatenate([old[was], new[now]]), weight)
+        changed = np.flatnonzero(old != new)
+        page = self._change(row[changed], old[changed], new[changed])
         self.rows.get("end")[row] = new
-        changed = row[old != new]
-        self.rows.touch(changed)
+        self.rows.touch(row[changed])
         self.rows.keep(row, self._needed(row))
         self._ended += int((new != INFINITY).sum())
         self._current.show(keys[owner], row, new)
         return page
 
+    def _change(self, row: I64, old: I64, new: I64) -> Page:
+        """What rows with other ends than before are told by."""
+        was, rows = old != HIDDEN, self.rows
+        if self._op is not None:  # without that column rows may be equal, and then one may follow the other
+            lost, won = np.flatnonzero(was), np.flatnonzero(new != HIDDEN)
+            some = np.concatenate([row[lost], row[won]])
+            weight = np.concatenate([np.full(len(lost), -1), np.ones(len(won), np.int64)])
+            payload = rows.payload.take(some).select(self._shown)
+            return net_page(payload, rows.get("le")[some], np.concatenate([old[lost], new[won]]), weight)
+        order = np.argsort(~was, kind="stable")
+        row, old, new, was = row[order], old[order], new[order], was[order]
+        le = rows.get("le")[row]
+        ends = np.where(was, np.where(new == HIDDEN, le, new), NO_NEW_END) if was.any() else None
+        named = Deferred.of(rows.payload, row, (), self.node.schema)
+        page = DeferredPage(le, np.where(was, old, new), named, ends)
+        return page.identified(self.secret.start, (rows.get("h1")[row], rows.get("h2")[row]))
+
     def _ends(self, owner: I64, row: I64) -> I64:
         """Where each row ends by all of its key's; hidden where it is not shown at all."""
         le = self.rows.get("le")[row]
         there = np.flatnonzero(self.rows.get("n")[row] > 0)
-        order = there[np.lexsort((le[there], owner[there]))]
+        by_start = sorting(owner[there], le[there])
+        order = there if by_start is None else there[by_start]
         order = self._settle_ties(order, owner, le, row)
         ends = np.full(len(row), HIDDEN)
         follows = np.append(owner[order][1:] == owner[order][:-1], False)
