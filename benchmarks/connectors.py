@@ -1,7 +1,7 @@
 """Connectors beside their bare clients: a count over a Kafka topic beside a consumer that decodes and counts.
 
 It starts a broker, or takes the one at ``CAESURA_KAFKA``. ``--only store``: checkpoints in an object store;
-``--only delta``: epochs merged into a Delta table.
+``--only delta``: epochs merged into a Delta table; ``--only spark``: from topic to topic on Spark.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import caesura as cz
 from benchmarks.connectors_delta import report_merges
+from benchmarks.connectors_spark import report_hops
 from benchmarks.connectors_store import report_epochs
 from benchmarks.report import Report
 
@@ -34,8 +35,9 @@ def main(argv: list[str]) -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--json", action="store_true")
     options.add_argument("--rows", type=int, default=500_000)
+    options.add_argument("--spark-rows", type=int, default=300_000)
     options.add_argument("--pairs", type=int, default=5)
-    options.add_argument("--only", choices=["kafka", "store", "delta"])
+    options.add_argument("--only", choices=["kafka", "store", "delta", "spark"])
     given = options.parse_args(argv)
     report = Report("connectors", given.json)
     folder = Path(__file__).parents[1] / "tests" / "connectors"
@@ -52,6 +54,10 @@ def main(argv: list[str]) -> None:
             from local_kafka import Broker
 
             servers = stack.enter_context(Broker()).servers
+        if given.only != "kafka":
+            report_hops(report, servers, given.spark_rows, given.pairs)
+        if given.only == "spark":
+            return
         topic = filled(servers, given.rows)
         ways: dict[str, Callable[[], int]] = {
             "bare": lambda: bare(servers, topic, given.rows),
