@@ -44,10 +44,14 @@ def main(argv: list[str]) -> None:
     sys.path[:0] = [str(folder / "broker"), str(folder / "store")]
     if given.only in (None, "store"):
         report_epochs(report, given.pairs)
+    if given.only in (None, "kafka", "spark"):  # first, for its session brings jars
+        report_topics(report, given)
     if given.only in (None, "delta"):
         report_merges(report, given.pairs)
-    if given.only in ("store", "delta"):
-        return
+
+
+def report_topics(report: Report, given: argparse.Namespace) -> None:
+    """What needs a broker: from topic to topic on Spark, and a count in this process."""
     with ExitStack() as stack:
         servers = os.environ.get("CAESURA_KAFKA")
         if servers is None:
