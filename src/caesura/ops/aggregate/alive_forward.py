@@ -148,7 +148,7 @@ class Forward:
         apart[at[late]] = True
         return apart[at]
 
-    def arrivals(self, touched: I64, at: I64, le: I64, values: list[pa.Array]) -> BegunRows:
+    def new_points(self, touched: I64, at: I64, le: I64, values: list[pa.Array]) -> BegunRows:
         """New points in order of time, behind those of their groups that are not summed up."""
         place = np.empty(self._slots.rows.size, np.int64)
         place[touched] = np.arange(len(touched))

@@ -176,7 +176,7 @@ class AliveOperator(Operator):
         """The change by points behind all others of their groups, in order of time."""
         touched = distinct(at, self.slots.rows.size)
         self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
-        points = forward.arrivals(touched, at, le, values)
+        points = forward.new_points(touched, at, le, values)
         _, columns = self._run(touched, points.rows, points.values)
         keys = self.slots.rows.payload.take(points.slot).columns if self._keys else []
         change = forward.changed(points.slot, points.time, keys, columns)
