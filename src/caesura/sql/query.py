@@ -279,6 +279,8 @@ class Lowering:
             wanted = wanted.this
         if isinstance(wanted, exp.In) and wanted.args.get("query") is not None and not absent:
             inner = joins.apart(relation, self.lower(wanted.args["query"], {}))
+            if len(inner.columns) != 1:
+                raise refused(node, self.text, "IN takes a query of one column", "Select one, or use EXISTS.")
             pair = (relation.value(wanted.this, self.text), col(inner.columns[0].held))
             return joins.meeting(self, relation, inner, [pair], [], node, "semi")
         if isinstance(wanted, exp.Exists):
