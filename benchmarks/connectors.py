@@ -35,7 +35,7 @@ def main(argv: list[str]) -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--json", action="store_true")
     options.add_argument("--rows", type=int, default=500_000)
-    options.add_argument("--spark-rows", type=int, default=300_000)
+    options.add_argument("--spark-rows", type=int, default=1_000_000)
     options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--only", choices=["kafka", "store", "delta", "spark"])
     given = options.parse_args(argv)

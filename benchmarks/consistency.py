@@ -335,7 +335,7 @@ def settled(rows: int, count: int, page: int = BLOCK) -> int:
     query = joins(*streams(rows, page), count).query(claims=cz.tokens())
     while query.step():
         query.take("out")
-    return int(query.claiming.tuner.pace.base)  # type: ignore[union-attr]
+    return query.token_figures().period or 0
 
 
 def tuner(report: Report, rows: int, runs: int) -> None:

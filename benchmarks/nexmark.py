@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,7 +156,12 @@ class Bench:
             report.add(f"{name} {output}", self.events / wall[output], ratios, cpu_wall_s=spent)
 
     def _answer(self, name: str, output: str) -> pa.Table:
-        return answer(QUERIES[name](self.streams("in order") if self.in_memory else self.read()), output)
+        return answer(QUERIES[name](self._registered), output)
+
+    @cached_property
+    def _registered(self) -> Streams:
+        """The tables or files as streams, made once, as DuckDB's views of them are."""
+        return self.streams("in order") if self.in_memory else self.read()
 
 
 def _closing(auction: pa.Table) -> pa.Table:

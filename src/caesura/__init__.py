@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         subscribe,
         table,
     )
+    from caesura.api.matching import matched
     from caesura.api.pipeline import Pipeline, from_claimed, pipeline
     from caesura.consistency import Claim, Level, Prefix, draining, heeding, synchronised, tokens
     from caesura.consistency.claimed import read_claimed
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         registry,
     )
     from caesura.io.sinks.tables import delta, duckdb, iceberg, parquet, postgres
+    from caesura.logs import set_log_level
     from caesura.ops.aggregate.kinds import (
         all,
         any,
@@ -95,15 +97,19 @@ if TYPE_CHECKING:
     )
     from caesura.ops.archive import Archive
     from caesura.ops.over import first_value, lag, lead
+    from caesura.plan.step_log import note
     from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
     from caesura.runtime.sinks.kafka import kafka
     from caesura.sql.query import sql
+    from caesura.sql.script import Script, script
     from caesura.udm import Event, Window, uda, udo
     from caesura.udm import find as udm
 
 ROOMS = {
-    "caesura.api": "Pipeline Result Stream arc automaton from_arrow from_cdf from_claimed from_items "
-    "from_pandas from_rows from_spark greatest input_stream least pipeline read session subscribe table",
+    "caesura.api": "Result Stream arc automaton from_arrow from_cdf from_items from_pandas from_rows "
+    "from_spark greatest input_stream least read session subscribe table",
+    "caesura.api.matching": "matched",
+    "caesura.api.pipeline": "Pipeline from_claimed pipeline",
     "caesura.consistency": "Claim Level Prefix draining heeding synchronised tokens",
     "caesura.consistency.claimed": "read_claimed",
     "caesura.errors": "CaesuraError DataError ExprError PatternError PlanError StreamError",
@@ -111,15 +117,18 @@ ROOMS = {
     "caesura.expr": "Expr col end functions left lit right set_of start udf when",
     "caesura.io": "at_end avro delay every heartbeat imported in_data ingestion_time json protobuf registry",
     "caesura.io.sinks.tables": "delta duckdb iceberg parquet postgres",
+    "caesura.logs": "set_log_level",
     "caesura.ops.aggregate.kinds": "all any approx_count_distinct avg bool_and bool_or collect "
     "collect_list collect_set corr count count_distinct covar_pop covar_samp first last listagg max "
     "max_by median median_absolute_deviation min min_by mode percentile quantile some stddev "
     "string_agg sum top_k variance",
     "caesura.ops.archive": "Archive",
     "caesura.ops.over": "first_value lag lead",
+    "caesura.plan.step_log": "note",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
     "caesura.runtime.sinks.kafka": "kafka",
     "caesura.sql.query": "sql",
+    "caesura.sql.script": "Script script",
     "caesura.udm": "Event Window uda udo",
 }
 """Where each name lives. A room is entered when one of its names is first used: importing costs nothing."""
@@ -193,6 +202,7 @@ __all__ = [
     "Prefix",
     "Punctuation",
     "Result",
+    "Script",
     "Stream",
     "StreamError",
     "Window",
@@ -253,6 +263,7 @@ __all__ = [
     "left",
     "listagg",
     "lit",
+    "matched",
     "max",
     "max_by",
     "median",
@@ -260,6 +271,7 @@ __all__ = [
     "min",
     "min_by",
     "mode",
+    "note",
     "parquet",
     "parse",
     "percentile",
@@ -271,7 +283,9 @@ __all__ = [
     "read_claimed",
     "registry",
     "right",
+    "script",
     "session",
+    "set_log_level",
     "set_of",
     "some",
     "sql",

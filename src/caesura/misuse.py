@@ -19,6 +19,7 @@ It is called as halve(number, *, name='').
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 import types
@@ -50,6 +51,8 @@ FOREIGN = (
 """Errors that say nothing of the user's call."""
 WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "True or False", type(None): "None"}
 MARK = "__checks_its_arguments__"
+_HINTS: dict[Callable[..., Any], dict[str, Any]] = {}
+"""The types of arguments of functions that were looked at before."""
 
 
 def checked(function: F) -> F:
@@ -239,10 +242,13 @@ def shown(value: Any) -> str:
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """What the annotations say; names that only type checkers know are looked up where they are public."""
+    if (known_hints := _HINTS.get(function)) is not None:
+        return known_hints
     places = {"Stream": "caesura.api.stream", "Expr": "caesura.expr"}
     loaded = {name: sys.modules[place] for name, place in places.items() if place in sys.modules}
     known = {name: getattr(module, name) for name, module in loaded.items()}
     known["pd"] = types.SimpleNamespace(DataFrame=Any)
+    known |= {name: _found(name, place) for name, place in function.__globals__.get("ONLY_TYPES", {}).items()}
     found: dict[str, Any] = {}
     for name, text in function.__annotations__.items():
         one = types.SimpleNamespace(__annotations__={name: text})
@@ -250,7 +256,18 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
             found |= typing.get_type_hints(one, function.__globals__, known)
         except (NameError, TypeError, AttributeError):
             continue
+    if len(found) == len(function.__annotations__):  # else a module that is loaded later has the rest
+        _HINTS[function] = found
     return found
+
+
+def _found(name: str, place: str) -> Any:
+    """A type by the module that has it, or by its own dotted name where it is called otherwise there."""
+    try:
+        return getattr(importlib.import_module(place), name)
+    except ModuleNotFoundError:
+        module, _, own = place.rpartition(".")
+        return getattr(importlib.import_module(module), own)
 
 
 def fits(value: Any, wanted: Any) -> bool:

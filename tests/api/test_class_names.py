@@ -16,6 +16,9 @@ PUBLIC_PAIRS = {
     # `caesura.runtime.Query` runs a plan; `caesura.qre.Query` is the papers' word for a pattern with values.
     # Both are public, and users write the second as `qre.Query`.
     "Query": {"runtime/query/query.py", "qre/language/query.py"},
+    # What the classes within a dialect are called is for sqlglot to say.
+    "Tokenizer": {"expr/sql_text.py", "sql/match_text.py"},
+    "Parser": {"expr/sql_text.py", "sql/match_text.py", "sql/text.py"},
 }
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import caesura as cz
 from caesura.cli import app
 from caesura.cli.doctor import DoctorFinding
 
@@ -277,3 +281,125 @@ def test_a_project_is_not_written_over(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     said("new", "shop")
     said("new", "shop", code=1)
+
+
+def scripted(folder: Path) -> str:
+    (folder / "bids.csv").write_text("ts,item,price\n1,7,3\n12,7,5\n")
+    path = folder / "best.sql"
+    path.write_text(
+        f"""
+        CREATE STREAM bids FROM csv '{folder}/bids.csv' (TIME ts) LIFETIME POINT;
+        CREATE VIEW best AS SELECT item, max(price) AS best FROM bids GROUP BY item, TUMBLE(ts, 10);
+        CREATE SINK out TO parquet '{folder}/out';
+        SET checkpoint = '{folder}/checkpoint';
+        EXPLAIN best; CHECK best; PREVIEW best;
+        SELECT best FROM best EMIT FINAL;
+        INSERT INTO out SELECT * FROM best EMIT FINAL;
+        """
+    )
+    return str(path)
+
+
+def test_a_script_in_sql_runs_and_answers(tmp_path: Path) -> None:
+    path = scripted(tmp_path)
+    shown = said("sql", path)
+    assert "r1 := tumbling" in shown and "safe: all state goes" in shown and "| best |" in shown
+    assert "written: out." in shown
+    lines = [json.loads(line) for line in said("sql", path, "--json").splitlines()]
+    assert [line["best"] for line in lines if isinstance(line, dict) and "best" in line] == [3, 5]
+    assert lines[-1] == {"written": ["out"]}
+
+
+def test_a_script_is_a_target_as_a_file_is(tmp_path: Path) -> None:
+    path = scripted(tmp_path)
+    assert "tumbling" in said("explain", f"{path}:best")
+    assert "5" in said("preview", path)
+    assert said("run", path, "--embedded") == ""
+    assert sum(pq.read_table(file).num_rows for file in (tmp_path / "out").rglob("*.parquet")) == 2
+    said("explain", f"{path}:bets", code=1)
+
+
+def test_statements_come_from_the_standard_input_too() -> None:
+    text = "SELEC 1;\nCREATE STREAM x FROM csv 'none.csv' (TIME ts);\nSELECT 7 AS n\n"
+    result = CliRunner().invoke(app, ["sql"], input=text)
+    assert result.exit_code == 0
+    assert "'SELEC' is no statement" in result.stderr and "no file or folder 'none.csv'" in result.stderr
+    assert "| 7 |" in result.stdout
+
+
+def test_what_is_set_aside_is_listed_and_given_back(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("t,id\n1,7\n2,x\n")
+    schema = pa.schema([("t", pa.int64()), ("id", pa.int64())])
+    cz.read.csv(tmp_path / "in", time="t", schema=schema, on_bad="quarantine").run()
+    folder = str(tmp_path / "in")
+    assert "a.csv, line 3: In CSV column #1: CSV conversion error" in said("late", folder)
+    assert told("late", folder)[0]["lines"][0]["line"] == 3
+    assert "invalid value 'x'" in said("late", folder, "--replay")
+    [file] = (tmp_path / "in" / "_quarantine").glob("*.csv")
+    assert f"mend '_quarantine/{file.name}'" in said("late", folder)
+    file.write_text("t,id\n2,8\n")
+    assert "1 rows come back as a.csv~0001.csv" in said("late", folder, "--replay")
+    assert (said("late", folder), told("late", folder, "--replay")) == ("nothing is set aside.\n", [])
+
+
+def test_a_file_that_a_query_wrote_and_that_is_gone_is_found(tmp_path: Path) -> None:
+    rows = cz.from_rows([{"t": 1, "id": 7}], time="t")
+    rows.query(checkpoint=tmp_path / "cp", sink=tmp_path / "out").run()
+    out = str(tmp_path / "out")
+    assert said("audit", out) == "1 files are named by commits, 0 flaws were found.\n"
+    [file] = (tmp_path / "out" / "out").glob("*.parquet")
+    file.unlink()
+    assert f"'out/{file.name}' of epoch 0 is gone" in said("audit", out, code=1)
+
+
+def test_a_sigterm_ends_a_query_behind_its_epoch() -> None:
+    from caesura.cli.run import _wait
+
+    class Running:
+        calls: list[str] = []  # noqa: RUF012
+
+        def wait(self, seconds: int) -> bool:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return False
+
+        def finish(self) -> None:
+            self.calls.append("finish")
+
+    _wait(Running())
+    assert Running.calls == ["finish"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_run_in_this_process_serves_metrics_and_logs(flow: str) -> None:
+    result = CliRunner().invoke(app, ["run", flow, "--embedded", "--metrics-port", "0", "--log-json"])
+    logs = logging.getLogger("caesura")
+    logs.handlers.clear()
+    logs.setLevel(logging.NOTSET)
+    logs.propagate = True
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stderr.splitlines() if line.startswith("{")]
+    assert any(line["message"].startswith("metrics at http://127.0.0.1:") for line in lines)
+
+
+def test_what_becomes_of_each_step_is_shown_and_then_done(tmp_path: Path) -> None:
+    def flow(size: int) -> str:
+        text = f"""
+import caesura as cz
+rows = cz.from_rows([{{"t": 1, "id": 7}}, {{"t": 12, "id": 7}}], time="t", name="clicks")
+_rows, rows = rows, rows.tumbling({size}).agg(n=cz.count())
+"""
+        return written(tmp_path, text, f"flow{size}.py")
+
+    run = "from flow10 import rows; rows.query(checkpoint='cp', sink='out').run()"
+    flow(10)
+    subprocess.run([sys.executable, "-c", run], check=True, cwd=tmp_path)
+    checkpoint, out = str(tmp_path / "cp"), str(tmp_path / "out")
+    assert said("upgrade", checkpoint, flow(10)) == "clicks: kept\ntumbling: kept\n"
+    changed = "clicks: kept\ntumbling: rebuilt, '10;' became '20;'\n"
+    assert said("upgrade", checkpoint, flow(20)) == changed
+    assert told("upgrade", checkpoint, flow(20))["differs"] is True
+    said("upgrade", checkpoint, flow(20), "--how", "continue", "--sink", out, code=1)
+    assert said("upgrade", checkpoint, flow(20), "--how", "rebuild", "--sink", out) == changed
+    assert said("upgrade", checkpoint, flow(20)) == "clicks: kept\ntumbling: kept\n"
+    said("upgrade", checkpoint, flow(20), "--how", "anew", code=2)

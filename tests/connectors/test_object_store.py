@@ -137,3 +137,21 @@ def test_a_bucket_that_is_not_there_is_named(bucket):
     with pytest.raises(StreamError, match="s3://no-such-bucket/x' cannot be read") as error:
         counts().query(checkpoint="s3://no-such-bucket/x")
     assert "no-such-bucket" in error.value.remedy
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["replaced", "new"])
+def test_an_update_begins_again_where_another_put_came_between(bucket, there):
+    file, seen = Place.of(bucket) / "fence", []
+    if there:
+        file.put(b"1")
+
+    def count(held):
+        seen.append(held)
+        if (
+            len(seen) == 1
+        ):  # this server holds an object against if-match before it locks it: no race of threads
+            file.put(b"5")
+        return str(1 + int(held or 0)).encode()
+
+    assert file.update(count) == b"6" == file.read_bytes()
+    assert seen == [b"1" if there else None, b"5"]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hadoop_aws
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from local_kafka import NotRunError
 
 import caesura as cz
 from caesura.errors import CaesuraError
@@ -19,8 +24,9 @@ from caesura.io.places import Place
 
 @pytest.fixture
 def spark(bucket: str) -> Iterator[Any]:
-    """A session whose workers know the server."""
-    made = cz.session("caesura-store", master="local[2]", buckets=2)
+    """A session whose workers know the server; its JVM may be older than that."""
+    known = {f"spark.executorEnv.{name}": os.environ[name] for name in os.environ if name.startswith("AWS_")}
+    made = cz.session("caesura-store", master="local[2]", buckets=2, **known)
     yield made
     made.stop()
 
@@ -86,3 +92,23 @@ def test_what_spark_itself_cannot_reach_is_named(spark: Any, bucket: str, tmp_pa
     with pytest.raises(CaesuraError) as refused:
         there.start(spark, sink=f"{bucket}/out", checkpoint=tmp_path / "cp", trigger="available").wait()
     assert "hadoop-aws" in str(refused.value)
+
+
+def test_sparks_own_checkpoint_lies_in_the_store_too(bucket: str) -> None:
+    try:
+        hadoop_aws.fetched()
+    except NotRunError as error:
+        pytest.skip(f"not run: {error}")
+    command = [sys.executable, hadoop_aws.__file__, bucket, "2"]
+    known = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=known, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert {f.name for f in (Place.of(bucket) / "checkpoint" / "commits").files()} >= {"0", "1"}
+    out = (
+        cz.read.parquet(f"{bucket}/out/out", time="LE", end="RE", kind="kind", new_end="RE_new").run().table()
+    )
+    assert sorted((row["LE"], row["id"], row["n"]) for row in out.to_pylist()) == sorted(
+        (first, key, sum(t % 3 == key for t in range(first, first + 5)))
+        for first in range(0, 15, 5)
+        for key in range(3)
+    )

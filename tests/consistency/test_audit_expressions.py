@@ -54,7 +54,7 @@ EXPRESSIONS: dict[str, list[Expr]] = {
     "texts": [s.lower(), s.upper(), s.trim(), s.ltrim(), s.rtrim(), s.length(), s.concat(t), s.like("%b%")],
     "parts": [s.substring(2), s.substring(-2, 1), s.substring(1, 2), s.split_part("/", 2)],
     "searches": [s.contains("a"), s.startswith("a"), s.endswith("c"), s.replace("a", "zz"), s.contains(t)],
-    "joined": [s.concat_ws("-", t, i), s.concat_ws(""), i.concat_ws(", ", j, s)],
+    "joined": [s.concat(t, i), s.concat_ws("-", t, i), s.concat_ws(""), i.concat_ws(", ", j, s)],
     "pads": [s.lpad(4, "<>"), s.rpad(3, ""), s.lpad(2), s.rpad(6, "é"), s.trim("a "), s.rtrim(" c")],
     "pieces": [s.instr("a"), s.locate("a", 2), s.initcap(), s.repeat(2), s.reverse(), s.right(2)],
     "codes": [s.translate("a b", "xy"), s.octet_length(), s.ascii(), s.md5(), s.sha2(0)],

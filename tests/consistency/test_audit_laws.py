@@ -22,6 +22,7 @@ from caesura.audit.evaluate import Evaluation
 from caesura.audit.progress import Known, Progress
 from caesura.consistency import Claim, Mode, synchronised, tokens
 from caesura.events import History, Page
+from caesura.ops import pace
 from caesura.ops.input import Input
 from caesura.plan import Node, walk
 from caesura.punctuation import Intent
@@ -171,6 +172,7 @@ NO_CASE = {
     "Source": "test_audit_sources",
     "Table": "test_audit_sources",
     "SourceNode": "what sources are made of",
+    "GroupRows": "what frames and row patterns are made of",
     "PassThrough": "what the three steps that send feedback are made of",
     "Subscribed": "fed by another query, whose claims come with its rows",
     "Impute": "test_claims_in_flight",
@@ -197,7 +199,7 @@ def kinds(of: type[Node]) -> set[str]:
 
 
 def test_no_kind_of_step_is_left_out() -> None:
-    assert maps and pipes  # which define steps, and are not entered before a query is spread
+    assert maps and pipes and pace  # which define steps, and are not entered before they are used
     there = {type(node).__name__ for case in CASES for node in walk(case.plan())}
     assert kinds(Node) - there == {name for name in NO_CASE if name not in there}
     assert set(NO_CASE) <= kinds(Node)

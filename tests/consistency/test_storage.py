@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import caesura as cz
 from caesura.audit import audit
 from caesura.cli.main import app
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, StreamError
 
 TABLE = bank.transactions(240, cancelled=0.05)
 
@@ -210,3 +210,22 @@ def test_what_the_audit_cannot_recompute_is_said_and_not_passed(tmp_path: Path) 
     report = audit(tmp_path, plan="stored")
     assert not report.right
     assert "cannot compute 's RLIKE" in str(report)
+
+
+@pytest.mark.parametrize("name", ["_pipeline/pipeline.json", "_claims/00000001.json"])
+def test_views_of_a_later_version_are_named_and_not_taken_for_torn(tmp_path: Path, name: str) -> None:
+    written(tmp_path, claims=3)
+    file = tmp_path / name
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 9}))
+    with pytest.raises(StreamError, match=rf"{file.name}' has format 9; this version reads formats up to 1"):
+        cz.read_claimed(tmp_path)
+
+
+def test_what_a_pipeline_says_of_itself_cut_off_is_named(tmp_path: Path) -> None:
+    written(tmp_path, claims=1)
+    file = tmp_path / "_pipeline" / "pipeline.json"
+    text = file.read_text()
+    for size in (0, 1, len(text) // 2, len(text) - 1):
+        file.write_text(text[:size])
+        with pytest.raises(StreamError, match=r"pipeline.json' is not whole"):
+            cz.read_claimed(tmp_path)

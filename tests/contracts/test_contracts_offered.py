@@ -22,8 +22,14 @@ from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import interleaved, streams
 
 EXAMPLES = examples(3, short=1)
-OVER_ALL_TIME = {"totals-all"}
-"""One group for all time: only the end of the input closes it."""
+OVER_ALL_TIME = {
+    "totals-all",
+    "match a V",
+    "match all rows of runs",
+    "match what was matched",
+    "match rows behind and at the ends",
+}
+"""One group for all time, or matches in it that no time bounds: only the end of the input closes it."""
 
 
 def verdict_on(case: LawCase, schemes: list[Scheme]) -> Verdict:

@@ -12,6 +12,7 @@ import pytest
 
 from caesura.expr import Expr, RowError, col, evaluate, lit, when
 from caesura.expr import functions as f
+from caesura.expr.datetime_patterns import fields, written
 
 NAN = float("nan")
 INF = float("inf")
@@ -119,6 +120,21 @@ def test_the_remainder_has_the_dividends_sign() -> None:
     ]
 
 
+def test_decimals_of_all_digits_are_divided_exactly() -> None:
+    wide = pa.decimal128(38, 4)
+    rows = [("2.0000", "3.0000"), ("1e32", "-7.0000"), ("1.0000", "0.0000"), ("-0.0005", "1000.0000")]
+    a, b = (pa.array([Decimal(row[i]) for row in rows], wide) for i in (0, 1))
+    found = evaluate(col("a") / col("b"), pa.record_batch({"a": a, "b": b}))
+    assert found.type == pa.decimal128(38, 6)  # Spark's
+    exact = (
+        Decimal("0.666667"),
+        Decimal("-14285714285714285714285714285714.285714"),
+        None,
+        Decimal("-0.000001"),
+    )
+    assert tuple(found.to_pylist()) == exact
+
+
 def test_decimals_stay_exact_and_round_half_up() -> None:
     third = over(col("a") / 3, [Decimal("1.00"), Decimal("-2.00")])
     assert third == [Decimal("0.333333"), Decimal("-0.666667")]
@@ -205,3 +221,13 @@ def test_numpy_values_are_constants_of_their_own_type() -> None:
 
 def test_comparison_of_dates_with_timestamps_is_at_midnight() -> None:
     assert over(col("a") < dt.datetime(2024, 1, 1, 0, 0, 1), [dt.date(2024, 1, 1)]) == [True]
+
+
+@pytest.mark.parametrize("pattern", ["yyyy-MM-dd", "EEE d MMM, h a", "HH:mm", "ss", "mm:ss.SSS", "'at' DDD"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_a_time_is_written_the_same_whether_others_share_its_day_or_not(pattern, zone):
+    ticks = [-1, 0, 999_999, None, 59_999_999, 3_599_999_999, 86_399_999_999, 90_000_000_000] * 10
+    stamps = pa.array(ticks, pa.int64()).view(pa.timestamp("us"))
+    stamps = stamps if zone is None else stamps.cast(pa.timestamp("us", zone))
+    alone = [written(stamps.slice(i, 1), fields(pattern))[0].as_py() for i in range(len(stamps))]
+    assert written(stamps, fields(pattern)).to_pylist() == alone

@@ -29,7 +29,7 @@ def test_the_query_stops_with_the_step_and_the_row() -> None:
 
 
 def test_a_row_without_a_value_waits_in_the_late_table_with_the_reason() -> None:
-    result = readings().select(b=col("a") * 4).on_error("late").run()
+    result = readings().select(b=col("a") * 4).on_bad("late").run()
     assert [row[3] for page in result.items if hasattr(page, "rows") for row in page.rows()] == [
         (20,), (None,), (28,),
     ]  # fmt: skip
@@ -40,7 +40,7 @@ def test_a_row_without_a_value_waits_in_the_late_table_with_the_reason() -> None
 
 @pytest.mark.parametrize("buckets", [1, 3])
 def test_buckets_refuse_the_same_rows(buckets: int) -> None:
-    plan = readings().where(col("a") * 4 > 0).on_error("late").group_by("a").tumbling(9).agg(n=cz.count())
+    plan = readings().where(col("a") * 4 > 0).on_bad("late").group_by("a").tumbling(9).agg(n=cz.count())
     alone = Query(prune({"out": plan.node}))
     alone.run()
     cluster = Cluster({"out": plan.node}, buckets)
@@ -52,7 +52,7 @@ def test_buckets_refuse_the_same_rows(buckets: int) -> None:
 
 
 def test_a_column_that_nobody_reads_still_refuses_its_rows() -> None:
-    plan = readings().with_columns(b=col("a") * 4).on_error("late").select("a")
+    plan = readings().with_columns(b=col("a") * 4).on_bad("late").select("a")
     assert plan.run().late["select"].num_rows == 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -13,6 +14,7 @@ import caesura as cz
 from caesura.errors import ExprError
 from caesura.expr import Expr, col, compile_all, end, evaluate, lit, same, sql, start, when
 from caesura.expr import functions as f
+from caesura.expr.delimited import Delimited
 from caesura.expr.sql_text import from_text
 
 A, B, S = col("a"), col("b"), col("s")
@@ -20,6 +22,7 @@ NOON = dt.datetime(2024, 1, 1, 12, 0, 0, 500000)
 
 PAIRS: list[tuple[str, Expr]] = [
     ("a > 3 AND s LIKE 'a%'", (A > 3) & S.like("a%")),
+    ("s NOT LIKE 'a%' OR s NOT ILIKE 'B'", ~S.like("a%") | ~S.ilike("B")),
     ("a BETWEEN 1 AND b + 1 OR NOT s IN ('x', NULL)", A.between(1, B + 1) | ~S.isin(["x", None])),
     ("a IS NOT NULL and b is null", A.is_not_null() & B.is_null()),
     ("a <=> b", A.eq_null_safe(B)),
@@ -37,6 +40,8 @@ PAIRS: list[tuple[str, Expr]] = [
     ("s::date", S.cast("date")),
     ("t > TIMESTAMP '2024-01-01 12:00:00.5'", col("t") > NOON),
     ("t + INTERVAL '90' SECOND - INTERVAL 2 DAYS", col("t").plus_time("90s").minus_time("2d")),
+    ("DATE '2024-01-31' + INTERVAL '1' MONTH", lit(dt.date(2024, 2, 29))),
+    ("DATE '2024-02-29' - INTERVAL '1' YEAR", lit(dt.date(2023, 2, 28))),
     ("DATE '2024-01-02'", lit(dt.date(2024, 1, 2))),
     ("start() + 1 < end()", start() + 1 < end()),
     ("`odd name`.`x y` = st.a", col("odd name").field("x y") == col("st").field("a")),
@@ -115,8 +120,23 @@ def test_text_stands_wherever_a_predicate_does() -> None:
 def test_several_parts_of_a_text_are_taken_from_one_split(monkeypatch: pytest.MonkeyPatch) -> None:
     splits, split = [], pc.split_pattern
     monkeypatch.setattr(pc, "split_pattern", lambda *a, **k: splits.append(1) or split(*a, **k))
+    found, of = [], Delimited.of
+    monkeypatch.setattr(Delimited, "of", lambda *a: found.append(1) or of(*a))
     batch = pa.record_batch({"s": pa.array(["a,b", "c", None])})
     parts = [S.split_part(",", 1), S.split_part(",", 2).upper(), from_text("split(s, ',')[0]"), S.split(",")]
     made = compile_all(parts, batch.schema)(batch)
     assert [m.to_pylist() for m in made[:3]] == [["a", "c", None], ["B", "", None], ["a", "c", None]]
-    assert len(splits) == 2
+    assert (len(found), len(splits)) == (1, 1)
+
+
+def test_a_piece_of_a_text_is_that_element_of_its_split() -> None:
+    rng = np.random.default_rng(3)
+    texts = ["".join(rng.choice(list("a,é"), rng.integers(0, 7))) for _ in range(300)]
+    texts = pa.array([None if rng.random() < 0.1 else text for text in texts]).slice(7, 280)
+    pieces = pc.split_pattern(texts, ",").to_pylist()
+    batch = pa.record_batch({"s": texts})
+    for k in range(4):
+        wanted = [None if p is None or len(p) <= k else p[k] for p in pieces]
+        assert evaluate(f.get(S.split(","), k), batch).to_pylist() == wanted
+        empty = [None if p is None else p[-k - 1] if len(p) > k else "" for p in pieces]
+        assert evaluate(S.split_part(",", -k - 1), batch).to_pylist() == empty

@@ -17,6 +17,7 @@ import caesura as cz
 from caesura import Stream, col
 from caesura.errors import PlanError
 from caesura.events import History, Page, violations
+from caesura.feedback.worth import Worth
 from caesura.plan.feedback import Switches
 from caesura.punctuation import INFINITY, cti
 from caesura.runtime import Query
@@ -48,7 +49,9 @@ def test_a_window_says_which_values_no_longer_count() -> None:
     assert all(told.get("guard state", 0) == 0 for told in counted(query).values())
 
 
-def test_most_rows_of_a_window_need_not_come_and_few_messages_say_so() -> None:
+def test_most_rows_of_a_window_need_not_come_and_few_messages_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards look here although they do not pay before pages of a hundred rows."""
+    monkeypatch.setattr(Worth, "pays", True)
     values = [(7919 * n) % 10_007 for n in range(4000)]
     came = {}
     for thrifty in (False, True):

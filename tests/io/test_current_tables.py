@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from cluster import Cluster
 from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,11 +16,13 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura import CaesuraError, StreamError, col
 from caesura.events import Page, parse
-from caesura.io.sinks.current import TableLayout, layout_of, net_change, net_items
+from caesura.events.identity import Secret
+from caesura.io.sinks.current import TableLayout, for_current_tables, layout_of, net_change, net_items
 from caesura.ops.input import Input
 from caesura.ops.latest import Latest
 from caesura.ops.lifetimes import Lifetime
 from caesura.ops.upserts import Upserts
+from caesura.plan import Properties
 from caesura.runtime.buckets.aligner import Epoch
 from caesura.runtime.query.query import Query
 from caesura.testing import oracles
@@ -77,6 +80,70 @@ def test_what_is_put_and_deleted_makes_the_table_that_the_history_says(stream, s
 
 def _known(change, key):
     return zip(change.put.select(list(key)).to_pylist(), change.fresh.tolist(), strict=True)
+
+
+ONLY = InputSpec({"id": "key", "n": "int", "s": "str"}, key="id", insert_only=True)
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+@settings(max_examples=examples(15), deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=40)
+)
+def test_rows_that_others_replaced_need_not_reach_a_table(buckets, rows):
+    plain = [{"t": at + late, "id": key, "v": v} for at, (late, key, v) in enumerate(rows)]
+    stream = cz.from_rows(plain, time="t", punctuate=cz.delay(5), name="r", batch_size=7).latest("id")
+    whole = {"out": stream.upserts("id").node}
+    less = for_current_tables(whole)
+    tables, late = [], []
+    for outputs in (whole, less):
+        layout = {"out:out": layout_of(outputs["out"])}
+        cluster = Cluster(outputs, buckets, netted=layout, secret=Secret(bytes(Secret.SIZE)))
+        source, table = cluster.stages.sources[0], {}
+        for raw in source.read_between({}):
+            cluster.epoch([(source, raw)])
+            came, cluster.items["out"] = cluster.items["out"], []
+            change = net_change(came, layout["out:out"])
+            table = {k: row for k, row in table.items() if {"id": k} not in change.delete.to_pylist()}
+            table |= {row["id"]: row for row in change.put.to_pylist()}
+            tables.append(dict(table))
+        late.append(sorted(str(b.to_pylist()) for some in cluster.late.values() for b in some))
+    assert tables[: len(tables) // 2] == tables[len(tables) // 2 :] and late[0] == late[1]
+
+
+def test_rows_that_others_replaced_go_on_where_somebody_reads_them():
+    rows = Lifetime(inputs=(Input(label="a", payload=ONLY.schema, known=ONLY.known),), rule="forever")
+    latest = Latest(inputs=(rows,), group=("id",))
+    now, history = (Upserts(inputs=(latest,), key=key) for key in (("id",), ("id", "LE")))
+
+    def wanted(outputs):
+        steps = for_current_tables(outputs).values()
+        return [node.inputs[0].wanted for node in steps if isinstance(node, Upserts)]
+
+    assert wanted({"a": now}) == ["current"]
+    assert wanted({"a": now, "b": Upserts(inputs=(latest,), key=("id", "n"))}) == ["current", "current"]
+    assert wanted({"a": now, "b": history}) == ["history", "history"]
+    assert wanted({"a": now, "b": latest}) == ["history"]
+    assert wanted({"a": plan(("id",))}) == ["history"], "rows that may be taken back bring others to light"
+
+
+def test_pages_that_wait_are_one_before_current_rows_are_taken_from_them():
+    items = parse("""
+     LE  RE  | id v |
+     1   2   | 7  5 | +
+    -- definite: time < 2 --
+     2   3   | 7  6 | +
+     3   4   | 8  6 | +
+     """)
+    page, promise, later = items
+    rows = Input(label="a", payload=page.schema, known=Properties(insert_only=True))
+    rows = Upserts(inputs=(Latest(inputs=(rows,), group=("id",)),), key=("id",))
+    query = Query(for_current_tables({"out": rows}))
+    for item in (page, page, promise, later.slice(0, 1), later.slice(1, 1)):
+        query.feed("a", item)
+    query.run()
+    assert query.counters()["latest"].pages_in == 2
+    assert net_change(query.take("out"), BY_ID).put.to_pylist() == [{"id": 7, "v": 6}, {"id": 8, "v": 6}]
 
 
 KINDS = ("duckdb", "delta", "delta by n", "iceberg", "iceberg by s", "parquet", "parquet by s")

@@ -10,6 +10,7 @@ import pytest
 
 from caesura.errors import CaesuraError, DataError, PlanError
 from caesura.io import in_data, read_csv, read_json, read_parquet
+from caesura.io.sources.pruning import Pruning
 
 SCHEMA = pa.schema([("t", pa.int64()), ("id", pa.int64())])
 
@@ -222,3 +223,19 @@ def test_texts_that_repeat_are_read_as_they_were_written(tmp_path):
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=70)
     for size in (16, 200):
         assert rows(read_parquet(tmp_path, time="t", batch_size=size)) == table.to_pylist()
+
+
+@pytest.mark.parametrize(("width", "sizes"), [(10, [100_000]), (1000, [67_108, 32_892])])
+def test_batches_grow_as_far_as_their_rows_are_narrow(tmp_path, width, sizes):
+    texts = pa.array([b"x" * (width - 4) + i.to_bytes(4, "big") for i in range(100_000)])
+    pq.write_table(pa.table({"t": range(100_000), "v": texts}), tmp_path / "a.parquet", use_dictionary=False)
+    reader = read_parquet(tmp_path / "a.parquet", time="t", columns=["v"]).reader
+    pruning = Pruning(list, {"v": "v"}, "t")
+    some = [raw.batch.num_rows for raw in reader.batched(1 << 18).read_pruned({}, pruning)]
+    assert len(some) == len(sizes) and sum(some) == 100_000 and max(some) <= max(sizes)
+
+
+def test_a_batch_size_that_was_asked_for_stays(tmp_path):
+    parquet(tmp_path / "a.parquet", t=[1, 2, 3], id=[7, 8, 9])
+    reader = read_parquet(tmp_path / "a.parquet", time="t", batch_size=2).reader
+    assert [raw.batch.num_rows for raw in reader.batched(1 << 18).read({})] == [2, 1]

@@ -68,6 +68,23 @@ def test_of_all_who_create_a_file_one_is_told_so(place):
     assert told == [True]
 
 
+def test_no_update_of_a_file_is_lost(place):
+    start, made = threading.Barrier(4), []
+
+    def race() -> None:
+        start.wait()
+        made.extend(
+            int((place / "n").update(lambda held: str(1 + int(held or 0)).encode())) for _ in range(9)
+        )
+
+    racers = [threading.Thread(target=race) for _ in range(4)]
+    for one in racers:
+        one.start()
+    for one in racers:
+        one.join()
+    assert sorted(made) == list(range(1, 37)) and [file.name for file in place.files()] == ["n"]
+
+
 def test_a_put_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     file = Place.of(tmp_path) / "a.json"
     file.put(b"old")
@@ -136,6 +153,7 @@ ENTRIES = {
     "avro(schema)": lambda uri: cz.avro(uri),
     "avro(reader)": lambda uri: cz.avro({"type": "record", "name": "r", "fields": []}, reader=uri),
     "protobuf(descriptors)": lambda uri: cz.protobuf(uri, "Reading"),
+    "script(source)": lambda uri: cz.script(f"{uri}/views.sql"),
     "from_claimed(path)": lambda uri: cz.from_claimed(uri, "all"),
     "read_claimed(path)": lambda uri: cz.read_claimed(uri),
     "Stream.start(sink)": lambda uri: STREAM.start(None, sink=uri),

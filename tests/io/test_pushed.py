@@ -65,3 +65,17 @@ def test_what_a_pushed_query_holds_and_refused_survives_a_restart():
     second.run()
     assert dict(History.of(second.take("out"), IDS).bag) == {(3, 5, (7,)): 1}
     assert second.late()["a"].column("id").to_pylist() == [8]
+
+
+def test_a_trusted_input_keeps_no_events_and_refuses_what_is_late():
+    drawn = " LE RE | id |\n 3 9 | 7 | +\n 3 9->5 | 7 | -\n-- 9 --"
+    trusted = cz.input_stream("a", IDS, trusted=True)
+    assert pushed(drawn, trusted) == pushed(drawn)
+    query = trusted.query()
+    for item in parse(" LE RE | id |\n 3 9 | 7 | +", IDS):
+        query.feed("a", item)
+    query.run()
+    assert query.state_rows == 0
+    assert trusted.node.fingerprint != cz.input_stream("a", IDS).node.fingerprint
+    with pytest.raises(cz.CaesuraError, match="came after definite: time < 9"):
+        pushed(" LE RE | id |\n-- 9 --\n 3 4 | 7 | +", cz.input_stream("a", IDS, trusted=True))

@@ -10,8 +10,12 @@ import pyarrow as pa
 import pytest
 
 from caesura.errors import DataError, PlanError
+from caesura.events import pages
 from caesura.io import delay, from_arrow, from_pandas, from_rows
+from caesura.ops.union import Union
 from caesura.punctuation import Intent, Pattern, Punctuation, cti
+from caesura.runtime import Query
+from caesura.runtime.query.result import run
 
 TABLE = pa.table({"t": [1, 2, 3, 4, 5], "id": [7, 8, 9, 10, 11]})
 
@@ -161,3 +165,37 @@ def test_properties_follow_from_the_shape():
 def test_a_payload_column_with_the_engines_name_is_refused():
     with pytest.raises(PlanError, match="may not be called 'LE'"):
         from_rows([{"t": 1, "LE": 2}], time="t")
+
+
+def test_a_table_is_read_in_larger_batches_unless_a_size_was_asked_for():
+    table = pa.table({"t": range(70_000)})
+    for size, sizes in ((65_536, [70_000]), (40_000, [40_000, 30_000])):
+        reader = from_arrow(table, time="t", batch_size=size).reader.batched(1 << 18)
+        assert [raw.batch.num_rows for raw in reader.read({})] == sizes
+
+
+def test_a_run_to_the_end_reads_larger_batches_than_a_query_that_is_stepped():
+    source = from_arrow(pa.table({"t": range(70_000), "id": range(70_000)}), time="t")
+    query = Query({"out": source})
+    query.run()
+    assert [len(page) for page in pages(query.take("out"))] == [65_536, 4_464]
+    assert [len(page) for page in pages(run(source).items)] == [70_000]
+
+
+def test_a_run_does_not_look_at_the_rows_of_a_table_to_know_it(monkeypatch):
+    def looked_at(column):
+        raise AssertionError("a run told tables apart by their rows")
+
+    monkeypatch.setattr("caesura.io.sources.memory.column_key", looked_at)
+    same = [from_arrow(TABLE, time="t", name=name) for name in ("one", "two")]
+    result = run(Union(inputs=tuple(same)))
+    assert len(result.history) == 2 * len(TABLE)
+    assert sum(name in result.counters for name in ("one", "two")) == 1  # one table is read once
+
+
+def test_tables_that_differ_in_rows_alone_are_not_taken_for_each_other():
+    other = TABLE.set_column(1, "id", pa.array([0, 0, 0, 0, 0]))
+    both = Union(inputs=tuple(from_arrow(table, time="t") for table in (TABLE, other)))
+    assert sorted(row[2] for row in run(both).history.rows()) == sorted(
+        [(0,)] * 5 + [(i,) for i in range(7, 12)]
+    )

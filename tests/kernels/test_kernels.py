@@ -20,7 +20,17 @@ from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Register
-from caesura.ops.aggregate.accumulators.exact import NONE, SPAN, add_floats, carry_limbs, round_limbs
+from caesura.ops.aggregate.accumulators.along import run_floats
+from caesura.ops.aggregate.accumulators.exact import (
+    FULL,
+    NONE,
+    SPAN,
+    add_floats,
+    carry_limbs,
+    limbs_needed,
+    round_limbs,
+)
+from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE
 from caesura.ops.aggregate.accumulators.sums import FloatSum
 from caesura.ops.join.kernel import REMOVED, pieces
 
@@ -207,3 +217,40 @@ assert all((a == b).all() for a, b in zip(before, after))
 def test_a_few_texts_are_hashed_without_the_compiler_as_with_it() -> None:
     done = subprocess.run([sys.executable, "-c", A_FEW_TEXTS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+A_PREVIEW = """
+import sys
+import caesura as cz
+rows = cz.from_rows([{"ts": 3, "seg": 1}], time="ts")
+assert "seg" in str(rows.group_by("seg").tumbling(10).agg(n=cz.count()).preview())
+rooms = ("buckets", "durable", "claims.tokens", "inspect")
+unasked = {"numba", "pyarrow.parquet", "caesura.spark", "caesura.io.kafka", "caesura.io.postgres"}
+unasked |= {"caesura.fixpoint.build", *(f"caesura.runtime.{room}" for room in rooms)}
+assert not unasked & set(sys.modules), unasked & set(sys.modules)
+"""
+
+
+def test_a_preview_of_a_few_rows_enters_no_room_that_it_does_not_need() -> None:
+    done = subprocess.run([sys.executable, "-c", A_PREVIEW], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+DOUBLES = st.floats(allow_nan=False, allow_infinity=False, width=32) | st.floats(-1e-300, 1e-300)
+
+
+@few
+@given(st.lists(DOUBLES, min_size=1, max_size=8), st.lists(DOUBLES, max_size=3))
+def test_running_sums_of_the_limbs_needed_are_exact(values, before):
+    limbs, base = np.zeros((1, FULL), np.int64), np.zeros(1, np.int32)
+    held, ones = np.zeros(len(before), np.int64), np.ones(len(before), np.int64)
+    add_floats(held, np.array(before), ones, limbs, base, held.copy())
+    some, steps = np.array(values), np.tile([ENTER, GIVE], len(values))
+    out, rest, row = np.empty(len(values)), np.empty((len(values), 1)), np.repeat(np.arange(len(values)), 2)
+    needed = limbs_needed(limbs, some)
+    part = np.ascontiguousarray(limbs[:, needed])
+    odd, every = np.zeros((1, 3), np.int64), np.zeros(0, np.bool_)
+    run_floats(steps, 0 * steps, row, some, some[:0], every, part, needed.start, odd, out, rest)
+    for i in range(len(values)):
+        exact = sum(map(Fraction, before + values[: i + 1]), Fraction(0))
+        assert (out[i], rest[i, 0]) == (float(exact), float(exact - Fraction(float(exact))))

@@ -23,10 +23,13 @@ from caesura.runtime import Query
 
 ROOMS = (
     "kernels", "events", "ops.aggregate", "ops.join", "ops.layers", "ops.clip", "ops.chop", "ops.windows",
-    "ops.top", "io",
+    "ops.top", "ops.match", "io",
 )  # fmt: skip
 """The rooms whose kernels the streams below reach; others bring their own tests of twins."""
-ELSEWHERE = ("ops.aggregate.accumulators.moments",)
+ELSEWHERE = (
+    "ops.aggregate.accumulators.moments", "io.codecs.json_maps", "ops.join.waiting", "events.grouping",
+    "kernels.dividing",
+)  # fmt: skip
 
 
 def kernels() -> dict[str, Kernel[..., Any]]:
@@ -206,11 +209,19 @@ def views(a: Stream, only: Stream) -> Iterator[Stream]:
     yield a.top(2, by="s", row_number="place", dense_rank="rank")
 
 
+def matched(rows: Stream, within: str) -> Stream:
+    """Rows that match a pattern."""
+    clauses = f"MEASURES COUNT(*) AS n PATTERN (A (B | C)* D?) {within} DEFINE B AS v > 0, D AS v < PREV(v)"
+    text = f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts {clauses})"
+    return cz.sql(text, t=rows.with_columns(ts=cz.start()))
+
+
 def plans(seed: int) -> Iterator[Stream]:
     a, b = changes(seed), changes(seed + 1000).select("id", {"name": "s"})
     yield a.group_by("id").tumbling(7).agg(**MADE, wide=cz.sum("k"), first=cz.min("s"))
     yield a.group_by("id").totals(**MADE, wide=cz.sum("k"), last=cz.max("s"))
     yield points(seed).group_by("id").tumbling(7).agg(**MADE)
+    yield points(seed).where(col("id") > 0).group_by("id").tumbling(7).agg(n=cz.count(), ids=cz.sum("id"))
     yield points(seed).group_by("id").hopping(6, every=2).agg(**MADE, wide=cz.sum("id"))
     yield from windows(a, points(seed))
     yield from views(a, points(seed))
@@ -220,6 +231,8 @@ def plans(seed: int) -> Iterator[Stream]:
     yield a.group_by("id").tumbling(7).agg(names=cz.collect("s")).distinct()
     yield a.select("id").difference(b.select("id"), mode=("bag", "set")[seed % 2])
     yield a.clip(b, on="id").chop(5)
+    yield matched(a, "WITHIN 4")
+    yield matched(points(seed), "")
     yield edges(seed)
     yield recalled(seed)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from law_cases import FINITE, FINITE_RIGHT, NAMED, none, slowest, windowed
+from law_specs import FINITE, FINITE_RIGHT, NAMED, none, slowest, windowed
 
 import caesura as cz
 from caesura import Stream, col

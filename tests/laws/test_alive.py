@@ -10,7 +10,7 @@ import pytest
 from depth import examples
 
 from caesura.events.history import History
-from caesura.events.page import Page
+from caesura.events.page import NO_NEW_END, Page
 from caesura.expr import col
 from caesura.ops.aggregate import Aggregate, Alive
 from caesura.ops.aggregate.alive_operator import AliveOperator
@@ -97,3 +97,34 @@ def test_groups_that_go_forward_are_not_looked_at_and_state_is_bounded_by_groups
     found = [row for _, re, row in History.of(out, operator.node.schema).rows() if re == INFINITY]
     each = {k: sum(t % 17 for t in range(100) if t * 7919 % 10 == k) for k in range(10)}
     assert {k: (n, total) for k, n, total in found} == {k: (300, 30 * each[k]) for k in range(10)}
+
+
+def test_a_sweep_of_the_groups_that_changed_lets_go_of_what_a_sweep_of_all_does() -> None:
+    source = Input(label="in", payload=SCHEMA)
+    aggregates = (("n", Aggregate("count", None)), ("high", Aggregate("max", col("v"))))
+    node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
+    for seed in range(examples(12)):
+        draw = random.Random(seed)
+        some, every = node.operator(), node.operator()
+        every.secret.become(some.secret)
+        live: list[tuple[int, int, int, int]] = []
+        for turn in range(25):
+            came = [
+                (draw.randrange(9), draw.randrange(4), turn, draw.choice((turn + 2, INFINITY)))
+                for _ in range(draw.choice((0, 1, 6)))
+            ]
+            ends = [row for row in live if row[3] == INFINITY and draw.random() < 0.4]
+            rows = [*((row, turn) for row in ends), *((row, None) for row in came)]
+            live = [*(row for row in live if row not in ends), *came]
+            if rows:
+                payload = pa.record_batch(
+                    [[r[0] for r, _ in rows], [r[1] for r, _ in rows], [0.0] * len(rows)], schema=SCHEMA
+                )
+                new = [NO_NEW_END if end is None else end for _, end in rows]
+                page = Page.of(payload, le=[r[2] for r, _ in rows], re=[r[3] for r, _ in rows], re_new=new)
+                assert [p.rows() for p in some.page(0, page)] == [p.rows() for p in every.page(0, page)]
+            every._changed_slots = None
+            for operator in (some, every):
+                operator.punctuation(0, Punctuation(Pattern.before(turn + 1)))
+            held = [{name: state.live for name, state in one.states().items()} for one in (some, every)]
+            assert held[0] == held[1], (seed, turn)

@@ -9,6 +9,8 @@ from feedback_laws import check_feedback_laws, check_given_up
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from caesura.feedback import worth
+from caesura.runtime.feedback import at_step
 from caesura.testing.case import LawCase, cases
 
 EXAMPLES = examples(2, short=1)
@@ -30,5 +32,22 @@ def test_what_is_given_up_leaves_no_state(case: LawCase) -> None:
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         check_given_up(case, data)
+
+    holds()
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_feedback_holds_whichever_pages_guards_look_at(
+    case: LawCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every guard that may be left out looks at one page in two."""
+    monkeypatch.setattr(worth, "SELDOM", 2)
+    monkeypatch.setattr(at_step, "SELDOM", 1)
+    monkeypatch.setattr(worth.Worth, "pays", property(lambda self: False))
+
+    @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check_feedback_laws(case, data)
 
     holds()

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from depth import examples
 
 import caesura as cz
+from caesura.events.delta import deltas
 from caesura.events.history import History
 from caesura.events.page import NO_NEW_END, Page
 from caesura.ops.input import Input
 from caesura.ops.latest import Latest, Ops
 from caesura.ops.latest.physical import LatestOperator
-from caesura.plan import Operator
-from caesura.punctuation import Pattern, Punctuation
+from caesura.plan import Operator, Properties
+from caesura.punctuation import INFINITY, Pattern, Punctuation
 from caesura.testing import oracles
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.float64()), ("op", pa.string())])
@@ -24,7 +27,7 @@ OPS = Ops("op", ("c", "u"), ("d",))
 ODD = (None, -0.0, 0.0, float("nan"))
 
 
-def course(seed: int, late: float) -> tuple[list[Page], list[Any]]:
+def course(seed: int, late: float, taken_back: float = 0.25) -> tuple[list[Page], list[Any]]:
     """Pages of rows, some of them late, alike, together, or taken back; and the rows that are left."""
     draw = random.Random(seed)
     live: list[tuple[int, int, int, Any, str]] = []
@@ -32,7 +35,7 @@ def course(seed: int, late: float) -> tuple[list[Page], list[Any]]:
     for turn in range(20):
         changes = []
         for place in range(draw.choice((1, 5, 40))):
-            if live and draw.random() < late / 4:
+            if live and draw.random() < late * taken_back:
                 le, re, *row = live.pop(draw.randrange(len(live)))
                 changes.append((le, re, draw.choice((le, re + 1)), *row))
                 live += [(le, re + 1, *row)] if changes[-1][2] > le else []
@@ -43,7 +46,8 @@ def course(seed: int, late: float) -> tuple[list[Page], list[Any]]:
             live.append((le, le + 1, *row))
             changes.append((le, le + 1, NO_NEW_END, *row))
         le, re, new, *columns = zip(*changes, strict=True)
-        pages.append(Page.of(pa.record_batch(columns, schema=SCHEMA), le=le, re=re, re_new=new))
+        ends = new if taken_back else None
+        pages.append(Page.of(pa.record_batch(columns, schema=SCHEMA), le=le, re=re, re_new=ends))
     return pages, live
 
 
@@ -73,6 +77,38 @@ def test_rows_are_followed_or_looked_at_whichever_way_they_come() -> None:
         wanted = oracles.latest(rows, ["k"], (), "op", ["d"])
         plain = [(le, re, tuple(p.values())) for le, re, p in wanted]
         assert History.of(out, node.schema) == History.from_rows(plain, node.schema), seed
+
+
+def current(items: list[Any], rows: Counter[Any]) -> Counter[Any]:
+    """The rows that have no end after some items more."""
+    for page in items:
+        part = deltas(page)
+        held = np.flatnonzero(part.re == INFINITY)
+        values = page.payload.take(pa.array(part.rows[held])).to_pylist()
+        for row, weight in zip(values, part.weight[held].tolist(), strict=True):
+            rows[str(row)] += weight
+    return +rows
+
+
+@pytest.mark.parametrize("ops", [None, OPS])
+def test_where_current_rows_alone_are_wanted_they_are_the_same_after_every_page(ops: Ops | None) -> None:
+    source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=True))
+    whole = Latest(inputs=(source,), group=("k",), ops=ops)
+    node = whole.for_current_table()
+    assert node.wanted == "current" and node.fingerprint == whole.fingerprint
+    for seed in range(examples(12)):
+        pages, _ = course(seed, (0.0, 0.05, 0.5)[seed % 3], taken_back=0)
+        every, some, saved = whole.operator(), node.operator(), {}
+        wanted, found = Counter(), Counter()
+        for turn, fresh in enumerate(pages):
+            wanted = current(list(every.page(0, fresh)), wanted)
+            found = current(list(some.page(0, fresh)), found)
+            assert found == wanted, (seed, turn)
+            if turn % 3 == 2 and seed % 3 == 0:
+                until = Punctuation(Pattern.before(int(fresh.le.max()) - turn % 5))
+                every.punctuation(0, until), some.punctuation(0, until)
+            if turn % 5 == 4:
+                some = restored(some, node.operator(), saved)
 
 
 def test_keys_that_go_forward_in_time_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,8 +184,8 @@ def test_unsigned_numbers_beyond_64_bits_are_not_read_as_negative_ones() -> None
 
 def test_a_pattern_has_no_rows_for_the_late_table() -> None:
     found = cz.from_rows([{"t": 1, "v": 2}], time="t").match(qre.atom(op=col("v")))
-    with pytest.raises(PlanError, match=r"on_error\('late'\) says nothing about 'qre'"):
-        found.on_error("late")
+    with pytest.raises(PlanError, match=r"on_bad\('late'\) says nothing about 'qre'"):
+        found.on_bad("late")
 
 
 def test_try_gives_null() -> None:

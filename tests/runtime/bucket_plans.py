@@ -127,6 +127,15 @@ WHOLE = {
 }
 """Aggregates that every bucket can have a share of."""
 
+
+def matched(rows: Stream, by: str, shown: str, rises: str) -> Stream:
+    """Rows that match a pattern."""
+    measures = "MEASURES MATCH_NUMBER() AS m, COUNT(*) AS n, LAST(B.v) AS last"
+    pattern = f"PATTERN (A B*) DEFINE B AS {rises}"
+    text = f"SELECT * FROM a MATCH_RECOGNIZE ({by} ORDER BY ts {measures} {shown} {pattern})"
+    return cz.sql(text, a=rows.with_columns(ts=cz.start()))
+
+
 PLANS: dict[str, Build] = {
     "a source alone": lambda a, b: a,
     "where and select": lambda a, b: a.where(col("v") > 0).select("id", w=col("v") + 1),
@@ -157,6 +166,8 @@ PLANS: dict[str, Build] = {
     ),
     "over rows by key": lambda a, b: a.group_by("id").over(rows=3).agg(**MADE, last=cz.lag("v", 2)),
     "over time, of all": lambda a, b: a.over(range=4).agg(n=cz.count(), after=cz.lead("v")),
+    "matches by key": lambda a, b: matched(a, "PARTITION BY id", "ONE ROW PER MATCH", "v > PREV(v)"),
+    "matches of all": lambda a, b: matched(a, "", "ALL ROWS PER MATCH", "v >= FIRST(v)"),
     "clip by all": lambda a, b: a.clip(b),
     "tumbling by key": lambda a, b: a.group_by("id").tumbling(5).agg(**MADE),
     "tumbling over all": lambda a, b: a.tumbling(7, offset=2).agg(**MADE),

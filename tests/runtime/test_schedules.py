@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 import pytest
@@ -10,11 +11,14 @@ from runtime_steps import numbers, page
 
 import caesura as cz
 from caesura import Stream, col
+from caesura.errors import PlanError
 from caesura.events import History, parse
 from caesura.ops.input import Input
 from caesura.ops.where import Where
 from caesura.plan import Node
-from caesura.runtime import BottomUp, LongestQueue, Query, Schedule, Shuffled
+from caesura.punctuation import cti
+from caesura.runtime import BottomUp, LongestQueue, Proportional, Query, RoundRobin, Schedule, Shuffled
+from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
 
 
@@ -36,7 +40,7 @@ def ran(schedule: Schedule, capacity: int) -> History:
     return History.of(query.take("out"), query.outputs["out"].schema)
 
 
-SCHEDULES = [LongestQueue(), *(Shuffled(seed) for seed in range(6))]
+SCHEDULES = [LongestQueue(), RoundRobin(), Proportional(), *(Shuffled(seed) for seed in range(6))]
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.name)
@@ -54,6 +58,39 @@ def test_sources_read_under_any_schedule_give_the_same_history() -> None:
         met = Stream(a).join(Stream(b), on="id", how="full").tumbling(5).agg(n=cz.count())
         histories.append(met.run(schedule=schedule).history)
     assert all(history == histories[0] for history in histories)
+
+
+@pytest.mark.parametrize("name", ["bottom-up", "round robin", "longest queue", "proportional"])
+def test_a_schedule_goes_by_its_name(name: str) -> None:
+    a, b = sources()
+    met = Stream(a).join(Stream(b), on="id")
+    assert met.run(schedule=name).history == met.run().history  # type: ignore[arg-type]
+
+
+def served(schedule: Schedule, waiting: dict[str, int]) -> str:
+    """Which queues a schedule takes from, one letter for each item, until they are empty."""
+    edges = {
+        n: Edge(9, target=Cell.__new__(Cell), items=deque([cti(i) for i in range(c)]))
+        for n, c in waiting.items()
+    }
+    names, out = {edge: name for name, edge in edges.items()}, ""
+    while ready := [edge for edge in edges.values() if edge.items]:
+        chosen = schedule.pick(ready)
+        chosen.items.popleft()
+        out += names[chosen]
+    return out
+
+
+def test_round_robin_serves_each_queue_in_turn_and_proportional_as_long_as_it_is() -> None:
+    waiting = {"a": 3, "b": 1, "c": 2}
+    assert served(RoundRobin(), waiting) == "abcaca"
+    assert served(Proportional(), waiting) == "aaabcc"
+    assert served(LongestQueue(), waiting).startswith("a")
+
+
+def test_an_unknown_schedule_names_those_that_exist() -> None:
+    with pytest.raises(PlanError, match="there is no schedule 'fair'"):
+        cz.from_rows([{"t": 1}], time="t").run(schedule="fair")  # type: ignore[arg-type]
 
 
 class TopDown:

@@ -80,6 +80,14 @@ SELECT u.id, n, best FROM (
 """
 
 
+MATCHED = """
+SELECT * FROM uneven MATCH_RECOGNIZE (
+  PARTITION BY id ORDER BY ts MEASURES MATCH_NUMBER() AS m, LAST(B.ts) AS last, COUNT(*) AS n
+  PATTERN (A B+) DEFINE B AS v >= PREV(v) AND COUNT(B.*) < 3
+)
+"""
+
+
 def ten(batch: pa.RecordBatch) -> list[int]:
     return [10] * batch.num_rows
 
@@ -107,6 +115,7 @@ def plans(folder: Path) -> dict[str, Stream]:
         "feedback": uneven.group_by("id").tumbling(5).agg(n=cz.count()).feedback_from(control, on="id"),
         "impute": filled.feedback_from(control, on="id"),
         "asked": cz.sql(ASKED, uneven=uneven.forever(), left=left.forever()),
+        "matched": cz.sql(MATCHED, uneven=uneven.with_columns(ts=cz.start())),
         "sampled": uneven.sample(0.6, seed=4).group_by("v").tumbling(20).agg(often=cz.mode("id"), mad=MAD),
     }
 
@@ -122,7 +131,7 @@ def test_what_was_wrong_once_is_right_on_spark(spark: Any, buckets: Any, folder:
     assert len(sink.epochs) >= 4
     wanted = {name: run(stream.node) for name, stream in streams.items()}
     got = {name: History.of(sink.items(name), node.schema) for name, node in nodes.items()}
-    for name in ("join", "left join", "dropped key", "changed key", "pace", "sampled", "asked"):
+    for name in ("join", "left join", "dropped key", "changed key", "pace", "sampled", "asked", "matched"):
         assert violations(sink.items(name)) == []
         assert got[name] == wanted[name].history, (name, got[name].difference(wanted[name].history))
     assert sorted(row[2][0] for row in got["framed"].rows()) == [-1] * 5 + [5] * 10

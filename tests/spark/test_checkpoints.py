@@ -16,7 +16,7 @@ from caesura.io.places import Place
 from caesura.plan import Node
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
-from caesura.spark.host.checkpoint import save_plan
+from caesura.spark.host.checkpoint import plan_change, save_plan
 
 Outputs = dict[str, Node]
 
@@ -42,6 +42,29 @@ def test_a_changed_step_is_named_next_to_what_it_was(tmp_path: Path) -> None:
     wanted = r"where it has 'tumbling.*10.*', this plan has 'tumbling.*20"
     with pytest.raises(StreamError, match=wanted):
         kept(tmp_path, out=counted(20))
+
+
+def test_what_becomes_of_each_step_is_told_without_the_same_text_twice(tmp_path: Path) -> None:
+    def change(stream: Stream) -> list[str]:
+        return list(map(str, plan_change(Place.of(tmp_path), cut(prune({"out": stream.node}))).steps))
+
+    kept(tmp_path, out=counted())
+    assert all(text.endswith(": kept") for text in change(counted()))
+    changed = change(counted(20))
+    assert any(text.endswith("rebuilt, '10;' became '20;'") for text in changed)
+    assert any("dropped, tumbling" in text for text in changed)
+
+
+def test_a_filter_that_changed_in_front_of_a_step_is_told_as_that(tmp_path: Path) -> None:
+    def filtered(least: int) -> Stream:
+        a, _ = sources()
+        return Stream(a).where(col("id") > least).group_by("id").tumbling(10).agg(n=cz.count())
+
+    kept(tmp_path, out=filtered(0))
+    change = plan_change(Place.of(tmp_path), cut(prune({"out": filtered(1).node})))
+    assert any(str(step).endswith("rebuilt, on other steps than before") for step in change.steps)
+    with pytest.raises(StreamError, match="stands on other steps than before"):
+        kept(tmp_path, out=filtered(1))
 
 
 def test_a_new_step_with_state_is_refused(tmp_path: Path) -> None:

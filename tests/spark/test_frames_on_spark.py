@@ -88,3 +88,18 @@ def test_types_that_arrow_lacks_are_refused_by_name(spark: Any) -> None:
     variants = frame(spark).select("ts", f.array(f.parse_json(f.lit('{"a": 1}'))).alias("v"))
     with pytest.raises(PlanError, match=r"'v' is of type array<variant>.*\n.*F.to_json"):
         cz.from_spark(variants, time="ts")
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_rows_of_a_frame_are_traced_by_a_stretch_that_is_collected(
+    spark: Any, tmp_path: Path, live: bool
+) -> None:
+    rows = spark.createDataFrame([(t, t % 3) for t in range(12)], "ts long, k long").coalesce(1)
+    if live:
+        rows.write.parquet(str(tmp_path / "in"))
+        rows = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in"))
+    plan = cz.from_spark(rows, time="ts", name="framed").group_by("k").tumbling(6).agg(n=cz.count())
+    found = plan.trace("k = 2")
+    assert found.rows == 4
+    assert [e.payload for e in found["tumbling"].ends] == [(2, 2), (2, 2)]
+    assert plan.trace("k = 2", limit=6).rows == 2

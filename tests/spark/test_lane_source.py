@@ -21,6 +21,7 @@ pytest.importorskip("pyspark")
 from caesura.spark import MemorySink, start
 from caesura.spark.host.lane_source import LanePart, LaneReader
 from caesura.spark.worker.job import Job
+from caesura.spark.worker.shipped import ShippedJob
 
 SCHEMA = pa.schema([("t", pa.int64()), ("v", pa.int64())])
 
@@ -56,11 +57,14 @@ def source(folder: Path) -> Source:
 
 
 def test_an_epoch_reads_each_lane_to_where_it_ended_when_the_driver_asked(tmp_path: Path) -> None:
+    from pyspark.cloudpickle import dumps
+
     from caesura.plan.cut import cut
 
     (tmp_path / "0.txt").write_text("1 2 3")
     node = source(tmp_path)
-    reader = LaneReader(Job("q", cut({"out": node}, 2), 2, "arrival", closes=False), node.fingerprint)
+    job = ShippedJob.of(Job("q", cut({"out": node}, 2), 2, "arrival", closes=False))
+    reader = LaneReader(job, node.fingerprint, dumps(node.reader.lane_bounds))
     first = reader.latestOffset(reader.initialOffset(), None)
     (tmp_path / "0.txt").write_text("1 2 3 4")
     (tmp_path / "1.txt").write_text("")

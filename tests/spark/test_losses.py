@@ -13,14 +13,16 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from caesura.errors import CaesuraError, StreamError
 from caesura.io.places import Place
+from caesura.io.places.lease import Lease
+from caesura.io.sinks.protocol import refuse_behind
 from caesura.runtime.sinks.parquet import ParquetSink
 from caesura.spark.errors import cause_of, explained, ours
 from caesura.spark.host.checkpoint import FORMAT, STATE_FORMAT, query_id, read_plan
 from caesura.spark.host.clock_source import ClockReader
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.loop_source import LoopReader
-from caesura.spark.host.source_log import check_files
-from caesura.spark.loop_log.log import LoopLog
+from caesura.spark.host.source_log import check_files, check_logs, files_of, last_offsets
+from caesura.spark.loop_log.log import LoopLog, ipc_bytes
 
 ALL = ReadAllAvailable()
 
@@ -119,6 +121,61 @@ def test_a_file_that_is_cut_off_anywhere_is_named(
             reads(tmp_path)
     file.write_text(text)
     reads(tmp_path)
+
+
+def test_the_end_of_sparks_logs_cut_off_anywhere_is_named(tmp_path: Path) -> None:
+    logged(tmp_path, [[], []])
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").write_text("v1\n{}")
+    place = Place.of(tmp_path)
+    check_logs(place)
+    for name in ("offsets/1", "commits/0", "sources/1/1"):
+        file = tmp_path / name
+        text = file.read_text() + ('\n{"path":"x","batchId":1}' if name.startswith("sources") else "")
+        for size in range(len(text)):
+            file.write_text(text[:size])
+            if name.startswith("sources"):
+                if size > len("v1\n"):
+                    with pytest.raises(StreamError, match="sources/1/1', which Spark wrote, is not whole"):
+                        files_of(place, 1, 1)
+            else:
+                with pytest.raises(StreamError, match=f"{name}', which Spark wrote, is not whole"):
+                    check_logs(place)
+        file.write_text(text)
+    check_logs(place)
+    (tmp_path / "offsets" / "0").unlink()
+    with pytest.raises(StreamError, match="offsets/0' is gone"):
+        check_logs(place)
+
+
+def test_a_loop_log_of_a_later_version_is_named_and_one_of_an_earlier_is_read(tmp_path: Path) -> None:
+    log, rows = LoopLog(str(tmp_path)), pa.record_batch({"n": [1]})
+    (tmp_path / "old.arrow").write_bytes(ipc_bytes(rows))
+    assert log.read("old.arrow").to_pylist() == [{"n": 1}]
+    (tmp_path / "new.arrow").write_bytes(ipc_bytes(rows.replace_schema_metadata({"caesura.format": "2"})))
+    with pytest.raises(StreamError, match=r"new.arrow' of the loop log has format 2; .* up to 1"):
+        log.read("new.arrow")
+    log.write(3, 0, rows)
+    assert log.read(log.names()[0]).schema == rows.schema
+
+
+def test_a_deposed_start_writes_nothing_into_the_loop_log(tmp_path: Path) -> None:
+    early = Lease.take(Place.of(tmp_path))
+    rows, place = pa.record_batch({"n": [1]}), str(tmp_path / "loop")
+    LoopLog(place, early.number).write(3, 0, rows)
+    late = Lease.take(Place.of(tmp_path))
+    for write in (lambda log: log.write(3, 0, None), lambda log: log.write(4, 0, rows)):
+        with pytest.raises(StreamError, match="was taken over by"):
+            write(LoopLog(place, early.number))
+    LoopLog(place, late.number).write(4, 0, rows)
+    assert len(LoopLog(place).names()) == 2
+
+
+def test_a_sink_that_is_ahead_of_sparks_offsets_is_refused(tmp_path: Path) -> None:
+    committed(tmp_path / "out", 0, 1)
+    logged(tmp_path, [[]])
+    with pytest.raises(StreamError, match="the sink has epoch 1, and the query goes on behind epoch 0"):
+        refuse_behind(ParquetSink(str(tmp_path / "out")), last_offsets(Place.of(tmp_path)), "they are gone")
 
 
 PYTHON = """An exception was thrown from the Python worker:

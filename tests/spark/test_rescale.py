@@ -11,8 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 import spark_plans as given
 from killed_run import plan
+from lease_holder import another_process
 
 from caesura.errors import StreamError
+from caesura.io.places import Place
+from caesura.io.places.lease import Lease
 from caesura.runtime.query.result import run
 from caesura.spark.host.rescale import rescale
 
@@ -33,12 +36,34 @@ def _go_on(folder: Path, spark: Any, most: int | None = None) -> None:
     query.wait()
 
 
+def _refuse_while_another_has_it(folder: Path, spark: Any) -> None:
+    with another_process(folder / "checkpoint"):
+        with pytest.raises(StreamError, match="in use by process"):
+            rescale(spark, folder / "checkpoint", 3)
+        with pytest.raises(StreamError, match="in use by process"):
+            _go_on(folder, spark)
+
+
+def _take_over_while_it_runs(folder: Path, table: Any, spark: Any) -> None:
+    """A query that another start has deposed commits nothing more."""
+    place = folder / "checkpoint"
+    query = plan(folder).start(spark, sink=folder / "out", checkpoint=place, output="final")
+    query.drain()
+    commits = set((folder / "out" / "_commits").iterdir())
+    with Lease.take(Place.of(place)):
+        _feed(folder, table, range(5, 6))
+        with pytest.raises(StreamError, match="was taken over by process"):
+            query.drain()
+    assert set((folder / "out" / "_commits").iterdir()) == commits
+
+
 def test_moved_buckets_go_on_and_other_numbers_are_refused(spark: Any, buckets: Any, tmp_path: Path) -> None:
     place, table = tmp_path / "checkpoint", given.readings(480, seed=7)
     _feed(tmp_path, table, range(3))
     buckets(2)
     _go_on(tmp_path, spark, most=5)
-    _feed(tmp_path, table, range(3, 6))
+    _refuse_while_another_has_it(tmp_path, spark)
+    _feed(tmp_path, table, range(3, 5))
     buckets(3)
     with pytest.raises(StreamError, match="2 buckets; this session has 3"):
         _go_on(tmp_path, spark)
@@ -46,6 +71,7 @@ def test_moved_buckets_go_on_and_other_numbers_are_refused(spark: Any, buckets: 
         rescale(spark, place, 6)
     assert rescale(spark, place, 3) == 2
     assert rescale(spark, place, 3) == 3
+    _take_over_while_it_runs(tmp_path, table, spark)
     _go_on(tmp_path, spark)
 
     wanted = run(plan(tmp_path).node, output="final")

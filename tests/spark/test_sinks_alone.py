@@ -68,7 +68,8 @@ def opened(folder: Path) -> ParquetSink:
 def test_what_was_written_counts_when_its_epoch_is_committed(tmp_path: Path) -> None:
     sink = opened(tmp_path)
     part = sink.writer(0)("out", 1, TABLE)
-    assert (part, sink.last_epoch()) == (Part("out", "epoch-000000-1.parquet", 1), None)
+    named = Part("out", "epoch-000000-1.parquet", 1, part.size, part.sha256)
+    assert (part, sink.last_epoch()) == (named, None)
     assert sink.read_back("out").num_rows == 0
     sink.commit(0, [part])
     again = opened(tmp_path)

@@ -92,3 +92,30 @@ def test_a_table_with_a_key_follows_the_stream_also_in_a_second_start(
         wanted = [(le, end, p["seg"], p["n"]) for le, end, p in rows]
     assert found == sorted(tuple(str(v) for v in row) for row in wanted) and found
     assert len(written) >= 6
+
+
+@pytest.mark.usefixtures("every_epoch_twice")
+def test_the_inserts_of_a_script_are_one_query_with_a_sink_each(
+    spark: Any, tmp_path: Path, written: list[int]
+) -> None:
+    given.write(given.readings(), tmp_path / "readings", [130, 170])
+    script = cz.script(
+        f"""
+        CREATE STREAM readings FROM parquet '{tmp_path}/readings' (TIME ts DELAY 4);
+        CREATE SINK counts TO parquet '{tmp_path}/counts';
+        CREATE SINK fastest TO duckdb '{tmp_path}/fastest.db' (TABLE 'fastest') KEY (seg);
+        SET checkpoint = '{tmp_path}/checkpoint';
+        INSERT INTO counts SELECT seg, count(*) AS n FROM readings GROUP BY seg, TUMBLE(ts, 10) EMIT FINAL;
+        INSERT INTO fastest SELECT seg, max(mph) AS mph FROM readings GROUP BY seg;
+        """
+    )
+    with pytest.warns(UserWarning, match="never freed"):
+        query = script.start(spark, trigger="available", allow_unbounded=True)
+    query.wait()
+    assert len(written) == 2 * len(set(written))
+    best = {row["seg"]: row["mph"] for row in query.table("fastest").to_pylist()}
+    counts = script.inserts["counts"].stream.run(output="final").table().to_pylist()
+    views = script.inserts["fastest"].stream.run().table().to_pylist()
+    assert best == {row["seg"]: row["mph"] for row in views if row["RE"] is None}
+    shown = Counter((r["LE"], r["seg"], r["n"]) for r in query.table("counts").to_pylist())
+    assert shown and shown <= Counter((r["LE"], r["seg"], r["n"]) for r in counts)

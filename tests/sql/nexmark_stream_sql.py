@@ -1,18 +1,8 @@
 """NEXMark's queries as streams are asked: windows by table functions, the first rows by row numbers."""
 
+from benchmarks.nexmark_sql import RANKS
+
 HOPS = "TABLE(HOP(TABLE bid, DESCRIPTOR(dateTime), INTERVAL '2' SECOND, INTERVAL '10' SECOND))"
-BY_RANK = """
-  count(*) AS total_bids, count(*) FILTER (WHERE price < 10000) AS rank1_bids,
-  count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_bids,
-  count(*) FILTER (WHERE price >= 1000000) AS rank3_bids,
-  count(DISTINCT bidder) AS total_bidders,
-  count(DISTINCT bidder) FILTER (WHERE price < 10000) AS rank1_bidders,
-  count(DISTINCT bidder) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_bidders,
-  count(DISTINCT bidder) FILTER (WHERE price >= 1000000) AS rank3_bidders,
-  count(DISTINCT auction) AS total_auctions,
-  count(DISTINCT auction) FILTER (WHERE price < 10000) AS rank1_auctions,
-  count(DISTINCT auction) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_auctions,
-  count(DISTINCT auction) FILTER (WHERE price >= 1000000) AS rank3_auctions"""
 OPEN = "A.id = B.auction AND B.dateTime BETWEEN A.dateTime AND A.expires"
 
 QUERIES = {
@@ -43,6 +33,13 @@ JOIN (
   GROUP BY Counts.starttime, Counts.endtime
 ) AS Most
 ON Bids.starttime = Most.starttime AND Bids.endtime = Most.endtime AND Bids.num >= Most.maxn""",
+    "q6": f"""
+SELECT C.seller, avg(W.final) OVER (
+    PARTITION BY C.seller ORDER BY C.closes ROWS BETWEEN 9 PRECEDING AND CURRENT ROW
+  ) AS avg
+FROM closing C JOIN (
+  SELECT A.id, max(B.price) AS final FROM auction A, bid B WHERE {OPEN} GROUP BY A.id
+) W ON C.id = W.id""",
     "q7": """
 SELECT B.auction, B.price, B.bidder, B.dateTime, B.extra
 FROM bid B JOIN (
@@ -84,11 +81,11 @@ GROUP BY bidder, window_start, window_end""",
 SELECT B.auction, B.bidder, B.price, B.dateTime, S.value
 FROM bid B JOIN side S ON mod(B.auction, 10000) = S.key""",
     "q15": f"""
-SELECT date_format(dateTime, 'yyyy-MM-dd') AS day,{BY_RANK}
+SELECT date_format(dateTime, 'yyyy-MM-dd') AS day,{RANKS}
 FROM bid GROUP BY date_format(dateTime, 'yyyy-MM-dd')""",
     "q16": f"""
 SELECT channel, date_format(dateTime, 'yyyy-MM-dd') AS day,
-  max(date_format(dateTime, 'HH:mm')) AS minute,{BY_RANK}
+  max(date_format(dateTime, 'HH:mm')) AS minute,{RANKS}
 FROM bid GROUP BY channel, date_format(dateTime, 'yyyy-MM-dd')""",
     "q18": """
 SELECT auction, bidder, price, channel, url, extra, dateTime
@@ -103,3 +100,46 @@ SELECT auction, bidder, price, channel,
   split(url, '/')[3] AS dir1, split(url, '/')[4] AS dir2, split(url, '/')[5] AS dir3
 FROM bid""",
 }
+
+FLINK = {
+    "q12": """
+SELECT bidder, count(*) AS bid_count
+FROM TABLE(TUMBLE(TABLE arriving, DESCRIPTOR(came), INTERVAL '10' SECOND))
+GROUP BY bidder, window_start, window_end""",
+    "q14": """
+SELECT auction, bidder, dateTime, extra, 0.908 * price AS price,
+  CASE
+    WHEN HOUR(dateTime) BETWEEN 8 AND 18 THEN 'dayTime'
+    WHEN HOUR(dateTime) <= 6 OR HOUR(dateTime) >= 20 THEN 'nightTime'
+    ELSE 'otherTime'
+  END AS bidTimeType,
+  count_char(extra, 'c') AS c_counts
+FROM bid
+WHERE 0.908 * price > 1000000 AND 0.908 * price < 50000000""",
+    "q17": """
+SELECT auction, DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS `day`, count(*) AS total,
+  count(*) FILTER (WHERE price < 10000) AS rank1,
+  count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2,
+  count(*) FILTER (WHERE price >= 1000000) AS rank3,
+  min(price) AS `min`, max(price) AS `max`, avg(price) AS `avg`, sum(price) AS `sum`
+FROM bid GROUP BY auction, DATE_FORMAT(dateTime, 'yyyy-MM-dd')""",
+    "q20": """
+SELECT auction, bidder, price, channel, url, B.extra, B.dateTime, itemName, description, initialBid, reserve,
+  expires, seller, category, A.extra, A.dateTime
+FROM bid AS B INNER JOIN auction AS A ON B.auction = A.id
+WHERE A.category = 10""",
+    "q21": """
+SELECT auction, bidder, price, channel,
+  CASE lower(channel)
+    WHEN 'apple' THEN '0' WHEN 'google' THEN '1' WHEN 'facebook' THEN '2' WHEN 'baidu' THEN '3'
+    ELSE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2)
+  END AS channel_id
+FROM bid
+WHERE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) IS NOT NULL
+  OR lower(channel) IN ('apple', 'google', 'facebook', 'baidu')""",
+    "q22": """
+SELECT auction, bidder, price, channel,
+  SPLIT_INDEX(url, '/', 3) AS dir1, SPLIT_INDEX(url, '/', 4) AS dir2, SPLIT_INDEX(url, '/', 5) AS dir3
+FROM bid""",
+}
+"""Queries whose functions mean something else in Flink, in its dialect."""

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
 
 import pyarrow as pa
 
 from caesura.events import Item
 from caesura.events.chunks import Chunks, SavedJson, json_chunk, under
 from caesura.events.identity import Secret
+from caesura.io.sinks.current import TableLayout
 from caesura.io.sources.source import Source
-from caesura.plan import Node, Raw
+from caesura.plan import Node, Raw, Speculate
 from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune
 from caesura.punctuation import Punctuation
@@ -35,10 +35,11 @@ class Cluster:
         outputs: Mapping[str, Node],
         buckets: int,
         *,
-        speculate: Literal["arrival", "watermark"] = "arrival",
+        speculate: Speculate = "arrival",
         stages: Stages | None = None,
         wakes: bool = False,
         secret: Secret | None = None,
+        netted: Mapping[str, TableLayout] | None = None,
     ) -> None:
         self.secret = secret or Secret.drawn()
         """What the identities of rows begin with; all buckets share it."""
@@ -49,7 +50,9 @@ class Cluster:
         }
         self.fragments = [
             [
-                Fragment(self.stages, n, b, buckets, self.secret, speculate=speculate, wakes=wakes)
+                Fragment(
+                    self.stages, n, b, buckets, self.secret, speculate=speculate, wakes=wakes, netted=netted
+                )
                 for b in range(buckets)
             ]
             for n in range(1, len(self.stages.stages))

@@ -33,6 +33,9 @@ class Kill:
 
     def _counted(self, real: Any) -> Any:
         def counted(storage: Any, *args: Any, **options: Any) -> None:
+            if str(args[0]).endswith("lease.json"):  # a thread beats for it, whenever that comes
+                real(storage, *args, **options)
+                return
             number, self.count = self.count, self.count + 1
             if number == self.at and not self.after:
                 raise Killed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -119,7 +118,7 @@ def test_a_package_offers_modules_by_entry_point(monkeypatch: pytest.MonkeyPatch
         EntryPoint("lost", "no_such_package:thing", "caesura.udm"),
         EntryPoint("wrong", f"{__name__}:prices", "caesura.udm"),
     ]
-    monkeypatch.setattr(sys.modules[names.__module__], "entry_points", lambda group: points)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
     try:
         assert {"offered", "lost"} <= set(names())
         assert udm("offered") is _text
@@ -333,7 +332,7 @@ def test_an_entry_point_offers_modules(monkeypatch: pytest.MonkeyPatch) -> None:
 
     point = EntryPoint("offered", "udm_modules:spread", registry.GROUP)
     gone = EntryPoint("gone", "no_such_package:thing", registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point, gone])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point, gone])
     assert udm("offered").name == "spread"
     with pytest.raises(PlanError, match="cannot be loaded from no_such_package:thing"):
         udm("gone")

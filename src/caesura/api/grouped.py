@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from caesura.api.alive import AliveRows
@@ -17,7 +18,13 @@ from caesura.ops.windows import Count, Grid, Session, Snapshot
 from caesura.plan import Duration, Node, here, ticks
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from caesura.api.matching import Written
     from caesura.api.stream import Stream
+    from caesura.ops.match import Skip
+    from caesura.ops.match.node import Shown
+    from caesura.ops.match.pattern import RowPattern
 
 __all__ = ["Grouped", "Windowed"]
 
@@ -82,8 +89,9 @@ class Windowing:
     def over(self, *, rows: int | None = None, range: Duration | None = None) -> OverRows:
         """Every row with what is computed over those before it, in order of time.
 
-        ``rows=10`` are the row itself and the nine before it; ``range="10m"`` are all rows (of the group)
-        that start from ten minutes before it up to its own start. `cz.lag` and `cz.lead` need neither.
+        ``rows=10`` are the row itself and the nine before it, ``rows=cz.INFINITY`` it and all before it;
+        ``range="10m"`` are all rows (of the group) that start from ten minutes before it up to its own start.
+        `cz.lag` and `cz.lead` need neither.
         """
         if isinstance(rows, bool) or not isinstance(rows, int | None):
             raise PlanError(
@@ -92,6 +100,59 @@ class Windowing:
             ).at("over", here())
         span = None if range is None else self._length("over", range, "range")
         return OverRows(self._node, self._keys, rows, span)
+
+    def match_rows(
+        self,
+        pattern: str | RowPattern,
+        *,
+        define: Written | None = None,
+        measures: Written | None = None,
+        rows: Shown = "one",
+        skip: str | Skip = "past last row",
+        within: Duration | None = None,
+        order: str | Sequence[str] = (),
+        subsets: Mapping[str, Sequence[str]] | None = None,
+    ) -> Stream:
+        """Rows (of each group) that match a pattern, one behind the other in order of time.
+
+        ``define`` has the conditions of the pattern's variables, ``measures`` what is shown of a match:
+        ``col("UP.price")`` is that of the last row of UP, `cz.matched` has other rows, aggregates are of all
+        rows so far. ``rows="all"`` shows all rows of a match. It is SQL's MATCH_RECOGNIZE; `docs/sql.md` says
+        how matches are chosen, when they are final, and what it costs.
+
+        >>> import caesura as cz
+        >>> from caesura import col, matched
+        >>> prices = cz.from_rows([{"t": t, "v": v} for t, v in enumerate([5, 3, 2, 6, 7, 1])], time="t")
+        >>> dips = prices.match_rows(
+        ...     "TOP DOWN+ UP+",
+        ...     define={"DOWN": col("v") < matched.prev("v"), "UP": col("v") > matched.prev("v")},
+        ...     measures={"top": col("TOP.v"), "bottom": col("DOWN.v"), "n": cz.count()},
+        ... )
+        >>> print(dips.run())
+         LE  RE | top bottom n |
+          4  5  | 5   2      5 | +
+        """
+        from caesura.api.matching import matching
+        from caesura.api.stream import Stream
+
+        length = None if within is None else self._length("match_rows", within, "within")
+        try:
+            return Stream(
+                matching(
+                    self._node,
+                    self._keys,
+                    pattern,
+                    define=define or {},
+                    measures=measures or {},
+                    rows=rows,
+                    skip=skip,
+                    within=length,
+                    order=order,
+                    subsets=subsets or {},
+                )
+            )
+        except CaesuraError as error:
+            raise error.at("match_rows", here()) from None
 
     @strict
     def top(
@@ -151,6 +212,21 @@ class Grouped(Windowing):
     @property
     def _node(self) -> Node:
         return self._source
+
+    def apply(self, function: Callable[[Stream], Stream]) -> Stream:
+        """What a function of streams makes of every group alone, with the keys in front: group and apply.
+
+        >>> import caesura as cz
+        >>> rows = [{"t": t, "k": k} for t, k in ((1, "a"), (2, "b"), (5, "a"))]
+        >>> grouped = cz.from_rows(rows, time="t").group_by("k")
+        >>> print(grouped.apply(lambda group: group.tumbling(10).agg(n=cz.count())).run())
+         LE  RE | k n |
+          0  10 | a 2 | +
+          0  10 | b 1 | +
+        """
+        from caesura.api.per_group import applied
+
+        return applied(self._node, self._keys, function)
 
     @strict
     def rank(

@@ -28,7 +28,7 @@ from caesura.runtime.query.query import Query
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from caesura.runtime import Schedule
+    from caesura.runtime import Schedule, ScheduleName
     from caesura.spark import SparkQuery
 
 
@@ -56,15 +56,15 @@ class Pipeline:
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(self.views)})"
 
-    def run(self, *, claims: Mode | None = None, schedule: Schedule | None = None) -> Views:
+    def run(self, *, claims: Mode | None = None, schedule: Schedule | ScheduleName | None = None) -> Views:
         """Runs all views in this process until every source is at its end."""
         return run_views(self.nodes, claims or Tokens(), schedule)
 
-    def query(self, *, claims: Mode | None = None, schedule: Schedule | None = None) -> Query:
+    def query(self, *, claims: Mode | None = None, schedule: Schedule | ScheduleName | None = None) -> Query:
         """All views as one query in this process, to be fed and stepped; its outputs are the views."""
         return Query(prune(self.nodes), claims=claims or Tokens(), schedule=schedule)
 
-    def eager(self, *, schedule: Schedule | None = None) -> Eager:
+    def eager(self, *, schedule: Schedule | ScheduleName | None = None) -> Eager:
         """Runs without claims, and counts the states that a reader would have seen and that are wrong.
 
         It looks at every row twice: take a small part of the input.
@@ -93,11 +93,16 @@ class Pipeline:
         trigger: str = "continuous",
         files_per_epoch: int | None = None,
         bytes_per_epoch: int | None = None,
+        take_over: bool = False,
         allow_unbounded: bool = False,
+        name: str | None = None,
+        metrics_port: int | str | None = None,
     ) -> SparkQuery:
         """Starts all views on Spark as one query; each epoch ends in a claim with a manifest in ``path``.
 
-        Views whose state would grow without bound are refused, unless ``allow_unbounded``.
+        Views whose state would grow without bound are refused, unless ``allow_unbounded``; so is a checkpoint
+        that another process goes on with, unless you ``take_over``. ``name`` is what Spark's pages, metrics
+        and logs call it; metrics for Prometheus are served at ``metrics_port``.
         """
         from caesura.contracts import require_safe
         from caesura.spark.host.pipelines import start_pipeline
@@ -108,6 +113,9 @@ class Pipeline:
             "trigger": trigger,
             "files_per_epoch": files_per_epoch,
             "bytes_per_epoch": bytes_per_epoch,
+            "take_over": take_over,
+            "name": name,
+            "metrics_port": metrics_port,
         }
         return start_pipeline(self.nodes, spark, path=path, checkpoint=checkpoint, **options)
 

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 import pyarrow as pa
 
 from caesura import io
-from caesura.api.changes import current
 from caesura.api.stream import Stream
 from caesura.errors import CaesuraError, PlanError
 from caesura.events import Item, parse
 from caesura.expr import col
-from caesura.io.changes.lake_reader import TIME, Start
-from caesura.io.changes.lake_reader import Until as UntilVersion
-from caesura.io.changes.read import VersionEvents
-from caesura.io.codecs import debezium
-from caesura.io.codecs.debezium import ClockOf
-from caesura.io.codecs.protocol import RecordCodec
 from caesura.io.ingress.policy import Policy
 from caesura.io.ingress.pushed import Pushed
 from caesura.io.ingress.refusals import Lateness
-from caesura.io.kafka.polling import Begin, OnGap
-from caesura.io.kafka.read import key_columns
-from caesura.io.kafka.reader import Until
-from caesura.io.kafka.records import DELETE, OP, ORDER, PUT, Meta
-from caesura.io.postgres import reader as postgres
-from caesura.io.sinks.iceberg_catalog import Catalog
+from caesura.io.sources.quarantine import OnBad
 from caesura.io.sources.read import Events
-from caesura.io.sources.table import TABLE_BYTES, table_of
-from caesura.io.sources.versions import CHANGE, COPY, VERSION, TableVersions, correcting
 from caesura.misuse import checked_methods
 from caesura.plan import TICKS, Duration, Properties, here
 from caesura.runtime.graph.publication import Publication, subscription
@@ -40,8 +27,50 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
+    from caesura.io.changes.lake_reader import Start
+    from caesura.io.changes.lake_reader import Until as UntilVersion
+    from caesura.io.changes.read import VersionEvents
+    from caesura.io.codecs.debezium import ClockOf
+    from caesura.io.codecs.protocol import RecordCodec
+    from caesura.io.kafka.polling import Begin, OnGap
+    from caesura.io.kafka.reader import Until
+    from caesura.io.kafka.records import Meta
+    from caesura.io.sinks.iceberg_catalog import Catalog
+
+ONLY_TYPES = {
+    "Start": "caesura.io.changes.lake_reader",
+    "UntilVersion": "caesura.io.changes.lake_reader.Until",
+    "VersionEvents": "caesura.io.changes.read",
+    "ClockOf": "caesura.io.codecs.debezium",
+    "RecordCodec": "caesura.io.codecs.protocol",
+    "Begin": "caesura.io.kafka.polling",
+    "OnGap": "caesura.io.kafka.polling",
+    "Until": "caesura.io.kafka.reader",
+    "Meta": "caesura.io.kafka.records",
+    "Catalog": "caesura.io.sinks.iceberg_catalog",
+}
+"""Where the types of arguments are that a wrong call needs: a connector is imported when it is used."""
 
 MICROSECONDS = pa.timestamp("us")
+F = TypeVar("F", bound=Callable[..., Stream])
+
+
+def sampled(make: F) -> F:
+    """A way of reading whose rows may each live until the next sample: edge events without end rows."""
+
+    @wraps(make)
+    def read(*args: Any, until_next: str | Sequence[str] | None = None, **events: Any) -> Stream:
+        made = make(*args, **events)
+        if until_next is None:
+            return made
+        if events.get("end") or events.get("kind"):
+            raise PlanError(
+                "rows that say when they end do not live until the next.",
+                remedy="Leave out until_next=, or end= and kind=.",
+            ).at(events.get("name") or "read", here())
+        return made.latest(until_next)
+
+    return cast(F, read)
 
 
 @checked_methods
@@ -49,39 +78,46 @@ class read:  # noqa: N801  (users write cz.read.parquet)
     """Files and folders, a folder in the order of its names; topics of Kafka; tables of Postgres."""
 
     @staticmethod
+    @sampled
     def parquet(
         path: str | Path,
         *,
         columns: Sequence[str] | None = None,
         schema: pa.Schema | None = None,
+        on_bad: OnBad = "stop",
         **events: Unpack[Events],
     ) -> Stream:
         """A Parquet file, or a folder of them."""
-        return Stream(io.read_parquet(path, columns=columns, schema=schema, **events))
+        return Stream(io.read_parquet(path, columns=columns, schema=schema, on_bad=on_bad, **events))
 
     @staticmethod
+    @sampled
     def csv(
         path: str | Path,
         *,
         columns: Sequence[str] | None = None,
         schema: pa.Schema | None = None,
+        on_bad: OnBad = "stop",
         **events: Unpack[Events],
     ) -> Stream:
         """A CSV file with a header line, or a folder of them."""
-        return Stream(io.read_csv(path, columns=columns, schema=schema, **events))
+        return Stream(io.read_csv(path, columns=columns, schema=schema, on_bad=on_bad, **events))
 
     @staticmethod
+    @sampled
     def json(
         path: str | Path,
         *,
         columns: Sequence[str] | None = None,
         schema: pa.Schema | None = None,
+        on_bad: OnBad = "stop",
         **events: Unpack[Events],
     ) -> Stream:
         """A file of JSON lines, or a folder of them."""
-        return Stream(io.read_json(path, columns=columns, schema=schema, **events))
+        return Stream(io.read_json(path, columns=columns, schema=schema, on_bad=on_bad, **events))
 
     @staticmethod
+    @sampled
     def kafka(
         servers: str,
         topic: str,
@@ -116,6 +152,9 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         read = Stream(io.read_kafka(servers, topic, value=value, key=key, **options, **events))
         if key is None:
             return read
+        from caesura.io.kafka.read import key_columns
+        from caesura.io.kafka.records import DELETE, OP, ORDER, PUT
+
         current = read.changelog(
             key_columns(key), op=OP, insert=PUT, update=(), delete=DELETE, order=ORDER, name=topic
         )
@@ -189,6 +228,8 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         columns; of files it is inferred. A change counts from the ``time`` at which the database committed
         it, or at which the connector read it; several at one time by their place in the database's log.
         """
+        from caesura.io.codecs import debezium
+
         keys = [key] if isinstance(key, str) else list(key)
         kafka = {
             "servers": servers,
@@ -228,6 +269,8 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         query begins; from then on its changes are, without a gap. The server may be away for ``timeout``.
         ``punctuate`` is a second's delay unless you say otherwise.
         """
+        from caesura.io.postgres import reader as postgres
+
         read, group = io.read_postgres(
             dsn,
             table,
@@ -270,7 +313,7 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         """
         options = {"start": start, "until": until}
         read = Stream(io.read_delta(path, keyed=key is not None, options=options, events=events))
-        return read if key is None else current(read, key, events.get("name", ""))
+        return _current(read, key, events.get("name", ""))
 
     @staticmethod
     def iceberg(
@@ -288,19 +331,22 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         """
         options = {"start": start, "until": until}
         read = Stream(io.read_iceberg(table, catalog, keyed=key is not None, options=options, events=events))
-        return read if key is None else current(read, key, events.get("name", ""))
+        return _current(read, key, events.get("name", ""))
 
 
+@sampled
 def from_arrow(data: Any, **events: Unpack[Events]) -> Stream:
     """A stream of an Arrow table or batch, or, once, of an Arrow reader."""
     return Stream(io.from_arrow(data, **events))
 
 
+@sampled
 def from_pandas(frame: pd.DataFrame, **events: Unpack[Events]) -> Stream:
     """A stream of a pandas frame's rows."""
     return Stream(io.from_pandas(frame, **events))
 
 
+@sampled
 def from_rows(rows: Iterable[Any], schema: pa.Schema | None = None, **events: Unpack[Events]) -> Stream:
     """A stream of dicts, tuples or dataclasses, with punctuation between them where there is any."""
     return Stream(io.from_rows(rows, schema, **events))
@@ -335,6 +381,7 @@ def from_items(
         raise error.at(name or "read", here()) from None
 
 
+@sampled
 def from_spark(
     frame: DataFrame,
     *,
@@ -378,6 +425,8 @@ def from_cdf(
       1  5   | 7  a | +
       5  inf | 7  b | +
     """
+    from caesura.io.changes.lake_reader import TIME
+
     events: Events = {
         "time": TIME,
         "punctuate": punctuate,
@@ -387,76 +436,14 @@ def from_cdf(
     }
     spark = type(changes).__module__.startswith("pyspark.")
     read = from_spark(changes, **events) if spark else from_arrow(changes, **events)
-    return current(read, key, name)
+    return _current(read, key, name)
 
 
-def table(
-    data: Any,
-    *,
-    schema: pa.Schema | None = None,
-    format: Literal["parquet", "csv", "json"] | None = None,
-    name: str = "",
-    max_bytes: int = TABLE_BYTES,
-    reload: Duration | None = None,
-    correct: str | None = None,
-    history: str | Path | None = None,
-    tz: str | None = None,
-) -> Stream:
-    """A table without times: its rows hold over all time.
+def _current(changes: Stream, key: str | Sequence[str] | None, name: str) -> Stream:
+    """The current row of every key of a table's changes; without a key the changes."""
+    from caesura.api.changes import current
 
-    ``data`` is rows, Arrow data, a pandas or Spark DataFrame, or the path of a file or folder, whose files
-    end in .parquet, .csv or .json unless ``format`` says what they are. A join with it looks each row up: no
-    stage, no state, on every host, with one copy of the table in each worker process, of at most
-    ``max_bytes``.
-
-    >>> import caesura as cz
-    >>> names = cz.table([{"id": 3, "name": "Ada"}])
-    >>> visits = cz.from_rows([{"ts": 1, "id": 3}, {"ts": 4, "id": 9}], time="ts")
-    >>> print(visits.join(names, on="id", how="left").run())
-     LE  RE | id name |
-      1  2  | 3  Ada  | +
-      4  5  | 9  null | +
-
-    ``reload`` makes it a table that changes: a folder, or a function that gives the rows, is loaded again
-    after each such time, or with ``"changed"`` when the files do. A version then holds from the reading of
-    the clock (UTC, or ``tz``) at which it was loaded until the next; it joins as a stream does. What was
-    loaded is written to the folder ``history``, which Spark's workers must see; without one a query cannot
-    be resumed in another process. With ``correct="1h"`` a version holds from an hour before it was loaded,
-    and corrects what was joined with the one before; results are final an hour later. With
-    ``correct="past"`` the last version holds over all time, and nothing is final before the end.
-    """
-    if reload is not None:
-        return _changing(
-            data, reload, correct, schema=schema, format=format, name=name, history=history, tz=tz
-        )
-    _refuse_unless_reloaded(name, correct=correct, history=history, tz=tz)
-    if type(data).__module__.startswith("pyspark."):
-        from caesura.spark.host.frames import collected
-
-        data = collected(data, name)
-    return Stream(table_of(data, schema=schema, format=format, name=name, max_bytes=max_bytes))
-
-
-def _refuse_unless_reloaded(name: str, **given: object) -> None:
-    wrong = next((option for option, value in given.items() if value), None)
-    if wrong is not None:
-        raise PlanError(
-            f"{wrong}= says something of a table that changes, and this one does not.",
-            remedy=f'Leave {wrong}= out; or say when it is loaded again: reload="10m", reload="changed".',
-        ).at(name or "table", here())
-
-
-def _changing(data: Any, reload: Duration, correct: str | None, **more: Any) -> Stream:
-    """A table that is loaded again, as the rows that came and went with each version."""
-    name, tz = more.pop("name"), more.pop("tz")
-    try:
-        reader = TableVersions(data, reload=reload, **more)
-        shape, policy = correcting(correct, tz)
-        source = io.Source(reader=reader, shape=shape, policy=policy, name=name or "table")
-    except CaesuraError as error:
-        raise error.at(name or "table", here()) from None
-    versions = Stream(source).changelog([*reader.rows.names, COPY], op=CHANGE, order=VERSION)
-    return versions.drop(COPY, VERSION)
+    return changes if key is None else current(changes, key, name)
 
 
 def session(
@@ -469,14 +456,22 @@ def session(
 
 
 def input_stream(
-    label: str, schema: pa.Schema, *, time: pa.DataType = TICKS, late: Lateness = "reject", **known: bool
+    label: str,
+    schema: pa.Schema,
+    *,
+    time: pa.DataType = TICKS,
+    late: Lateness = "reject",
+    trusted: bool = False,
+    **known: bool,
 ) -> Stream:
     """A stream that is fed by hand, for tests and for queries that are pushed to.
 
-    What is fed obeys the laws of every source: a row behind punctuation goes to the late table.
+    What is fed obeys the laws of every source: a row behind punctuation goes to the late table. With
+    ``trusted``, whoever feeds it knows that every retract names an event that was fed before it, as the log
+    of a database does: events are not kept to look that up, and a late row is an error.
     """
-    node = Pushed(label=label, payload=schema, time_type=time, known=Properties(**known), late=late)
-    return Stream(node)
+    held = Properties(**known)
+    return Stream(Pushed(label=label, payload=schema, time_type=time, known=held, late=late, trusted=trusted))
 
 
 def subscribe(publication: Publication) -> Stream:

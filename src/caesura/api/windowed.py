@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import TYPE_CHECKING, Any, cast
 
 from caesura.api.columns import Given, Output, outputs
 from caesura.api.computed import reckoned
+from caesura.api.empty_windows import with_empty
 from caesura.api.tops import By, Descending, chosen
 from caesura.errors import CaesuraError, PlanError
 from caesura.misuse import checked_methods, strict
@@ -33,8 +35,9 @@ class Windowed:
         self,
         /,
         *columns: Given,
-        clip: Clip | Output = "none",
-        stamp: Stamp | Output = "aligned",
+        clip: Clip | Output | None = None,
+        stamp: Stamp | Output | None = None,
+        empty: bool | Stream | Output = False,
         name: str | Output = "",
         **named: Output,
     ) -> Stream:
@@ -44,9 +47,13 @@ class Windowed:
         behind them: ``agg(span=cz.max("v") - cz.min("v"))``.
 
         User-defined aggregates stand beside built-in ones; ``clip`` says how their events are cut to the
-        window, ``stamp`` when the rows live. An aggregate is a column whatever it is called.
+        window (by default as they declare it, or not at all), ``stamp`` when the rows live. An aggregate is a
+        column whatever it is called.
+
+        With ``empty=True`` windows of a grid without events give a row too, for every key that has come:
+        counts are 0, all else is null. Give a stream of keys instead to have them for those while they live.
         """
-        options = {"clip": clip, "stamp": stamp, "name": name}
+        options = {"clip": clip, "stamp": stamp, "name": name, "empty": empty}
         return self._agg(*outputs(columns, named, self._frame.kind, options))
 
     def _agg(self, outputs: dict[str, Output], options: dict[str, Any]) -> Stream:
@@ -54,11 +61,17 @@ class Windowed:
 
         name = options.get("name", "")
         plan = reckoned(outputs, self._keys, name or self._frame.kind)
-        return plan.finished(Stream(self._node_of(plan.aggregates, options)))
+        made = Stream(self._node_of(plan.aggregates, options))
+        empty = options.get("empty", False)
+        if empty is not False:
+            keys = Stream(self._node) if empty is True else empty
+            made = with_empty(made, keys, self._keys, self._frame, plan.aggregates, known=empty is True)
+        return plan.finished(made)
 
     def _node_of(self, outputs: dict[str, Any], options: dict[str, Any]) -> Node:
         name = options.get("name", "")
-        clip, stamp = options.get("clip", "none"), options.get("stamp", "aligned")
+        uses = [output for output in outputs.values() if isinstance(output, Use)]
+        clip, stamp = self._policy(uses, options.get("clip"), options.get("stamp"), name)
         for label, output in outputs.items():
             if not isinstance(output, Aggregate | Use):
                 error = PlanError(
@@ -94,18 +107,28 @@ class Windowed:
         )
 
     def apply(
-        self, module: Use | Module | str, *, clip: Clip = "none", stamp: Stamp = "aligned", name: str = ""
+        self,
+        module: Use | Module | str,
+        *,
+        clip: Clip | None = None,
+        stamp: Stamp | None = None,
+        name: str = "",
     ) -> Stream:
-        """The rows of a user-defined operator: ``apply(head_and_shoulders("t", "price"))``, or its name."""
+        """The rows of a user-defined operator: ``apply(head_and_shoulders("t", "price"))``, or its name.
+
+        ``clip`` and ``stamp`` are as the module declares them, unless they are given.
+        """
         from caesura.api.stream import Stream
 
         self._refuse_thrifty(name)
+        use = self._use(module, name)
+        clip, stamp = self._policy([use], clip, stamp, name)
         return Stream(
             Windows(
                 inputs=(self._node,),
                 group=self._keys,
                 frame=self._frame,
-                apply=self._use(module, name),
+                apply=use,
                 clip=clip,
                 stamp=stamp,
                 name=name,
@@ -145,6 +168,29 @@ class Windowed:
     def limit(self, n: int) -> Stream:
         """The first n rows of each group and window in order of time."""
         return self.top(n)
+
+    def _policy(
+        self, uses: list[Use], clip: Clip | None, stamp: Stamp | None, name: str
+    ) -> tuple[Clip, Stamp]:
+        """How members are cut and rows live: as it is said here, or else by the modules."""
+        step = name or self._frame.kind
+        declared: set[str] = {use.module.clip for use in uses if use.module.clip is not None}
+        if clip is None and len(declared) > 1:
+            raise PlanError(
+                f"modules here want their members cut differently: {', '.join(sorted(declared))}.",
+                remedy="Say clip=..., or compute them in two steps and join them.",
+            ).at(step, here())
+        own = next((use.module.stamp for use in uses if use.module.stamp is not None), None)
+        stamped = next((use.module.name for use in uses if use.module.stamps), None)
+        if stamp is None and own is None and stamped is not None:
+            warnings.warn(
+                f"step '{step}' ({here()}): '{stamped}' stamps its rows, which live as long as their window "
+                "here: write stamp='clipped' or 'unchanged' to keep its stamps, stamp='aligned' not to.",
+                stacklevel=3,
+            )
+        cut: str | None = clip or next(iter(declared), None)
+        chosen = (cut or "none", stamp or own or "aligned")
+        return cast(tuple[Clip, Stamp], chosen)  # `check` refuses words that are none
 
     def _refuse_thrifty(self, name: str) -> None:
         if self._thrifty:

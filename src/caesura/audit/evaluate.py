@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from caesura.audit import ordered, windows
+from caesura.audit import matches, ordered, windows
 from caesura.audit.loops import least_solution, open_loops
 from caesura.audit.progress import Known, bound_of, carried, needed, reached
 from caesura.audit.values import NotAuditedError, RowValues
@@ -19,7 +19,7 @@ from caesura.testing.oracles.rows import Rows
 from caesura.testing.oracles.steps import STEPS, recomputes
 from caesura.testing.oracles.tumbling import Horizon
 
-BESIDES = (ordered, windows)
+BESIDES = (matches, ordered, windows)
 """The steps with oracles of their own in this room."""
 Sources = Callable[[Node], Known]
 

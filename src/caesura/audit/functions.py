@@ -331,7 +331,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "upper": _cased(str.upper),
     **TEXTS,
     "length": len,
-    "concat": lambda *parts: "".join(parts),
+    "concat": lambda *parts: _concat_ws(*parts, ""),
     "substring": _substring,
     "contains": lambda a, part: part in a,
     "contains_each": lambda a, part: part in a,

@@ -28,6 +28,7 @@ from caesura.testing.oracles.windows import windowed
 from caesura.udm import Event, Use, Window
 from caesura.udm.define import reads_window
 from caesura.udm.mapping import mapping
+from caesura.udm.module import steps_of
 
 Compute = Callable[[Rows, int, int], Rows]
 
@@ -188,7 +189,7 @@ def _called(use: Use, reader: RowValues, members: Rows, start: int, end: int) ->
     if not module.incremental:
         return compute(_view(use, reader, members), **more)
     state = target.init()
-    arguments = _window_for(written.add, window)
+    arguments = _window_for(steps_of(written)[0], window)
     for item in _items(use, reader, members):
         after = target.add(state, item, **arguments)
         state = state if after is None else after

@@ -8,12 +8,13 @@ import typer
 
 from caesura.cli.load import load_pipeline
 from caesura.cli.shell import AsJson, app, reports_errors, say, say_json, working
+from caesura.io.places import Place
 
 
 @app.command()
 @reports_errors
 def audit(
-    path: Annotated[str, typer.Argument(help="a folder that a pipeline was written to")],
+    path: Annotated[str, typer.Argument(help="a folder that a pipeline or a query wrote to")],
     flow: Annotated[str | None, typer.Option(help="the pipeline, as flow.py:NAME")] = None,
     stored_plan: Annotated[
         bool,
@@ -24,9 +25,15 @@ def audit(
     ] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Recomputes claimed prefixes in plain Python and compares; exit code 1 if anything is wrong."""
+    """Recomputes claimed prefixes in plain Python and compares; exit code 1 if anything is wrong.
+
+    Of a query's output, which claims nothing, it compares every file with its commit.
+    """
     from caesura.audit import audit as check_claims
 
+    if (Place.of(path) / "_commits").is_folder():
+        _audit_files(Place.of(path), as_json)
+        return
     stored: Literal["stored"] | None = "stored" if stored_plan else None
     plan = load_pipeline(flow).nodes if flow is not None else stored
     with working("recomputing claims"):
@@ -37,4 +44,17 @@ def audit(
     else:
         say(str(report))
     if not report.right:
+        raise typer.Exit(1)
+
+
+def _audit_files(folder: Place, as_json: bool) -> None:
+    from caesura.runtime.sinks.verify import committed_flaws
+
+    with working("comparing files"):
+        files, flaws = committed_flaws(folder)
+    if as_json:
+        say_json({"right": not flaws, "files": files, "flaws": flaws})
+    else:
+        say("\n".join([*flaws, f"{files} files are named by commits, {len(flaws)} flaws were found."]))
+    if flaws:
         raise typer.Exit(1)

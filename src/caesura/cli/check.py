@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from caesura.cli.load import load
 from caesura.cli.shell import AsJson, Target, app, reports_errors, say, say_json
+from caesura.errors import PlanError
+from caesura.plan import Duration
+
+Fix = Annotated[bool, typer.Option("--fix", help="Show the plan with the first remedy applied.")]
+Rates = Annotated[
+    list[str] | None,
+    typer.Option(help="source=events/per/within, such as clicks=1000/5s/10s: how much is held at most."),
+]
+
+
+def _rate(text: str) -> tuple[str, tuple[int, Duration, Duration]]:
+    name, _, numbers = text.partition("=")
+    parts = numbers.split("/")
+    if len(parts) != 3 or not parts[0].isdigit():
+        raise PlanError(
+            f"'{text}' is no rate of a source.", remedy="Write source=events/per/within: clicks=1000/5s/10s."
+        ).at("check", "--rate")
+    per, within = (int(part) if part.isdigit() else part for part in parts[1:])
+    return name, (int(parts[0]), per, within)
 
 
 @app.command()
 @reports_errors
-def check(target: Target, output: str = "changes", as_json: AsJson = False) -> None:
-    """Says before it runs whether state stays bounded and answers come out; exit code 1 if not."""
-    verdict = load(target).check(output)  # type: ignore[arg-type]
+def check(
+    target: Target, output: str = "changes", as_json: AsJson = False, fix: Fix = False, rate: Rates = None
+) -> None:
+    """Says before it runs whether state stays bounded and answers come out; exit code 1 if not.
+
+    With rates of the sources it says how much each step holds at most.
+    """
+    stream = load(target)
+    verdict = stream.check(output, fix=fix)  # type: ignore[arg-type]
+    rates = dict(map(_rate, rate or ()))
+    bounds = stream.bounds(rates) if rates and verdict.safe else []
     if as_json:
         parts = {"findings": verdict.findings, "remedies": verdict.remedies, "notes": verdict.notes}
-        say_json({"safe": verdict.safe, **{name: [str(one) for one in some] for name, some in parts.items()}})
+        texts = {name: [str(one) for one in some] for name, some in parts.items()}
+        mended = None if verdict.mended is None else list(verdict.mended.drawn())
+        numbers = [{"rows": b.rows, "bytes": b.bytes, "behind": b.behind} for b in bounds]
+        say_json({"safe": verdict.safe, **texts, "mended": mended, "bounds": numbers})
     else:
-        say(str(verdict))
+        say("\n".join([str(verdict), *(["", *map(str, bounds)] if bounds else [])]))
     if not verdict.safe:
         raise typer.Exit(1)

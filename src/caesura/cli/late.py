@@ -1,7 +1,8 @@
-"""``caesura late``: the rows that came too late, or could not be read."""
+"""``caesura late``: the rows that came too late, or could not be read; what was set aside comes back."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -12,7 +13,11 @@ from caesura.cli import shell
 from caesura.cli.load import load
 from caesura.errors import StreamError
 from caesura.io.places import Place
+from caesura.io.sources.give_back import give_back, set_aside
+from caesura.io.sources.quarantine import FOLDER, SetAside
 from caesura.runtime.graph.rejected import together
+
+Replay = Annotated[bool, typer.Option("--replay", help="give back what was set aside and is mended now")]
 
 
 @shell.app.command()
@@ -20,16 +25,28 @@ from caesura.runtime.graph.rejected import together
 def late(
     path: Annotated[str, typer.Argument(help="a folder that a query wrote to, or a Python file to run")],
     rows: Annotated[int, typer.Option(help="how many are shown of each source")] = shell.ROWS_SHOWN,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="give back what was set aside and is mended")
+    ] = False,
     strict: shell.Strict = False,
     as_json: shell.AsJson = False,
 ) -> None:
-    """Shows the rows that came too late or could not be read, each with the reason."""
+    """Shows the rows that came too late or could not be read, each with the reason.
+
+    Of a folder that is read with on_bad="quarantine" it shows what is set aside there.
+    """
+    if replay:
+        _replay(Place.of(path), as_json)
+        return
+    if (Place.of(path) / FOLDER).is_folder():
+        _show_aside(set_aside(Place.of(path)), as_json)
+        return
     if path.partition(":")[0].endswith(".py"):
         stream = load(path)
         with shell.working("running"):
             tables = stream.run().late
     else:
-        tables = _rejected(Place.of(path))
+        tables = rejected(Place.of(path))
     if as_json:
         shell.say_json({source: table.to_pylist() for source, table in tables.items()})
     else:
@@ -38,7 +55,33 @@ def late(
         raise typer.Exit(shell.LATE_ROWS)
 
 
-def _rejected(folder: Place) -> dict[str, pa.Table]:
+def _replay(folder: Place, as_json: bool) -> None:
+    found = list(give_back(folder))
+    if as_json:
+        told = [{"file": s.file, "rows": rows, "as": s.given_back, "problem": why} for s, rows, why in found]
+        shell.say_json(told)
+        return
+    lines = [
+        f"{some.name}: {problem}" if problem else f"{some.name}: {rows} rows come back as {some.given_back}"
+        for some, rows, problem in found
+    ]
+    shell.say("\n".join(lines) or "nothing is set aside.")
+
+
+def _show_aside(found: list[SetAside], as_json: bool) -> None:
+    if as_json:
+        shell.say_json([asdict(some) for some in found])
+        return
+    lines = []
+    for some in found:
+        lines += [f"{some.file}: {some.reason}"] if not some.lines else []
+        lines += [f"{some.file}, line {bad.line}: {bad.reason}" for bad in some.lines]
+        mended = f"{FOLDER}/{some.name}{some.ending}" if some.lines else some.file
+        lines.append(f"  mend '{mended}', then: caesura late FOLDER --replay")
+    shell.say("\n".join(lines) or "nothing is set aside.")
+
+
+def rejected(folder: Place) -> dict[str, pa.Table]:
     """The late tables beside the files of a Parquet sink, by source; only of epochs that were committed."""
     if not (folder / "_late").is_folder():
         raise StreamError(

@@ -1,4 +1,4 @@
-"""Finds the stream that a command names: ``flow.py`` or ``flow.py:speeds``."""
+"""Finds the stream that a command names: ``flow.py``, ``flow.py:speeds``, ``views.sql:speeds``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,29 @@ from typing import TypeVar
 
 from caesura.api import Pipeline, Stream
 from caesura.errors import CaesuraError, PlanError, closest
+from caesura.sql.script import script
 
 T = TypeVar("T")
 
 
 def load(target: str) -> Stream:
-    """The stream in a Python file; by name, or the only public one there is."""
+    """The stream in a Python file or a script of SQL; by name, or the only public one there is."""
+    if is_script(target):
+        file, dot, name = target.partition(".sql")
+        return script(file + dot).target(name.removeprefix(":"))
     return _load(target, Stream, "stream")
 
 
 def load_pipeline(target: str) -> Pipeline:
-    """The pipeline in a Python file; by name, or the only public one there is."""
+    """The pipeline in a Python file, by name or the only public one; of a script of SQL, all its views."""
+    if is_script(target):
+        return script(target.partition(".sql")[0] + ".sql").pipeline()
     return _load(target, Pipeline, "pipeline")
+
+
+def is_script(target: str) -> bool:
+    """Whether a target is a script of SQL, or one stream of it: ``views.sql:speeds``."""
+    return target.endswith(".sql") or ".sql:" in target
 
 
 def _load(target: str, kind: type[T], word: str) -> T:

@@ -20,8 +20,10 @@ from caesura.cli import (
     preview,
     rescale,
     run,
+    sql,
     state,
     trace,
+    upgrade,
 )
 from caesura.cli.shell import app, say
 
@@ -39,8 +41,10 @@ __all__ = [
     "preview",
     "rescale",
     "run",
+    "sql",
     "state",
     "trace",
+    "upgrade",
 ]
 
 

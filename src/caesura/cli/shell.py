@@ -25,6 +25,7 @@ ORDER = (
     "explain",
     "check",
     "run",
+    "sql",
     "trace",
     "feedback",
     "late",
@@ -57,7 +58,9 @@ LATE_ROWS = 3
 INTERRUPTED = 130
 ROWS_SHOWN = 20
 
-Target = Annotated[str, typer.Argument(help="a Python file, or file.py:stream")]
+Target = Annotated[
+    str, typer.Argument(help="a Python file or a script of SQL, or one stream of it: file.py:stream")
+]
 Checkpoint = Annotated[str, typer.Argument(help="the folder that was checkpoint= of the query")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 Strict = Annotated[bool, typer.Option("--strict", help=f"exit code {LATE_ROWS} if rows were refused")]

@@ -10,10 +10,12 @@ heeding
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from caesura.consistency.levels import Level
 from caesura.errors import ExprError, PlanError
 from caesura.expr.durations import micros
 from caesura.misuse import strict
@@ -21,6 +23,10 @@ from caesura.plan import Duration, here
 
 Release = Literal["at once", "consistent"]
 Group = Literal["query", "none"]
+Groups = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names of groups of sources, each with the sources that belong to it."""
+COST = 0.03
+"""The share of the time that tokens may take, where nothing else is asked for."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +53,15 @@ class Tokens(Mode):
     """So many events; None where time or the tuner decides."""
     period: int | None = None
     """So many microseconds."""
-    sync_group: Group = "query"
+    sync_group: Group | Groups = "query"
     saves: bool = False
     """Whether each token is also a barrier for a snapshot."""
+    cost: float = COST
+    """The share of the work that tuned tokens may take."""
+    latency: int | None = None
+    """How many microseconds an event may wait for the claim that covers it; the cost then follows."""
+    first: int | None = None
+    """The period that tuning begins with."""
 
     def words(self) -> str:
         """The mode as it is shown."""
@@ -57,7 +69,9 @@ class Tokens(Mode):
             return f"tokens every {self.every} events"
         if self.period is not None:
             return f"tokens every {self.period / 1e6:g}s"
-        return "tokens, self-tuned"
+        if self.latency is not None:
+            return f"tokens, tuned to {self.latency / 1e6:g}s"
+        return "tokens, self-tuned" + ("" if self.cost == COST else f" to {self.cost:.0%} of the work")
 
     @property
     def tuned(self) -> bool:
@@ -83,10 +97,11 @@ class Heeding(Mode):
 
     scan: Literal["multiset", "naive"] = "multiset"
     """The naive scan looks at every label in every queue; it is there to be measured."""
+    level: Level = Level.PREFIX_CONSISTENT
 
     def words(self) -> str:
         """The mode as it is shown."""
-        return "heeding"
+        return "heeding" if self.level is Level.PREFIX_CONSISTENT else f"heeding, {self.level}"
 
 
 @dataclass(frozen=True)
@@ -103,28 +118,75 @@ def tokens(
     every: int | str | timedelta | None = None,
     *,
     release: Release = "at once",
-    sync_group: Group = "query",
+    sync_group: str | Mapping[str, Sequence[str]] = "query",
     saves: bool = False,
+    cost: float | None = None,
+    latency: str | timedelta | None = None,
+    first: int | None = None,
 ) -> Tokens:
     """Tokens every n events (a number) or every d of time (a duration); tuned while it runs by default.
 
-    ``sync_group="query"`` lets all sources share the period; with ``"none"`` each counts for itself. With
-    ``saves`` each token is also the barrier of a snapshot.
+    The goal of tuning is a ``cost``, the share of the work that tokens may take (0.03), or a ``latency``, how
+    long an event may wait for the claim that covers it; it begins with a period of ``first`` events. What it
+    comes to is in ``query.token_figures()``.
+
+    ``sync_group="query"`` lets all sources share the period; with ``"none"`` each counts for itself, and with
+    ``{"orders": ["east", "west"]}`` those of a group do, by name. With ``saves`` each token is also the
+    barrier of a snapshot.
     """
     _check_release(release, "tokens")
-    if sync_group not in ("query", "none"):
-        raise PlanError(
-            f"sync_group={sync_group!r} names no group of sources.", remedy="Write 'query' or 'none'."
-        ).at("tokens", here())
+    groups = _groups(sync_group)
     if every is None:
-        return Tokens(release, sync_group=sync_group, saves=saves)
+        span = None if latency is None else _span(latency, "tokens")
+        _check_goal(cost, span, first)
+        return Tokens(
+            release, None, None, groups, saves, COST if cost is None else cost, latency=span, first=first
+        )
+    if cost is not None or latency is not None or first is not None:
+        raise PlanError(
+            "a period that is given is not tuned.", remedy="Leave out every=, or cost=, latency= and first=."
+        ).at("tokens", here())
     if isinstance(every, int):
         if every < 1:
             raise PlanError(
                 f"a token every {every} events is none.", remedy="Give a number of events above 0."
             ).at("tokens", here())
-        return Tokens(release, every=every, sync_group=sync_group, saves=saves)
-    return Tokens(release, period=_span(every, "tokens"), sync_group=sync_group, saves=saves)
+        return Tokens(release, every=every, sync_group=groups, saves=saves)
+    return Tokens(release, period=_span(every, "tokens"), sync_group=groups, saves=saves)
+
+
+def _check_goal(cost: float | None, latency: int | None, first: int | None) -> None:
+    """Refuses goals that nothing can be tuned to."""
+    if cost is not None and latency is not None:
+        raise PlanError(
+            "tokens are tuned to a cost or to a latency.", remedy="Give one of cost= and latency=."
+        ).at("tokens", here())
+    if cost is not None and not 0.0 < cost < 1.0:
+        raise PlanError(
+            f"tokens cannot take {cost} of the work.", remedy="Give a share between 0 and 1, such as 0.03."
+        ).at("tokens", here())
+    if first is not None and first < 1:
+        raise PlanError(
+            f"tuning cannot begin with a token every {first} events.", remedy="Give a number above 0."
+        ).at("tokens", here())
+
+
+def _groups(given: str | Mapping[str, Sequence[str]]) -> Group | Groups:
+    if isinstance(given, Mapping):
+        groups = tuple((name, tuple(sources)) for name, sources in given.items())
+        named = [source for _, sources in groups for source in sources]
+        twice = next((source for source in named if named.count(source) > 1), None)
+        if twice is not None:
+            raise PlanError(f"'{twice}' is in two groups of sources.", remedy="Name each source once.").at(
+                "tokens", here()
+            )
+        return groups
+    if given not in ("query", "none"):
+        raise PlanError(
+            f"sync_group={given!r} names no group of sources.",
+            remedy="Write 'query' or 'none', or name groups: {'orders': ['east', 'west']}.",
+        ).at("tokens", here())
+    return "query" if given == "query" else "none"
 
 
 @strict
@@ -135,10 +197,28 @@ def synchronised(every: Duration, *, release: Release = "at once", saves: bool =
 
 
 @strict
-def heeding(*, release: Release = "at once", scan: Literal["multiset", "naive"] = "multiset") -> Heeding:
-    """Claims where labels tell that the output is consistent, without touching the schedule."""
+def heeding(
+    *,
+    release: Release = "at once",
+    scan: Literal["multiset", "naive"] = "multiset",
+    level: Level | str = Level.PREFIX_CONSISTENT,
+) -> Heeding:
+    """Claims where labels tell that the output is consistent, without touching the schedule.
+
+    ``level`` may be a weaker one, "update-complete" or "input-prefix update-complete": its states are more,
+    and say only that the rows that an input event sets off are all there, or none.
+    """
     _check_release(release, "heeding")
-    return Heeding(release, scan)
+    return Heeding(release, scan, _heeded(level))
+
+
+def _heeded(level: Level | str) -> Level:
+    words = {str(each): each for each in Level if each is not Level.SYNCHRONISED}
+    if str(level) not in words:
+        raise PlanError(
+            f"heeding finds no states of level {level!r}.", remedy=f"Take one of {', '.join(words)}."
+        ).at("heeding", here())
+    return words[str(level)]
 
 
 @strict

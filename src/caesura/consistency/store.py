@@ -23,10 +23,13 @@ import pyarrow as pa
 
 from caesura.consistency.claim import Claim
 from caesura.errors import DataError, StreamError
+from caesura.events.chunks import later
 from caesura.io.places import Place
+from caesura.io.places.json_files import read_json
 from caesura.io.sinks.protocol import Sink
 
 FORMAT = 1
+PIPELINE_REMEDY = "Put back the file as it was, or write into a new folder."
 OWN_NAME = re.compile(r"(?:claim|epoch)-(\d+)(?:-\d+)?")
 """Files of a pipeline: of the claim, or of the epoch and the worker."""
 
@@ -78,7 +81,8 @@ class Manifest:
             claim = Claim.from_json(content["claim"])
             read = {source: tuple(some) for source, some in content["read"].items()}
             made = Manifest(claim, files, tuple(content["state"]), content["before"], read)
-            return made if made.check == content["check"] else None
+            known = content["format"] <= FORMAT
+            return made if known and made.check == content["check"] else None
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -114,7 +118,7 @@ class Store(Sink):
         content = {"format": FORMAT, "views": {n: _columns(s) for n, s in views.items()}, **about}
         file = self.path / "_pipeline" / "pipeline.json"
         if file.exists():
-            there = json.loads(file.read_text())
+            there = self.about
             if there["views"] != content["views"] or there.get("steps") != content.get("steps"):
                 raise DataError(
                     f"'{self.path}' holds the views of another pipeline: {', '.join(there['views'])}.",
@@ -137,8 +141,7 @@ class Store(Sink):
 
     def attach(self, query: str) -> None:
         """Takes the folder for a start of its pipeline: one that started before can claim no more."""
-        self._fence = 1 + self._latest_fence()
-        self._fence_file.put(str(self._fence).encode())
+        self._fence = int(self._fence_file.update(lambda held: str(1 + int(held or 0)).encode()))
 
     @property
     def _fence_file(self) -> Place:
@@ -191,7 +194,9 @@ class Store(Sink):
                 f"'{self.path}' holds no claimed views.",
                 remedy="Give the folder that a pipeline was written to: cz.pipeline(...).write(path).",
             )
-        content: dict[str, Any] = json.loads(file.read_text())
+        content: dict[str, Any] = read_json(file, PIPELINE_REMEDY, wants=("format", "views"))
+        if content["format"] > FORMAT:
+            raise later(f"'{file}'", content["format"], FORMAT)
         return content
 
     def schema(self, view: str) -> pa.Schema:
@@ -215,8 +220,10 @@ class Store(Sink):
         """The manifests up to the first that is torn or does not follow."""
         chain = Chain()
         for file in (self.path / "_claims").files(".json"):
-            made = Manifest.from_bytes(file.read_bytes())
+            data = file.read_bytes()
+            made = Manifest.from_bytes(data)
             if made is None:
+                refuse_later(data, file)
                 chain.flaws.append(f"the manifest '{file.name}' is torn")
                 break
             wanted = chain.last.check if chain.last is not None else ""
@@ -256,6 +263,16 @@ def _flaw(file: Place, view: str, written: Written, claim: Claim) -> list[str]:
     if len(data) != written.size or hashlib.sha256(data).hexdigest() != written.sha256:
         return [f"{where} was changed after it was claimed"]
     return []
+
+
+def refuse_later(data: bytes, file: Place) -> None:
+    """Refuses a manifest of a later version, which is not torn for all that."""
+    try:
+        number = int(json.loads(data)["format"])
+    except (ValueError, KeyError, TypeError):
+        return
+    if number > FORMAT:
+        raise later(f"'{file}'", number, FORMAT)
 
 
 def _columns(schema: pa.Schema) -> str:

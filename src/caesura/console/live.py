@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from caesura.punctuation import INFINITY, MIN_TIME
-from caesura.runtime.buckets.status import Status, StepStatus
+from caesura.runtime.metrics.status import Status, StepStatus
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCK_FROM = 10**14

@@ -81,7 +81,7 @@ def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
     yield from _longest(analysis, given, steps)
     for plan, text in orders(analysis.root):
         if is_safe(Analysis(plan).run(given)):
-            yield Remedy(f"join in another order: {text}")
+            yield Remedy(f"join in another order: {text}", plan=plan)
             return
 
 
@@ -221,7 +221,7 @@ def _group_keys(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -
             except CaesuraError:  # a step behind it cannot have that column
                 continue
             if is_safe(Analysis(plan).run(given)):
-                yield Remedy(f"group by '{name}' too in {step.title}")
+                yield Remedy(f"group by '{name}' too in {step.title}", plan=plan)
 
 
 def _longest(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
@@ -231,8 +231,9 @@ def _longest(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
         if step.node.kind != "session" or frame is None or frame.longest is not None:
             continue
         other: Node = replace(step.node, frame=replace(frame, longest=10 * frame.gap))  # type: ignore[call-arg]
-        if is_safe(Analysis(rebuilt(analysis.root, step.node, other)).run(given)):
-            yield Remedy(f"cut sessions in {step.title} after a time: session(..., longest=...)")
+        plan = rebuilt(analysis.root, step.node, other)
+        if is_safe(Analysis(plan).run(given)):
+            yield Remedy(f"cut sessions in {step.title} after a time: session(..., longest=...)", plan=plan)
 
 
 OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
@@ -254,5 +255,6 @@ def _other_options(analysis: Analysis, given: Assumptions, steps: Sequence[Step]
             if step.node.kind != kind or getattr(step.node, option) == value:
                 continue
             other: Node = replace(step.node, **{option: value})
-            if is_safe(Analysis(rebuilt(analysis.root, step.node, other)).run(given)):
-                yield Remedy(text.format(step.title))
+            plan = rebuilt(analysis.root, step.node, other)
+            if is_safe(Analysis(plan).run(given)):
+                yield Remedy(text.format(step.title), plan=plan)

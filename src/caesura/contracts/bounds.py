@@ -11,13 +11,15 @@ that range". A step holds at most the events that started since what frees them 
 >>> for bound in bounds(plan, {"clicks": SourceRate(events=1000, per=5, within=5)}, lifetimes={"clicks": 1}):
 ...     print(bound)
 r0 input: holds nothing; final 5 ticks behind
-r1 distinct: holds at most 4000 rows; final 6 ticks behind
+r1 distinct: holds at most 4000 rows, about 281 KiB; final 6 ticks behind
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step, longest
 from caesura.contracts.derive import frees
@@ -57,9 +59,12 @@ class Bound:
     rows: int
     behind: int | None
     """In ticks; None where its output has no punctuation on time."""
+    bytes: int | None = None
+    """About how many bytes so many rows take; None where columns of any length have no width given."""
 
     def __str__(self) -> str:
-        holds = f"holds at most {self.rows} rows" if self.rows else "holds nothing"
+        size = "" if self.bytes is None else f", about {_written(self.bytes)}"
+        holds = f"holds at most {self.rows} rows{size}" if self.rows else "holds nothing"
         late = "" if self.behind is None else f"; final {self.behind} ticks behind"
         return f"r{self.step.number} {self.step.node.kind}: {holds}{late}"
 
@@ -80,10 +85,12 @@ def bounds(
     skew: int = 0,
     schemes: Mapping[str, Scheme | str] | None = None,
     lifetimes: Mapping[str, Lifetime] | None = None,
+    widths: Mapping[str, int] | None = None,
 ) -> list[Bound]:
     """Per step, the most rows of state and the lag of its output; refuses a plan that is not safe.
 
-    ``skew`` is how many ticks one source may be read ahead of another.
+    ``skew`` is how many ticks one source may be read ahead of another. ``widths`` gives the bytes of a value
+    for columns of any length, by name: bytes are counted where all are known.
     """
     analysis = Analysis(node)
     steps = analysis.run(Assumptions(schemes or {}, lifetimes or {}))
@@ -98,8 +105,40 @@ def bounds(
             held = [own.count(_reach(hold, [own], skew)) for hold in step.rule.holds]
         flows.append(own)
         timely = [ticks for t, ticks in own.within.items() if not t.payload]
-        result.append(Bound(step, _whole(step, held), min(timely, default=None)))
+        rows, width = _whole(step, held), _width(step, widths or {})
+        result.append(Bound(step, rows, min(timely, default=None), None if width is None else rows * width))
     return result
+
+
+ROW_BYTES = 64
+"""What a row of state takes besides its columns: its ends, count, identity and place in an index."""
+
+
+def _width(step: Step, widths: Mapping[str, int]) -> int | None:
+    """The bytes of a row that a step holds; of the widest of its inputs, or of its output."""
+    schemas = [child.schema for child in step.node.inputs] or [step.node.schema]
+    known = [_row_width(schema, widths) for schema in (*schemas, step.node.schema)]
+    return None if any(w is None for w in known) else ROW_BYTES + max(w or 0 for w in known)
+
+
+def _row_width(schema: pa.Schema, widths: Mapping[str, int]) -> int | None:
+    total = 0
+    for column in schema:
+        if column.name in widths:
+            total += widths[column.name]
+        elif pa.types.is_primitive(column.type) or pa.types.is_fixed_size_binary(column.type):
+            total += max(1, column.type.bit_width // 8)
+        else:
+            return None
+    return total
+
+
+def _written(size: int) -> str:
+    """A size as people write it."""
+    for unit, least in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= least:
+            return f"{size / least:.0f} {unit}"
+    return f"{size} bytes"
 
 
 def _check(steps: tuple[Step, ...], paces: Mapping[str, SourceRate]) -> None:

@@ -44,8 +44,11 @@ def check(
     lifetimes: Mapping[str, Lifetime] | None = None,
     bounded_columns: Mapping[str, Iterable[str]] | None = None,
     advise: bool = True,
+    fix: bool = False,
 ) -> Verdict:
     """Whether a plan is safe, and if not, why and what would make it so.
+
+    With ``fix`` the verdict has the mended plan too, where a remedy can be applied without more to be said.
 
     By source name: ``schemes`` says what punctuation lies in data that no policy speaks for;
     ``lifetimes`` gives the longest lifetime in ticks, or "finite"; ``bounded_columns`` names columns
@@ -57,7 +60,10 @@ def check(
     _agree(steps)
     findings = tuple(found(steps))
     helps = tuple(remedies(analysis, given, steps)) if findings and advise else ()
-    return Verdict(steps, findings, helps, tuple(_notes(steps, bool(findings))))
+    mended = next((help.plan for help in helps if help.plan is not None), None) if fix else None
+    options = {"schemes": schemes, "lifetimes": lifetimes, "bounded_columns": bounded_columns}
+    own = None if mended is None else check(mended, **options)  # type: ignore[arg-type]
+    return Verdict(steps, findings, helps, tuple(_notes(steps, bool(findings))), own)
 
 
 class UnboundedWarning(UserWarning):
@@ -149,8 +155,20 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
         if step.origin == "ends" and not unsafe:
             yield f"'{name}' is a table: it ends, and its rows stay at most as long as they live."
     yield from _feedback_notes(steps)
+    yield from _final_notes(steps)
     if steps[-1].scheme.kind == "none" and not unsafe:
         yield "No punctuation leaves the plan, so no row of its output is ever marked final."
+
+
+def _final_notes(steps: tuple[Step, ...]) -> Iterable[str]:
+    """What is final at the end of its sources only."""
+    last = steps[-1].node
+    held = any(one.holds_back and one.until == "end" for one in last.holds() or ())
+    if held and last.properties.max_duration is None and any(s.node.results_endless for s in steps):
+        yield (
+            "A row of the output that never ends and may still be corrected is final at the end of the "
+            "sources only: ask for changes, or for windows, to see it before."
+        )
 
 
 def _remembered(step: Step) -> Iterable[str]:

@@ -14,7 +14,7 @@ from caesura.contracts.feedback_flow import OUTPUT
 from caesura.errors import PlanError
 from caesura.events.item import Item
 from caesura.misuse import checked_methods, strict
-from caesura.plan import OWN
+from caesura.plan import OWN, Node
 from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import Template
@@ -86,6 +86,8 @@ class Remedy:
 
     text: str
     steps: tuple[Step, ...] = ()
+    plan: Node | None = None
+    """The plan with that change made; None where only whoever wrote it can make it."""
 
     def __str__(self) -> str:
         return self.text
@@ -100,6 +102,13 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     notes: tuple[str, ...] = ()
+    mended: Verdict | None = None
+    """The verdict on the plan with the first remedy that could be applied, where that was asked for."""
+
+    @property
+    def plan(self) -> Node:
+        """The plan that was checked: ``cz.Stream(verdict.mended.plan)`` is the mended one."""
+        return self.steps[-1].node
 
     @property
     def safe(self) -> bool:
@@ -133,6 +142,9 @@ class Verdict:
                 lines.append(f"- and {len(self.findings) - MAX_SHOWN} more of this kind behind these.")
             if self.remedies:
                 lines += ["", "Any one of these makes it safe:", *(f"- {r}" for r in self.remedies)]
+            if self.mended is not None:
+                text = next(r.text for r in self.remedies if r.plan is not None)
+                lines += ["", f"Mended ({text}):", *self.mended.drawn()]
         return "\n".join(lines + (["", *self.notes] if self.notes else []))
 
     def drawn(self) -> Iterator[str]:

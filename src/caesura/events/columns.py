@@ -11,6 +11,8 @@ rows named. All types of `events.types` are held the same way, nulls included.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,6 +36,8 @@ from caesura.kernels.hashing import I64, U8, Mask, frozen
 
 SHORT_GATHER = 256
 """So many rows are taken by NumPy."""
+MAX_HEAP = 1 << 30
+"""Texts of so many bytes have offsets of 32 bits."""
 
 
 class Grown:
@@ -238,6 +242,14 @@ class BytesColumn:
         self.sizes.extend(np.diff(offsets))
         self.heap.extend(data[offsets[0] : offsets[-1]])
 
+    def _all(self) -> pa.Array:
+        """All values as they lie: one behind the other."""
+        offsets = np.empty(self.starts.size + 1, np.int32)
+        offsets[:-1], offsets[-1] = self.starts.view, self.heap.size
+        valid = NO_MASK if self.valid.flags is None else self.valid.flags.view
+        parts = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(self.heap.view)]
+        return pa.Array.from_buffers(self.type, self.starts.size, parts)
+
     def _gather(self, rows: I64) -> tuple[I64, U8]:
         offsets = np.empty(len(rows) + 1, np.int64)
         body = np.empty(int(self.sizes.view[rows].sum()), np.uint8)
@@ -245,6 +257,8 @@ class BytesColumn:
         return offsets, body
 
     def take(self, rows: I64) -> pa.Array:
+        if len(rows) > SHORT_GATHER and 2 * len(rows) > self.starts.size and self.heap.size < MAX_HEAP:
+            return self._all().take(pa.array(rows))
         offsets, body = self._gather(rows)
         parts = [
             bitmap(self.valid.take(rows)),
@@ -385,3 +399,37 @@ class ColumnStore:
 def empty_rows(count: int) -> pa.RecordBatch:
     """A batch with rows but no columns."""
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), count, [None]))
+
+
+def joined_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of all; of batches that lie behind each other in memory nothing is copied.
+
+    >>> whole = pa.record_batch({"name": ["a", "b", "c"]})
+    >>> joined_batches([whole.slice(0, 2), whole.slice(2)])["name"].buffers()[2] == whole["name"].buffers()[2]
+    True
+    """
+    if len(batches) == 1:
+        return batches[0]
+    if not all(_follows(a, b) for a, b in pairwise(batches)):
+        return pa.concat_batches(batches)
+    first, count = batches[0], sum(batch.num_rows for batch in batches)
+    columns = [
+        pa.Array.from_buffers(column.type, count, column.buffers(), offset=column.offset)
+        for column in first.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=first.schema)
+
+
+def _follows(a: pa.RecordBatch, b: pa.RecordBatch) -> bool:
+    """Whether the rows of one batch lie right behind those of another, in the same memory."""
+    return all(
+        one.offset + len(one) == other.offset
+        and not pa.types.is_nested(one.type)
+        and not pa.types.is_dictionary(one.type)
+        and _memory(one) == _memory(other)
+        for one, other in zip(a.columns, b.columns, strict=True)
+    )
+
+
+def _memory(column: pa.Array) -> list[int]:
+    return [0 if buffer is None else buffer.address for buffer in column.buffers()]

@@ -102,18 +102,46 @@ class DeferredPage(Page):
             return super().inserts(rows, le, re)
         return self._as_known(DeferredPage(le, re, found), rows)
 
-    def joined(self, some: Sequence[Page], le: I64, re: I64, re_new: I64 | None, tags: Tags | None) -> Page:
-        """One page with the rows of these, of which it is the first, and these lifetimes."""
-        found = [page.deferred if isinstance(page, DeferredPage) else None for page in some]
-        rows = [named for named in found if named is not None]
-        if len(rows) < len(some):
-            return super().joined(some, le, re, re_new, tags)
-        whole = Deferred.joined(rows)
-        return DeferredPage(le, re, whole, re_new, self.settled, tags, any(p.partial for p in some))
+    def as_inserts(self) -> Page:
+        """All rows as inserts with the lifetimes that they have; nothing is copied."""
+        if not self.is_deferred:
+            return super().as_inserts()
+        assert self.deferred is not None
+        page = DeferredPage(self.le, self.re, self.deferred)
+        return page if self.own_ids is None else page.identified(*self.own_ids)
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether its columns are not gathered yet."""
+        return "payload" not in self.__dict__ and self.deferred is not None
 
     def _named(self, rows: I64) -> Deferred | None:
         """Some of the rows, if that needs no column."""
-        return None if "payload" in self.__dict__ or self.deferred is None else self.deferred.take(rows)
+        return self.deferred.take(rows) if self.is_deferred and self.deferred is not None else None
+
+
+def deferred_rows(page: Page, rows: I64, le: I64, re: I64) -> Page:
+    """Rows of a page as inserts with these lifetimes, whose columns stay where they are."""
+    named = Deferred(((ReferredStore.over(page.payload), rows),), (), page.schema)
+    made = DeferredPage(le, re, named)
+    if page.own_ids is not None:
+        key, (h1, h2) = page.own_ids
+        made.identified(key, (h1[rows], h2[rows]))
+    return made
+
+
+def deferred_whole(
+    some: Sequence[Page], le: I64, re: I64, re_new: I64 | None, tags: Tags | None
+) -> DeferredPage:
+    """One page with the rows of these, and these lifetimes; no column is gathered."""
+    rows = Deferred.joined([_deferred(page) for page in some])
+    return DeferredPage(le, re, rows, re_new, some[0].settled, tags, any(page.partial for page in some))
+
+
+def _deferred(page: Page) -> Deferred:
+    if isinstance(page, DeferredPage) and page.is_deferred and page.deferred is not None:
+        return page.deferred
+    return Deferred(((ReferredStore.over(page.payload), np.arange(len(page))),), (), page.schema)
 
 
 __all__ = ["Deferred", "DeferredPage", "ReferredStore"]

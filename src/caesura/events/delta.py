@@ -130,7 +130,7 @@ def fold(page: Page) -> tuple[Page, Mask]:
     """
     unmatched = np.zeros(len(page), np.bool_)
     if page.retracts is None or page.re_new is None:
-        return page.inserts(np.arange(len(page)), page.le, page.re), unmatched
+        return page.as_inserts(), unmatched
     ends = np.where(page.retracts, page.re_new, page.re)
     live = ~page.retracts | (ends > page.le)
     losses = np.flatnonzero(page.retracts)

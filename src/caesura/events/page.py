@@ -18,10 +18,10 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import empty_rows, from_words, taken, words
+from caesura.events.columns import empty_rows, from_words, joined_batches, taken, words
 from caesura.events.identity import Secret, identity
 from caesura.events.nested import NO_MASK
-from caesura.events.referred import Deferred
+from caesura.events.referred import SHARED, Deferred
 from caesura.events.types import is_words
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, frozen
@@ -146,11 +146,13 @@ class Page:
             ends = None
         tags = None if self.tags is None else self.tags.take(rows)
         payload = take_rows(self.payload, rows)
-        return self._part(self.le[rows], self.re[rows], payload, ends, tags)
+        return self._part(taken(self.le, rows), taken(self.re, rows), payload, ends, tags)
 
     def filter(self, mask: Mask) -> Page:
         """The rows where mask is true; the page itself when all are."""
         count = len(self)
+        if SPARSE * np.count_nonzero(mask) < count:
+            return self.take(np.flatnonzero(mask))
         news = NO_ENDS if self.re_new is None else self.re_new
         rows, le, re = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
         ends = np.empty(len(news), np.int64)
@@ -180,17 +182,35 @@ class Page:
         """The payload of these rows."""
         return take_rows(self.payload, rows)
 
+    @property
+    def is_deferred(self) -> bool:
+        """Whether its columns are not gathered yet."""
+        return False
+
     def deferred_of(self, rows: I64) -> Deferred | None:
         """These rows without their columns, where those were not looked at yet."""
         return None
 
     def inserts(self, rows: I64, le: I64, re: I64) -> Page:
-        """These rows as inserts with these lifetimes."""
-        return Page(le, re, self.payload_of(rows))
+        """These rows as inserts with these lifetimes; of many, columns are gathered when somebody looks."""
+        if len(rows) <= SHORT or SHARED * len(rows) < len(self):
+            return Page(le, re, self.payload_of(rows))
+        from caesura.events.deferred import deferred_rows
+
+        return deferred_rows(self, rows, le, re)
+
+    def as_inserts(self) -> Page:
+        """All rows as inserts with the lifetimes that they have; nothing is copied."""
+        return Page(self.le, self.re, self.payload)
 
     def joined(self, some: Sequence[Page], le: I64, re: I64, re_new: I64 | None, tags: Tags | None) -> Page:
         """One page with the rows of these, of which it is the first, and these lifetimes."""
-        whole = pa.concat_batches([p.payload for p in some]) if len(self.schema) else empty_rows(len(le))
+        waiting = sum(page.is_deferred for page in some)
+        if waiting == len(some) or (waiting and len(le) > SHORT):
+            from caesura.events.deferred import deferred_whole
+
+            return deferred_whole(some, le, re, re_new, tags)
+        whole = joined_batches([p.payload for p in some]) if len(self.schema) else empty_rows(len(le))
         return Page(le, re, whole, re_new, self.settled, tags, any(p.partial for p in some))
 
     def _part(self, le: I64, re: I64, payload: pa.RecordBatch, re_new: I64 | None, tags: Tags | None) -> Page:
@@ -212,6 +232,8 @@ class Page:
         ]
 
 
+SPARSE = 8
+"""Where at most one of so many rows is wanted, their numbers are looked for first."""
 SHORT = 8192
 """Up to so many rows Arrow is faster with a whole batch; beyond, memory counts, and our gather is."""
 

@@ -27,6 +27,7 @@ from caesura.events.chunks import Chunks, ipc_bytes
 from caesura.events.columns import ColumnStore, Grown, taken
 from caesura.events.referred import Deferred, ReferredStore
 from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.sums import distinct, each_once
 
 RUN_BYTES = 4 << 20
 NUMBER = "\x00number"
@@ -104,7 +105,7 @@ class RowState:
             return
         old = rows[rows < self._saved]
         if len(old):
-            self._touched.append(np.unique(old))
+            self._touched.append(distinct(old, self._saved))
 
     def kill(self, rows: I64) -> None:
         """Takes these rows out; they must live, and be named once each."""
@@ -127,9 +128,9 @@ class RowState:
 
     @property
     def wasteful(self) -> bool:
-        """Whether it is time to compact: a quarter is dead, or there is little to move."""
+        """Whether it is time to compact: a quarter is dead."""
         dead = self.size - self.live
-        return dead > 0 and (4 * dead >= self.size or self.size <= SMALL)
+        return dead > 0 and 4 * dead >= self.size
 
     def compact(self) -> I64:
         """Moves the live rows together; gives their old numbers, by new number."""
@@ -167,11 +168,11 @@ class RowState:
             self._touched, self._killed = [], []
             self._written = 0
         fresh = np.arange(self._saved, self.size)
-        rows = np.unique(np.concatenate([*self._touched, fresh])) if self._touched else fresh
+        rows = each_once(np.concatenate([*self._touched, fresh])) if self._touched else fresh
         rows = rows[self.alive[rows]] if len(rows) else rows
         for part in self._split(rows):
             self._add(chunks, prefix + f"{len(self._runs):06d}r", self._pack(part))
-        dead = np.unique(np.concatenate(self._killed)) if self._killed else rows[:0]
+        dead = each_once(np.concatenate(self._killed)) if self._killed else rows[:0]
         dead = dead[~self.alive[dead]]
         if len(dead):
             self._add(chunks, prefix + f"{len(self._runs):06d}x", ipc_bytes(pa.record_batch({NUMBER: dead})))

@@ -30,6 +30,7 @@ def is_bytes(t: pa.DataType) -> bool:
     )
 
 
+@cache
 def word_type(t: pa.DataType) -> np.dtype[np.generic] | None:
     """The NumPy type of a fixed-width column's memory, or None."""
     if pa.types.is_boolean(t):
@@ -56,6 +57,7 @@ def is_words(t: pa.DataType) -> bool:
     return word_type(t) is not None and not pa.types.is_boolean(t) and not pa.types.is_decimal(t)
 
 
+@cache
 def supported(t: pa.DataType) -> bool:
     """Whether a stream can carry columns of this type.
 

@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caesura.events.grouping import repeats
+
 Numbers = tuple[Any, Any]
 
 
@@ -89,3 +91,19 @@ def by_value(array: pa.Array, one: Callable[[Any], Any], type: pa.DataType) -> p
     encoded = array.dictionary_encode()
     made = pa.array([one(value) for value in encoded.dictionary.to_pylist()], type)
     return made.take(encoded.indices)
+
+
+def where_repeated(kernel: Callable[[pa.Array], pa.Array]) -> Callable[[pa.Array], pa.Array]:
+    """A dear kernel of texts, done once for each distinct value where values seem to repeat.
+
+    >>> where_repeated(pc.utf8_upper)(pa.array(["a", None] * 4096))[:2].to_pylist()
+    ['A', None]
+    """
+
+    def run(array: pa.Array) -> pa.Array:
+        if not isinstance(array, pa.Array) or not repeats(array):
+            return kernel(array)
+        encoded = array.dictionary_encode()
+        return kernel(encoded.dictionary).take(encoded.indices)
+
+    return run

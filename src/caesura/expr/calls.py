@@ -9,13 +9,21 @@ Expr(initials(first, last))
 ...     return mph * 1.609
 >>> kmh("speed")
 Expr(kmh(speed))
+
+One that is registered goes by its name, in texts of SQL too:
+
+>>> knots = udf(lambda mph: mph * 0.869, returns="double", name="knots", registered=True)
+>>> udf("knots")("speed")
+Expr(knots(speed))
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import update_wrapper
+from importlib.metadata import entry_points
 from itertools import zip_longest
 from typing import Any, Literal, NoReturn, overload
 
@@ -26,12 +34,22 @@ from caesura.errors import CaesuraError, ExprError, here
 from caesura.events.nested import python_values
 from caesura.expr.annotated import arrow_type, hints, widens
 from caesura.expr.arrays import exact_array
+from caesura.expr.code import code_key
+from caesura.expr.durations import micros
 from caesura.expr.faults import CallFault
 from caesura.expr.nodes import Call, Expr, as_column
 from caesura.expr.rules import Kernel, TypedNode, Types
+from caesura.expr.time_limit import TimeLimited
 from caesura.expr.types import as_type, describe
 
 Vectorised = bool | Literal["arrow"]
+GROUP = "caesura.udf"
+"""The entry points under which installed packages offer functions."""
+_registered: dict[str, Callable[..., Expr]] = {}
+
+
+@overload
+def udf(function: str) -> Callable[..., Expr]: ...
 
 
 @overload
@@ -41,6 +59,8 @@ def udf(
     returns: pa.DataType | str | None = ...,
     vectorised: Vectorised = ...,
     name: str | None = ...,
+    registered: bool = ...,
+    timeout: str | timedelta | None = ...,
 ) -> Callable[..., Expr]: ...
 
 
@@ -51,15 +71,19 @@ def udf(
     returns: pa.DataType | str | None = ...,
     vectorised: Vectorised = ...,
     name: str | None = ...,
+    registered: bool = ...,
+    timeout: str | timedelta | None = ...,
 ) -> Callable[[Callable[..., Any]], Callable[..., Expr]]: ...
 
 
 def udf(
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., Any] | str | None = None,
     *,
     returns: pa.DataType | str | None = None,
     vectorised: Vectorised = False,
     name: str | None = None,
+    registered: bool = False,
+    timeout: str | timedelta | None = None,
 ) -> Any:
     """A function of expressions from a function of values, as ``@udf`` or ``udf(function, ...)``.
 
@@ -67,13 +91,22 @@ def udf(
     annotated parameters are checked, and numbers widen. Row by row it gets Python values, None for null.
     With vectorised=True it gets NumPy arrays (NaN for a null number), with vectorised="arrow" the Arrow
     arrays themselves; it returns either, or a list. The plain function stays there as ``__wrapped__``.
+
+    With registered=True it goes by its name: ``udf("kmh")("speed")``, and in texts of SQL. So do those that
+    installed packages offer as entry points of the group ``caesura.udf``.
+
+    A call that takes longer than its ``timeout``, such as "5s", fails as one that raises does.
     """
     if function is None:
-        return lambda some: udf(some, returns=returns, vectorised=vectorised, name=name)
+        options: Any = {"returns": returns, "vectorised": vectorised, "name": name, "registered": registered}
+        return lambda some: udf(some, **options, timeout=timeout)
+    if isinstance(function, str):
+        return find_udf(function)
     label = name or getattr(function, "__name__", "function").strip("<>")
     try:
         type = _result(function, returns)
         takes = _parameters(function)
+        called = function if timeout is None else TimeLimited(function, _limit(timeout))
     except CaesuraError as error:
         raise error.at(f"udf {label}", here()) from None
 
@@ -83,11 +116,61 @@ def udf(
                 f"function '{label}' takes {len(takes)} columns, but {len(args)} are given.",
                 remedy=f"It is declared as {label}{inspect.signature(function)}.",
             )
-        return Call(label, tuple(as_column(a) for a in args), function, type, vectorised, takes or ())
+        return Call(label, tuple(as_column(a) for a in args), called, type, vectorised, takes or ())
 
     update_wrapper(build, function, ("__module__", "__doc__"), ())
     build.__name__ = build.__qualname__ = label
+    return _register(label, build) if registered else build
+
+
+def _limit(timeout: str | timedelta) -> float:
+    """How long a call may take, in seconds."""
+    limit = micros(timeout)
+    if limit <= 0:
+        raise ExprError(
+            f"timeout={timeout!r} leaves no time for an answer.", remedy="Write a text like '5s'."
+        )
+    return limit / 1e6
+
+
+def _register(name: str, build: Callable[..., Expr]) -> Callable[..., Expr]:
+    """Makes a function known by its name; the same one may come again, as when a module is loaded anew."""
+    other = _registered.setdefault(name.lower(), build)
+    if _told_from(other) != _told_from(build):
+        raise ExprError(
+            f"a function is called '{name}' already.", remedy="Give this one another name with name=."
+        ).at(f"udf {name}", here())
     return build
+
+
+def _told_from(build: Callable[..., Expr]) -> object:
+    function = getattr(build, "__wrapped__", build)
+    return getattr(function, "__module__", ""), getattr(function, "__qualname__", ""), code_key(function)
+
+
+def registered_udf(name: str) -> Callable[..., Expr] | None:
+    """The function of this name, in whatever case; None where there is none."""
+    found = _registered.get(name.lower())
+    if found is None:
+        point = next((p for p in entry_points(group=GROUP) if p.name.lower() == name.lower()), None)
+        found = None if point is None else _registered.setdefault(name.lower(), point.load())
+    return found
+
+
+def find_udf(name: str) -> Callable[..., Expr]:
+    """The function of this name; refuses one that is not there."""
+    found = registered_udf(name)
+    if found is None:
+        raise ExprError(
+            f"no function is registered as '{name}'.",
+            remedy="Register it where it is written, with @cz.udf(registered=True).",
+        ).at("udf", here())
+    return found
+
+
+def forget_udf(name: str) -> None:
+    """Takes a name out again; for tests and notebooks."""
+    _registered.pop(name.lower(), None)
 
 
 def _result(function: Callable[..., Any], returns: pa.DataType | str | None) -> pa.DataType:

@@ -81,7 +81,7 @@ def _remedy(reason: str) -> str:
         ways = "Write .try_to_timestamp(...) for a null there"
     elif any(f" {sign} " in reason.partition("' of ")[0] for sign in "+-*"):
         ways = "Cast to decimal(38,0) first, or write try_add, try_subtract, try_multiply for a null there"
-    return f"{ways}; or keep such rows in the late table: put .on_error('late') behind the step."
+    return f"{ways}; or keep such rows in the late table: put .on_bad('late') behind the step."
 
 
 class _Rows:

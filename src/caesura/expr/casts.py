@@ -21,6 +21,7 @@ import pyarrow.types as pt
 
 from caesura.events.nested import any_element, element_type, elements, listed, struct_of
 from caesura.expr.arrays import column, keep_where, numbers, try_convert, zero
+from caesura.expr.decimals import scaled, whole
 from caesura.expr.types import as_decimal, kind, plain
 
 Converter = Callable[[Any], Any]
@@ -86,7 +87,7 @@ def _between(source: pa.DataType, target: pa.DataType) -> Converter | None:
             return lambda a: try_convert(a, target)
         case "integer", "decimal":
             # Arrow refuses an integer column any of whose possible values would not fit.
-            return lambda a: rescale(a.cast(as_decimal(source)), target)
+            return lambda a: rescale(whole(a, as_decimal(source)), target)
         case (("integer" | "float"), "float"):
             return lambda a: a.cast(target, safe=False)
         case "float", "integer":
@@ -117,6 +118,9 @@ def _between(source: pa.DataType, target: pa.DataType) -> Converter | None:
 def rescale(array: pa.Array, target: pa.DataType) -> pa.Array:
     """Decimals rounded half up to fewer fraction digits; null where the whole digits do not fit."""
     scale = array.type.scale
+    made = scaled(array, target)
+    if made is not None:
+        return made
     if scale > target.scale:
         array = array.cast(pa.decimal256(76, scale))
         array = pc.round(array, target.scale, round_mode="half_towards_infinity")

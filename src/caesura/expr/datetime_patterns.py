@@ -37,6 +37,11 @@ _WIDEST = {"y": 6, "M": 4, "L": 4, "d": 2, "D": 3, "Q": 3, "q": 3, "E": 4, "a": 
 _CLOCK = "HhKkms"
 LETTERS = {**_WIDEST, **dict.fromkeys(_CLOCK, 2)}
 """How often each letter may stand in a row."""
+DAY = 86_400_000_000
+_UNITS = {"S": 0, "s": 1_000_000, "m": 60_000_000, **dict.fromkeys("HhKka", 3_600_000_000)}
+"""How long a field that is no date stays the same, in microseconds."""
+REPEATED = 16
+"""Texts are written once for each unit of time where so many values share one."""
 READ = "yMLdHhKkmsSa"
 """The letters of which a time can be made."""
 
@@ -65,10 +70,30 @@ def fields(pattern: str, *, letters: str = "".join(LETTERS)) -> Fields:
 def written(stamps: pa.Array, pattern: Fields) -> pa.Array:
     """Times as texts; those with a zone by its clock."""
     local = stamps if stamps.type.tz is None else pc.local_timestamp(stamps)
+    unit = min((_UNITS.get(f[0], DAY) for f in pattern if not isinstance(f, str)), default=0)
+    found = _of_units(local, pattern, unit) if unit and local.type == _STAMP else None
+    return _of_fields(local, pattern) if found is None else found
+
+
+def _of_units(local: pa.Array, pattern: Fields, unit: int) -> pa.Array | None:
+    """The texts of whole days, hours and so on, each written once; None where there are too many between."""
+    ticks, nulls = numbers(local.view(pa.int64()))
+    there = ticks if nulls is False else ticks[~nulls]
+    if len(there) < REPEATED:
+        return None
+    low, high = int(there.min()) // unit, int(there.max()) // unit
+    if REPEATED * (high - low) > len(there) or max(-low, high) * unit > 2**62:
+        return None
+    times = pa.array(np.arange(low, high + 1) * unit).view(_STAMP)
+    return _of_fields(times, pattern).take(column(ticks // unit - low, nulls, pa.int64()))
+
+
+def _of_fields(local: pa.Array, pattern: Fields) -> pa.Array:
+    """Times as texts, field by field."""
     parts = [pa.scalar(f) if isinstance(f, str) else _written(local, *f) for f in pattern]
     if all(isinstance(p, pa.Scalar) for p in parts):
         whole = "".join(p.as_py() for p in parts)
-        return pc.if_else(pc.is_valid(stamps), pa.scalar(whole), pa.scalar(None, _STRING))
+        return pc.if_else(pc.is_valid(local), pa.scalar(whole), pa.scalar(None, _STRING))
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "")
 
 

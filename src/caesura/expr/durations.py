@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from fractions import Fraction
+from functools import cache
 
 from caesura.errors import ExprError
 
@@ -35,6 +36,11 @@ def micros(duration: Duration) -> int:
     """
     if isinstance(duration, dt.timedelta):
         return duration // dt.timedelta(microseconds=1)
+    return _read(duration) if isinstance(duration, str) else _read.__wrapped__(duration)
+
+
+@cache
+def _read(duration: str) -> int:
     written = str(duration).strip().lower()
     body = written.removeprefix("-").lstrip()
     spans = _PART.findall(body)

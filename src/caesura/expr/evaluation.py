@@ -21,6 +21,7 @@ from caesura.errors import ExprError
 from caesura.expr.arrays import repeat
 from caesura.expr.careful import refuse
 from caesura.expr.casts import cast_kernel
+from caesura.expr.delimited import of_split
 from caesura.expr.faults import Attempt, CallFault, Fault, checked
 from caesura.expr.lambdas import Each, ElementRows, ListFold, computed, inner_schema, lambda_type, parts
 from caesura.expr.nodes import Boundary, Call, Column, Constant, Expr
@@ -122,6 +123,7 @@ def predicate_mask(condition: pa.Array) -> npt.NDArray[np.bool_]:
 
 def plan_step(expr: Expr, schema: pa.Schema, time: pa.DataType) -> EvaluationStep:
     """One node and everything below it, typed, converted and folded."""
+    expr = of_split(expr)
     match expr:
         case Column(name=name):
             return _column_step(name, column_type(expr, schema))

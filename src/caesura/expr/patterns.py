@@ -39,6 +39,7 @@ from caesura.punctuation import (
     one_of,
     value,
 )
+from caesura.punctuation.prefixes import like, matching, prefix
 
 _EXACT_FLOATS = 2**53  # beyond it SQL compares a rounded integer with a float, and a pattern does not
 _MIRRORED = {
@@ -109,6 +110,8 @@ def _sets(expr: Expr, schema: pa.Schema | None) -> _Sets:
             return _Sets(_name(column), NOT_NULL, NULL)
         case Apply(name="between", args=(Column() as column, Constant() as low, Constant() as high)):
             return _between(column, low, high, schema)
+        case Apply(name="startswith" | "like" | "rlike" as name, args=(Column() as column,), options=(text,)):
+            return _beginning(name, column, text, schema)
         case Apply(name=name, args=(Column() as column, Constant() as constant)):
             return _compared(name, column, constant, schema)
         case Apply(name=name, args=(Constant() as constant, Column() as column)):
@@ -155,6 +158,14 @@ def _halves(name: str, at: Any) -> tuple[Values, Values]:
         case "greater":
             return gt(at), le(at)
     return ge(at), lt(at)
+
+
+def _beginning(name: str, column: Column, text: str, schema: pa.Schema | None) -> _Sets:
+    """Texts that begin alike are a stretch of their order; other regular expressions are no set of values."""
+    true = prefix(text) if name == "startswith" else like(text) if name == "like" else matching(text)
+    if true is None or (schema is not None and _kind(column, schema) != "string"):
+        raise _NotSimple
+    return _fitted(_Sets(_name(column), true, _but(true)), schema)
 
 
 def _between(column: Column, low: Constant, high: Constant, schema: pa.Schema | None) -> _Sets:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,12 @@ import pyarrow.compute as pc
 
 from caesura.expr.arrays import column, keep_where, numbers, repeat, zero
 from caesura.expr.casts import cast_kernel, rescale
+from caesura.expr.decimals import DECIMALS, SwiftDecimals
 from caesura.expr.faults import Attempt, arrow_checked
 from caesura.expr.nodes import Apply, Constant
 from caesura.expr.overflow import swift
 from caesura.expr.rules import Datum, Kernel, Rule, TypedNode, Types, checking, wrong
-from caesura.expr.types import as_decimal, common_type, decimal_of, is_numeric, kind, plain
+from caesura.expr.types import MAX_DIGITS, as_decimal, common_type, decimal_of, is_numeric, kind, plain
 from caesura.expr.whole import CHECKED
 
 _DOUBLE = pa.float64()
@@ -59,6 +61,20 @@ def _arithmetic(node: Apply, types: Types) -> TypedNode:
 
 def _divide(a: Datum, b: Datum) -> Datum:
     return pc.divide(a, _nonzero(b))
+
+
+def _quotient(node: Apply, types: Types) -> TypedNode:
+    """As Flink SQL divides: whole numbers to a whole number, towards zero; others as everywhere."""
+    shared = common_type(*types)
+    if shared is None or kind(shared) != "integer":
+        return _arithmetic(Apply("divide", node.args), types)
+    least = -(2 ** (shared.bit_width - 1))
+
+    def towards_zero(a: Datum, b: Datum) -> Datum:
+        beyond = pc.and_(pc.equal(a, pa.scalar(least, shared)), pc.equal(b, pa.scalar(-1, shared)))
+        return keep_where(pc.invert(beyond), pc.divide(a, keep_where(pc.invert(beyond), _nonzero(b))))
+
+    return checking(shared, (shared, shared), Attempt(towards_zero, divides=True))
 
 
 def _nonzero(divisor: Datum) -> Datum:
@@ -109,10 +125,10 @@ def _decimal_plan(node: Apply, types: Types) -> TypedNode:
     match node.name:
         case "add" | "subtract":
             out = decimal_of(whole + scale + 1, scale)
-            return checking(out, (a, b), Attempt(_wide(_ARITHMETIC[node.name], out)))
+            return checking(out, (a, b), Attempt(_wide(_ARITHMETIC[node.name], DECIMALS[node.name], out)))
         case "multiply" if a.precision + b.precision < _WIDEST:
             out = decimal_of(a.precision + b.precision + 1, a.scale + b.scale)
-            return checking(out, (a, b), Attempt(_wide(pc.multiply, out)))
+            return checking(out, (a, b), Attempt(_wide(pc.multiply, DECIMALS["multiply"], out)))
         case "divide":
             scale = max(6, a.scale + b.precision + 1)
             out = decimal_of(a.precision - a.scale + b.scale + scale, scale)
@@ -120,6 +136,7 @@ def _decimal_plan(node: Apply, types: Types) -> TypedNode:
             extra = max(0, out.scale + 1 - (a.scale + b.precision - b.scale + 1))
             if a.precision + extra + b.precision < _WIDEST:
                 return checking(out, (a, b), Attempt(_decimal_divide(a, b, extra, out), divides=True))
+            return checking(out, (a, b), Attempt(_wide_divide(out), divides=True))
         case "remainder" if whole + scale < _WIDEST // 2:
             out = decimal_of(min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
             return checking(out, (a, b), Attempt(_decimal_remainder(whole, scale, out), divides=True))
@@ -140,10 +157,13 @@ def _widened(array: pa.Array, digits: int, scale: int) -> pa.Array:
     return array.cast(pa.decimal256(digits, scale))
 
 
-def _wide(operation: Kernel, out: pa.DataType) -> Kernel:
-    """An exact decimal operation on 76 digits, rounded to Spark's type at the end."""
+def _wide(operation: Kernel, swift: SwiftDecimals, out: pa.DataType) -> Kernel:
+    """An exact decimal operation; what is too wide for 64 bits, on 76 digits, rounded to Spark's type."""
 
     def kernel(a: Datum, b: Datum) -> Datum:
+        made = swift(a, b, out)
+        if made is not None:
+            return made
         left, right = (_widened(x, x.type.precision, x.type.scale) for x in _both(a, b))
         return rescale(operation(left, right), out)
 
@@ -155,6 +175,25 @@ def _decimal_divide(a: pa.DataType, b: pa.DataType, extra: int, out: pa.DataType
         left, right = _both(x, y)
         dividend = _widened(left, a.precision + extra, a.scale + extra)
         return rescale(pc.divide(dividend, _nonzero(_widened(right, b.precision, b.scale))), out)
+
+    return kernel
+
+
+def _wide_divide(out: pa.DataType) -> Kernel:
+    """Division whose digits no type of Arrow's holds: one by one, in Python's numbers."""
+    context = Context(prec=_WIDEST + MAX_DIGITS, rounding=ROUND_HALF_UP)
+    unit = Decimal(1).scaleb(-out.scale)
+
+    def quotient(x: Decimal | None, y: Decimal | None) -> Decimal | None:
+        if x is None or y is None or y == 0:
+            return None
+        found = context.divide(x, y).quantize(unit, context=context)
+        return found if len(found.as_tuple().digits) <= out.precision else None
+
+    def kernel(x: Datum, y: Datum) -> Datum:
+        left, right = _both(x, y)
+        rows = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return pa.array([quotient(*row) for row in rows], out)
 
     return kernel
 
@@ -282,6 +321,7 @@ TRY = ("try_add", "try_subtract", "try_multiply", "try_divide", "try_remainder",
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
     **dict.fromkeys(TRY, _try),
+    "quotient": _quotient,
     "negate": _same_type,
     "abs": _same_type,
     "round": _round,

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from caesura.expr.arrays import by_value, column, numbers
 from caesura.expr.nodes import Apply
 from caesura.expr.rules import Datum, Rule, TypedNode, Types, want
+from caesura.expr.rules_text import WRITTEN
 from caesura.expr.types import kind
 
 _STRING = pa.string()
 _INT = pa.int32()
-_WRITTEN = ("string", "boolean", "integer", "decimal", "float", "date", "timestamp")
 
 
 def _want_text(node: Apply, types: Types) -> None:
@@ -46,7 +46,7 @@ def _padded(node: Apply, types: Types) -> TypedNode:
 
 
 def _concat_ws(node: Apply, types: Types) -> TypedNode:
-    want(node, types, _WRITTEN, "texts", remedy="Cast it: .cast('string').")
+    want(node, types, WRITTEN, "texts", remedy="Cast it: .cast('string').")
     (separator,) = node.options
 
     def kernel(*args: Datum) -> Datum:

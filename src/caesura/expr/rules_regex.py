@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import ExprError
-from caesura.expr.arrays import by_value
+from caesura.expr.arrays import by_value, where_repeated
 from caesura.expr.nodes import Apply
 from caesura.expr.rules import Rule, Shared, TypedNode, Types, sharing, want
 
@@ -90,7 +90,7 @@ def _extract(node: Apply, types: Types) -> TypedNode:
         found = pc.struct_field(pc.extract_regex(array, wanted), [0])
         return pc.if_else(pc.is_valid(array), pc.fill_null(found, empty), pa.scalar(None, _STRING))
 
-    return TypedNode(_STRING, (_STRING,), kernel)
+    return TypedNode(_STRING, (_STRING,), where_repeated(kernel))
 
 
 def rewritten(replacement: str, count: int, node: Apply) -> str:
@@ -133,9 +133,11 @@ def _replace(node: Apply, types: Types) -> TypedNode:
         known = re.compile(pattern, re.ASCII)
         python = re.sub(r"\\([0-9])", r"\\g<\1>", made)
         return TypedNode(_STRING, (_STRING,), lambda a: by_value(a, lambda v: known.sub(python, v), _STRING))
-    return TypedNode(
-        _STRING, (_STRING,), lambda a: pc.replace_substring_regex(a, pattern=pattern, replacement=made)
-    )
+
+    def kernel(array: pa.Array) -> pa.Array:
+        return pc.replace_substring_regex(array, pattern=pattern, replacement=made)
+
+    return TypedNode(_STRING, (_STRING,), where_repeated(kernel))
 
 
 def _count(node: Apply, types: Types) -> TypedNode:

@@ -15,11 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.errors import ExprError
+from caesura.expr.delimited import Delimited, Lacking, is_delimiter
 from caesura.expr.nodes import Apply
 from caesura.expr.rules import Kernel, Rule, Shared, TypedNode, Types, sharing, want
 from caesura.expr.types import kind
 
 _STRING, _BOOLEAN = pa.string(), pa.bool_()
+WRITTEN = ("string", "boolean", "integer", "decimal", "float", "date", "timestamp")
+"""Kinds of values that have a text of their own."""
 
 _TO_TEXT: dict[str, Kernel] = {
     "lower": lambda a: pc.utf8_lower(a),
@@ -77,7 +80,7 @@ def _substring(node: Apply, types: Types) -> TypedNode:
 
 
 def _concat(node: Apply, types: Types) -> TypedNode:
-    _want_text(node, types)
+    want(node, types, WRITTEN, "values that have a text", remedy="Cast it: .cast('string').")
     return TypedNode(_STRING, (_STRING,) * len(types), lambda *args: pc.binary_join_element_wise(*args, ""))
 
 
@@ -98,11 +101,29 @@ def _split_part(node: Apply, types: Types) -> TypedNode:
             remedy="Write .split_part('/', 1) for the first part.",
         )
 
+    if is_delimiter(delimiter):
+        return _one_piece(delimiter, part - 1 if part > 0 else part, lacking="empty")
+
     def pieces(array: Any) -> Any:
         return (pc.split_pattern(array, delimiter) if delimiter else _whole(array)), array
 
     parts = Shared(("split_part", delimiter), pieces, lambda made: _piece(made[0], made[1], part))
     return sharing(_STRING, (_STRING,), parts)
+
+
+def _one_piece(delimiter: str, number: int, lacking: Lacking) -> TypedNode:
+    parts = Shared(
+        ("delimited", delimiter),
+        lambda texts: Delimited.of(texts, delimiter),
+        lambda made: made.piece(number, lacking=lacking),
+    )
+    return sharing(_STRING, (_STRING,), parts)
+
+
+def _piece_of_split(node: Apply, types: Types) -> TypedNode:
+    """What `delimited.of_split` makes of one element of a split."""
+    _want_text(node, types)
+    return _one_piece(*node.options)
 
 
 def _whole(array: pa.Array) -> pa.Array:
@@ -126,4 +147,5 @@ RULES: dict[str, Rule] = {
     "concat": _concat,
     "replace": _replace,
     "split_part": _split_part,
+    "piece": _piece_of_split,
 }

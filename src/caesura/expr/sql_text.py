@@ -13,6 +13,8 @@ Did you mean 'upper'? caesura.functions lists those that there are.
 
 from __future__ import annotations
 
+import calendar
+import datetime as dt
 import difflib
 import re
 from collections.abc import Callable
@@ -30,10 +32,13 @@ from sqlglot.tokenizer_core import TokenType
 
 from caesura.errors import CaesuraError, ExprError
 from caesura.expr import functions
+from caesura.expr.calls import registered_udf
 from caesura.expr.nodes import Alias, Apply, Boundary, Case, Cast, Column, Constant, Expr, Field, Member, lit
 from caesura.expr.types import as_type
 
 Lower = Callable[[Any, str], Expr]
+WHOLE = "whole"
+"""The mark of a division, and of an average, that is whole where its numbers are: as in Flink."""
 
 
 class SqlDialect(Spark):
@@ -119,6 +124,9 @@ def _moving(name: str) -> Lower:
 
     def lower(node: exp.Binary, text: str) -> Expr:
         left, right = lowered(node.this, text), node.expression
+        months = interval_months(right)
+        if months is not None and isinstance(left, Constant) and isinstance(left.value, dt.date):
+            return Constant(_moved(left.value, months if name == "add" else -months), left.type)
         length = interval_micros(right, text)
         if length is None:
             return Apply(name, (left, lowered(right, text)))
@@ -136,6 +144,24 @@ _SIZES = {
     "DAY": 86400 * 10**6,
     "WEEK": 7 * 86400 * 10**6,
 }
+
+
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+
+
+def interval_months(node: exp.Expr) -> int | None:
+    """The months of an interval of months or years; None where it is none."""
+    unit = str(node.args.get("unit") or "").upper().removesuffix("S")
+    amount = node.this.name if isinstance(node.this, exp.Literal) else ""
+    plain = isinstance(node, exp.Interval) and unit in _MONTHS and re.fullmatch(r"-?[0-9]+", amount)
+    return int(amount) * _MONTHS[unit] if plain else None
+
+
+def _moved(day: dt.date, months: int) -> dt.date:
+    """A date so many months later; the last day of a month that is too short."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    return day.replace(year=year, month=month + 1, day=min(day.day, last))
 
 
 def interval_micros(node: exp.Expr, text: str) -> int | None:
@@ -275,7 +301,8 @@ def _matching(name: str) -> Lower:
         pattern = lowered(node.expression, text)
         if not isinstance(pattern, Constant) or not isinstance(pattern.value, str):
             raise refused(node, text, f"{name.upper()} wants a plain text as its pattern")
-        return Apply(name, (lowered(node.this, text),), (pattern.value,))
+        made = Apply(name, (lowered(node.this, text),), (pattern.value,))
+        return Apply("not", (made,)) if node.args.get("negate") else made  # sqlglot's form of NOT LIKE
 
     return lower
 
@@ -294,9 +321,19 @@ def _extract(node: exp.Extract, text: str) -> Expr:
 
 def _anonymous(node: exp.Anonymous, text: str) -> Expr:
     name = node.name.lower()
+    own = node.meta.get("function")
+    if own is not None:  # of a user, known to the query around it
+        return _of_user(own.call, [lowered(arg, text) for arg in node.expressions], node, text)
     if name in ("start", "end") and not node.expressions:
         return Boundary(name)  # type: ignore[arg-type]
     return called(name, node.expressions, node, text)
+
+
+def _of_user(function: Callable[..., Expr], args: list[Expr], node: exp.Expr, text: str) -> Expr:
+    try:
+        return function(*args)
+    except CaesuraError as error:
+        raise refused(node, text, error.problem.rstrip("."), error.remedy) from None
 
 
 NAMES = {"mod": "remainder", "negative": "negate"}
@@ -313,6 +350,8 @@ def called(name: str, args: list[exp.Expr], node: exp.Expr, text: str) -> Expr:
     if name in AGGREGATES:
         told = f"'{name}' is of many rows, and this is a value of one"
         raise refused(node, text, told, f"Write .group_by(...).tumbling(...).agg(x=cz.{name}(...)).")
+    if name not in known and (own := registered_udf(name)) is not None:
+        return _of_user(own, made, node, text)
     if name not in known:
         near = difflib.get_close_matches(name, [*known, *NAMES], n=1)
         guess = f"Did you mean '{near[0]}'? " if near else ""
@@ -381,7 +420,7 @@ LOWER: dict[type[exp.Expr], Lower] = {
     exp.Add: _moving("add"),
     exp.Sub: _moving("subtract"),
     exp.Mul: _infix("multiply"),
-    exp.Div: _infix("divide"),
+    exp.Div: lambda node, text: _infix("quotient" if node.meta.get(WHOLE) else "divide")(node, text),
     exp.Mod: _infix("remainder"),
     exp.BitwiseAnd: _infix("bit_and"),
     exp.BitwiseOr: _infix("bit_or"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from decimal import Decimal
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Literal
 
 import pyarrow as pa
@@ -161,6 +161,7 @@ def describe(type: pa.DataType) -> str:
     return _PRINTED[flat] if flat in _PRINTED and not pt.is_unsigned_integer(type) else str(type)
 
 
+@lru_cache(1024)
 def kind(type: pa.DataType) -> Kind:
     """Which family a type belongs to; encodings such as dictionaries do not matter."""
     type = plain(type)
@@ -181,6 +182,7 @@ def kind(type: pa.DataType) -> Kind:
     return next((name for name, holds in checks if holds), "other")
 
 
+@lru_cache(1024)
 def plain(type: pa.DataType) -> pa.DataType:
     """The type operations compute with: no dictionaries, views, large offsets or unsigned numbers.
 

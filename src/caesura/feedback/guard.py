@@ -25,6 +25,7 @@ from caesura.events.chunks import Chunks
 from caesura.events.noted import NotedRows
 from caesura.events.page import Page
 from caesura.feedback.bag import RowBag
+from caesura.feedback.worth import Worth
 from caesura.kernels.hashing import Mask
 from caesura.plan.feedback import LE, RE
 from caesura.plan.properties import Properties
@@ -145,6 +146,10 @@ class Guard:
         """The latest end of a row stopped."""
         self.active = False
         """Whether it stands for any pattern."""
+        self.worth: Worth | None = None
+        """What it costs and saves, where it may be left out."""
+        self.required = blind
+        """Whether results depend on all that it stops; else it is only to save work."""
         self._ends = False
         self._version = 0
         self._behind: tuple[int, int, bool] = (-1, -1, False)
@@ -156,6 +161,8 @@ class Guard:
         """
         if self.bag is not None or not self.active:
             return False
+        if self.weighed is None and above.weighed is not None:
+            return False  # what does not pay above does not pay here, but here it may be needed
         if self._behind[:2] != (self._version, above._version):
             cheap = max(self.held.size, above.held.size) <= MAX_MATCHED_SINGLY
             implied = cheap and all(above.held.covers(p) for p in self.held.patterns())
@@ -173,6 +180,7 @@ class Guard:
     def replace(self, patterns: list[Pattern]) -> None:
         """Stands for these patterns only from now on; rows dropped before stay known."""
         self.held = Promises(map(to_promise, patterns))
+        self.required = self.blind
         self._changed()
 
     def _changed(self) -> None:
@@ -184,6 +192,19 @@ class Guard:
     def patterns(self) -> list[Pattern]:
         """What it stops, as feedback patterns."""
         return [from_promise(p) for p in self.held.patterns()]
+
+    @property
+    def weighed(self) -> Worth | None:
+        """Its account, where it may be left out; rows that are stopped for a reason are always looked for."""
+        return None if self.required or self.why or self.bag is not None else self.worth
+
+    def rests(self, above: Guard | None) -> bool:
+        """Whether it need not look: it does not pay, or one above that does not would stop as much."""
+        worth = self.weighed
+        if worth is None:
+            return False
+        rests = above is not None and above.weighed is not None and not above.weighed.pays
+        return not worth.pays or (rests and above is not None and self.implied_by(above))
 
     @property
     def idle(self) -> bool:
@@ -215,10 +236,15 @@ class Guard:
         """The rows that may pass."""
         if (not self.active and self.idle) or len(page) == 0:
             return page
+        worth = self.weighed
+        if worth is not None and not worth.looks():
+            return page
         mask = self.matches(page)
         if self.bag is not None and not page.settled:
             mask = self.bag.take(page, mask)
         ends = page.re[mask]
+        if worth is not None:
+            worth.looked(len(page), len(ends))
         if len(ends) == 0:
             return page
         self.hits += len(ends)
@@ -259,7 +285,8 @@ class Guard:
     def to_json(self) -> dict[str, Any]:
         """What it stands for and has counted."""
         why = {why: held.to_json() for why, held in self.why.items()}
-        return {"held": self.held.to_json(), "hits": self.hits, "until": self.until, "why": why}
+        counted = {"hits": self.hits, "until": self.until, "required": self.required}
+        return {"held": self.held.to_json(), **counted, "why": why}
 
     def snapshot(self) -> Chunks:
         """The rows kept, as chunks of what changed."""
@@ -271,6 +298,7 @@ class Guard:
         self.held = Promises.from_json(meta["held"])
         self._changed()
         self.hits, self.until = meta["hits"], meta["until"]
+        self.required = meta.get("required", True)
         self.why = {why: Promises.from_json(held) for why, held in meta.get("why", {}).items()}
         mine = {name: data for name, data in chunks.items() if name.startswith(NOTED)}
         self.noted = NotedRows(self._schema, limit=MAX_NOTED_ROWS) if mine else None

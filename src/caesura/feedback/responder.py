@@ -128,17 +128,21 @@ class Responder:
     def _stop(self, action: FeedbackAction, standing: bool) -> None:
         """Stops rows at the inputs, at the output, or both."""
         for port, each in action.upstream if action.at_inputs else ():
-            self._mount(self.guards.inputs[port], port, each, standing, "input")
+            guard = self.guards.inputs[port]
+            mounted = self._mount(guard, port, each, standing, "input")
+            guard.required |= mounted and action.joint
             if action.purges and self.switches.exploit:
                 self._count("purged rows", self.operator.let_go(port, each))
         if action.at_output:
-            self._mount(self.guards.output, -1, action.pattern, standing, "output")
+            mounted = self._mount(self.guards.output, -1, action.pattern, standing, "output")
+            self.guards.output.required |= mounted and action.joint
 
     def _give_up(self, action: FeedbackAction, standing: bool, reply: Reply, *, again: bool = False) -> bool:
         """Gives results up whole, with the output guarded; False if that must wait."""
         pattern = action.pattern
         if not self.switches.exploit or not self._mount(self.guards.output, -1, pattern, standing, "output"):
             return False  # without the guard nothing may be left out above
+        self.guards.output.required = True
         given_up = self.operator.give_up(pattern)
         if given_up is None:
             if (pattern, standing) not in self.pending:
@@ -273,6 +277,19 @@ class Responder:
                 self._given.add(item.pattern)
             released.append(item)
         return released
+
+    def can_rest(self, above: Responder | None) -> bool:
+        """Whether no guard pays as yet, and none is needed: then items may pass without being looked at."""
+        if self.pending or self.operator.watched or self.guards.holds_rows:
+            return False
+        return self.guards.can_rest(None if above is None else above.guards)
+
+    def wake(self, given: Promises) -> None:
+        """Looks again, after items have passed, up to what was given in the meantime."""
+        for pattern in given.patterns():
+            self._given.add(pattern)
+        self._reach = None
+        self.guards.wake()
 
     def _unaffected(self, came: Pattern) -> bool:
         """Whether a punctuation can change nothing here: it is about other columns, or earlier times."""

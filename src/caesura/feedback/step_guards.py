@@ -10,6 +10,7 @@ import pyarrow as pa
 from caesura.events.chunks import Chunks, under
 from caesura.events.page import Page
 from caesura.feedback.guard import Guard
+from caesura.feedback.worth import Saving, Worth
 from caesura.plan import Node
 from caesura.punctuation import MIN_TIME, Pattern, Promises
 
@@ -30,6 +31,25 @@ class StepGuards:
         """What stays suppressed after a withdrawal, until punctuation closes it."""
         bags = [guard.bag for guard in (*self.inputs, self.output, self.closing)]
         self._bags = [bag for bag in bags if bag is not None]
+
+    def weigh(self, at_inputs: Saving, at_output: Saving) -> None:
+        """Lets guards that results do not depend on be weighed by what they save."""
+        for guard in self.inputs:
+            guard.worth = Worth(at_inputs)
+        self.output.worth = Worth(at_output)
+
+    def can_rest(self, above: StepGuards | None) -> bool:
+        """Whether every guard that stands may be left out, and does not pay."""
+        if self.closing.active or any(guard.active for guard in self.blind):
+            return False
+        standing = [guard for guard in (*self.inputs, self.output) if guard.active]
+        return all(guard.rests(None if above is None else above.output) for guard in standing)
+
+    def wake(self) -> None:
+        """Lets guards that did not pay look at the next page."""
+        for guard in (*self.inputs, self.output):
+            if guard.worth is not None:
+                guard.worth.wake()
 
     @property
     def named(self) -> dict[str, Guard]:
@@ -65,6 +85,8 @@ class StepGuards:
         if self.blind[port].active:
             page = self.blind[port].stop(page)
         guard = self.inputs[port]
+        if not guard.active and guard.bag is None:
+            return page
         if above is not None and above.output.active and guard.implied_by(above.output):
             return page
         return guard.stop(page)

@@ -52,6 +52,8 @@ class FlyingFixpoint(Operator):
         """Whether what the loop derives crosses buckets: then there is one guess per epoch, for all."""
         self._silent = 0
         self.counters.extra.update(guesses=0, definite=0, rounds=0, lag=0, silence=0)
+        self._earliest = INFINITY
+        """The earliest event, where explicit progress begins as long as nothing is definite."""
 
     def close_loop(self, entries: Iterable[str], entrances: Mapping[str, tuple[str, ...]]) -> None:
         """Told once, when the graph is built: where progress comes from outside, and outer guesses."""
@@ -72,6 +74,7 @@ class FlyingFixpoint(Operator):
     def _note(self, sync: I64, port: int) -> None:
         self.guessing.saw(int(sync.min()), int(sync.max()))
         self._met = min(self._met, int(sync.min()))
+        self._earliest = min(self._earliest, int(sync.min()))
         extra = self.counters.extra
         extra["rounds"] += port == BODY
         self._silent += len(sync)
@@ -191,6 +194,11 @@ class FlyingFixpoint(Operator):
         return min(self._unsent, self.promises[SEED].cti), False, False
 
     @property
+    def retracting(self) -> bool:
+        """Whether rows are being taken back, for which what is to be added waits."""
+        return False
+
+    @property
     def _unsent(self) -> int:
         """The earliest change that has come and is not yet on its way around."""
         return INFINITY
@@ -250,10 +258,11 @@ class FlyingFixpoint(Operator):
         return []
 
     def _lag(self) -> None:
-        """How far, in ticks, definite punctuation is behind the latest event."""
+        """How far, in ticks, definite punctuation is behind the latest event; none is at the earliest."""
         state = self.guessing.state
-        known = state.high > MIN_TIME and MIN_TIME < state.given < INFINITY
-        self.counters.extra["lag"] = max(0, state.high - state.given) if known else 0
+        given = state.given if state.given > MIN_TIME else self._earliest
+        known = state.high > MIN_TIME and given < INFINITY
+        self.counters.extra["lag"] = max(0, state.high - given) if known else 0
 
     def _held(self) -> None:
         outside, given = self.guessing.outside, self.guessing.state.given

@@ -148,6 +148,10 @@ class SelectedFixpoint(FlyingFixpoint):
         return self._send_changes(INFINITY) if many else []
 
     @property
+    def retracting(self) -> bool:
+        return bool(self._pending)
+
+    @property
     def _unsent(self) -> int:
         return self._since
 

@@ -61,6 +61,11 @@ class Chains:
         self.head.fill(-1)
         self.size = 0
 
+    def release(self, keys: I64) -> None:
+        """Forgets all rows, given the keys that they have: costs what there are of those."""
+        self.head[keys] = -1
+        self.size = 0
+
     def add(self, keys: I64) -> None:
         """Links the next rows, in order, to their keys."""
         largest = int(keys.max(initial=-1)) + 1

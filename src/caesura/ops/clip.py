@@ -25,7 +25,7 @@ from caesura.kernels import kernel
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, each_once
 from caesura.ops.join.node import Join
 from caesura.ops.join.side import Side
 from caesura.plan import AlignedOperator, FeedbackRule, Holding, Need, Operator, Properties, Translation
@@ -109,7 +109,7 @@ class Clipper(AlignedOperator):
         else:
             came = self.left.insert(page, np.flatnonzero(~page.retracts), key)
             found = self.left.retract(page, np.flatnonzero(page.retracts), key)
-            changed = np.unique(np.concatenate([came, found[found >= 0]]))
+            changed = each_once(np.concatenate([came, found[found >= 0]]))
         return self._relay(changed)
 
     def _right_page(self, page: Page) -> Page:
@@ -127,11 +127,11 @@ class Clipper(AlignedOperator):
             self.starts.append(fields, page.payload.select(self._right.key_places).take(pa.array(rows)))
             self._chains.add(key[rows])
         add_weights(at, weight[some], self.starts.get("n"))
-        touched = np.unique(at)
+        touched = each_once(at)
         self.starts.touch(touched)
         self.starts.keep(touched, self.starts.get("n")[touched] > 0)
-        _, row = self.left.chains.gather(np.unique(key[some]))
-        return self._relay(np.unique(row[self.left.rows.alive[row]]))
+        _, row = self.left.chains.gather(each_once(key[some]))
+        return self._relay(each_once(row[self.left.rows.alive[row]]))
 
     def _relay(self, rows: I64) -> Page:
         """Clips these left rows again; gives the change from what was sent about them."""

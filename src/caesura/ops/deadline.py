@@ -1,4 +1,4 @@
-"""`deadline(d)`: demands what there is when nothing came for so much of the stream's time."""
+"""`deadline(d)`: demands what there is when nothing came for so much of the stream's time, or the clock's."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from caesura.punctuation import INFINITY, MIN_TIME, Intent, Pattern, Punctuation
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Deadline(PassThrough):
-    """Demands a result when none has come for so long; the second input is the source that tells the time."""
+    """Demands a result when none has come for so long; further inputs are the sources that tell the time."""
 
     after: int
+    clock: bool = False
+    """Whether the further input is the clock, and so is the time of the deadline."""
 
     kind = "deadline"
     demands = True
@@ -38,27 +40,31 @@ class Deadline(PassThrough):
         return pattern if port == 0 else None
 
     def steers(self, port: int) -> bool:
-        return port == 1
+        return port > 0
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
-        return (FeedbackRule((Translation.of(self.schema.names, self.inputs[0].properties), None)),)
+        own = Translation.of(self.schema.names, self.inputs[0].properties)
+        return (FeedbackRule((own, *(None for _ in self.inputs[1:]))),)
 
     def feedback_sent(self) -> tuple[OwnFeedback, ...]:
-        """Of the source only the time is read."""
-        return (OwnFeedback(1, Pattern()),)
+        """Of the sources only the time is read."""
+        return tuple(OwnFeedback(port, Pattern()) for port in range(1, len(self.inputs)))
 
     def operator(self) -> Operator:
         return DeadlineOperator(self)
 
     def describe(self) -> str:
-        return shown(self.after, self.time)
+        if self.clock:
+            return f"{shown(self.after, self.inputs[1].time)} of the clock"
+        several = f" of {len(self.inputs) - 1} sources" if len(self.inputs) > 2 else ""
+        return shown(self.after, self.time) + several
 
 
 class DeadlineOperator(Operator):
     """Measures the source's time: how far its punctuation has come since the last result."""
 
     def __init__(self, node: Deadline) -> None:
-        super().__init__(2)
+        super().__init__(len(node.inputs))
         self.node = node
         self._since = MIN_TIME
 
@@ -68,16 +74,22 @@ class DeadlineOperator(Operator):
             outbox.send(sent.port, assumed(sent.pattern))
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        if port == 1:
+        if port > 0:
             return []
         if len(page):
-            self._since = max(self._since, self.promises[1].cti)
+            self._since = max(self._since, self._now)
         return [page]
+
+    @property
+    def _now(self) -> int:
+        """How far the source has come that has come furthest and is not at its end; else the end of time."""
+        going = [promises.cti for promises in self.promises[1:] if promises.cti < INFINITY]
+        return max(going, default=INFINITY)
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         if port == 0:
             return definite(pattern)
-        now = self.promises[1].cti
+        now = self._now
         if now < INFINITY:
             if self._since == MIN_TIME:
                 self._since = now

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import Grown
 from caesura.events.deferred import Deferred, DeferredPage
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
@@ -29,6 +30,8 @@ from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties
 from caesura.punctuation import INFINITY, Pattern, lt
 
 Mode = Literal["final", "marked"]
+FRESH_PAGES, FRESH_ROWS = 16, 4096
+"""Up to so many pages, of at least so many rows each, wait as they came where no row of them can change."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,6 +72,64 @@ class Deliver(Node):
         return Hold(self)
 
 
+class NamedRows:
+    """Some rows of a state, as a list that is saved; where each stands in it follows from the list."""
+
+    def __init__(self) -> None:
+        self.state = RowState({"row": np.int64})
+        self._place = Grown(np.int64)
+
+    def __len__(self) -> int:
+        return self.state.live
+
+    @property
+    def rows(self) -> I64:
+        """The rows that are named."""
+        rows: I64 = self.state.get("row")[self.state.alive]
+        return rows
+
+    def add(self, rows: I64) -> None:
+        """Names more rows."""
+        first = self.state.append({"row": rows})
+        self._reach(int(rows.max(initial=-1)) + 1)
+        self._place.view[rows] = np.arange(first, first + len(rows))
+
+    def drop(self, rows: I64) -> None:
+        """Takes those of these rows out that are named."""
+        if len(self) == 0:
+            return
+        self._reach(int(rows.max(initial=-1)) + 1)
+        places = self._place.view[rows]
+        self.state.kill(places[places >= 0])
+        self._place.view[rows] = -1
+
+    def among(self, size: int) -> Mask:
+        """Which of so many rows are named."""
+        self._reach(size)
+        return self._place.view[:size] >= 0
+
+    def renumber(self, keep: I64) -> None:
+        """Follows a compaction, given old numbers by new."""
+        new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
+        new[keep] = np.arange(len(keep))
+        row, alive = self.state.get("row"), self.state.alive
+        row[alive] = new[row[alive]]
+        self.state.touch(np.flatnonzero(alive))
+
+    def rebuild(self) -> None:
+        """Finds the places anew."""
+        if self.state.live < self.state.size:
+            self.state.compact()
+        self._place = Grown(np.int64)
+        rows = self.rows
+        self._reach(int(rows.max(initial=-1)) + 1)
+        self._place.view[rows] = np.arange(len(rows))
+
+    def _reach(self, size: int) -> None:
+        if size > self._place.size:
+            self._place.extend(np.full(size - self._place.size, -1, np.int64))
+
+
 class Hold(Operator):
     """Rows that are not final yet, found by value."""
 
@@ -88,8 +149,9 @@ class Hold(Operator):
             nulls_match=True,
             store=ReferredStore,
         )
-        self.edges = RowState({"row": np.int64})
-        self.shown = RowState({"row": np.int64})
+        self.edges = NamedRows()
+        """Rows that have left, and whose ends have not."""
+        self.shown = NamedRows()
         """Rows that were given on demand, before they were final."""
         self._table = KeyTable()
         self._by_value = not known.insert_only
@@ -140,13 +202,11 @@ class Hold(Operator):
         assert page.retracts is not None
         rows = np.flatnonzero(page.retracts)
         found = self.side.retract(page, rows, key)
-        if self.shown.live == 0:
+        if len(self.shown) == 0:
             return page.take(rows[:0])
-        named = self.shown.get("row")
-        shown_before = np.isin(found, named[self.shown.alive])
-        dropped = named[self.shown.alive & ~self.side.rows.alive[named]]
-        self.shown.kill(np.flatnonzero(self.shown.alive & np.isin(named, dropped)))
-        return page.take(rows[shown_before])
+        named = self.shown.rows
+        self.shown.drop(named[~self.side.rows.alive[named]])
+        return page.take(rows[np.isin(found, named)])
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
         """The rows that wait and match, now; what changes of them then follows."""
@@ -154,32 +214,27 @@ class Hold(Operator):
             return []
         self._file()
         state = self.side.rows
-        live = np.flatnonzero(state.alive & ~self._among(self.edges) & ~self._among(self.shown))
+        shown = self.edges.among(state.size) | self.shown.among(state.size)
+        live = np.flatnonzero(state.alive & ~shown)
         payload = state.payload.take(live)
         columns = dict(zip(payload.schema.names, payload.columns, strict=True))
         le, re = state.get("le")[live], state.get("re")[live]
         some = np.flatnonzero(pattern.matches({**columns, "LE": le, "RE": re}))
         if len(some) == 0:
             return []
-        self.shown.append({"row": live[some]})
+        self.shown.add(live[some])
         return [Page(le[some], re[some], take_rows(payload, some), partial=True)]
-
-    def _among(self, some: RowState) -> Mask:
-        """Which rows a list names."""
-        mask: Mask = np.zeros(self.side.rows.size, np.bool_)
-        mask[some.get("row")[some.alive]] = True
-        return mask
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
         final = self._final()
-        self._file()
+        if not self._stays():
+            self._file()
         rows = self.side.rows
         if rows.size == 0:
             return [*final, *definite(self.node.carry(0, pattern))]
-        live = np.flatnonzero(rows.alive)
-        bound = self._bound(live)
-        items = [*self._release(live, bound), *final]
+        live = self._changeable()
+        items = [*self._release(live, self._bound(live)), *final]
         out = self._held_back(pattern)
         if rows.wasteful:
             self.rebuild()
@@ -198,12 +253,32 @@ class Hold(Operator):
             if not self._fixed and cti < INFINITY:
                 ended &= page.re < cti
             rows = np.flatnonzero(ended)
-            if len(rows):
+            first = len(rows) and rows[-1] == len(rows) - 1 and not page.partial  # cut without a copy
+            if first:
+                final.append(page if len(rows) == len(page) else page.slice(0, len(rows)))
+            elif len(rows):
                 final.append(page.inserts(rows, page.le[rows], page.re[rows]))
             if len(rows) < len(page):
-                rest.append(page.filter(~ended))
+                rest.append(page.slice(len(rows), len(page) - len(rows)) if first else page.filter(~ended))
         self.fresh = rest
         return final
+
+    def _stays(self) -> bool:
+        """Whether the rows that came lately stay as they lie: they all start behind the CTI, and end as said.
+
+        Small pages are filed, so that no punctuation looks at many.
+        """
+        if not self._fixed or self.promises[0].size or len(self.fresh) > FRESH_PAGES:
+            return False
+        return all(len(page) >= FRESH_ROWS for page in self.fresh)
+
+    def _changeable(self) -> I64:
+        """The rows that a CTI may let go: not those that left and have no end, unless it is the last."""
+        rows, held = self.side.rows, self.promises[0]
+        if held.size or held.cti == INFINITY or len(self.edges) == 0:
+            return np.flatnonzero(rows.alive)
+        endless = rows.get("re") == INFINITY
+        return np.flatnonzero(rows.alive & ~(endless & self.edges.among(rows.size)))
 
     def _bound(self, live: I64) -> I64:
         held = self.promises[0]
@@ -218,11 +293,10 @@ class Hold(Operator):
         ended = (re < bound) | (bound == INFINITY) | self._fixed
         final = (le < bound) & ended
         started = (le < bound) & (re == INFINITY) & ~ended
-        edge = self._among(self.edges)[live]
         items: list[Item] = []
         marked = self.node.mode == "marked"
-        shown = self._among(self.shown)[live] if self.shown.live else np.zeros(len(live), np.bool_)
-        edge = edge | shown
+        shown = self.shown.among(rows.size)[live]
+        edge = self.edges.among(rows.size)[live] | shown
         leave = live[final & ~edge] if marked else live[(final | started) & ~edge]
         if len(leave):
             items.append(self._named(leave, rows.get("re")[leave], None, settled=marked))
@@ -230,7 +304,7 @@ class Hold(Operator):
         if len(ends):
             items += self._ends(ends)
         if not marked:
-            self.edges.append({"row": live[started & ~edge]})
+            self.edges.add(live[started & ~edge])
         self._drop(live[final])
         return items
 
@@ -253,11 +327,8 @@ class Hold(Operator):
         return page
 
     def _drop(self, rows: I64) -> None:
-        gone: Mask = np.zeros(self.side.rows.size, np.bool_)
-        gone[rows] = True
         for some in (self.edges, self.shown):
-            live = np.flatnonzero(some.alive)
-            some.kill(live[gone[some.get("row")[live]]])
+            some.drop(rows)
         self.side.rows.get("re")[rows] = REMOVED
         self.side.rows.kill(rows)
 
@@ -267,9 +338,7 @@ class Hold(Operator):
         if bound is None or self.node.mode == "marked" or bound == INFINITY:
             return self.node.carry(0, pattern)
         rows = self.side.rows
-        waiting = rows.alive.copy()
-        waiting[self.edges.get("row")[self.edges.alive]] = False
-        live = np.flatnonzero(waiting)
+        live = np.flatnonzero(rows.alive & ~self.edges.among(rows.size))
         if len(live) and pattern.without_time().attributes:
             live = live[pattern.without_time().matches(rows.payload.take(live), None)]
         earliest = int(rows.get("le")[live].min(initial=INFINITY))
@@ -279,21 +348,16 @@ class Hold(Operator):
 
     def states(self) -> dict[str, RowState]:
         self._file()
-        return {"rows": self.side.rows, "edges": self.edges, "shown": self.shown}
+        return {"rows": self.side.rows, "edges": self.edges.state, "shown": self.shown.state}
 
     def rebuild(self) -> None:
         rows = self.side.rows
         if rows.live < rows.size:
             keep = rows.compact()
-            new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
-            new[keep] = np.arange(len(keep))
             for some in (self.edges, self.shown):
-                row = some.get("row")
-                row[some.alive] = new[row[some.alive]]
-                some.touch(np.flatnonzero(some.alive))
+                some.renumber(keep)
         for some in (self.edges, self.shown):
-            if some.live < some.size:
-                some.compact()
+            some.rebuild()
         self._table = KeyTable()
         if self._by_value:
             rows.get("key")[:] = self._table.encode(rows.get("h1"), rows.get("h2"))[0]

@@ -15,7 +15,7 @@ from caesura.events.page import take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, each_once
 
 
 class Endless:
@@ -44,7 +44,7 @@ class Endless:
             }
             self.rows.append(fields, take_rows(batch, fresh))
         add_weights(at, change[some], self.rows.get("n"))
-        self.rows.touch(np.unique(at))
+        self.rows.touch(each_once(at))
         self.drop(np.flatnonzero(self.rows.alive & (self.rows.get("n") <= 0)))
 
     def drop(self, rows: I64) -> None:

@@ -34,7 +34,7 @@ from caesura.kernels import kernel
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, each_once
 from caesura.ops.union import Union
 from caesura.plan import (
     AlignedOperator,
@@ -219,7 +219,7 @@ class LayersOperator(AlignedOperator):
             self.rows.append(fields, page.payload.take(pa.array(change.rows[fresh])))
             self._chains[0].add(number[change.rows[fresh]])
         add_weights(at, change.weight, self.rows.get("n"))
-        some = np.unique(at)
+        some = each_once(at)
         self.rows.touch(some)
         self.rows.keep(some, self.rows.get("n")[some] != 0)
 

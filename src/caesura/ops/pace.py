@@ -11,7 +11,8 @@ and can be asked for, also what steps above stop because they were told. A retra
 its insert. (The PACE of the feedback thesis, 7.4.)
 
 Punctuation moves the mark as rows do, so that it moves on while no row comes. The furthest start is that of
-the whole stream, so all rows meet in one bucket.
+the whole stream, so all rows meet in one bucket. With `by` a column takes the place of the start: any that
+rows come in the order of, more or less, such as a number of sequence or a time of arrival.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from caesura.errors import PlanError
 from caesura.events.item import Item
@@ -30,6 +32,7 @@ from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.feedback.bag import RowBag
 from caesura.feedback.messages import assumed
+from caesura.kernels.hashing import I64
 from caesura.ops.union import Merge, Union
 from caesura.plan import Counters, Holding, Need, Operator, OwnFeedback, shown
 from caesura.plan.roles import PunctuatedBy
@@ -47,6 +50,8 @@ class Pace(Union):
     within: int
     tells: Literal["upstream", "nobody"] = "upstream"
     """Whether feedback on what is too late is sent to the inputs."""
+    by: str = ""
+    """The column of which rows may be so far behind; empty for their starts."""
 
     kind = "pace"
     partitioning = "one"
@@ -57,7 +62,13 @@ class Pace(Union):
     def output_schema(self) -> pa.Schema:
         if self.within < 0:
             raise PlanError(f"a bound of {self.within} lets nothing pass.", remedy="Give 0 or more.")
-        return super().output_schema()
+        schema = super().output_schema()
+        if self.by and not _counts(self.column(self.by).type):
+            raise PlanError(
+                f"'{self.by}' is {self.column(self.by).type}, of which nothing is so far behind.",
+                remedy="Give a column of whole numbers, timestamps or dates.",
+            )
+        return schema
 
     def holds(self) -> tuple[Holding, ...]:
         if self.properties.insert_only:
@@ -76,17 +87,26 @@ class Pace(Union):
 
     def too_late(self, bound: int) -> Pattern:
         """The feedback that is sent to the inputs."""
-        return Pattern(LE=lt(bound))
+        return Pattern(LE=lt(bound)) if not self.by else Pattern(**{self.by: lt(self.value(bound))})
+
+    def value(self, number: int) -> Any:
+        """A number as the column has it."""
+        return pa.scalar(number, pa.int64()).cast(self.column(self.by).type).as_py()
+
+    @property
+    def distance(self) -> str:
+        """The bound in words."""
+        return shown(self.within, self.column(self.by).type if self.by else self.time)
 
     def reason(self) -> str:
         """Why a row is left out."""
-        return f"more than {shown(self.within, self.time)} behind the furthest start"
+        return f"more than {self.distance} behind the furthest {repr(self.by) if self.by else 'start'}"
 
     def operator(self) -> Operator:
         return Pacing(self)
 
     def describe(self) -> str:
-        return f"within {shown(self.within, self.time)}"
+        return f"within {self.distance}" + (f" by {self.by}" if self.by else "")
 
 
 class Pacing(Merge):
@@ -103,7 +123,7 @@ class Pacing(Merge):
         ]
         self._left_out = NotedRows(node.schema, limit=KEEP)
         """The rows left out that nobody has asked for yet."""
-        self._sent_bound = MIN_TIME
+        self._sent_bound = self._promised = MIN_TIME
         self._closes = node.properties.insert_only
 
     @property
@@ -114,7 +134,8 @@ class Pacing(Merge):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if len(page) == 0:
             return []
-        starts = page.le if page.retracts is None else np.where(page.retracts, MIN_TIME, page.le)
+        places = self._places(page)
+        starts = places if page.retracts is None else np.where(page.retracts, MIN_TIME, places)
         marks = np.maximum(np.maximum.accumulate(starts), self.mark)
         late = (
             (starts < marks - self.node.within) & (starts > MIN_TIME) & (marks > MIN_TIME + self.node.within)
@@ -130,6 +151,14 @@ class Pacing(Merge):
         if len(timely):
             items.append(timely)
         return [*items, *self._moved()]
+
+    def _places(self, page: Page) -> I64:
+        """Where rows stand in the order that is kept to; those with a null nowhere, so that they pass."""
+        if not self.node.by:
+            return page.le
+        column = page.payload.column(self.node.by)
+        narrow = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+        return pc.fill_null(column.cast(narrow).cast(pa.int64()), MIN_TIME).to_numpy()  # type: ignore[no-any-return]
 
     def _moved(self) -> list[Item]:
         """What follows from how far the mark is now."""
@@ -153,6 +182,10 @@ class Pacing(Merge):
 
     def _progress(self) -> list[Item]:
         """On inserts alone the bound is a promise: nothing before it leaves any more."""
+        if self.node.by:
+            before, self._promised = self._promised, self.bound
+            late = Punctuation(self.node.too_late(self.bound), Intent.DEFINITE)
+            return [late] if self.bound > before else []
         last = self.counters.punctuation_out
         known = last.pattern.time_bound if last is not None else MIN_TIME
         if known is not None and self.bound <= max(known, self.alignment.held.cti):
@@ -164,11 +197,25 @@ class Pacing(Merge):
             if bag is not None:
                 bag.settle(promises)
         items = list(super().definite(port, pattern))
-        come = max((promises.cti for promises in self.promises if promises.cti < INFINITY), default=MIN_TIME)
+        come = self._come(pattern)
         if come <= self.mark:
             return items
         self.mark = come
         return [*items, *self._moved()]
+
+    def _come(self, pattern: Pattern) -> int:
+        """How far punctuation says that a stream has come."""
+        by = self.node.by
+        if not by:
+            return max(
+                (promises.cti for promises in self.promises if promises.cti < INFINITY), default=MIN_TIME
+            )
+        below = pattern[by] if [name for name, _ in pattern.items()] == [by] else None
+        if below is None or not below.low or len(below.cuts) != 1:
+            return MIN_TIME
+        at = pa.scalar(below.cuts[0][0], self.node.column(by).type)
+        narrow = pa.int32() if pa.types.is_date32(at.type) else pa.int64()
+        return int(at.cast(narrow).as_py())
 
     def drain_notes(self) -> pa.Table | None:
         """The rows left out since the last call, with the reason, as far as they were kept."""
@@ -192,9 +239,15 @@ class Pacing(Merge):
 
     def meta(self) -> dict[str, Any]:
         counted = self.counters.extra.get(TOO_LATE, 0)
-        return {**super().meta(), "mark": self.mark, "sent": self._sent_bound, "late": counted}
+        marks = {"mark": self.mark, "sent": self._sent_bound, "promised": self._promised}
+        return {**super().meta(), **marks, "late": counted}
 
     def remember(self, meta: dict[str, Any]) -> None:
         super().remember(meta)
-        self.mark, self._sent_bound = meta["mark"], meta["sent"]
+        self.mark, self._sent_bound, self._promised = (meta[name] for name in ("mark", "sent", "promised"))
         self.counters.extra[TOO_LATE] = meta["late"]
+
+
+def _counts(t: pa.DataType) -> bool:
+    """Whether values of a type are numbers that may be so far apart."""
+    return bool(pa.types.is_integer(t) or pa.types.is_timestamp(t) or pa.types.is_date32(t))

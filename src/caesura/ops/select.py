@@ -39,6 +39,7 @@ class Select(Node):
 
     kind = "select"
     row_wise = True
+    narrows_first = True
     forward = True
     punctuated_by: ClassVar[PunctuatedBy] = "rule"
 
@@ -79,12 +80,15 @@ class Select(Node):
 
     def narrowed(self, wanted: set[str]) -> Select:
         """Without columns that nobody reads; but one that may send rows to the late table stays."""
+        return replace(self, columns=self._read_for(wanted))
+
+    def _read_for(self, wanted: set[str]) -> tuple[tuple[str, Expr], ...]:
         late = self.on_error == "late"
-        columns = ((n, e) for n, e in self.columns if n in wanted or (late and is_column(e) is None))
-        return replace(self, columns=tuple(columns))
+        return tuple((n, e) for n, e in self.columns if n in wanted or (late and is_column(e) is None))
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
-        return set().union(*(attributes(expr) for _, expr in self.columns))
+        columns = self._read_for(wanted) if wanted else self.columns
+        return set().union(*(attributes(expr) for _, expr in columns))
 
     def row_form(self) -> RowForm:
         return RowForm(self.columns)

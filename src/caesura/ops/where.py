@@ -32,6 +32,7 @@ from caesura.expr import (
     reads_time,
     type_of,
 )
+from caesura.kernels.hashing import Mask
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule
@@ -168,6 +169,10 @@ class Filter(Operator):
         if self._node.keep:
             page = page.with_payload(page.payload.select(self._node.keep))
         return [page.filter(mask)]
+
+    def masks(self, page: Page) -> Iterable[Mask]:
+        """The mask of a page, alone; not where rows may be refused."""
+        return [self._test(page.payload, page.le, page.re)]
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         items = definite(self._node.carry(port, pattern))

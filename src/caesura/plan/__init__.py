@@ -5,7 +5,16 @@ from caesura.plan.duration import Duration, shown, ticks
 from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, OwnFeedback, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
-from caesura.plan.operator import AlignedOperator, Counters, GivenUp, Operator, Outbox, Up, definite
+from caesura.plan.operator import (
+    AlignedOperator,
+    Counters,
+    GivenUp,
+    Operator,
+    Outbox,
+    Speculate,
+    Up,
+    definite,
+)
 from caesura.plan.properties import Properties, both
 from caesura.plan.roles import OnLoop, RowForm
 from caesura.plan.source import NOTHING_NOW, Ingress, NothingNow, Raw, SourceBatch, SourceNode
@@ -34,6 +43,7 @@ __all__ = [
     "RowForm",
     "SourceBatch",
     "SourceNode",
+    "Speculate",
     "Translation",
     "Up",
     "both",

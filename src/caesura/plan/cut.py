@@ -272,7 +272,7 @@ class _Cutter:
         fresh = [p for p, c in enumerate(node.inputs) if c in streams and self.stage[c.fingerprint] < stage]
         if fresh:
             wanted = self._next_keys(node)
-            computed = wanted is not None and any(_before(node, port, wanted) is None for port in fresh)
+            computed = wanted is not None and any(keys_before(node, port, wanted) is None for port in fresh)
             lies.add(None if computed else wanted)
         self.lies[fp] = lies.pop() if len(lies) == 1 else None
 
@@ -374,7 +374,7 @@ class _Cutter:
             lies = self.lies[node.fingerprint]
             if lies is None or node.closes:  # a loop lies by a column that goes around under its name
                 return lies
-            return _before(node, port, lies)
+            return keys_before(node, port, lies)
         return tuple(_met(node, port)[i] for i in self.places[node.fingerprint])
 
     def _exchange(
@@ -390,7 +390,7 @@ class _Cutter:
         return label
 
 
-def _before(node: Node, port: int, keys: tuple[str, ...]) -> Spread:
+def keys_before(node: Node, port: int, keys: tuple[str, ...]) -> Spread:
     """The columns of an input that come out as these; None where one of them is computed."""
     images = {image(node, port, name): name for name in node.inputs[port].schema.names}
     return tuple(images[key] for key in keys) if all(key in images for key in keys) else None

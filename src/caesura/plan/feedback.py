@@ -167,6 +167,11 @@ class FeedbackAction:
         return self.rule is not None and (self.rule.means != "rows" or self.rule.guard == "input")
 
     @property
+    def joint(self) -> bool:
+        """Whether rows make results together, so that what is stopped must be stopped throughout."""
+        return self.rule is not None and self.rule.means != "rows"
+
+    @property
     def purges(self) -> bool:
         """Whether such rows are let go of at once."""
         return self.at_inputs and not self.gives_up and self.rule is not None and self.rule.purges

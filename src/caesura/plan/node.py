@@ -48,6 +48,8 @@ class Node:
     """Where rows must lie: in 'any' place, by 'key', equal ones together (see `keys`), or all in 'one'."""
     row_wise: ClassVar[bool] = False
     """Whether the step looks at one row at a time and keeps nothing."""
+    narrows_first: ClassVar[bool] = False
+    """Whether it reads fewer columns of its input once nobody wants all of its own."""
     sends_feedback: ClassVar[bool] = False
     """Whether the step may tell those above it, at run time, what it can do without."""
     arrival_dependent: ClassVar[bool] = False
@@ -105,7 +107,9 @@ class Node:
     def _reach_into_structs(self) -> None:
         """Dotted names in the step's expressions, as fields of the inputs' columns."""
         columns = {field.name: field.type for node in self.inputs for field in node.schema}
-        for f in dataclasses.fields(self) if columns else ():
+        if not any(map(pa.types.is_nested, columns.values())):
+            return
+        for f in dataclasses.fields(self):
             given = getattr(self, f.name)
             reached = with_paths(given, columns)
             if reached is not given:
@@ -385,5 +389,16 @@ def _walk(root: Node, seen: dict[str, Node], looked: set[Node]) -> Iterator[Node
 
 
 def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """The same step on other inputs."""
-    return dataclasses.replace(node, inputs=inputs)
+    """The same step on other inputs; it is not checked again on some that look the same."""
+    alike = all(_alike(new, old) for new, old in zip(inputs, node.inputs, strict=True))
+    if not alike or not inputs:
+        return dataclasses.replace(node, inputs=inputs)
+    made = object.__new__(type(node))
+    derived = [n for n in node.__dict__ if isinstance(getattr(type(node), n, None), cached_property)]
+    made.__dict__.update({n: v for n, v in node.__dict__.items() if n not in derived} | {"inputs": inputs})
+    return made
+
+
+def _alike(a: Node, b: Node) -> bool:
+    """Whether a step says the same of its rows as another."""
+    return bool(a.schema.equals(b.schema)) and a.properties == b.properties and a.time == b.time

@@ -27,6 +27,9 @@ Up = tuple[int, Punctuation]
 OVERTAKEN = "overtaken while it waited"
 """What is counted of messages that can save nothing any more when their turn comes; they go no further."""
 
+Speculate = Literal["arrival", "passed", "watermark"]
+"""When a window's result leaves: with its first row; once time has passed it; or when it cannot change."""
+
 
 class Outbox(Protocol):
     """Where an operator puts its feedback; the runtime delivers it."""
@@ -88,8 +91,10 @@ class Counters:
 class Operator:
     """A step at work. Subclasses say what a page and a definite punctuation do."""
 
-    speculate: Literal["arrival", "watermark"] = "arrival"
-    """Whether results that may still change leave at once, or only behind the watermark."""
+    speculate: Speculate = "arrival"
+    """Whether results that may still change leave at once, once time has passed them, or not at all."""
+    joined_bytes = 0
+    """Up to how many bytes of pages that wait behind each other it takes as one; 0 for each by itself."""
 
     def __init__(self, ports: int = 1) -> None:
         self.promises = [Promises(tidy=True) for _ in range(ports)]
@@ -114,9 +119,9 @@ class Operator:
         """Takes its place in a graph: feedback goes to the operators above from now on."""
         self.outbox = outbox
 
-    def keep_pace(self, speculate: Literal["arrival", "watermark"]) -> None:
-        """Takes the pace of the query."""
-        self.speculate = speculate
+    def keep_pace(self, speculate: Speculate) -> None:
+        """Takes the pace of the query; only windows can be passed by time."""
+        self.speculate = "arrival" if speculate == "passed" else speculate
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         """What leaves because these events came."""

@@ -48,6 +48,8 @@ def push(outputs: Mapping[str, Node]) -> dict[str, Node]:
 
 def _rebuilt(node: Node, made: dict[str, Node], wanted: set[str]) -> Node:
     inputs = tuple(made[child.fingerprint] for child in node.inputs)
+    if node.narrows_first and wanted and wanted < set(node.schema.names):
+        node = node.narrowed(wanted)
     if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
         node = rebuilt(node, inputs)
     return node.narrowed(wanted) if wanted and wanted < set(node.schema.names) else node

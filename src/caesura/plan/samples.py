@@ -29,8 +29,4 @@ def _any_value(t: pa.DataType) -> object:
         return b"x"
     if pa.types.is_decimal(t):
         return Decimal(0)
-    return pa.scalar(0, pa.int64()).cast(t).as_py() if not pa.types.is_timestamp(t) else _epoch(t)
-
-
-def _epoch(t: pa.DataType) -> object:
-    return pa.scalar(0, pa.int64()).cast(t).as_py()
+    return pa.scalar(0, t).as_py()

@@ -2,9 +2,27 @@
 
 from caesura.misuse import checked_methods
 from caesura.runtime.graph.publication import Publication
-from caesura.runtime.graph.schedule import BottomUp, LongestQueue, Schedule, Shuffled
+from caesura.runtime.graph.schedule import (
+    BottomUp,
+    LongestQueue,
+    Proportional,
+    RoundRobin,
+    Schedule,
+    ScheduleName,
+    Shuffled,
+)
 from caesura.runtime.query.query import Query
 
 checked_methods(Query)
 
-__all__ = ["BottomUp", "LongestQueue", "Publication", "Query", "Schedule", "Shuffled"]
+__all__ = [
+    "BottomUp",
+    "LongestQueue",
+    "Proportional",
+    "Publication",
+    "Query",
+    "RoundRobin",
+    "Schedule",
+    "ScheduleName",
+    "Shuffled",
+]

@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from caesura import errors
 from caesura.errors import CaesuraError, StreamError
-from caesura.plan import Node
 from caesura.spark.session import spark_log
+
+if TYPE_CHECKING:
+    from caesura.plan import Node
 
 AGAIN = "start again with the same checkpoint: the epoch runs again, and nothing is lost"
 _RAISED = re.compile(

@@ -23,7 +23,8 @@ def session(
 ) -> SparkSession:
     """A local session, or one on the given master, with everything set as Caesura needs it.
 
-    Further settings are given with underscores for dots: ``spark_driver_memory="4g"``.
+    Further settings are given with underscores for dots, ``spark_driver_memory="4g"``, or as they are called:
+    ``**{"spark.executorEnv.AWS_REGION": "eu-west-1"}``.
     """
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
@@ -35,7 +36,8 @@ def session(
     conf.setAll([*DEFAULTS.items(), ("spark.sql.shuffle.partitions", str(partitions))])
     if master.startswith("local"):
         conf.set("spark.sql.streaming.checkpointFileManagerClass", FILES)
-    conf.setAll([(key.replace("_", "."), str(value)) for key, value in settings.items()])
+    named = {key if "." in key else key.replace("_", "."): str(value) for key, value in settings.items()}
+    conf.setAll(list(named.items()))
     _launch_quietly(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

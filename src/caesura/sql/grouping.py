@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import reduce
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from caesura.api.stream import Stream
 from caesura.errors import CaesuraError, PlanError
-from caesura.expr import Expr, col, end, start
+from caesura.expr import Expr, col, end, lit, start
+from caesura.expr.nodes import Apply, Cast, Constant, as_expr
+from caesura.expr.sql_text import WHOLE
+from caesura.expr.types import kind
 from caesura.ops.aggregate import kinds
-from caesura.sql.relation import AssignedWindow, HeldColumn, Relation
+from caesura.sql.functions import user_function
+from caesura.sql.relation import AssignedWindow, HeldColumn, Ranked, Relation
 from caesura.sql.text import placed, refused
-from caesura.sql.windows import group_window, mark_of, refuse_other_times
+from caesura.sql.windows import group_window, mark_of, refuse_other_times, steps
 
 NAMED = (
     "approx_count_distinct avg bool_and bool_or collect_list collect_set corr count covar_pop covar_samp "
@@ -23,8 +30,14 @@ NAMED = (
 AGGREGATES: dict[str, Callable[..., Any]] = {
     **{name: getattr(kinds, name) for name in NAMED.split()},
     "any_value": kinds.first,
+    "array_agg": kinds.collect_list,
+    "count_if": lambda condition, where=None: kinds.count(
+        where=condition if where is None else condition & where
+    ),
     "every": kinds.bool_and,
     "mean": kinds.avg,
+    "percentile_approx": lambda value, q, accuracy=None, where=None: kinds.quantile(value, q, where=where),
+    "percentile_disc": kinds.quantile,
     "stddev_samp": kinds.stddev,
     "var_samp": kinds.variance,
 }
@@ -35,12 +48,20 @@ def is_aggregate(node: exp.Expr) -> bool:
     """Whether a part of a query is an aggregate of many rows."""
     if isinstance(node, exp.Filter):
         return is_aggregate(node.this)
+    own = user_function(node)
+    if own is not None:
+        return own.aggregates
     return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES
 
 
 def aggregates_in(node: exp.Expr) -> bool:
     """Whether it has any, those of OVER aside."""
-    return any(is_aggregate(part) and part.find_ancestor(exp.Window) is None for part in node.walk())
+    return any(is_aggregate(part) for part in node.walk(prune=_apart) if not _apart(part))
+
+
+def _apart(node: exp.Expr) -> bool:
+    """Whether what is in it is not of the rows around: queries, and OVER."""
+    return isinstance(node, exp.Query | exp.Window)
 
 
 @dataclass
@@ -57,18 +78,26 @@ class Grouping:
     made: dict[str, Any] = field(default_factory=dict)
     marks: set[str] = field(default_factory=set)
     """Which ends of windows the query speaks of."""
+    sets: list[list[str]] = field(default_factory=list)
+    """The sets of keys that rows are grouped by, where it is not all of them."""
+    asked: dict[str, list[str]] = field(default_factory=dict)
+    """What GROUPING is asked of, by the name of its column."""
 
-    def add_key(self, node: exp.Expr) -> None:
-        """One of GROUP BY."""
+    def add_key(self, node: exp.Expr) -> str:
+        """One of GROUP BY; gives the name that it is held under, none for that of a window."""
         own = group_window(node, self.text)
         if own is not None:
             refuse_other_times(self.relation, node.expressions[0], self.text)
         if own is not None or mark_of(node, self.relation.window):
             self.window = own or self.relation.window
-            return
+            return ""
+        known = self.written.get(self._written(node))
+        if known is not None:
+            return known
         held = next((c.held for c in self._plain(node)), f"key {len(self.keys)}")
         self.keys[held] = self.relation.value(node, self.text)
         self.written[self._written(node)] = held
+        return held
 
     def _plain(self, node: exp.Expr) -> list[HeldColumn]:
         """The column that a key is, where it is nothing else."""
@@ -82,7 +111,13 @@ class Grouping:
         return self.relation.bound(node, self.text).sql("spark").lower()
 
     def behind(self, node: exp.Expr) -> exp.Expr:
-        """A part of SELECT or HAVING, over what comes out of the groups."""
+        """A part of SELECT or HAVING, over what comes out of the groups; queries in it stay as they are."""
+        if isinstance(node.unalias(), exp.Query):
+            return node
+        node = node.copy()
+        queries = [one for one in node.find_all(exp.Query) if one.find_ancestor(exp.Query) is None]
+        for at, one in enumerate(queries):
+            one.replace(exp.Placeholder(this=str(at)))
 
         def replaced(part: exp.Expr) -> exp.Expr:
             if part.meta.get("held") or isinstance(part, exp.Star):
@@ -91,6 +126,8 @@ class Grouping:
             if mark:
                 self.marks.add(mark)
                 return _column(f"window {mark}", part)
+            if self.sets and isinstance(part, exp.Anonymous) and part.name.lower() == "grouping":
+                return _column(self._grouping(part), part)
             framed = isinstance(part.parent, exp.Window) and part.arg_key == "this"
             if is_aggregate(part) and not framed:
                 return _column(self.aggregate(part), part)
@@ -102,7 +139,19 @@ class Grouping:
                 raise self._ungrouped(part)
             return part
 
-        return node.copy().transform(replaced)
+        node = node.transform(replaced)
+        for held in list(node.find_all(exp.Placeholder)):
+            held.replace(queries[int(held.name)])
+        return node
+
+    def _grouping(self, node: exp.Anonymous) -> str:
+        """The column that tells which keys a set has not."""
+        held = [self.written.get(self._written(key), "") for key in node.expressions]
+        if not held or not all(held):
+            raise refused(node, self.text, "GROUPING takes keys of GROUP BY", "Write GROUPING(k).")
+        name = f"grouping {', '.join(held)}"
+        self.asked[name] = held
+        return name
 
     def _ungrouped(self, node: exp.Column) -> CaesuraError:
         if not self.relation.find(node.name, node.table):
@@ -121,16 +170,32 @@ class Grouping:
             where = self.relation.value(node.expression.this, self.text)
             node = node.this
         args = list(node.expressions)
+        order = args[0] if args and isinstance(args[0], exp.Order) else None
+        args[:1] = [order.this] if order is not None else args[:1]
         distinct = bool(args) and isinstance(args[0], exp.Distinct)
         if distinct:
             args = list(args[0].expressions)
         given = [self.relation.value(a, self.text) for a in args if not isinstance(a, exp.Star)]
+        if node.name.lower() in TEXTS and given and kind(self.relation.type_of(given[0])) != "string":
+            given[0] = Cast(given[0], pa.string())
         if held not in self.made:
             try:
-                self.made[held] = _made(node.name.lower(), given, distinct, where)
+                options = {} if order is None else self._ordered(node, order)
+                self.made[held] = _made(node, given, distinct, {"where": where, **options})
             except CaesuraError as error:
                 raise placed(error, node, self.text) from None
         return held
+
+    def _ordered(self, node: exp.Expr, order: exp.Order) -> dict[str, Any]:
+        """ORDER BY within string_agg."""
+        by = Ranked.order(self.relation, order.expressions, self.text)
+        if node.name.lower() not in TEXTS or len(set(by.descending)) > 1:
+            problem = f"ORDER BY within {node.name.upper()} is not known here"
+            if node.name.lower() in TEXTS:
+                problem = f"ORDER BY within {node.name.upper()} goes all up or all down"
+            remedy = "Write string_agg(s, ', ' ORDER BY v), with DESC for all or for none."
+            raise refused(order, self.text, problem, remedy)
+        return {"order": list(by.by), "descending": by.descending[0]}
 
     def relation_behind(self, parts: list[exp.Expr]) -> tuple[Relation, list[exp.Expr]]:
         """What comes out of the groups, and the parts of the query over it."""
@@ -139,15 +204,34 @@ class Grouping:
         added = {held: value for held, value in self.keys.items() if held not in source.columns}
         if added:
             source = source.with_columns(added)
-        endless = source.node.properties.endless
+        endless = source.node.properties.endless and self.window is not None
+        stays = endless and self.window is not None and self.window.kind != "snapshot"
         try:
-            out = self._marked(
-                self._grouped(source).agg({**self._last(), **self.made} or {"agg": kinds.count()})
-            )
+            made = [
+                self._padded(
+                    self._marked(one.agg({**self._last(), **self.made} or {"agg": kinds.count()})), keys
+                )
+                for keys in self.sets or [list(self.keys)]
+                for one in self._grouped(source, keys)
+            ]
         except CaesuraError as error:
             raise placed(error, parts[0], self.text) from None
-        out = out.forever() if self.window is not None and endless else out
+        out = reduce(lambda one, other: one.union(other), made)
+        out = out.forever() if stays else out
         return Relation(out, tuple(HeldColumn("", name, name) for name in out.columns)), rewritten
+
+    def _padded(self, out: Stream, keys: list[str]) -> Stream:
+        """With null for keys that a set has not, and what GROUPING says of them."""
+        if not self.sets:
+            return out
+        types = self.relation.stream.with_columns(self.keys).schema
+        missing = {held: Constant(None, types.field(held).type) for held in self.keys if held not in keys}
+        asked = {
+            name: lit(sum((held not in keys) << n for n, held in enumerate(reversed(some))))
+            for name, some in self.asked.items()
+        }
+        names = [*self.keys, *(n for n in out.columns if n not in self.keys)]
+        return out.select({**{n: missing.get(n, col(n)) for n in names}, **asked})
 
     @property
     def _session(self) -> bool:
@@ -161,26 +245,61 @@ class Grouping:
         """With the starts and ends of windows, where the query speaks of them."""
         if self.window is None or not self.marks:
             return out
+        if self.window.kind == "count" and "end" in self.marks:
+            raise PlanError(
+                "COUNT_WINDOW has no window_end: it ends with rows that are still to come.",
+                remedy="Take the time of its last row: max(ts).",
+            )
         last: Any = col("window last") + self.window.size if self._session else end()
         marks = {"window start": start(), "window end": last}
         return out.with_columns({name: value for name, value in marks.items() if name[7:] in self.marks})
 
-    def _grouped(self, source: Stream) -> Any:
+    def _grouped(self, source: Stream, keys: list[str]) -> list[Any]:
         window = self.window
         if window is None:
-            return source.group_by(*map(col, self.keys)).alive()
+            return [source.group_by(*map(col, keys)).alive()]
+        if window.kind == "snapshot":
+            return [source.group_by(*map(col, keys)).snapshot()]
         points = source if source.node.properties.points else source.points_at_start()
-        groups = points.group_by(*map(col, self.keys))
+        groups = points.group_by(*map(col, keys))
         if window.kind == "session":
-            return groups.session(window.size)
+            return [groups.session(window.size)]
         if window.kind == "tumble":
-            return groups.tumbling(window.size)
-        return groups.hopping(window.size, every=window.every)
+            return [groups.tumbling(window.size)]
+        if window.kind == "count":
+            return [groups.count_by_start(window.size)]
+        if window.kind == "cumulate":
+            return [groups.hopping(size, every=window.size) for size in steps(window)]
+        return [groups.hopping(window.size, every=window.every)]
 
 
-def _made(name: str, given: list[Expr], distinct: bool, where: Expr | None) -> Any:
+TEXTS = ("string_agg", "listagg")
+PLAIN = (*TEXTS, "percentile", "percentile_approx", "percentile_disc")
+"""Aggregates whose further arguments are plain values."""
+
+
+def _plain_value(given: Expr) -> Any:
+    value = given.value if isinstance(given, Constant) else given
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _made(node: exp.Expr, given: list[Expr], distinct: bool, options: dict[str, Any]) -> Any:
+    where = options["where"]
+    name, own = node.name.lower(), user_function(node)
+    if own is not None:
+        if distinct or where is not None:
+            raise PlanError(
+                f"'{name}' is an aggregate of yours, and takes neither DISTINCT nor FILTER.",
+                remedy="Take those rows first: FROM (SELECT DISTINCT ... WHERE ...).",
+            )
+        return own.call(*given)
+    if name == "avg" and node.meta.get(WHOLE) and not distinct:
+        total, rows = kinds.sum(*given, where=where), kinds.count(*given, where=where)
+        return Apply("quotient", (as_expr(total), as_expr(rows)))
+    if name in PLAIN:
+        given = [given[0], *(_plain_value(one) for one in given[1:])]
     if not distinct or name in ("min", "max", "every", "some", "bool_and", "bool_or"):
-        return AGGREGATES[name](*given, where=where)
+        return AGGREGATES[name](*given, **options)
     if name == "count":
         return kinds.count_distinct(*given, where=where)
     if name == "collect_list":

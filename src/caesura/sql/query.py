@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from sqlglot import exp
 
-from caesura.api.sources import table as table_of
 from caesura.api.stream import Stream
+from caesura.api.tables import table as table_of
 from caesura.errors import CaesuraError, PlanError, closest
 from caesura.expr import Expr, col
 from caesura.expr.nodes import Cast, Constant
 from caesura.expr.sql_text import lowered
 from caesura.expr.types import common_type
 from caesura.plan import here
+from caesura.runtime.query.result import delivered
 from caesura.sql import joins
-from caesura.sql.grouping import Grouping, aggregates_in, is_aggregate
-from caesura.sql.ranks import Ranked, bound_of, is_row_number, ranked
-from caesura.sql.relation import HeldColumn, Relation, conjuncts
-from caesura.sql.text import parsed, placed, refused
-from caesura.sql.windows import TIMED
+from caesura.sql.clauses import ours
+from caesura.sql.dialects import SqlFlavour, in_dialect
+from caesura.sql.functions import with_functions
+from caesura.sql.grouping import Grouping, aggregates_in
+from caesura.sql.ranks import bound_of, is_row_number, ranked
+from caesura.sql.recursion import declare
+from caesura.sql.relation import HeldColumn, Ranked, Relation, has_query, with_names
+from caesura.sql.rules import conjuncts
+from caesura.sql.sets import key_sets
+from caesura.sql.subqueries import met, with_values
+from caesura.sql.text import placed, read_query, refused
+from caesura.sql.windows import TIMED, duration, refuse_other_times
+from caesura.udm import Module
 
 
-def sql(text: str, /, **streams: Stream) -> Stream:
+def sql(text: str, /, *, dialect: SqlFlavour = "spark", **given: Any) -> Stream:
     """A query over streams: at each instant, the query over the rows alive then.
 
     Streams are named by keywords, and have their lifetimes as they are: ``bids=bids.forever()`` is a table
-    that rows are added to. Windows assign rows by their times. `docs/sql.md` says what there is.
+    that rows are added to. Windows assign rows by their times. Functions are named by keywords too: a udf, a
+    uda, or a function from stream to stream that FROM calls. With ``dialect="flink"`` functions do as Flink's
+    do. `docs/sql.md` says what there is.
 
     >>> import caesura as cz
     >>> bids = cz.from_rows([{"ts": 1, "item": 7, "price": 3}, {"ts": 12, "item": 7, "price": 5}], time="ts")
@@ -43,17 +56,35 @@ def sql(text: str, /, **streams: Stream) -> Stream:
     """
     place = here()
     try:
-        _refuse_others(text, streams)
-        query = parsed(text)
-        return Lowering(text, dict(streams), mentioned(query)).lower(query, {}).stream
+        _refuse_others(text, given)
+        query = read_query(text)
+        streams = {name: one for name, one in given.items() if isinstance(one, Stream)}
+        functions = {name: one for name, one in given.items() if name not in streams}
+        made = meaning(query.tree, text, streams, functions, dialect=dialect)
+        return made if query.emit is None else Stream(delivered(made.node, query.emit))
     except CaesuraError as error:
         raise error.at("sql", place) from None
 
 
-def _refuse_others(text: object, streams: Mapping[str, object]) -> None:
+def meaning(
+    tree: exp.Query,
+    text: str,
+    streams: Mapping[str, Stream],
+    functions: Mapping[str, Any] | None = None,
+    *,
+    dialect: SqlFlavour = "spark",
+) -> Stream:
+    """The stream that a query of a text means."""
+    tree = ours(with_functions(in_dialect(tree, dialect), functions or {}), text)
+    return Lowering(text, dict(streams), mentioned(tree), dialect).lower(tree, {}).stream
+
+
+def _refuse_others(text: object, given: Mapping[str, object]) -> None:
     if not isinstance(text, str):
         raise PlanError(f"a query is a text; got {text!r}.", remedy='Write cz.sql("SELECT ...", bids=bids).')
-    wrong = next((name for name, one in streams.items() if not isinstance(one, Stream)), None)
+    wrong = next(
+        (name for name, one in given.items() if not isinstance(one, Stream | Module | Callable)), None
+    )
     if wrong is not None:
         raise PlanError(
             f"'{wrong}' is no stream.", remedy=f"Make it one: {wrong}=cz.table(...), or cz.from_rows(...)."
@@ -82,6 +113,7 @@ class Lowering:
     streams: dict[str, Stream]
     names: frozenset[str] | None
     """The columns that the query speaks of; None for all."""
+    dialect: SqlFlavour = "spark"
     with_: dict[str, Relation] = field(default_factory=dict)
 
     # -- names --------------------------------------------------------------------------------------------
@@ -118,29 +150,38 @@ class Lowering:
             rows.append({f"col{n}": v.value for n, v in enumerate(values, 1) if isinstance(v, Constant)})
         return Relation.of(table_of(rows), "")
 
+    @contextmanager
+    def names_of(self, node: exp.Expr) -> Iterator[None]:
+        """Within it, the names that a query gives with WITH are known."""
+        outer = dict(self.with_)
+        held = node.args.get("with_")
+        if held is not None and held.args.get("recursive"):
+            declare(self, held)
+        else:
+            for one in held.expressions if held is not None else ():
+                self.declare(one)
+        try:
+            yield
+        finally:
+            self.with_ = outer
+
     # -- queries ------------------------------------------------------------------------------------------
 
     def lower(self, node: exp.Expr, bounds: Mapping[str, int]) -> Relation:
         """A query of any kind; ``bounds`` says of ranks how many rows of each group are wanted."""
-        outer = dict(self.with_)
-        held = node.args.get("with_")
-        if held is not None and held.args.get("recursive"):
-            raise refused(
-                held, self.text, "WITH RECURSIVE is not known here", "Write the loop with cz.fixpoint."
-            )
-        for one in held.expressions if held is not None else ():
-            columns = [c.name for c in one.args["alias"].args.get("columns") or ()]
-            self.with_[one.alias] = self.lower(one.this, {}).named(one.alias, columns)
-        try:
+        with self.names_of(node):
             if isinstance(node, exp.Subquery | exp.Paren):
                 return self.lower(node.this, bounds)
             if isinstance(node, exp.SetOperation):
                 return self._limited(self._together(node), node)
             if isinstance(node, exp.Select):
                 return self._select(node, bounds)
-        finally:
-            self.with_ = outer
         raise refused(node, self.text, f"'{node.key.upper()}' is not known here", "Write a SELECT.")
+
+    def declare(self, table: exp.CTE) -> None:
+        """Makes a table of WITH known."""
+        columns = [c.name for c in table.args["alias"].args.get("columns") or ()]
+        self.with_[table.alias] = self.lower(with_names(table.this, columns), {}).named(table.alias, columns)
 
     def _together(self, node: exp.SetOperation) -> Relation:
         left, right = self.lower(node.this, {}), self.lower(node.expression, {})
@@ -154,12 +195,21 @@ class Lowering:
         one, other = self._alike(left, right, node)
         distinct = bool(node.args.get("distinct"))
         if isinstance(node, exp.Union):
-            made = one.union(other)
+            made = self._united(node, one, other, left)
             return Relation(made.distinct() if distinct else made, left.columns)
         if distinct:
             one, other = one.distinct(), other.distinct()
         without = one.difference(other)
         return Relation(one.difference(without) if isinstance(node, exp.Intersect) else without, left.columns)
+
+    def _united(self, node: exp.Union, one: Stream, other: Stream, left: Relation) -> Stream:
+        pace = node.args.get("pace")
+        if pace is None:
+            return one.union(other)
+        column, length = pace.expressions
+        for side in (one, other):
+            refuse_other_times(Relation(side, left.columns), column, self.text)
+        return one.pace(other, within=duration(length, self.text))
 
     def _alike(self, left: Relation, right: Relation, node: exp.Expr) -> tuple[Stream, Stream]:
         """Both sides with the columns of the left, of types that hold the values of both."""
@@ -180,7 +230,7 @@ class Lowering:
         where = conjuncts(node.args["where"].this) if node.args.get("where") else []
         inner, where = self._bounded(node, where)
         relation = inner if inner is not None else joins.read_from(self, node, where)
-        relation = self._filtered(relation, where)
+        relation = self.filtered(relation, where)
         shown = list(node.expressions)
         having = node.args.get("having")
         group = node.args.get("group")
@@ -188,7 +238,7 @@ class Lowering:
         if group is not None or any(aggregates_in(part) for part in parts):
             relation, parts = self._grouped(relation, group, shown, parts)
             if having is not None:
-                relation = self._filtered(relation, conjuncts(parts.pop()))
+                relation = self.filtered(relation, conjuncts(parts.pop()))
             shown = parts
         elif relation.window is not None:
             raise refused(
@@ -198,7 +248,7 @@ class Lowering:
                 "GROUP BY window_start, window_end, ...",
             )
         for at, one in enumerate(shown):
-            relation, shown[at] = self._scalars(relation, one)
+            relation, shown[at] = with_values(self, relation, one)
         relation, shown = ranked(relation, shown, bounds, self.text)
         distinct = node.args.get("distinct") is not None
         if distinct:
@@ -227,11 +277,12 @@ class Lowering:
             return None, where
         return self.lower(inner, bounds).named(alias), rest
 
-    def _filtered(self, relation: Relation, where: list[exp.Expr]) -> Relation:
+    def filtered(self, relation: Relation, where: list[exp.Expr]) -> Relation:
+        """The rows for which all conditions hold."""
         for one in where:
-            relation, one = self._scalars(relation, one)
-            if one.find(exp.Select):
-                relation = self._met(relation, one)
+            relation, one = with_values(self, relation, one, filters=True)
+            if has_query(one):
+                relation = met(self, relation, one)
                 continue
             try:
                 stream = relation.stream.where(relation.value(one, self.text))
@@ -240,82 +291,24 @@ class Lowering:
             relation = replace(relation, stream=stream)
         return relation
 
-    def _scalars(self, relation: Relation, node: exp.Expr) -> tuple[Relation, exp.Expr]:
-        """Queries of one value within an expression: the value stands beside every row."""
-        node = node.copy()
-        for one in list(node.find_all(exp.Subquery)):
-            if isinstance(one.parent, exp.In | exp.Exists):
-                continue
-            self._refuse_several(one)
-            counts = one.this.expressions[0].unalias().sql("spark").lower().startswith("count(")
-            value, held = self.lower(one.this, {}), f"query {len(relation.columns)}"
-            stream = value.stream.select({held: col(value.columns[0].held)})
-            beside = Relation(stream, (HeldColumn("", held, held, shown=False),))
-            relation = joins.meeting(self, relation, beside, [], [], one, "left")
-            column = exp.Column(this=exp.Identifier(this=held, quoted=True))
-            none = exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)])
-            one.replace(none if counts else column)  # of no rows there is no aggregate, and their count is 0
-        return relation, node
-
-    def _refuse_several(self, node: exp.Subquery) -> None:
-        """Refuses what may be more than one value, or be one of no rows that is not null."""
-        inner = node.this
-        if isinstance(inner, exp.Select) and not inner.args.get("group") and len(inner.expressions) == 1:
-            value = inner.expressions[0].unalias()
-            counted = [part for part in value.walk() if part.name.lower() == "count" and is_aggregate(part)]
-            if is_aggregate(value) or (aggregates_in(value) and not counted):
-                return
-        raise refused(
-            node, self.text, "a query in an expression must be one aggregate", "Write (SELECT max(v) FROM t)."
-        )
-
-    def _met(self, relation: Relation, node: exp.Expr) -> Relation:
-        """IN and EXISTS over a query: rows that meet one there, or none."""
-        wanted = node
-        absent = isinstance(wanted, exp.Not)
-        if absent:
-            wanted = wanted.this
-        while isinstance(wanted, exp.Paren):
-            wanted = wanted.this
-        if isinstance(wanted, exp.In) and wanted.args.get("query") is not None and not absent:
-            inner = joins.apart(relation, self.lower(wanted.args["query"], {}))
-            if len(inner.columns) != 1:
-                raise refused(node, self.text, "IN takes a query of one column", "Select one, or use EXISTS.")
-            pair = (relation.value(wanted.this, self.text), col(inner.columns[0].held))
-            return joins.meeting(self, relation, inner, [pair], [], node, "semi")
-        if isinstance(wanted, exp.Exists):
-            return self._exists(relation, wanted.this, node, "anti" if absent else "semi")
-        raise refused(
-            node,
-            self.text,
-            "a query in a condition is known as IN (SELECT ...) and [NOT] EXISTS (SELECT ...) only",
-            "Join with it, or with what NOT EXISTS says: a null in NOT IN (SELECT ...) makes nothing true.",
-        )
-
-    def _exists(self, relation: Relation, inner: exp.Expr, node: exp.Expr, how: Any) -> Relation:
-        if not isinstance(inner, exp.Select) or inner.args.get("group") or inner.args.get("limit"):
-            raise refused(node, self.text, "EXISTS takes a plain SELECT", "Join with the query instead.")
-        where = conjuncts(inner.args["where"].this) if inner.args.get("where") else []
-        own = joins.read_from(self, inner, where)
-        local = [one for one in where if own.has(one)]
-        own = joins.apart(relation, self._filtered(own, local))
-        return joins.matched(self, relation, own, [one for one in where if one not in local], node, how)
-
     def _grouped(
         self, relation: Relation, group: exp.Group | None, shown: list[exp.Expr], parts: list[exp.Expr]
     ) -> tuple[Relation, list[exp.Expr]]:
+        keys = key_sets(group) if group is not None else []
+        relation = relation.unmerged() if len(keys) > 1 else relation
         made = Grouping(relation, self.text)
-        if group is not None and any(group.args.get(n) for n in ("rollup", "cube", "grouping_sets")):
-            raise refused(
-                group, self.text, "ROLLUP, CUBE and GROUPING SETS are not known here", "UNION ALL the groups."
-            )
         named = {one.alias.lower(): one.this for one in shown if isinstance(one, exp.Alias)}
-        for key in group.expressions if group is not None else ():
+
+        def added(key: exp.Expr) -> str:
             if isinstance(key, exp.Literal) and not key.is_string:
                 key = shown[int(key.name) - 1].unalias() if 0 < int(key.name) <= len(shown) else key
             elif isinstance(key, exp.Column) and not key.table and not relation.find(key.name):
                 key = named.get(key.name.lower(), key)
-            made.add_key(key)
+            return made.add_key(key)
+
+        sets = [[added(key) for key in some] for some in keys]
+        if len(sets) > 1:
+            made.sets = [list(dict.fromkeys(held for held in some if held)) for some in sets]
         if any(isinstance(part.unalias(), exp.Star) for part in parts):
             raise refused(
                 shown[0], self.text, "'*' is not one value of a group", "Name the columns of GROUP BY."
@@ -326,6 +319,8 @@ class Lowering:
         made: dict[str, Expr] = {}
         for one in shown:
             for name, value in self._columns(relation, one):
+                if name in made and self.dialect == "flink":
+                    name = next(f"{name}{n}" for n in count() if f"{name}{n}" not in made)
                 if name in made:
                     problem = f"two columns are called '{name}'"
                     raise refused(one, self.text, problem, f"Name one of them: AS {name}2.")

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from sqlglot import exp
 
+from caesura.api.stream import Stream
 from caesura.errors import CaesuraError
-from caesura.expr import Expr, col
+from caesura.expr import col, lit
 from caesura.ops.over import first_value, lag, lead
+from caesura.punctuation import INFINITY
 from caesura.sql.grouping import Grouping, is_aggregate
-from caesura.sql.relation import HeldColumn, Relation
+from caesura.sql.pairs import null_safe
+from caesura.sql.relation import HeldColumn, Ranked, Relation
 from caesura.sql.text import placed, refused
 from caesura.sql.windows import duration, refuse_other_times
 
+ENDLESS = 2**60
+"""So many ticks as a frame without a bound reaches back."""
 RANKS = ("row_number", "rank", "dense_rank")
 NEIGHBOURS: dict[str, Any] = {"lag": lag, "lead": lead, "first_value": first_value}
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """By what rows stand, and which come first."""
-
-    by: tuple[Expr, ...]
-    descending: tuple[bool, ...]
-
-    @staticmethod
-    def order(relation: Relation, parts: Sequence[exp.Expr], text: str) -> Ranked:
-        """ORDER BY; null stands first, and last where it is descending, as in Spark."""
-        by, descending = [], []
-        for part in parts:
-            down = bool(part.args.get("desc"))
-            if part.args.get("nulls_first") not in (None, not down):
-                raise refused(
-                    part, text, "null stands first, or last with DESC", "Leave NULLS FIRST and LAST out."
-                )
-            by.append(relation.value(part.this, text))
-            descending.append(down)
-        return Ranked(tuple(by), tuple(descending))
 
 
 def is_row_number(node: exp.Expr) -> bool:
@@ -98,12 +80,26 @@ def _over(relation: Relation, node: exp.Window, bound: int | None, text: str) ->
             options: dict[str, Any] = {"by": list(by.by), "descending": list(by.descending), name: held}
             grouped = groups.group_by(*map(col, keys))
             out = grouped.rank(**options) if bound is None else grouped.top(bound, **options)
+        elif order is None and node.args.get("spec") is None and is_aggregate(called):
+            out = _total(relation, groups, list(keys), called, held, text)
         else:
             out = _framed(relation, groups.group_by(*map(col, keys)), node, called, held, text)
     except CaesuraError as error:
         raise placed(error, node, text) from None
     out = out.drop(*keys) if keys else out
     return Relation(out, (*relation.columns, HeldColumn("", held, held, shown=False))), held
+
+
+def _total(
+    relation: Relation, rows: Stream, keys: list[str], called: exp.Expr, held: str, text: str
+) -> Stream:
+    """Rows beside an aggregate of all that are alive of their group."""
+    grouping = Grouping(relation, text)
+    made = {held: grouping.made[grouping.aggregate(called)]}
+    totals = rows.group_by(*map(col, keys)).alive().agg(made)
+    on = {f"{held} on {n}": value for n, value in enumerate(null_safe(rows, keys))} or {f"{held} on": lit(1)}
+    joined = rows.with_columns(on).join(totals.select({**on, held: col(held)}), on=list(on))
+    return joined.drop(*on)
 
 
 def _framed(relation: Relation, groups: Any, node: exp.Window, called: exp.Expr, held: str, text: str) -> Any:
@@ -116,7 +112,8 @@ def _framed(relation: Relation, groups: Any, node: exp.Window, called: exp.Expr,
     rows, span = _frame(node, text)
     if name in NEIGHBOURS:
         args = [relation.value(a, text) if n == 0 else int(a.name) for n, a in enumerate(called.expressions)]
-        return groups.over(rows=rows or 1).agg(**{held: NEIGHBOURS[name](*args)})
+        frame = {"rows": rows, "range": span} if name == "first_value" else {"rows": 1}
+        return groups.over(**frame).agg(**{held: NEIGHBOURS[name](*args)})
     if not is_aggregate(called):
         raise refused(
             node, text, f"{name.upper()} OVER is not known here", "See docs/sql.md for those that are."
@@ -128,9 +125,12 @@ def _framed(relation: Relation, groups: Any, node: exp.Window, called: exp.Expr,
 def _frame(node: exp.Window, text: str) -> tuple[int | None, Any]:
     spec = node.args.get("spec")
     if spec is None:
-        return None, None
+        return None, None if node.this.name.lower() in ("lag", "lead") else ENDLESS
     start, kind = spec.args.get("start"), str(spec.args.get("kind") or "").upper()
-    if str(spec.args.get("end") or "").upper() != "CURRENT ROW" or isinstance(start, str):
+    end = str(spec.args.get("end") or "CURRENT ROW").upper()
+    if start == "UNBOUNDED" and spec.args.get("start_side") == "PRECEDING" and end == "CURRENT ROW":
+        return (INFINITY, None) if kind == "ROWS" else (None, ENDLESS)
+    if end != "CURRENT ROW" or isinstance(start, str):
         raise refused(
             node,
             text,

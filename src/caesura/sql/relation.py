@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
+import pyarrow as pa
 from sqlglot import exp
 
 from caesura.api.stream import Stream
 from caesura.errors import CaesuraError, closest
 from caesura.events.types import RESERVED
-from caesura.expr import Expr, start
+from caesura.expr import Expr, col, start, type_of
 from caesura.expr.nodes import Boundary, Column
 from caesura.expr.sql_text import lowered
+from caesura.io.ingress.arrival import ArrivalShape
 from caesura.io.sources.source import Source
+from caesura.ops.join import Join
 from caesura.ops.lifetimes import Lifetime
+from caesura.ops.match import MatchRows
 from caesura.ops.select import Select
 from caesura.ops.where import Where
 from caesura.plan import Duration, Node
+from caesura.sql.dialects import ARRIVAL
 from caesura.sql.text import placed, refused
 
 
@@ -39,10 +44,10 @@ class HeldColumn:
 
 @dataclass(frozen=True)
 class AssignedWindow:
-    """What rows are assigned to by their times: windows of a size, each so often; or sessions."""
+    """What rows are assigned to: windows of a size, each so often; sessions; so many rows; or lifetimes."""
 
-    kind: Literal["tumble", "hop", "session"]
-    size: Duration
+    kind: Literal["tumble", "hop", "session", "cumulate", "snapshot", "count"]
+    size: Any = 0
     every: Duration = 0
 
 
@@ -70,6 +75,19 @@ class Relation:
             self,
             columns=tuple(replace(c, table=table, name=n) for c, n in zip(self.columns, names, strict=True)),
         )
+
+    def unmerged(self) -> Relation:
+        """The same with a column of its own for each: those that a join made equal are one before."""
+        columns: list[HeldColumn] = []
+        copies: dict[str, Expr] = {}
+        for at, column in enumerate(self.columns):
+            if any(column.held == other.held for other in columns):
+                copies[f"copy {at}"] = col(column.held)
+                column = replace(column, held=f"copy {at}")
+            columns.append(column)
+        if not copies:
+            return self
+        return replace(self, stream=self.stream.with_columns(copies), columns=tuple(columns))
 
     def find(self, name: str, table: str = "") -> list[HeldColumn]:
         """The columns that a name may mean; case does not matter where it does not tell two apart."""
@@ -100,6 +118,7 @@ class Relation:
             if found is None:
                 raise self.unknown(part, text)
             made: exp.Expr = exp.Column(this=exp.Identifier(this=found[0].held, quoted=True))
+            made.meta.update(next((n.meta for n in part.walk() if "start" in n.meta), {}))
             for name in found[1]:
                 made = exp.Dot(this=made, expression=exp.Identifier(this=name))
             return made
@@ -127,15 +146,49 @@ class Relation:
 
     def value(self, node: exp.Expr, text: str) -> Expr:
         """A part of a query as an expression over the stream's columns."""
+        arrives = next((part for part in node.walk() if part.meta.get(ARRIVAL)), None)
+        if arrives is not None and not _timed_by_clock(self.stream.node):
+            raise refused(
+                node,
+                text,
+                "PROCTIME() is when a row came, and these rows have their time from their data",
+                "Read them by the clock: time=cz.ingestion_time(), in a script (TIME ingestion_time).",
+            )
         try:
             return lowered(self.bound(node, text))
         except CaesuraError as error:
             raise placed(error, node, text) from None
 
+    def type_of(self, value: Expr) -> pa.DataType:
+        """The type of an expression over the stream's columns."""
+        return type_of(value, self.stream.schema, time=self.stream.node.time)
+
     def star(self, table: str = "") -> Iterator[HeldColumn]:
         """The columns of ``*``."""
         mine = (c for c in self.columns if not table or c.table.lower() == table.lower())
         yield from (c for c in mine if c.shown)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """By what rows stand, and which come first."""
+
+    by: tuple[Expr, ...]
+    descending: tuple[bool, ...]
+
+    @staticmethod
+    def order(relation: Relation, parts: Sequence[exp.Expr], text: str) -> Ranked:
+        """ORDER BY; where nothing is said, null stands first, and last if it is descending, as in Spark."""
+        by, descending = [], []
+        for part in parts:
+            value, down = relation.value(part.this, text), bool(part.args.get("desc"))
+            first = part.args.get("nulls_first")
+            if first not in (None, not down):
+                by.append(value.is_null())
+                descending.append(bool(first))
+            by.append(value)
+            descending.append(down)
+        return Ranked(tuple(by), tuple(descending))
 
 
 def _keeps_starts(node: Node) -> bool:
@@ -150,14 +203,28 @@ def _time_column(node: Node) -> str:
     return node.shape.time if told and isinstance(node, Source) else ""
 
 
+def _timed_by_clock(node: Node) -> bool:
+    while isinstance(node, Select) or _keeps_starts(node):
+        node = node.inputs[0]
+    return isinstance(node, Source) and isinstance(node.shape, ArrivalShape)
+
+
 def _starts(node: Node, name: str) -> bool:
-    """Whether a column holds where each row starts."""
+    """Whether a column holds where each row starts; rows that meet points start where those do."""
     while True:
-        if isinstance(node, Select):
-            value = dict(node.columns).get(name)
+        if isinstance(node, Select | MatchRows):
+            value = node.of_shown_row(name) if isinstance(node, MatchRows) else dict(node.columns).get(name)
             if not isinstance(value, Column):
                 return isinstance(value, Boundary) and value.side == "start"
             name = value.name
+        elif isinstance(node, Join) and node.how in ("inner", "left"):
+            sides = [side for side in node.inputs if name in side.schema.names]
+            if len(sides) != 1 or not sides[0].properties.points:
+                return False
+            if node.how == "left" and sides[0] is not node.inputs[0]:
+                return False
+            node = sides[0]
+            continue
         elif not _keeps_starts(node):
             return False
         node = node.inputs[0]
@@ -168,13 +235,18 @@ def columns_of(node: exp.Expr) -> list[exp.Column]:
     return [column for column in node.find_all(exp.Column) if not isinstance(column.this, exp.Star)]
 
 
-def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
-    """The conditions that must all hold."""
-    if node is None:
-        return []
-    if isinstance(node, exp.Paren):
-        inner = conjuncts(node.this)
-        return inner if len(inner) > 1 else [node]
-    if isinstance(node, exp.And):
-        return [*conjuncts(node.this), *conjuncts(node.expression)]
-    return [node]
+def has_query(node: exp.Expr) -> bool:
+    """Whether a part of a query has a query in it."""
+    return node.find(exp.Query) is not None
+
+
+def with_names(node: exp.Expr, names: Sequence[str]) -> exp.Expr:
+    """A SELECT whose columns have the names that WITH gives them, where it gives any."""
+    shown = node.expressions if isinstance(node, exp.Select) else []
+    plain = [one.unalias() for one in shown]
+    if len(names) > len(shown) or any(one.find(exp.Star) for one in plain):
+        return node
+    made = [exp.alias_(one, name, quoted=True) for one, name in zip(plain, names, strict=False)]
+    copy = node.copy()
+    copy.set("expressions", [*made, *shown[len(made) :]])
+    return copy

@@ -7,30 +7,90 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from caesura.errors import CaesuraError, PlanError
-from caesura.expr.sql_text import SqlDialect
+from caesura.sql.match_text import MatchDialect, with_tenses
+
+Emit = Literal["changes", "final", "marked"]
+
+
+class QueryDialect(MatchDialect):
+    """With PACE behind a union: ``... UNION ALL ... WITH PACE ON ts INTERVAL '1' MINUTE``."""
+
+    class Parser(MatchDialect.Parser):
+        QUERY_MODIFIER_PARSERS = {  # noqa: RUF012
+            **MatchDialect.Parser.QUERY_MODIFIER_PARSERS,
+            TokenType.WITH: lambda self: ("pace", self._parse_pace()),
+        }
+        SET_OP_MODIFIERS = {*MatchDialect.Parser.SET_OP_MODIFIERS, "pace"}  # noqa: RUF012
+
+        def _parse_pace(self) -> exp.Tuple | None:
+            if not self._match_text_seq("WITH", "PACE", "ON"):
+                return None
+            return exp.Tuple(
+                expressions=[self._parse_column(), self._parse_interval() or self._parse_number()]
+            )
+
+
+@dataclass(frozen=True)
+class QueryText:
+    """A query, and what of it is to come out; None where it does not say."""
+
+    tree: exp.Query
+    emit: Emit | None = None
 
 
 def parsed(text: str) -> exp.Query:
     """The one query of a text."""
-    own = SqlDialect()
+    return read_query(text).tree
+
+
+def read_query(text: str) -> QueryText:
+    """The one query of a text, with EMIT behind it."""
     try:
-        tokens = _plain(own.tokenize(text))
-        found = [one for one in own.parser().parse(tokens, text) if one is not None]
+        return query_text(QueryDialect().tokenize(text), text)
+    except TokenError as error:
+        raise not_read(error) from None
+
+
+def query_text(tokens: list[Token], text: str) -> QueryText:
+    """The query that some tokens of a text are; a name alone is all that it holds."""
+    tokens, emit = _without_emit(tokens)
+    if len(tokens) == 1 and tokens[0].token_type in (TokenType.VAR, TokenType.IDENTIFIER):
+        return QueryText(exp.select("*").from_(exp.to_table(tokens[0].text, dialect="spark")), emit)
+    try:
+        found = [
+            one for one in QueryDialect().parser().parse(_plain(with_tenses(tokens)), text) if one is not None
+        ]
     except (ParseError, TokenError) as error:
-        raise _unread(error) from None
+        raise not_read(error) from None
     if len(found) != 1 or not isinstance(found[0], exp.Query):
         raise PlanError(
             "this is no query, or more than one.",
-            remedy="cz.sql takes one SELECT, with what it needs in WITH; sources are given as streams.",
+            remedy="cz.sql takes one SELECT, with what it needs in WITH; cz.script takes statements.",
         )
-    return found[0]
+    return QueryText(found[0], emit)
+
+
+def _without_emit(tokens: list[Token]) -> tuple[list[Token], Emit | None]:
+    """Without EMIT CHANGES, EMIT FINAL or EMIT MARKED at the end, and which it was."""
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens = tokens[:-1]
+    if len(tokens) < 2 or tokens[-2].text.upper() != "EMIT":
+        return tokens, None
+    for emit in get_args(Emit):
+        if tokens[-1].text.upper() == emit.upper():
+            return tokens[:-2], emit
+    raise PlanError(
+        f"{_place(tokens[-1].line, tokens[-1].col)}there is no EMIT {tokens[-1].text.upper()}.",
+        remedy="Write EMIT CHANGES, EMIT FINAL or EMIT MARKED.",
+    )
 
 
 def _plain(tokens: list[Token]) -> list[Token]:
@@ -61,15 +121,13 @@ def _as_name(token: Token) -> Token:
     return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
 
 
-def _unread(error: ParseError | TokenError) -> PlanError:
-    told = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
-    near = str(told.get("highlight") or "")
-    emits = re.fullmatch(r"CHANGES|FINAL|MARKED|EMIT", near, re.IGNORECASE)
+def not_read(error: Exception) -> PlanError:
+    """What is said of a text that is no SQL, with where it stops being it."""
+    first = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    near = str(first.get("highlight") or "")
     return PlanError(
-        f"{_place(told.get('line'), told.get('col'))}this is no SQL{f' at {near!r}' if near else ''}.",
-        remedy="Say what comes out where the query is run: .run(output='final')."
-        if emits
-        else "Close every quote and bracket; put names with blanks in backticks, texts in single quotes.",
+        f"{_place(first.get('line'), first.get('col'))}this is no SQL{f' at {near!r}' if near else ''}.",
+        remedy="Close every quote and bracket; put names with blanks in backticks, texts in single quotes.",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Any
 
 from sqlglot import exp
 
@@ -17,12 +18,14 @@ from caesura.plan import Duration
 from caesura.sql.relation import AssignedWindow, Relation
 from caesura.sql.text import placed, refused
 
-TABLE_FUNCTIONS = ("tumble", "hop", "session")
+TABLE_FUNCTIONS = ("tumble", "hop", "session", "cumulate", "count_window", "snapshot")
 TIMED = frozenset(
     {"descriptor", "window", "session_window"}
     | {name + part for name in TABLE_FUNCTIONS for part in ("", "_start", "_end")}
 )
 """Functions whose first argument is the time of a row."""
+STEPS_LIMIT = 1000
+"""Of CUMULATE, for each step is a window of its own."""
 MARKS = {
     **dict.fromkeys(("window_start", "tumble_start", "hop_start", "session_start"), "start"),
     **dict.fromkeys(("window_end", "tumble_end", "hop_end", "session_end"), "end"),
@@ -59,12 +62,37 @@ def _window(name: str, lengths: list[exp.Expr], node: exp.Expr, text: str) -> As
         return AssignedWindow("tumble", given[0])
     if name == "session" and len(given) == 1:
         return AssignedWindow("session", given[0])
+    if name == "count_window" and len(given) == 1:
+        return AssignedWindow("count", given[0])
+    if name == "cumulate" and len(given) == 2:
+        made = AssignedWindow("cumulate", given[1], given[0])
+        _refuse_uneven(made, node, text)
+        return made
     raise refused(
         node,
         text,
         f"{name.upper()} does not take {len(given)} lengths",
-        "Write TUMBLE(ts, size), HOP(ts, slide, size) or SESSION(ts, gap).",
+        "Write TUMBLE(ts, size), HOP(ts, slide, size), SESSION(ts, gap) or CUMULATE(ts, step, size).",
     )
+
+
+def steps(window: AssignedWindow) -> list[Any]:
+    """The sizes of the windows that start together and grow by a step."""
+    return [window.every * n for n in range(1, _count(window) + 1)]
+
+
+def _count(window: AssignedWindow) -> int:
+    return int(window.size // window.every)
+
+
+def _refuse_uneven(window: AssignedWindow, node: exp.Expr, text: str) -> None:
+    try:
+        even = window.size % window.every in (0, timedelta(0)) and 0 < _count(window) <= STEPS_LIMIT
+    except (TypeError, ZeroDivisionError):
+        even = False
+    if not even:
+        problem = f"the size of CUMULATE is no multiple of its step, or of more than {STEPS_LIMIT} steps"
+        raise refused(node, text, problem, "Write CUMULATE(TABLE t, DESCRIPTOR(ts), step, size).")
 
 
 def refuse_other_times(relation: Relation, node: exp.Expr, text: str) -> None:
@@ -78,12 +106,17 @@ def refuse_other_times(relation: Relation, node: exp.Expr, text: str) -> None:
         )
 
 
-def table_window(node: exp.Anonymous, text: str) -> tuple[str, exp.Expr, AssignedWindow]:
-    """The table that a table function is over, the column of its time, and its windows."""
+def table_window(node: exp.Anonymous, text: str) -> tuple[str, exp.Expr | None, AssignedWindow]:
+    """The table that a table function is over, the column of its time, and its windows.
+
+    SNAPSHOT goes by lifetimes, and has no such column.
+    """
     name = node.name.lower()
     args = [
         arg.expression if isinstance(arg, exp.Kwarg | exp.PropertyEQ) else arg for arg in node.expressions
     ]
+    if name == "snapshot" and len(args) == 1 and isinstance(args[0], exp.Column):
+        return args[0].name, None, AssignedWindow("snapshot")
     described = args[1] if len(args) > 1 else exp.Null()
     named = isinstance(described, exp.Anonymous) and described.name.lower() == "descriptor"
     if not isinstance(args[0] if args else None, exp.Column) or not named or not described.expressions:

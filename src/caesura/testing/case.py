@@ -49,7 +49,7 @@ class LawCase:
     """From the inputs' live rows to the most rows that the plan may hold."""
     linger: int = 0
     """How many ticks past its end a row may still be needed, for example until its window closes."""
-    paces: tuple[Pace, ...] = ("arrival", "watermark")
+    paces: tuple[Pace, ...] = ("arrival", "passed", "watermark")
     regressions: tuple[Drawn, ...] = field(default=())
     """Inputs that once broke a law."""
 

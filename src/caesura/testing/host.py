@@ -16,7 +16,7 @@ from caesura.plan import Counters, Node
 from caesura.runtime import BottomUp, LongestQueue, Query, Schedule, Shuffled
 
 OUT = "out"
-Pace: TypeAlias = Literal["arrival", "watermark"]
+Pace: TypeAlias = Literal["arrival", "passed", "watermark"]
 
 
 class RunningPlan(Protocol):
@@ -36,7 +36,7 @@ Host: TypeAlias = Callable[[Node, int, Pace], RunningPlan]
 
 def embedded(node: Node, schedule: int, pace: Pace) -> RunningPlan:
     """The plan in this process."""
-    return Query({OUT: node}, schedule=schedule_of(schedule), speculate=pace)
+    return Query({OUT: node}, schedule=schedule_of(schedule), speculate=pace, patient=True)
 
 
 def schedule_of(number: int) -> Schedule:

@@ -18,7 +18,7 @@ from caesura.errors import StreamError
 from caesura.expr.arrays import exact_array
 from caesura.kernels.hashing import I64
 from caesura.udm.adapters import Adapter, Members
-from caesura.udm.module import Use
+from caesura.udm.module import Use, steps_of
 from caesura.udm.values import Event, Window
 
 ASK_TWICE = 64
@@ -202,16 +202,13 @@ class Caller:
             near = states.get(keys[place - 1][1]) if place and keys[place - 1][0] == group else None
             entry = states[own] = self._born(near, ids)
         removed, came = _difference(entry, ids, le, re, n)
-        for member in removed.tolist():
-            item, times = entry.items.pop(member)
-            self._change(members, place, entry, "remove", item, times)
+        left = [entry.items.pop(member) for member in removed.tolist()]
+        self._change(members, place, entry, "remove", left)
         if len(came):
             whole = np.arange(pairs.start, pairs.stop)[order[came]]
-            for member, item, times in zip(
-                ids[came].tolist(), self.adapter.items(members.take(whole)), n[came].tolist(), strict=True
-            ):
-                entry.items[member] = (item, times)
-                self._change(members, place, entry, "add", item, times)
+            fresh = list(zip(self.adapter.items(members.take(whole)), n[came].tolist(), strict=True))
+            entry.items.update(zip(ids[came].tolist(), fresh, strict=True))
+            self._change(members, place, entry, "add", fresh)
         entry.ids, entry.le, entry.re, entry.n = ids, le, re, n
         return self.answer(members, place, entry.state)
 
@@ -222,7 +219,7 @@ class Caller:
 
     def _born(self, near: Entry | None, ids: I64) -> Entry:
         """A new window's state: a copy of its neighbour's where that is nearer than starting anew."""
-        if near is not None and not self.reads(self.target.add):
+        if near is not None and not self.reads(steps_of(self.target)[0]):
             shared = len(np.intersect1d(near.ids, ids, assume_unique=True))
             if len(near.ids) + len(ids) - 2 * shared < len(ids):
                 copied = getattr(self.target, "copy", copy.deepcopy)(near.state)
@@ -231,12 +228,18 @@ class Caller:
             self.counts["handed_over"] += 1
         return Entry(self.target.init())
 
-    def _change(self, members: Members, place: int, entry: Entry, step: str, item: Any, times: int) -> None:
-        method = getattr(self.target, step)
-        for _ in range(times):
-            new = self._call(members, place, method, entry.state, item)
+    def _change(
+        self, members: Members, place: int, entry: Entry, step: str, some: list[tuple[Any, int]]
+    ) -> None:
+        """Lets the module add or remove some members, each so many times: one by one, or all at once."""
+        given = [item for item, times in some for _ in range(times)]
+        if not given:
+            return
+        method = getattr(self.target, f"{step}_all" if self.module.in_sets else step)
+        for each in [given] if self.module.in_sets else given:
+            new = self._call(members, place, method, entry.state, each)
             entry.state = entry.state if new is None else new
-        self.counts[f"{step}s"] += times
+        self.counts[f"{step}s"] += len(given)
 
     def retain(self, group: Any, lo: int, hi: int, there: set[Any]) -> None:
         """Lets go of the windows that start in [lo, hi) and are no longer there."""

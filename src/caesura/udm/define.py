@@ -3,7 +3,8 @@
 A function takes the members of a window: a list of values or rows, a NumPy array, a DataFrame or an
 Arrow batch, as its first parameter is annotated. ``Event[...]`` elements or a parameter ``window`` make
 it time-sensitive; further parameters are set where it is used. A class with ``add``, ``remove``,
-``compute`` and ``init`` is incremental; one with ``compute`` alone recomputes.
+``compute`` and ``init`` is incremental; with ``add_all`` and ``remove_all`` it takes what changes of a window
+as lists, in one call each. One with ``compute`` alone recomputes.
 
 >>> @uda
 ... class Total:
@@ -30,10 +31,11 @@ from caesura.expr.code import code_key
 from caesura.misuse import shown
 from caesura.plan import here
 from caesura.udm.annotations import MemberView, View, element, is_row, row_fields, shape_of
-from caesura.udm.module import Kind, Module, Traits
+from caesura.udm.module import Kind, Module, Traits, steps_of
 from caesura.udm.registry import register
 
 STEPS = ("init", "add", "remove", "compute")
+STEPS_IN_SETS = ("init", "add_all", "remove_all", "compute")
 
 
 @overload
@@ -46,10 +48,11 @@ def uda(
     takes: Any = None,
     vectorised: bool = False,
     registered: bool = False,
+    clip: str | None = None,
     **traits: bool,
 ) -> Callable[[Any], Module]: ...
 def uda(target: Any = None, /, **options: Any) -> Any:
-    """A user-defined aggregate: one value per window."""
+    """A user-defined aggregate: one value per window; ``clip`` says how its members are cut to it."""
     return _defined("uda", target, options)
 
 
@@ -57,10 +60,21 @@ def uda(target: Any = None, /, **options: Any) -> Any:
 def udo(target: Callable[..., Any] | type, /) -> Module: ...
 @overload
 def udo(
-    *, name: str = "", returns: Any = None, takes: Any = None, registered: bool = False, **traits: bool
+    *,
+    name: str = "",
+    returns: Any = None,
+    takes: Any = None,
+    registered: bool = False,
+    clip: str | None = None,
+    stamp: str | None = None,
+    **traits: bool,
 ) -> Callable[[Any], Module]: ...
 def udo(target: Any = None, /, **options: Any) -> Any:
-    """A user-defined operator: any number of rows per window, with its own stamps if it likes."""
+    """A user-defined operator: any number of rows per window, with its own stamps if it likes.
+
+    It may say itself how its members are cut to the window (``clip``) and when its rows live (``stamp``); a
+    query that uses it may say otherwise.
+    """
     return _defined("udo", target, options)
 
 
@@ -83,10 +97,13 @@ def _module(
     takes: Any = None,
     vectorised: bool = False,
     registered: bool = False,
+    clip: str | None = None,
+    stamp: str | None = None,
     **traits: bool,
 ) -> Module:
     known = _traits(traits)
-    incremental = isinstance(target, type) and hasattr(target, "add")
+    incremental = isinstance(target, type) and (hasattr(target, "add") or hasattr(target, "add_all"))
+    in_sets = incremental and not hasattr(target, "add")
     data, result, params = _methods(target, incremental)
     if known.mergeable and not (incremental and callable(getattr(target, "merge", None))):
         raise PlanError(
@@ -96,7 +113,8 @@ def _module(
     notes = hints(data)
     spots = list(inspect.signature(data).parameters.values())
     item = _item(spots, incremental, isinstance(target, type))
-    shape = _one(notes.get(item.name)) if incremental else shape_of(notes.get(item.name, item.annotation))
+    single = incremental and not in_sets
+    shape = _one(notes.get(item.name)) if single else shape_of(notes.get(item.name, item.annotation))
     if vectorised:
         shape = MemberView("array", False, None)
     reads = any("window" in inspect.signature(f).parameters for f in {data, result})
@@ -119,6 +137,8 @@ def _module(
         reads_window=reads,
         params=params,
         traits=known,
+        clip=clip,
+        stamp=stamp,
         token=f"{target.__module__}.{getattr(target, '__qualname__', name)}#{code_key(target)}",
     )
     return register(module) if registered else module
@@ -142,10 +162,11 @@ def _methods(target: Any, incremental: bool) -> tuple[Any, Any, tuple[str, ...]]
         spots = [p.name for p in inspect.signature(target).parameters.values()][1:]
         return target, target, tuple(n for n in spots if n not in ("window", "starts"))
     if incremental:
-        missing = [step for step in STEPS if not callable(getattr(target, step, None))]
+        needed = STEPS if hasattr(target, "add") else STEPS_IN_SETS
+        missing = [step for step in needed if not callable(getattr(target, step, None))]
         if missing:
             raise PlanError(
-                f"an incremental module needs {', '.join(STEPS)}; missing: {', '.join(missing)}.",
+                f"an incremental module needs {', '.join(needed)}; missing: {', '.join(missing)}.",
                 remedy="Add what is missing, or leave out add and give compute(self, values) alone.",
             )
     elif not callable(getattr(target, "compute", None)):
@@ -154,7 +175,7 @@ def _methods(target: Any, incremental: bool) -> tuple[Any, Any, tuple[str, ...]]
         )
     own = inspect.signature(target).parameters if "__init__" in vars(target) else {}
     steps: Any = target
-    return (steps.add if incremental else steps.compute), steps.compute, tuple(own)
+    return (steps_of(steps)[0] if incremental else steps.compute), steps.compute, tuple(own)
 
 
 def _item(spots: list[inspect.Parameter], incremental: bool, method: bool) -> inspect.Parameter:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import update_wrapper
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -76,6 +77,10 @@ class Module:
     reads_window: bool
     params: tuple[str, ...]
     traits: Traits
+    clip: str | None
+    """How it wants its members cut to the window; None where it does not say."""
+    stamp: str | None
+    """When it wants its rows to live; None where it does not say."""
     token: str
     """What tells this definition from others, here and in the processes that it is sent to."""
 
@@ -116,17 +121,48 @@ class Module:
     @property
     def steps(self) -> tuple[Callable[..., Any], ...]:
         """What an incremental module adds and removes with; empty for one that recomputes."""
-        return (self.target.add, self.target.remove) if self.incremental else ()
+        return steps_of(self.target) if self.incremental else ()
+
+    @property
+    def in_sets(self) -> bool:
+        """Whether it takes what comes and what goes as lists, a call for each window."""
+        return self.incremental and hasattr(self.target, "add_all")
 
     def make(self, params: tuple[tuple[str, Any], ...]) -> Any:
         """The thing to call: an instance of a class, or a function with its parameters bound."""
         given = dict(params)
         if isinstance(self.target, type):
-            return self.target(**given)
+            made = self.target(**given)
+            return InSets(made) if self.in_sets and not hasattr(made, "add") else made
         if not given:
             return self.target
         target: Callable[..., Any] = self.target
         return lambda *args, **more: target(*args, **more, **given)
+
+
+class InSets:
+    """A module that takes lists, for those who have one member at a time."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+        self.add = update_wrapper(self._one(own.add_all), own.add_all)
+        self.remove = update_wrapper(self._one(own.remove_all), own.remove_all)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_own":  # while it is unpickled
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
+    @staticmethod
+    def _one(step: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda state, value, **window: step(state, [value], **window)
+
+
+def steps_of(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """How a class adds and removes: one by one, or where it has no such steps, in sets."""
+    if hasattr(target, "add"):
+        return target.add, target.remove
+    return target.add_all, target.remove_all
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,13 @@ A package offers modules under the entry point group ``caesura.udm``; they load 
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from caesura.errors import PlanError, closest
 from caesura.udm.module import Module
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "caesura.udm"
 _modules: dict[str, Module] = {}
@@ -24,6 +27,8 @@ def register(module: Module) -> Module:
 
 
 def _offered() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
     return {point.name: point for point in entry_points(group=GROUP)}
 
 

@@ -6,7 +6,7 @@ states are made again after a restore.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,21 +67,38 @@ class Stepping:
                 more = {
                     step: {"window": window} if reads else {} for step, reads in self._takes_window.items()
                 }
-                for i in range(bounds[place], bounds[place + 1]):
-                    times = weight[i]
-                    step, name = (self._add, "add") if times > 0 else (self._remove, "remove")
-                    for _ in range(abs(times)):
-                        new = step(entry.state, items[i], **more[name])
-                        if new is not None:
-                            entry.state = new
-                    entry.size += times
-                    adds, removes = adds + max(times, 0), removes - min(times, 0)
+                span = range(bounds[place], bounds[place + 1])
+                for step, name, given in self._changes(items, weight, span):
+                    new = step(entry.state, given, **more[name])
+                    if new is not None:
+                        entry.state = new
+                entry.size += sum(weight[i] for i in span)
+                adds += sum(max(weight[i], 0) for i in span)
+                removes -= sum(min(weight[i], 0) for i in span)
                 if entry.size == 0:
                     del states[start]
         except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
             caller.refuse(members, place, f"raised {type(error).__name__}: {error}", error)
         caller.counts["adds"] += adds
         caller.counts["removes"] += removes
+
+    def _changes(
+        self, items: list[Any], weight: list[int], span: range
+    ) -> Iterator[tuple[Callable[..., Any], str, Any]]:
+        """The calls that bring members into a state and out of it: what comes may be what goes at once."""
+        if not self.caller.module.in_sets:
+            for i in span:
+                step, name = (self._add, "add") if weight[i] > 0 else (self._remove, "remove")
+                for _ in range(abs(weight[i])):
+                    yield step, name, items[i]
+            return
+        came = [items[i] for i in span for _ in range(max(weight[i], 0))]
+        left = [items[i] for i in span for _ in range(max(-weight[i], 0))]
+        target = self.caller.target
+        if came:
+            yield target.add_all, "add", came
+        if left:
+            yield target.remove_all, "remove", left
 
     def results(self, members: Members, groups: Sequence[Any]) -> list[Any]:
         """What the module computes for windows that have members."""

@@ -20,7 +20,9 @@ class Topic:
         self.servers, self.name = servers, f"topic-{RUN}-{next(NUMBERS)}"
         self.admin = AdminClient({"bootstrap.servers": servers})
         self.admin.create_topics([NewTopic(self.name, partitions, 1, config=config)])[self.name].result()
-        self.producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+        # In order, also where a partition that is new has no leader yet and a record is sent again.
+        options = {"linger.ms": 0, "enable.idempotence": True}
+        self.producer = Producer({"bootstrap.servers": servers, **options})
 
     def put(self, *values: object, partition: int = 0, key: str | None = None, at: int = 0) -> None:
         """Puts records behind the others: bytes as they are, None as a tombstone, anything else as JSON."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from caesura.io.sinks.protocol import Sink
-    from caesura.plan import Duration
+    from caesura.plan import Duration, Speculate
     from caesura.spark import SparkQuery
 
 
@@ -32,16 +32,19 @@ class OnSpark(Planned):
         sink: Sink | str | Path | None = None,
         checkpoint: str | Path | None = None,
         output: Output = "changes",
-        speculate: Literal["arrival", "watermark"] | None = None,
+        speculate: Speculate | None = None,
         trigger: str = "continuous",
         files_per_epoch: int | None = None,
         bytes_per_epoch: int | None = None,
         feedback: bool = False,
         max_buckets: int | None = None,
         ahead: Duration | None = None,
+        take_over: bool = False,
         allow_unbounded: bool = False,
         lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
         bounded_columns: Mapping[str, Iterable[str]] | None = None,
+        name: str | None = None,
+        metrics_port: int | str | None = None,
     ) -> SparkQuery:
         """Starts the plan on Spark as one streaming query.
 
@@ -51,8 +54,12 @@ class OnSpark(Planned):
         With ``feedback`` the running query can be spoken to: ``query.assume(...)`` and its like.
         A checkpoint can be spread over more partitions later, up to ``max_buckets``: `caesura rescale`.
         No folder of files is read further ``ahead`` of the slowest source, in event time, like '10m'.
+        A checkpoint that another process goes on with is refused, unless you ``take_over``: that one can
+        then write no more.
         A plan whose state would grow without bound is refused, unless ``allow_unbounded``, which warns
         of what will grow; ``lifetimes`` and ``bounded_columns`` say what `check` cannot see.
+        ``name`` is what Spark's pages, metrics and logs call it. Metrics for Prometheus are served at
+        ``metrics_port``, to this machine, or at an address like '0.0.0.0:9464'.
         """
         from caesura.contracts import require_safe
         from caesura.spark import start
@@ -75,6 +82,9 @@ class OnSpark(Planned):
             feedback=feedback,
             max_buckets=max_buckets,
             ahead=ahead,
+            take_over=take_over,
+            name=name,
+            metrics_port=metrics_port,
         )
 
     def run_batch(self, spark: SparkSession, *, output: Output = "changes") -> Result:

@@ -171,19 +171,26 @@ class RowSteps(Planned):
         """PySpark's: columns as SQL text, ``selectExpr("id", "mph * 1.6 AS kmh", "*")``."""
         return self.select(*(text if text == "*" else as_predicate(text) for text in texts))
 
-    def on_error(self, where: OnError) -> Stream:
+    def on_bad(self, how: OnError) -> Stream:
         """Where rows go for which the step before this one has no value: ``stop``, the default, or ``late``.
 
-        A sum that its type cannot hold, a text that is no number, a function that fails: with ``stop`` the
-        query stops and names the step and the row, with ``late`` the row waits in the late table.
+        A sum that its type cannot hold, a text that is no number, a function that fails or takes too long:
+        with ``stop`` the query stops and names the step and the row, with ``late`` the row waits in the late
+        table, with its values and the reason.
         """
-        if where not in ("stop", "late") or not isinstance(self.node, Select | Where):
+        if how not in ("stop", "late") or not isinstance(self.node, Select | Where):
             error = PlanError(
-                f"on_error({where!r}) says nothing about '{self.node.step}'.",
-                remedy="Write .on_error('late') or .on_error('stop') behind where, select or with_columns.",
+                f"on_bad({how!r}) says nothing about '{self.node.step}'.",
+                remedy="Write .on_bad('late') or .on_bad('stop') behind where, select or with_columns; files "
+                "and lines are told at their source, as in cz.read.csv(..., on_bad='quarantine').",
             )
-            raise error.at("on_error", here())
-        return self._then(replace(self.node, on_error=where))
+            raise error.at("on_bad", here())
+        return self._then(replace(self.node, on_error=how))
+
+    def on_error(self, where: OnError) -> Stream:
+        """The older name of `on_bad`."""
+        warnings.warn("on_error() is now on_bad().", DeprecationWarning, stacklevel=2)
+        return self.on_bad(where)
 
     def drop(self, *names: str) -> Stream:
         """All columns but these."""

@@ -12,7 +12,6 @@ from caesura.api.keys import keyed
 from caesura.api.planned import Planned
 from caesura.errors import CaesuraError
 from caesura.expr import Expr
-from caesura.fixpoint.automaton import Automaton, match
 from caesura.misuse import strict
 from caesura.ops.windows import Bucket, Quantise
 from caesura.plan import Duration, Node, here, ticks
@@ -20,6 +19,7 @@ from caesura.plan import Duration, Node, here, ticks
 if TYPE_CHECKING:
     from caesura import qre
     from caesura.api.stream import Stream
+    from caesura.fixpoint.automaton import Automaton
 
 
 class WindowSteps(Planned, Windowing):
@@ -72,6 +72,7 @@ class WindowSteps(Planned, Windowing):
         ``cz.automaton``.
         """
         from caesura import qre
+        from caesura.fixpoint.automaton import Automaton, match
 
         if isinstance(query, Automaton):
             return self._then(match(self.node, query, order_by=tuple(order_by), name=name))

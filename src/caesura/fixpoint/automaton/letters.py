@@ -39,3 +39,9 @@ def firing(auto: Automaton, tests: Sequence[Expr], letter: int) -> list[Arc]:
         return all(any(same(t, known) and letter >> j & 1 for j, known in enumerate(tests)) for t in own)
 
     return [arc for arc in auto.arcs if holds(arc)]
+
+
+def asked_by(auto: Automaton, tests: Sequence[Expr], arc: Arc) -> list[int]:
+    """The numbers of the tests of an item that an arc asks for."""
+    own = [t for t in split(arc, auto.registers)[0] if not _is_true(t)]
+    return [next(j for j, known in enumerate(tests) if same(t, known)) for t in own]

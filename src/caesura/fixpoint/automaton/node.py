@@ -19,12 +19,9 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.fixpoint.automaton.arcs import Automaton
-from caesura.fixpoint.automaton.letters import predicates
 from caesura.fixpoint.automaton.written import item_columns, source
 from caesura.plan import OUTPUT_ONLY, FeedbackRule, Holding, Need, Node, Operator, Properties, shown, ticks
 from caesura.punctuation import Pattern
-
-TESTS_LIMIT = 7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,12 +42,6 @@ class Match(Node):
             self.column(name)
         if self.within <= 0:
             raise PlanError(f"nothing fits within {self.within}.", remedy="Give a positive time.")
-        tests = len(predicates(auto))
-        if tests > TESTS_LIMIT:
-            raise PlanError(
-                f"the arcs test {tests} different things of an item; at most {TESTS_LIMIT} will do.",
-                remedy="Classify items in a column first, and test that column.",
-            )
         for name in item_columns(auto):
             t = schema.field(name).type
             if not (pa.types.is_integer(t) or pa.types.is_floating(t)):

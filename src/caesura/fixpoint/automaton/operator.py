@@ -23,7 +23,7 @@ from caesura.events.waiting import take_out
 from caesura.expr import compile_predicate
 from caesura.fixpoint.automaton.letters import predicates
 from caesura.fixpoint.automaton.node import Match
-from caesura.fixpoint.automaton.written import item_columns, made, source
+from caesura.fixpoint.automaton.written import is_narrow, item_columns, made, source
 from caesura.kernels import INTERPRET_UP_TO
 from caesura.kernels.hashing import I64
 from caesura.plan import Counters, Operator, definite
@@ -43,7 +43,8 @@ class Follow(Operator):
         self._types = [t.to_pandas_dtype() for t in self.auto.register_types().values()]
         fields = {"state": np.int64, "begin": np.int64, "length": np.int64}
         self.runs = RowState({**fields, **{f"r{k}": t for k, t in enumerate(self._types)}})
-        self._tests = [compile_predicate(p, self.source, time=node.time) for p in predicates(self.auto)]
+        self.tests = predicates(self.auto)
+        self._tests = [compile_predicate(p, self.source, time=node.time) for p in self.tests]
         self._columns = item_columns(self.auto)
         self._names = pa.array(self.auto.states)
         self._text = source(self.auto)
@@ -123,9 +124,11 @@ class Follow(Operator):
         return pc.sort_indices(table, sort_keys=[(n, "ascending") for n in columns]).to_numpy()  # type: ignore[no-any-return]
 
     def _letters(self, batch: pa.RecordBatch) -> np.ndarray[Any, Any]:
-        """Which tests of the item alone each event passes, one bit each; a null is no value."""
+        """Which tests of the item alone each event passes, one bit or row each; a null is no value."""
         if not self._tests:
             return np.zeros(batch.num_rows, np.uint8)
+        if not is_narrow(self.tests):
+            return np.stack([test(batch).astype(np.uint8) for test in self._tests])
         letter = self._tests[0](batch).astype(np.uint8)
         for j, test in enumerate(self._tests[1:], 1):
             letter |= test(batch).view(np.uint8) << np.uint8(j)

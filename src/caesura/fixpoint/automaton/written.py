@@ -6,7 +6,7 @@ The source is kept in a cache folder, so that the machine code survives the proc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +15,12 @@ from caesura.errors import PlanError
 from caesura.expr import Apply, Cast, Column, Constant, Expr, attributes
 from caesura.expr.rewrite import strip
 from caesura.fixpoint.automaton.arcs import Arc, Automaton, split
-from caesura.fixpoint.automaton.letters import firing, predicates
+from caesura.fixpoint.automaton.letters import asked_by, firing, predicates
 from caesura.kernels import interpreted
 from caesura.kernels.written import run_of
 
+LETTER_BITS = 7
+"""Up to so many tests of an item each way to answer them is a branch; with more, each arc asks its own."""
 _FORMS = {
     "add": "({0} + {1})",
     "subtract": "({0} - {1})",
@@ -73,7 +75,6 @@ def item_columns(auto: Automaton) -> list[str]:
 def source(auto: Automaton) -> str:
     """The whole text of the kernel."""
     tests, columns, names = predicates(auto), item_columns(auto), list(auto.registers)
-    letters = 1 << len(tests)
     types = auto.register_types()
     arrays = [f"c{j}" for j in range(len(columns))]
     runs = [f"{side}{k}" for side in "ab" for k in range(len(names))]
@@ -81,11 +82,11 @@ def source(auto: Automaton) -> str:
     head = ["first", "le", "letter", "within", "count", *arrays, "sa", "ba", "la", "sb", "bb", "lb", *runs]
     head += ["o_row", "o_state", "o_begin", "o_length", *outs]
     lines = [f"def run({', '.join(head)}):", "    made = 0", "    i = first", "    while i < len(le):"]
-    forks = _forks(auto, letters)
+    forks = _forks(auto, tests)
     lines += [
         f"        if made + {forks} * (count + 1) > len(o_row) or {forks} * (count + 1) > len(sa):",
         "            break",
-        "        x = letter[i]",
+        f"        x = {'letter[i]' if is_narrow(tests) else 'i'}",
         "        t = le[i]",
         "        sa[count] = 0",
         "        ba[count] = t",
@@ -97,17 +98,9 @@ def source(auto: Automaton) -> str:
         "        for r in range(count + 1):",
         "            if ba[r] + within <= t:",
     ]
-    lines += ["                continue", f"            at = sa[r] * {letters} + x"]
+    lines.append("                continue")
     lines += [f"            r{k} = a{k}[r]" for k in range(len(names))]
-    word = "if"
-    for number, state in enumerate(auto.states):
-        for letter in range(letters):
-            arcs = [arc for arc in firing(auto, tests, letter) if arc.source == state]
-            if arcs:
-                lines.append(f"            {word} at == {number * letters + letter}:")
-                word = "elif"
-                for arc in arcs:
-                    lines += _taken(auto, arc, columns, names, "b" if forks > 1 else "a")
+    lines += (_by_letter if is_narrow(tests) else _by_test)(auto, tests, columns, names, forks)
     if forks > 1:
         lines += ["        sa, sb = sb, sa", "        ba, bb = bb, ba", "        la, lb = lb, la"]
         lines += [f"        a{k}, b{k} = b{k}, a{k}" for k in range(len(names))]
@@ -116,25 +109,71 @@ def source(auto: Automaton) -> str:
     return "\n".join(lines)
 
 
+def is_narrow(tests: Sequence[Expr]) -> bool:
+    """Whether all answers to the tests of an item are few enough for a branch each."""
+    return len(tests) <= LETTER_BITS
+
+
+def _by_letter(
+    auto: Automaton, tests: Sequence[Expr], columns: list[str], names: list[str], forks: int
+) -> list[str]:
+    """A branch for each state and each way in which the tests of an item can come out."""
+    letters = 1 << len(tests)
+    lines, word = [f"            at = sa[r] * {letters} + x"], "if"
+    for number, state in enumerate(auto.states):
+        for letter in range(letters):
+            arcs = [arc for arc in firing(auto, tests, letter) if arc.source == state]
+            if arcs:
+                lines.append(f"            {word} at == {number * letters + letter}:")
+                word = "elif"
+                for arc in arcs:
+                    lines += _taken(auto, arc, columns, names, "b" if forks > 1 else "a")
+    return lines
+
+
+def _by_test(
+    auto: Automaton, tests: Sequence[Expr], columns: list[str], names: list[str], forks: int
+) -> list[str]:
+    """A branch for each state, in which each arc asks for its own tests: letter[j, i] is that of test j."""
+    lines, word = ["            at = sa[r]"], "if"
+    for number, state in enumerate(auto.states):
+        arcs = [arc for arc in auto.arcs if arc.source == state]
+        if arcs:
+            lines.append(f"            {word} at == {number}:")
+            word = "elif"
+            for arc in arcs:
+                asked = [f"letter[{j}, i] != 0" for j in asked_by(auto, tests, arc)]
+                lines += _taken(auto, arc, columns, names, "b" if forks > 1 else "a", asked)
+    return lines
+
+
 def _first(auto: Automaton, name: str, types: Mapping[str, pa.DataType]) -> str:
     v = auto.registers[name]
     return repr(float(v)) if types[name] == pa.float64() else repr(int(v))
 
 
-def _forks(auto: Automaton, letters: int) -> int:
+def _forks(auto: Automaton, tests: Sequence[Expr]) -> int:
     """The most arcs that one item may take from one state."""
-    tests = predicates(auto)
-    every = [firing(auto, tests, letter) for letter in range(letters)]
+    if not is_narrow(tests):
+        return max(1, *(sum(arc.source == s for arc in auto.arcs) for s in auto.states))
+    every = [firing(auto, tests, letter) for letter in range(1 << len(tests))]
     return max(1, *(sum(a.source == s for a in arcs) for arcs in every for s in auto.states))
 
 
-def _taken(auto: Automaton, arc: Arc, columns: list[str], names: list[str], into: str) -> list[str]:
-    """The lines that take an arc, and write the match that it makes.
+def _taken(
+    auto: Automaton,
+    arc: Arc,
+    columns: list[str],
+    names: list[str],
+    into: str,
+    asked: Sequence[str] = (),
+) -> list[str]:
+    """The lines that take an arc, and write the match that it makes; ``asked`` is asked of the item.
 
     Where a run goes at most one way it is written in place: never behind the one that is read.
     """
     seen = {n: f"r{k}" for k, n in enumerate(names)} | {c: f"c{j}[i]" for j, c in enumerate(columns)}
-    tests = [value(t, seen) for t in split(arc, auto.registers)[1]]
+    tests = [*asked, *(value(t, seen) for t in split(arc, auto.registers)[1])]
     pad = " " * 16
     lines = [f"{pad}if {' and '.join(tests) or 'True'}:"]
     pad += "    "

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.io.codecs.json_maps import MapPaths, as_entries, map_paths
 from caesura.io.codecs.protocol import RecordCodec, is_schema
 from caesura.io.ingress.kept import kept
 
@@ -22,7 +23,10 @@ OPEN, CLOSE = b"{}"
 
 
 class JsonCodec(RecordCodec):
-    """A JSON object per record; a field that is missing is null, one that is not named is passed over."""
+    """A JSON object per record; a field that is missing is null, one that is not named is passed over.
+
+    A map is an object, or a list of objects with a key and a value.
+    """
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = is_schema(schema, "json")
@@ -39,6 +43,10 @@ class JsonCodec(RecordCodec):
     def _arrow(self) -> pa.Schema:
         return pa.schema([field.with_type(json_type(field.type)) for field in self.schema])
 
+    @cached_property
+    def _maps(self) -> MapPaths | None:
+        return map_paths(self.schema)
+
     def parse(self, data: Sequence[bytes]) -> pa.RecordBatch:
         import pyarrow.json as pj
 
@@ -50,6 +58,8 @@ class JsonCodec(RecordCodec):
                 raise ValueError("is no JSON object")
         if not lines.isascii():
             lines.decode()  # Arrow takes bytes for text as they are
+        if self._maps is not None:
+            lines = as_entries(lines, self._maps)
         parsing = pj.ParseOptions(explicit_schema=self._arrow, unexpected_field_behavior="ignore")
         reading = pj.ReadOptions(block_size=len(lines) + 1)
         table = pj.read_json(pa.BufferReader(lines), read_options=reading, parse_options=parsing)

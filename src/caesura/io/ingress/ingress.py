@@ -186,7 +186,8 @@ class SourceIngress(Ingress):
         if len(shaped.le) == 0:
             return
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
-        late = self.lanes.late(lane, page, shaped.advance, max(lane.promised, self.bound), shaped.span)
+        floor = max(lane.promised, self.bound)
+        late = self.lanes.late(lane, page, shaped.advance, floor, shaped.span, ascending=shaped.ascending)
         bounds = self.lanes.bounds(lane, shaped.advance) if late else NOTHING
         limits = None if self.matcher is None else self._limits(lane, shaped.advance)
         self.lanes.advance(lane, int(shaped.advance.max()) if shaped.span is None else shaped.span[1])

@@ -91,12 +91,22 @@ class Lanes:
         return out
 
     def late(
-        self, lane: Lane, page: Page, times: I64, floor: int, span: tuple[int, int] | None = None
+        self,
+        lane: Lane,
+        page: Page,
+        times: I64,
+        floor: int,
+        span: tuple[int, int] | None = None,
+        *,
+        ascending: bool = False,
     ) -> int:
         """How many rows of a page are below the floor or the lag's bound.
 
         ``span`` is a time that no sync time is before, and the latest of ``times``, where they are known.
+        Of rows whose times ascend none is behind another, and the first tells.
         """
+        if span is not None and ascending and span[0] >= max(floor, behind(lane.top, self.lag)):
+            return 0
         if span is not None and span[0] >= max(floor, behind(max(lane.top, span[1]), self.lag)):
             return 0
         ends = frozen(NOTHING if page.re_new is None else page.re_new)

@@ -30,6 +30,7 @@ from caesura.io.ingress.match_kernels import Matrix, index_versions, look_up
 from caesura.io.ingress.page_match import NamedRetracts, Origin, PageMatch, started
 from caesura.io.ingress.runs import NOTHING, InsertRun, RetractTargets, keys_of, new_index
 from caesura.kernels.hashing import I64
+from caesura.kernels.sums import each_once
 from caesura.punctuation import INFINITY, MIN_TIME, Promises
 
 SLACK = 32_768  # versions that may be stale before the first purge
@@ -136,7 +137,7 @@ class Matcher:
             picked = np.empty(room, np.int64)
             found = look_up(self._slots, k1, k2, self.live.alive, retracts, picked)
             room *= 4
-        return np.unique(picked[:found])
+        return each_once(picked[:found])
 
     def settle(self, numbers: I64, counts: I64, begin: I64) -> None:
         """Writes back what became of indexed versions."""

@@ -42,16 +42,23 @@ class Pushed(Input):
     """An input that anyone may feed; what is fed need not be a legal stream."""
 
     late: Lateness = "reject"
+    trusted: bool = False
+    """Whether retracts are known to name events that came before: then these are not kept to look them up."""
+
+    def counts(self, name: str) -> bool:
+        return super().counts(name) and (name != "trusted" or self.trusted)
 
     def holds(self) -> tuple[Holding, ...]:
         """Versions that a retract may still name."""
-        if self.known.insert_only:
+        if self.known.insert_only or self.trusted:
             return ()
         return (Holding("events that may be retracted", OWN, (Need(OWN, tuple(self.schema.names)),)),)
 
     def operator(self) -> PushedIngress:
-        shape = Shape("interval", "LE", "RE") if self.known.insert_only else Shape("full", "LE", "RE", "kind")
-        rules = Rules(self.schema, self.time, shape, at_end(), self.late, punctuates=True)
+        unmatched = self.known.insert_only or self.trusted
+        shape = Shape("interval", "LE", "RE") if unmatched else Shape("full", "LE", "RE", "kind")
+        late: Lateness = "error" if self.trusted else self.late  # a retract of a late row would name nothing
+        rules = Rules(self.schema, self.time, shape, at_end(), late, punctuates=True)
         return PushedIngress(rules, self.known)
 
 

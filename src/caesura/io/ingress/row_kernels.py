@@ -94,6 +94,21 @@ def find_flaws(codes: I8, le: I64, re: I64, new: I64, re_new: I64, flaw: I8, edg
 
 
 @kernel
+def end_points(le: I64, re: I64) -> tuple[int, int, int]:
+    """Ends every point right behind its start; gives the first start, the last, and how often they fall."""
+    first = le[0] if len(le) > 0 else MIN_TIME
+    last = first
+    falls = 0
+    for i in range(len(le)):
+        first = min(first, le[i])
+        last = max(last, le[i])
+        re[i] = le[i] + 1
+    for i in range(1, len(le)):
+        falls += le[i] < le[i - 1]
+    return first, last, falls
+
+
+@kernel
 def count_late(le: I64, re: I64, re_new: I64, advance: I64, top: int, lag: int, floor: int) -> int:
     """How many rows are below the floor, or below the running maximum before them minus the lag.
 

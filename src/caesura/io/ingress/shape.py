@@ -63,6 +63,8 @@ class Shaped(NamedTuple):
     """How far each row says that time has come."""
     span: tuple[int, int] | None = None
     """A time that no row's sync time is before, and the latest that one tells of, where they are known."""
+    ascending: bool = False
+    """Whether it is known that no row's time is before that of the row in front of it."""
 
     def part(self, begin: int, end: int) -> Shaped:
         """The rows between two positions."""
@@ -252,11 +254,12 @@ def _codes(column: pa.Array, form: str) -> row_kernels.I8:
 
 def _points(le: I64, payload: pa.RecordBatch) -> Shaped:
     """Points; the first tick stands for none, and the last cannot end."""
-    span = (int(le.min()), int(le.max())) if len(le) else (MIN_TIME, MIN_TIME)
-    if span[0] > MIN_TIME and span[1] < INFINITY:
-        return Shaped(le, le + 1, None, payload, None, le, span)
+    re = np.empty(len(le), np.int64)
+    first, last, falls = row_kernels.end_points(frozen(le), re)
+    if first > MIN_TIME and last < INFINITY:
+        return Shaped(le, re, None, payload, None, le, (int(first), int(last)), not falls)
     flaw = _flaws(len(le), (row_kernels.NO_TIME, (le == MIN_TIME) | (le == INFINITY)))
-    return Shaped(le, le + 1, None, payload, flaw, le)
+    return Shaped(le, re, None, payload, flaw, le)
 
 
 def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dtype[np.int8]] | None:

@@ -24,6 +24,11 @@ LOG = logging.getLogger("caesura.kafka")
 OWN = ("bootstrap.servers", "enable.auto.commit", "enable.partition.eof", "auto.offset.reset", "group.id")
 """What a source sets itself: offsets belong to the query, and its end is told by the broker."""
 
+QUEUE_MILLIS = 20
+"""How long a client waits whose queue is full: a second, if nothing is said, in which it runs empty."""
+END_MILLIS = 10
+"""How long a broker waits at the end of a partition before it says so to one that reads up to there."""
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -44,8 +49,8 @@ class Cluster:
 
     def without_secrets(self) -> Cluster:
         """The same for a plan that is written down: passwords that are no names of variables are left out."""
-        kept = [(name, value) for name, value in self.config if not _secret(name, value)]
-        return replace(self, config=tuple(kept))
+        plain = [(name, value) for name, value in self.config if not _secret(name, value)]
+        return replace(self, config=tuple(plain))
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -57,8 +62,12 @@ class Cluster:
         *,
         group: str = "caesura",
         committed: bool = True,
+        bounded: bool = False,
     ) -> Consumer:
-        """A client that reads what was committed, from offsets that it is given."""
+        """A client that reads what was committed, from offsets that it is given.
+
+        Where reading is ``bounded``, the broker is not to wait for more before it tells an end.
+        """
         own: dict[str, Any] = {
             "group.id": group,
             "enable.auto.commit": False,
@@ -67,15 +76,17 @@ class Cluster:
         }
         if not committed:
             own["isolation.level"] = "read_uncommitted"
-        heard = {} if on_error is None else {"error_cb": on_error}
+        callbacks = {} if on_error is None else {"error_cb": on_error}
         options = {
             "isolation.level": "read_committed",
             "fetch.error.backoff.ms": 100,
+            "fetch.queue.backoff.ms": QUEUE_MILLIS,
+            **({"fetch.wait.max.ms": END_MILLIS} if bounded else {}),
             **self._options,
             **own,
         }
         with self._made("Consumer") as client:
-            made: Consumer = client({"bootstrap.servers": self.servers, **options, **heard}, logger=LOG)
+            made: Consumer = client({"bootstrap.servers": self.servers, **options, **callbacks}, logger=LOG)
         return made
 
     def producer(self, **options: Any) -> Producer:
@@ -176,6 +187,24 @@ class Cluster:
             f"Kafka at '{self.servers}' says: {_first_line(error)}.",
             remedy="See the broker's log; options of the client go into config=.",
         )
+
+
+@dataclass(frozen=True)
+class TopicBounds:
+    """Where the partitions of a topic begin and end."""
+
+    cluster: Cluster
+    topic: str
+
+    def earliest(self) -> dict[int, int]:
+        return {partition: low for partition, (low, _) in self._watermarks().items()}
+
+    def latest(self) -> dict[int, int]:
+        return {partition: high for partition, (_, high) in self._watermarks().items()}
+
+    def _watermarks(self) -> dict[int, tuple[int, int]]:
+        topic = self.topic
+        return {n: self.cluster.watermarks(topic, n) for n in self.cluster.partitions(topic)}
 
 
 SECRETS = ("password", "secret", "token", "sasl.oauthbearer.config", "key.pem", "jaas")

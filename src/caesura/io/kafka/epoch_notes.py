@@ -17,7 +17,7 @@ from caesura.errors import StreamError
 from caesura.io.kafka.cluster import Cluster
 
 if TYPE_CHECKING:
-    from confluent_kafka import Producer
+    from confluent_kafka import Consumer, Message, Producer
 
 SETTINGS = {"cleanup.policy": "compact", "segment.ms": "600000", "min.cleanable.dirty.ratio": "0.1"}
 """Of the topic of notes: old ones go after some ten minutes."""
@@ -108,7 +108,7 @@ class EpochNotes:
 
         found: tuple[int, EpochNote | None] = (-1, None)
         until = time.monotonic() + self.cluster.seconds
-        consumer = self.cluster.consumer(committed=committed)
+        consumer = self.cluster.consumer(committed=committed, bounded=True)
         try:
             with self.cluster.asking():
                 place = TopicPartition(self.archive, 0)
@@ -116,7 +116,7 @@ class EpochNotes:
                 consumer.assign([TopicPartition(self.archive, 0, low)])
             position, stop = int(low), int(high) if end is None else end
             while position < stop:
-                for message in consumer.consume(10_000, POLL_SECONDS):
+                for message in _come(consumer):
                     offset, read = int(message.offset() or 0), message.error() is None
                     position = max(position, offset + read)
                     if read and message.key() == self.writer.encode():
@@ -126,6 +126,12 @@ class EpochNotes:
         finally:
             consumer.close()
         return found
+
+
+def _come(consumer: Consumer) -> list[Message]:
+    """What is there, as soon as anything is: `consume` alone waits for as much as it asks for."""
+    first = consumer.consume(1, POLL_SECONDS)
+    return [*first, *consumer.consume(10_000, 0)] if first else []
 
 
 def refuse_unmade(archive: str, why: str) -> NoReturn:

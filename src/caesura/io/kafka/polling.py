@@ -59,7 +59,7 @@ class Polling:
 
         ``wait`` is for how many seconds it waits before it says that there is nothing now.
         """
-        consumer = self._cluster.consumer(self._heard)
+        consumer = self._cluster.consumer(self._on_error, bounded=ends is not None)
         try:
             self._ends = None if ends is None else dict(ends)
             lanes = self._cluster.partitions(self._form.topic) if ends is None else list(ends)
@@ -107,19 +107,26 @@ class Polling:
 
     def _polled(self, consumer: Consumer, seconds: float) -> Iterator[Raw]:
         """What is there now, partition by partition."""
-        messages = consumer.consume(RECORDS, seconds)
+        messages = consumer.consume(self._wanted(), seconds)
         ended: dict[int, int] = {}
         errors = list(map(ERROR, messages))
         if set(map(type, errors)) - {NoneType}:  # an error may compare equal to None
-            told = [message for message, error in zip(messages, errors, strict=True) if error is not None]
+            notices = [message for message, error in zip(messages, errors, strict=True) if error is not None]
             messages = [message for message, error in zip(messages, errors, strict=True) if error is None]
-            for message in told:
-                self._tell(consumer, message, ended)
+            for message in notices:
+                self._take_notice(consumer, message, ended)
         if messages:
             self._trouble = None
             yield from self._rows(messages, ended)
         for lane, offset in ended.items():
             yield from self._hole(lane, offset)
+
+    def _wanted(self) -> int:
+        """How many records are asked for: no more than there can be, for a client waits for all of them."""
+        if self._ends is None:
+            return RECORDS
+        left = sum(max(0, end - self.positions[lane]) for lane, end in self._ends.items())
+        return max(1, min(RECORDS, left))
 
     def _rows(self, messages: list[Message], ended: dict[int, int]) -> Iterator[Raw]:
         count = len(messages)
@@ -158,14 +165,14 @@ class Polling:
     def _moved(self, raw: Raw) -> Raw:
         """Notes how far a partition is read; what was lost of it is told with its rows."""
         self.positions[raw.lane] = raw.end
-        gone = self._skipped.pop(raw.lane, None)
-        if gone is None:
+        missing = self._skipped.pop(raw.lane, None)
+        if missing is None:
             return raw
-        return replace(raw, refused=((raw.offset, gone), *raw.refused))
+        return replace(raw, refused=((raw.offset, missing), *raw.refused))
 
     # -- what goes wrong ----------------------------------------------------------------------------------
 
-    def _heard(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         """Takes what the client says of its brokers, from within a poll."""
         from confluent_kafka import KafkaError
 
@@ -186,7 +193,7 @@ class Polling:
         self._cluster.partitions(self._form.topic, seconds=PROBE_SECONDS)  # raises where nobody answers
         self._trouble = None
 
-    def _tell(self, consumer: Consumer, message: Any, ended: dict[int, int]) -> None:
+    def _take_notice(self, consumer: Consumer, message: Any, ended: dict[int, int]) -> None:
         """Takes a message that is no record: an end, or something wrong with a partition."""
         from confluent_kafka import KafkaError
 

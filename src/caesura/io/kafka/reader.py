@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Literal
 
-from caesura.io.kafka.cluster import Cluster
+from caesura.io.kafka.cluster import Cluster, TopicBounds
 from caesura.io.kafka.polling import Begin, OnGap, Polling
 from caesura.io.kafka.records import RecordForm
 from caesura.io.sources.protocol import Offsets, Reader
@@ -62,19 +62,19 @@ class KafkaReader(Reader):
 
     def earliest(self) -> Offsets:
         """Where each partition begins."""
-        return {lane: low for lane, (low, _) in self._watermarks().items()}
+        return self.lane_bounds.earliest()
 
     def latest(self) -> Offsets:
         """Where what is committed of each partition ends."""
-        return {lane: high for lane, (_, high) in self._watermarks().items()}
+        return self.lane_bounds.latest()
 
-    def _watermarks(self) -> dict[int, tuple[int, int]]:
-        topic = self.form.topic
-        return {n: self.cluster.watermarks(topic, n) for n in self.cluster.partitions(topic)}
+    @property
+    def lane_bounds(self) -> TopicBounds:
+        return TopicBounds(self.cluster, self.form.topic)
 
     def cannot_replay(self) -> str:
-        gone = [lane for lane, begin in self.earliest().items() if begin]
-        return f"{self.lane_name(gone[0])} has lost its first records" if gone else ""
+        cut = [lane for lane, begin in self.earliest().items() if begin]
+        return f"{self.lane_name(cut[0])} has lost its first records" if cut else ""
 
     def _polling(self) -> Polling:
         return Polling(self.cluster, self.form, begin=self.begin, on_gap=self.on_gap)

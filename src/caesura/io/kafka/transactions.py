@@ -41,15 +41,19 @@ class Target:
         """What an error of a producer means."""
         from confluent_kafka import KafkaError
 
-        told = error.args[0]
-        if told.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
+        cause = error.args[0]
+        if cause.code() in (
+            KafkaError._FENCED,
+            KafkaError.PRODUCER_FENCED,
+            KafkaError.INVALID_PRODUCER_EPOCH,
+        ):
             return FencedError(
                 f"another start of this query writes to topic '{self.topic}', or a transaction took longer "
                 f"than {self.transaction_seconds:g} s.",
                 remedy="Let the later one run, or stop it and start this one again; transaction_timeout= "
                 "says how long an epoch may take to write.",
             )
-        return self.cluster.meaning(told, self.topic)
+        return self.cluster.meaning(cause, self.topic)
 
 
 class TopicWriter:
@@ -64,6 +68,8 @@ class TopicWriter:
         own = {"transactional.id": name, "transaction.timeout.ms": millis}
         self._producer = self._cluster.producer(**PRODUCER, **own)
         with self._cluster.asking():
+            # One that is not connected yet asks for its transactional id again after half a second.
+            self._producer.list_topics(target.topic, timeout=self._cluster.seconds)
             self._producer.init_transactions(self._cluster.seconds)
         noted = self._notes.last()
         self.last = None if noted is None else noted.epoch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from caesura.io.places.storage import StoredEntry
 
 PART = ".part"
 """How a file ends that is not whole; its name begins with a dot."""
+LOCK = f".lock{PART}"
+"""How a file ends that is locked while another is updated."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,17 @@ class LocalStorage:
         finally:
             partial.unlink(missing_ok=True)
         _onto_disk(file.parent)
+
+    def update(self, path: str, change: Callable[[bytes | None], bytes]) -> bytes:
+        import fcntl
+
+        file = Path(path)
+        self.make_folder(str(file.parent))
+        with file.with_name(f".{file.name}{LOCK}").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            data = change(file.read_bytes() if file.exists() else None)
+            self.put(path, data, fresh=False, private=False)
+        return data
 
     def remove(self, path: str) -> None:
         with suppress(NotADirectoryError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -69,6 +69,31 @@ class ObjectStorage:
         with self._asking(path, "written"):
             obstore.put(self._store, path, data, mode="create" if fresh else "overwrite", use_multipart=False)
 
+    def update(self, path: str, change: Callable[[bytes | None], bytes]) -> bytes:
+        """Puts with if-match, or create-only, until no other put has come between."""
+        obstore = _obstore(self.shown(path))
+        lost = (obstore.exceptions.PreconditionError, obstore.exceptions.AlreadyExistsError)
+        while True:
+            held, mode = self._held(path)
+            data = change(held)
+            try:
+                with self._asking(path, "written", passes=lost):
+                    obstore.put(self._store, path, data, mode=mode, use_multipart=False)
+            except lost:
+                continue
+            return data
+
+    def _held(self, path: str) -> tuple[bytes | None, Any]:
+        """An object, and the mode of a put that replaces it and no later one."""
+        obstore = _obstore(self.shown(path))
+        try:
+            with self._asking(path, "read"):
+                found = obstore.get(self._store, path)
+                marks = {name: found.meta.get(name) for name in ("e_tag", "version")}
+                return bytes(found.bytes()), {name: mark for name, mark in marks.items() if mark}
+        except FileNotFoundError:
+            return None, "create"
+
     def remove(self, path: str) -> None:
         obstore = _obstore(self.shown(path))
         try:
@@ -106,11 +131,13 @@ class ObjectStorage:
         return _opened(CANONICAL.get(self.scheme, self.scheme), self.root)
 
     @contextmanager
-    def _asking(self, path: str, done: str) -> Iterator[None]:
+    def _asking(self, path: str, done: str, *, passes: tuple[type[Exception], ...] = ()) -> Iterator[None]:
         """A store's own errors as ours, or as those that a file system has for what is there or is not."""
         exceptions = _obstore(self.shown(path)).exceptions
         try:
             yield
+        except passes:
+            raise
         except exceptions.AlreadyExistsError:
             raise FileExistsError(errno.EEXIST, "it is there", self.shown(path)) from None
         except (exceptions.BaseError, OSError) as error:

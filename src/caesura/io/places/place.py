@@ -2,7 +2,7 @@
 
 A plain path and ``file://`` are files of this machine; ``s3://`` (or ``s3a://``), ``gs://`` and ``abfss://``
 are object stores; ``memory://`` is one of this process. Every write is one put of a whole file: `put`
-replaces, `create` has one winner among all who try.
+replaces, `create` has one winner among all who try, `update` loses nobody's.
 
 >>> import tempfile
 >>> folder = Place.of(tempfile.mkdtemp()) / "commits"
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,13 @@ class Place:
     @property
     def name(self) -> str:
         return self.path.rpartition("/")[2]
+
+    @property
+    def parent(self) -> Place:
+        """The folder that it lies in."""
+        if self.local is not None:
+            return Place(self.storage, str(self.local.parent))
+        return Place(self.storage, self.path.rpartition("/")[0])
 
     @property
     def stem(self) -> str:
@@ -184,6 +192,13 @@ class Place:
         except FileExistsError:
             return False
         return True
+
+    def update(self, change: Callable[[bytes | None], bytes]) -> bytes:
+        """Replaces the file by what is made of it, and gives that; no other update comes between.
+
+        ``change`` gets None where there is no file, and may be called again.
+        """
+        return self.storage.update(self.path, change)
 
     def remove(self) -> None:
         """Takes the file away, if it is there."""

@@ -6,6 +6,7 @@ nobody sees half of one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,6 +39,12 @@ class Storage(Protocol):
 
     def put(self, path: str, data: bytes, *, fresh: bool, private: bool) -> None:
         """Writes a whole file; where it must be ``fresh`` and is there, FileExistsError."""
+
+    def update(self, path: str, change: Callable[[bytes | None], bytes]) -> bytes:
+        """Replaces a file by what ``change`` makes of it, and gives that; nobody else's update comes between.
+
+        It gets None where there is no file, and may be called again.
+        """
 
     def remove(self, path: str) -> None:
         """Takes a file away; one that is not there is no error."""

@@ -168,8 +168,8 @@ class Changes:
             case "B":
                 self.open = True
             case "C":
-                told = message.commit()
-                self.commit(told.end, told.time)
+                done = message.commit()
+                self.commit(done.end, done.time)
             case "R":
                 self._describe(message.relation(), table)
             case "I" | "U" | "D":

@@ -117,7 +117,7 @@ class PostgresServer:
         with self.connected() as connection:
             found = connection.execute(SLOT, [slot]).fetchone()
         if found is None or int(found[0]) > position:
-            raise changes_lost(slot, gone=found is None)
+            raise changes_lost(slot, dropped=found is None)
 
     def snapshot(self, table: str, columns: tuple[str, ...], slot: str) -> TableSnapshot:
         """The table as it is now, and where its changes go on."""
@@ -162,9 +162,9 @@ def not_published(publication: str, table: str) -> PlanError:
     )
 
 
-def changes_lost(slot: str, *, gone: bool) -> DataError:
+def changes_lost(slot: str, *, dropped: bool) -> DataError:
     """The slot does not have the changes that a query wants to go on with."""
-    missing = "is not there any more" if gone else "was read by somebody else"
+    missing = "is not there any more" if dropped else "was read by somebody else"
     return DataError(
         f"the slot '{slot}' of Postgres {missing}, and changes behind the saved position are lost.",
         remedy="Begin anew with a new checkpoint: the table is read again, then its changes.",

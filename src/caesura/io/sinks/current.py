@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,10 @@ from caesura.io.ingress.late import beside, lifetimes
 from caesura.kernels.hashing import I64, Mask, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.ops.deliver import Deliver
+from caesura.ops.latest import Latest
 from caesura.ops.upserts import START, Upserts
-from caesura.plan import Node
+from caesura.plan import Node, walk
+from caesura.plan.node import rebuilt
 from caesura.punctuation import INFINITY
 
 ENDS = ("LE", "RE")
@@ -82,6 +84,27 @@ def layout_of(node: Node) -> TableLayout:
             remedy='End the plan with .upserts(key="id"); .upserts(key=["id", "LE"]) holds the history.',
         ).at(step.step, step.place)
     return TableLayout(step.schema, step.time, step.columns, step.history)
+
+
+def for_current_tables(outputs: Mapping[str, Node]) -> dict[str, Node]:
+    """The same outputs, whose current rows alone are taken: `latest` under them gives no others.
+
+    Only where nobody else reads it.
+    """
+    tables = {n.fingerprint for n in outputs.values() if isinstance(n, Upserts) and not n.history}
+    others = [node for node in walk(*outputs.values()) if node.fingerprint not in tables]
+    read = {child.fingerprint for node in others for child in node.inputs}
+    read |= {node.fingerprint for node in outputs.values()}
+    return {name: _for_current_table(node, tables, read) for name, node in outputs.items()}
+
+
+def _for_current_table(node: Node, tables: set[str], others: set[str]) -> Node:
+    if node.fingerprint not in tables:
+        return node
+    [before] = node.inputs
+    if not isinstance(before, Latest) or before.fingerprint in others:
+        return node
+    return rebuilt(node, (before.for_current_table(),))
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ class DeltaTableSink(KeyedSink):
     def _refuse_second(self, table: Any, layout: TableLayout, change: NetChange) -> None:
         """Looks for rows of keys that must be new, among those that the first column may lead to."""
         new = change.new_keys
-        if new.num_rows == 0 or table.version() == 0:
+        if new.num_rows == 0 or not table.file_uris():
             return
         first = pc.field(layout.key[0])
         values = new.column(layout.key[0]).combine_chunks()
@@ -161,7 +161,7 @@ def delta_options(place: Place) -> dict[str, str] | None:
 
 def _both(change: NetChange, layout: TableLayout) -> pa.Table:
     """Rows to put and keys to delete, told apart by a column."""
-    gone = pa.Table.from_arrays(
+    deleted = pa.Table.from_arrays(
         [
             change.delete.column(f.name)
             if f.name in change.delete.column_names
@@ -170,8 +170,8 @@ def _both(change: NetChange, layout: TableLayout) -> pa.Table:
         ],
         schema=layout.schema,
     )
-    put = np.arange(len(change.put) + len(gone)) < len(change.put)
-    return pa.concat_tables([change.put, gone]).append_column(PUT, pa.array(put))
+    put = np.arange(len(change.put) + len(deleted)) < len(change.put)
+    return pa.concat_tables([change.put, deleted]).append_column(PUT, pa.array(put))
 
 
 def _quoted(name: str) -> str:

@@ -14,14 +14,26 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from caesura.errors import StreamError
-from caesura.io.sinks.current import NetChange, TableLayout, layout_of
-from caesura.io.sinks.protocol import EpochSink, Form
+from caesura.io.sinks.current import NetChange, TableLayout, for_current_tables, layout_of, names_key
+from caesura.io.sinks.protocol import EpochSink, Form, Sink
 from caesura.plan import Node
 
 if TYPE_CHECKING:
     from caesura.runtime.buckets.aligner import Epoch
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def outputs_for(sink: Sink | None, outputs: Mapping[str, Node]) -> dict[str, Node]:
+    """The same outputs, without rows that a sink would not look at."""
+    return for_current_tables(outputs) if isinstance(sink, KeyedSink) else dict(outputs)
+
+
+def netted_outputs(sink: Sink, outputs: Mapping[str, Node]) -> dict[str, TableLayout]:
+    """The outputs of which a sink takes an epoch's net change alone."""
+    if not isinstance(sink, KeyedSink):
+        return {}
+    return {name: layout_of(node) for name, node in outputs.items() if names_key(node)}
 
 
 class KeyedSink(EpochSink):

@@ -88,8 +88,8 @@ def refuse_empty(rows: pa.Table, columns: Sequence[str]) -> None:
 
 def folder_values(folder: str) -> dict[str, str | None]:
     """What a folder's name tells of its rows."""
-    told = dict(part.split("=", 1) for part in folder.split("/") if part)
-    return {unquote(n): None if v == NULL else unquote(v) for n, v in told.items()}
+    values = dict(part.split("=", 1) for part in folder.split("/") if part)
+    return {unquote(n): None if v == NULL else unquote(v) for n, v in values.items()}
 
 
 def with_partition(rows: pa.Table, folder: str, schema: pa.Schema) -> pa.Table:

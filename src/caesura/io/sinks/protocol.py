@@ -14,17 +14,17 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 import pyarrow as pa
 
-from caesura.errors import PlanError
+from caesura.errors import PlanError, StreamError
 from caesura.events import Item
 from caesura.plan import Node, here
 
 if TYPE_CHECKING:
     from caesura.runtime.buckets.aligner import Epoch
-    from caesura.runtime.buckets.status import Board
+    from caesura.runtime.metrics.status import Board
 
 Form = Literal["changes", "final", "marked"]
 """What output rows are: changes as they come, rows that no longer change, or changes with marks for those."""
@@ -82,8 +82,27 @@ class Sink(ABC):
         return
 
 
-BucketWriter = Callable[[int, Sequence[Item], Mapping[str, Sequence[pa.RecordBatch]]], None]
-"""Takes the number of a bucket, its items, and late rows by source, wherever it runs."""
+def refuse_behind(sink: Sink, epoch: int, why: str) -> None:
+    """Refuses to go on from an epoch before the last that the sink has: what follows would be left out."""
+    last = sink.last_epoch()
+    if last is not None and last > epoch:
+        raise StreamError(
+            f"the sink has epoch {last}, and the query goes on behind epoch {epoch}: {why}.",
+            remedy="Put back the checkpoint as it was when the sink was written last; or start with a new "
+            "checkpoint and a new sink.",
+        )
+
+
+class BucketWriter(Protocol):
+    """Writes what buckets give in one epoch, wherever it runs."""
+
+    def prepare(self, buckets: Sequence[int]) -> None:
+        """Opens what these buckets are written with, while their rows are still made."""
+
+    def __call__(
+        self, bucket: int, items: Sequence[Item], late: Mapping[str, Sequence[pa.RecordBatch]]
+    ) -> None:
+        """Takes the number of a bucket, its items, and late rows by source."""
 
 
 class EpochSink(Sink):
@@ -110,6 +129,9 @@ class Part:
     output: str
     file: str
     rows: int
+    size: int = 0
+    sha256: str = ""
+    """Size and hash of its file, by which it is found out if that was changed; none where nobody knows."""
 
 
 PartWriter = Callable[[str, int, pa.Table], "Part | Sequence[Part]"]

@@ -60,5 +60,5 @@ class ReplacedKeys:
         second = np.flatnonzero(self._new.find(*ids) >= 0)
         if len(second):
             raise two_rows(rows.take(second), self._layout.key)
-        gone = self._all.find(*ids) >= 0
-        return rows.filter(pa.array(~gone)) if gone.any() else None
+        replaced = self._all.find(*ids) >= 0
+        return rows.filter(pa.array(~replaced)) if replaced.any() else None

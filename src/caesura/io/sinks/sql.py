@@ -93,7 +93,7 @@ class SqlSink(KeyedSink):
 
     def _change(self, work: SqlTransaction, table: str, change: NetChange, staged: str) -> None:
         key = self.layouts[table].key
-        fresh, put, gone = f"{staged}_new", f"{staged}_put", f"{staged}_gone"
+        fresh, put, lost = f"{staged}_new", f"{staged}_put", f"{staged}_lost"
         if change.new_keys.num_rows:
             work.stage(fresh, change.new_keys)
             both = f"SELECT t.* FROM {quoted(table)} t JOIN {fresh} s ON {same(key)} LIMIT 3"
@@ -103,8 +103,8 @@ class SqlSink(KeyedSink):
         keys = change.put.select(list(key))
         old = pa.concat_tables([keys.filter(pa.array(~change.fresh)), change.delete])
         if old.num_rows:
-            work.stage(gone, old)
-            work.run(f"DELETE FROM {quoted(table)} t WHERE EXISTS (SELECT 1 FROM {gone} s WHERE {same(key)})")
+            work.stage(lost, old)
+            work.run(f"DELETE FROM {quoted(table)} t WHERE EXISTS (SELECT 1 FROM {lost} s WHERE {same(key)})")
         if change.put.num_rows:
             work.stage(put, change.put)
             names = ", ".join(quoted(name) for name in change.put.column_names)

@@ -25,13 +25,16 @@ import pyarrow as pa
 from caesura.errors import DataError, PlanError, closest
 from caesura.io.ingress.clock import to_ticks
 from caesura.io.places import Place
-from caesura.io.sources.formats import CSV, JSON, PARQUET, Format, looks_like
+from caesura.io.sources.formats import CSV, JSON, PARQUET, Format, for_columns, looks_like
 from caesura.io.sources.memory import BATCH, in_lane
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.pruning import Pruning, ValueRange
 from caesura.io.sources.row_groups import Groups, RowGroupRange, unread, wanted_first
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY
+
+BATCH_BYTES = 64 << 20
+"""Batches that grow do so up to about this size."""
 
 
 class FileReader(Reader):
@@ -53,8 +56,10 @@ class FileReader(Reader):
         batch_size: int = BATCH,
     ) -> None:
         self.path = Place.of(path)
-        self.format = format
+        self.format = format if schema is None else for_columns(format, schema)
         self.batch_size = batch_size
+        self._batch_bytes: int | None = None
+        """How large a batch may become that is larger than it was asked to be."""
         files = self.files()
         if schema is None:
             if not files:
@@ -62,14 +67,17 @@ class FileReader(Reader):
                     f"the folder '{self.path}' holds no {self.format.name} file to take a schema from.",
                     remedy=f"Put a file ending in {' or '.join(format.endings)} there, or give schema=.",
                 )
-            schema = self._first_schema(files[0])
+            schema = self._first_schema(files)
         self.schema = _pruned(schema, columns, str(self.path))
         self.complete = self.path.is_file()
         self.prunes = format.name == "Parquet"
         names = ",".join(self.schema.names)
         self.key = f"{format.name}:{self.path.identity}:{names}:{batch_size}"
 
-    def _first_schema(self, file: Place) -> pa.Schema:
+    def _first_schema(self, files: list[Place]) -> pa.Schema:
+        return self._schema_of(files[0])
+
+    def _schema_of(self, file: Place) -> pa.Schema:
         if self.format.rows is None and file.size == 0:
             raise DataError(
                 f"the file '{file}' is empty, so nothing tells its columns.",
@@ -161,7 +169,9 @@ class FileReader(Reader):
                 yield from self._read_part(piece, before)
 
     def _read_part(self, part: RowGroupRange, skip: int) -> Iterator[Raw]:
-        batches, at = part.groups.batches(part.run, self.batch_size), 0
+        wide = None if self._batch_bytes is None else part.groups.rows_in(part.run, self._batch_bytes)
+        size = self.batch_size if wide is None else min(self.batch_size, max(wide, BATCH))
+        batches, at = part.groups.batches(part.run, size), 0
         while (batch := self._open(part.groups.path, partial(_following, batches))) is not None:
             for raw in in_lane([_cast(batch, self.schema)], max(0, skip - at), self.batch_size):
                 yield replace(raw, offset=part.start + at + raw.offset)
@@ -178,7 +188,7 @@ class FileReader(Reader):
         if self.batch_size != BATCH:
             return self
         other = copy(self)
-        other.batch_size = max(rows, BATCH)
+        other.batch_size, other._batch_bytes = max(rows, BATCH), BATCH_BYTES
         return other
 
     @property

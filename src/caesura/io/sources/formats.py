@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pyarrow as pa
 from caesura.events.nested import element_type, is_any_list
 from caesura.events.types import plain_type
 from caesura.io.codecs.json import json_type
+from caesura.io.codecs.json_maps import MapPaths, as_entries, map_paths
+from caesura.io.codecs.protocol import RecordDecoder
 from caesura.io.ingress.kept import kept
 from caesura.io.places import Place
 
@@ -147,9 +150,13 @@ def _csv_options(**more: Any) -> dict[str, Any]:
 # -- JSON lines -------------------------------------------------------------------------------------
 
 
-def _json_schema(file: Place) -> pa.Schema:
+def _json_schema(file: Place, maps: MapPaths | None = None) -> pa.Schema:
+    """What the first lines have; maps as lists of entries, where it is known which columns are such."""
     import pyarrow.json as pj
 
+    if maps is not None:
+        lines = as_entries(next(_blocks(file), b""), maps)
+        return pj.read_json(pa.BufferReader(lines), _whole(lines)).schema
     with pj.open_json(_text(file), read_options=pj.ReadOptions(block_size=CSV_BLOCK)) as opened:
         return opened.schema
 
@@ -159,14 +166,78 @@ def _json_batches(file: Place, schema: pa.Schema, size: int) -> Iterator[pa.Reco
 
     parsed = pa.schema([field.with_type(json_type(field.type)) for field in schema])
     parsing = pj.ParseOptions(explicit_schema=parsed, unexpected_field_behavior="ignore")
+    maps = map_paths(schema)
+    if maps is not None:
+        for block in _blocks(file):
+            lines = as_entries(block, maps)
+            for batch in pj.read_json(pa.BufferReader(lines), _whole(lines), parsing).to_batches():
+                yield _as_kept(batch, schema)
+        return
     reading = pj.ReadOptions(block_size=CSV_BLOCK)
     with pj.open_json(_text(file), read_options=reading, parse_options=parsing) as opened:
-        if parsed == schema:
-            yield from opened
-            return
-        for batch in opened:
-            columns = [kept(batch.column(f.name), f.type)[0] for f in schema]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        yield from opened if parsed == schema else (_as_kept(batch, schema) for batch in opened)
+
+
+def _as_kept(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [kept(batch.column(f.name), f.type)[0] for f in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _blocks(file: Place) -> Iterator[bytes]:
+    """The lines of a file that hold anything, many at a time."""
+    return (block for block in line_blocks(file) if block.strip())
+
+
+def line_blocks(file: Place) -> Iterator[bytes]:
+    """The lines of a file, many at a time."""
+    rest = b""
+    with pa.input_stream(_text(file)) as stream:
+        while chunk := stream.read(CSV_BLOCK):
+            whole, newline, behind = chunk.rpartition(b"\n")
+            block, rest = (rest + whole + newline, behind) if newline else (b"", rest + chunk)
+            if block:
+                yield block
+    if rest:
+        yield rest
+
+
+class CsvLines(RecordDecoder):
+    """Reads lines of CSV, each a record: what columns they have is in the file's first line."""
+
+    def __init__(self, names: Sequence[str], schema: pa.Schema) -> None:
+        self.names, self.schema = list(names), schema
+        self.key = f"csv:{','.join(names)}"
+
+    def parse(self, data: Sequence[bytes]) -> pa.RecordBatch:
+        import pyarrow.csv as pc
+
+        lines = b"\n".join(data)
+        options = _csv_options(column_types=self.schema, include_columns=self.schema.names)
+        options["read_options"] = pc.ReadOptions(column_names=self.names, block_size=len(lines) + 1)
+        table = pc.read_csv(pa.BufferReader(lines), **options)
+        if table.num_rows != len(data):
+            raise ValueError("is no line by itself")
+        return table.combine_chunks().to_batches()[0]
+
+
+def csv_names(line: bytes) -> list[str]:
+    """The columns that the first line of a CSV file names."""
+    import pyarrow.csv as pc
+
+    return list(pc.read_csv(pa.BufferReader(line + b"\n")).schema.names)
+
+
+def _whole(lines: bytes) -> Any:
+    """How lines are read at once."""
+    import pyarrow.json as pj
+
+    return pj.ReadOptions(block_size=len(lines) + 1)
+
+
+def for_columns(format: Format, schema: pa.Schema) -> Format:
+    """A format for files that must have these columns: JSON tells maps from structs by them alone."""
+    maps = map_paths(schema) if format.schema is _json_schema else None
+    return format if maps is None else replace(format, schema=partial(_json_schema, maps=maps))
 
 
 PARQUET = Format(

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -55,10 +55,16 @@ class TableReader(Reader):
         self.batch_size = batch_size
         self._columns: dict[str, str] = {}
         """The keys of those columns that were asked for, shared by narrower readers of the table."""
+        self._itself: pa.Table | None = None
+        """The table that it is known by, in place of its rows."""
 
     @cached_property
     def key(self) -> str:  # type: ignore[override]
         """Equal for tables of the same rows, in any process."""
+        if self._itself is not None:
+            return f"table at {id(self._itself)}:{columns_key(self.schema)}"
+        from concurrent.futures import ThreadPoolExecutor
+
         names = [name for name in self.table.schema.names if name not in self._columns]
         with ThreadPoolExecutor(max_workers=THREADS) as threads:
             keys = threads.map(lambda name: column_key(self.table.column(name)), names)
@@ -69,7 +75,21 @@ class TableReader(Reader):
     def narrowed(self, columns: Sequence[str]) -> TableReader:
         """The same table with these columns only."""
         other = TableReader(self.table.select(columns), batch_size=self.batch_size)
-        other._columns = self._columns
+        other._columns, other._itself = self._columns, self._itself
+        return other
+
+    def for_one_run(self) -> TableReader:
+        """The same table, known by itself: its rows need not be read to tell it from others."""
+        other = TableReader(self.table, batch_size=self.batch_size)
+        other._itself = self.table
+        return other
+
+    def batched(self, rows: int) -> TableReader:
+        """The same table in larger batches, unless a size was asked for."""
+        if self.batch_size != BATCH:
+            return self
+        other = copy(self)
+        other.batch_size = max(rows, BATCH)
         return other
 
     def latest(self) -> Offsets:

@@ -62,6 +62,14 @@ class ListedFiles(Protocol):
         """What is known of the columns of a file without reading it; its rows and bytes."""
 
 
+class LaneBounds(Protocol):
+    """Where lanes begin and end now, for a process that asks for nothing else."""
+
+    def earliest(self) -> Offsets: ...
+
+    def latest(self) -> Offsets | None: ...
+
+
 class Reader(ABC):
     """Where raw rows come from."""
 
@@ -84,6 +92,8 @@ class Reader(ABC):
     """Whether all rows are there from the start, and go with the plan."""
     follows: bool = False
     """Whether it never ends by itself, and does where all other sources of a query have."""
+    rowless: bool = False
+    """Whether no row ever comes of it: it is there for the clock that its policy reads."""
     bounded: bool = False
     """Whether its columns have few values at any time, as those of a table: state may be kept for each."""
     complete: bool = False
@@ -114,6 +124,10 @@ class Reader(ABC):
         """The same in batches of about so many rows; itself where the user chose, or it has no choice."""
         return self
 
+    def for_one_run(self) -> Reader:
+        """The same for a query that is not saved, nor sent to other processes: its key may be cheaper."""
+        return self
+
     # -- lanes and offsets --------------------------------------------------------------------------------
 
     lanes: int = 1
@@ -129,6 +143,11 @@ class Reader(ABC):
     def latest(self) -> Offsets | None:
         """Where each lane ends now; None where that is not known without reading it all."""
         return None
+
+    @property
+    def lane_bounds(self) -> LaneBounds:
+        """What answers `earliest` and `latest`: itself, or something smaller that takes less to import."""
+        return self
 
     passes_gaps: bool = False
     """Whether it goes on where rows behind a saved offset are gone; else the query stops."""
@@ -170,6 +189,10 @@ class Reader(ABC):
             if part is not None:
                 yield part
         close(rows)
+
+    def sample(self, limit: int) -> Iterator[Raw]:
+        """Rows from the beginning, to be looked at: so many, or more where they come in larger batches."""
+        return self.read_between({})
 
     def cannot_replay(self) -> str:
         """Why its rows cannot be read from their beginning, as of now; empty where they can."""

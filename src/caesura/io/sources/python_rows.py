@@ -68,7 +68,7 @@ class RowsReader(Reader):
                 remedy="Give schema=, as in pa.schema([('ts', pa.int64()), ('id', pa.int64())]).",
             )
         try:
-            return pa.RecordBatch.from_pylist(known, schema=_schema_of(known)).schema
+            return _schema_of(known)
         except (pa.ArrowException, TypeError, OverflowError) as error:
             raise DataError(
                 f"the first rows do not have one type per column: {error}.",

@@ -13,6 +13,7 @@ Did you mean 'ts'? There are: id, ts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, get_type_hints
 
@@ -24,9 +25,11 @@ from caesura.io.ingress.policy import Policy, at_end
 from caesura.io.ingress.refusals import Lateness
 from caesura.io.ingress.shape import Form, Shape
 from caesura.io.sources.files import CSV, JSON, PARQUET, FileReader, Format
+from caesura.io.sources.lenient import LenientFileReader
 from caesura.io.sources.memory import BATCH, arrow_reader, pandas_reader
 from caesura.io.sources.protocol import Reader
 from caesura.io.sources.python_rows import RowsReader
+from caesura.io.sources.quarantine import OnBad
 from caesura.io.sources.source import Source
 from caesura.misuse import described, fits, shown
 from caesura.plan import here
@@ -48,6 +51,9 @@ class Events(TypedDict, total=False):
     """The column with a retract's new end."""
     shape: Form | None
     """'point', 'interval', 'edge' or 'full', where the columns leave a doubt."""
+    until_next: str | Sequence[str] | None
+    """Columns of which each event lives until the next with the same values starts: samples of a signal.
+    Streams take it; it is a step behind the source."""
     punctuate: Policy | None
     """The punctuation the source gives: delay, every, heartbeat, in_data, imported, at_end (default)."""
     late: Lateness
@@ -66,10 +72,11 @@ def read_parquet(
     columns: Sequence[str] | None = None,
     schema: pa.Schema | None = None,
     batch_size: int = BATCH,
+    on_bad: OnBad = "stop",
     **events: Unpack[Events],
 ) -> Source:
     """Reads a Parquet file, or a folder of them in the order of their names."""
-    return _files(path, PARQUET, columns, schema, batch_size, events)
+    return _files(path, PARQUET, columns, schema, batch_size, on_bad, events)
 
 
 def read_csv(
@@ -78,10 +85,11 @@ def read_csv(
     columns: Sequence[str] | None = None,
     schema: pa.Schema | None = None,
     batch_size: int = BATCH,
+    on_bad: OnBad = "stop",
     **events: Unpack[Events],
 ) -> Source:
     """Reads a CSV file with a header line, or a folder of them; an empty field is null."""
-    return _files(path, CSV, columns, schema, batch_size, events)
+    return _files(path, CSV, columns, schema, batch_size, on_bad, events)
 
 
 def read_json(
@@ -90,10 +98,11 @@ def read_json(
     columns: Sequence[str] | None = None,
     schema: pa.Schema | None = None,
     batch_size: int = BATCH,
+    on_bad: OnBad = "stop",
     **events: Unpack[Events],
 ) -> Source:
     """Reads a file of JSON lines, or a folder of them."""
-    return _files(path, JSON, columns, schema, batch_size, events)
+    return _files(path, JSON, columns, schema, batch_size, on_bad, events)
 
 
 def from_arrow(data: Any, *, batch_size: int = BATCH, **events: Unpack[Events]) -> Source:
@@ -123,6 +132,7 @@ def _files(
     columns: Sequence[str] | None,
     schema: pa.Schema | None,
     batch_size: int,
+    on_bad: OnBad,
     events: Events,
 ) -> Source:
     refuse_wrong(events)
@@ -132,14 +142,25 @@ def _files(
         read = [time, events.get("end"), events.get("kind"), events.get("new_end")]
         read.append(None if policy is None else policy.column)
         columns = [*columns, *(column for column in read if column is not None)]
-    return source_of(
-        lambda: FileReader(path, format_, schema=schema, columns=columns, batch_size=batch_size), events
-    )
+    given: dict[str, Any] = {"schema": schema, "columns": columns, "batch_size": batch_size}
+
+    def reader() -> FileReader:
+        if on_bad == "stop":
+            return FileReader(path, format_, **given)
+        return LenientFileReader(path, format_, on_bad=on_bad, **given)
+
+    return source_of(reader, events)
+
+
+@cache
+def _options() -> dict[str, Any]:
+    """The options of a source, each with its type."""
+    return get_type_hints(Events)
 
 
 def refuse_wrong(events: Mapping[str, Any]) -> None:
     """Refuses what is no option of a source, and what an option cannot be."""
-    wanted = get_type_hints(Events)
+    wanted = _options()
     step, place = Source.kind, here()
     for name, given in events.items():
         if name not in wanted:

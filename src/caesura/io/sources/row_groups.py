@@ -58,14 +58,18 @@ class Groups:
         """How many rows a run has."""
         return sum(self._meta.row_group(number).num_rows for number in run)
 
-    def weight(self, run: list[int]) -> int:
-        """How many bytes the columns wanted take in a run."""
+    def weight(self, run: list[int], *, packed: bool = True) -> int:
+        """How many bytes the columns wanted take in a run, as they lie there or unpacked."""
         size = 0
         for group in (self._meta.row_group(number) for number in run):
             for column in (group.column(place) for place in range(group.num_columns)):
                 if column.path_in_schema.split(".")[0] in self.schema.names:
-                    size += column.total_compressed_size
+                    size += column.total_compressed_size if packed else column.total_uncompressed_size
         return size
+
+    def rows_in(self, run: list[int], size: int) -> int:
+        """About how many rows of a run take so many bytes, at least where a dictionary holds the values."""
+        return size * self.count(run) // max(1, self.weight(run, packed=False))
 
     def spans(self, run: list[int], time: str) -> dict[str, ValueRange]:
         """What the statistics say of each column over a run; the time column in ticks."""

@@ -108,6 +108,8 @@ class Forward:
     def __init__(self, slots: Slots, points: RowState, sent: RowState) -> None:
         self._slots, self._points, self._sent = slots, points, sent
         self._pending: PendingPoints | None = None
+        self._counts_rows = any(aggregate.value is None for _, aggregate in slots.aggregates)
+        """Whether rows are counted, so that no result is what held before."""
         self.reset()
 
     def reset(self) -> None:
@@ -179,13 +181,9 @@ class Forward:
         results_before(slot, last, before)
         first = np.flatnonzero(before == NO_LINK)
         before[first] = first
-        changes = np.zeros(len(slot), np.bool_)
-        for column in columns:
-            changes |= differ(column, before)
-        changes[first] = True
-        first = first[link[slot[first]] >= 0]
-        old = sent.payload.take(link[slot[first]]).columns[len(keys) :]
-        changes[first] = ~_same(old, [column.take(pa.array(first)) for column in columns])
+        changes = np.full(len(slot), self._counts_rows)
+        if not self._counts_rows:
+            self._find_changes(slot, first, before, columns, changes)
         kept, re, ended, ends = (np.empty(len(slot), np.int64) for _ in range(4))
         count, over = link_results(slot, start, changes, link, last, kept, re, ended, ends)
         new = pa.RecordBatch.from_arrays([*keys, *columns], schema=sent.schema)
@@ -194,6 +192,18 @@ class Forward:
             slot, start, new = slot[kept], start[kept], take_rows(new, kept)
         self._links = (slot, start, re[:count], new)
         return self._page(ended[:over], ends[:over], start, re[:count], new)
+
+    def _find_changes(
+        self, slot: I64, first: I64, before: I64, columns: list[pa.Array], changes: Mask
+    ) -> None:
+        """Marks the results that are not what held before; the first of a slot beside what was sent of it."""
+        for column in columns:
+            changes |= differ(column, before)
+        changes[first] = True
+        sent, link = self._sent, self._link.view
+        first = first[link[slot[first]] >= 0]
+        old = sent.payload.take(link[slot[first]]).columns[len(sent.schema) - len(columns) :]
+        changes[first] = ~_same(old, [column.take(pa.array(first)) for column in columns])
 
     def _page(self, row: I64, end: I64, start: I64, re: I64, new: pa.RecordBatch) -> Page:
         """Results that were sent end, and new ones begin."""
@@ -243,7 +253,11 @@ class Forward:
 
 
 def _some(values: list[pa.Array], rows: I64, count: int) -> list[pa.Array]:
-    return values if len(rows) == count else [value.take(pa.array(rows)) for value in values]
+    if len(rows) in (0, count):
+        return [value[: len(rows)] for value in values]
+    if rows[-1] - rows[0] == len(rows) - 1:
+        return [value.slice(rows[0], len(rows)) for value in values]
+    return [value.take(pa.array(rows)) for value in values]
 
 
 def _same(a: list[pa.Array], b: list[pa.Array]) -> Mask:

@@ -7,32 +7,36 @@ and the chain of results behind that time takes the place of the one that was se
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from caesura.events.delta import deltas
+from caesura.events.ending import EndingRows
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.referred import ReferredStore
-from caesura.events.rows import SMALL, RowState
+from caesura.events.rows import RowState
 from caesura.kernels import kernel
-from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights, distinct, least_at
+from caesura.kernels.sums import add_weights, distinct, least_of
 from caesura.ops.aggregate.accumulators.along import AlongPoints, EnteringRows, PointSteps, runs
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE
 from caesura.ops.aggregate.alive import Alive
 from caesura.ops.aggregate.alive_forward import NO_LINK, Forward
+from caesura.ops.aggregate.in_turns import InTurns
+from caesura.ops.aggregate.linked_rows import LinkedRows
 from caesura.ops.aggregate.result_chain import ChainChange, ResultChain, change_links, joined
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.ordered import sorting
 from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
+
+CHANGES = 64
+"""Lists of slots that pages changed are one after so many pages."""
 
 
 @kernel
@@ -94,6 +98,12 @@ class AliveOperator(Operator):
         self.sent = RowState(own, node.schema, store=ReferredStore)
         begins = known.insert_only and known.endless and self._runs
         self._forward = Forward(self.slots, self.points, self.sent) if begins else None
+        self._by_slot = LinkedRows(self.points), LinkedRows(self.sent)
+        """Points and results, by the slots of their groups."""
+        self._ending = EndingRows()
+        """The results that have an end."""
+        self._changed_slots: list[I64] | None = None
+        """The slots that pages changed since the last sweep; None for all."""
         self._follow()
 
     def _made(self, *, insert_only: bool) -> Slots:
@@ -109,10 +119,11 @@ class AliveOperator(Operator):
 
     def _follow(self) -> None:
         """Chains points and results by slot; from what is live alone."""
-        for state in (self.points, self.sent):
-            if state.live < state.size:
-                state.compact()
-        self._point_chains, self._sent_chains = Chains(), Chains()
+        self._follow_points()
+        self._follow_results()
+
+    def _follow_points(self) -> None:
+        self._by_slot[0].compact()
         self._known = KeyTable()
         if self._counted and self.points.size:
             values = self.points.payload.all().columns if len(self.points.schema) else []
@@ -120,11 +131,16 @@ class AliveOperator(Operator):
         if self._forward is not None:
             self._forward.reset()
 
+    def _follow_results(self) -> None:
+        self._by_slot[1].compact()
+        self._ending.relist(self.sent.get("re"))
+        if self._forward is not None:
+            self._forward.reset()
+
     def _link(self) -> None:
         """Chains the points and results that came since the last time."""
-        for state, chains in ((self.points, self._point_chains), (self.sent, self._sent_chains)):
-            if chains.size < state.size:
-                chains.add(state.get("slot")[chains.size :])
+        for rows in self._by_slot:
+            rows.link()
 
     def _file(self) -> None:
         """Keeps what the last page brought."""
@@ -138,15 +154,16 @@ class AliveOperator(Operator):
         if self._forward is not None and (page.le[1:] < page.le[:-1]).any():
             page = page.take(np.argsort(page.le, kind="stable"))
         keys = plain_zeros(page.payload.select(self._keys))
-        h1, h2 = identity(keys.columns, len(page), self.secret)
-        at, fresh = self.slots.find(h1, h2)
-        if len(fresh):
-            self.slots.open(h1[fresh], h2[fresh], take_rows(keys, fresh), {})
+        at = self.slots.of_keys(keys, self.secret, lambda count: {})
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
         items = self._taken(page, at, values)
-        if any(state.size > 2 * state.live + SMALL for state in (self.points, self.sent)):
+        points, results = self._by_slot
+        if points.crowded or results.crowded:
             self._file()
-            self._follow()
+        if points.crowded:
+            self._follow_points()
+        if results.crowded:
+            self._follow_results()
         return items
 
     def _taken(self, page: Page, at: I64, values: list[pa.Array]) -> list[Item]:
@@ -165,7 +182,7 @@ class AliveOperator(Operator):
         own = [value.take(pa.array(late)) for value in values]
         items.append(self._looked_at(page.take(late), at[late], own))
         touched = distinct(at[late], self.slots.rows.size)
-        owner, row = self._sent_chains.gather(touched)
+        owner, row = self._by_slot[1].chains.gather(touched)
         holds = self.sent.alive[row] & (self.sent.get("re")[row] == INFINITY)
         link = np.full(len(touched), NO_LINK)
         link[owner[holds]] = row[holds]
@@ -187,11 +204,18 @@ class AliveOperator(Operator):
         """The change by points wherever they lie."""
         self._link()
         self._add(page, at, values)
-        times = np.full(self.slots.rows.size, INFINITY, np.int64)
-        least_at(at, page.sync, times)
-        touched = np.flatnonzero(times < INFINITY)
+        touched, since = least_of(at, page.sync, self.slots.rows.size)
         self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
-        return self._changed(touched, times[touched])
+        self._note_changed(touched)
+        return self._changed(touched, since)
+
+    def _note_changed(self, slots: I64) -> None:
+        """The next sweep looks at these slots."""
+        if self._changed_slots is None:
+            return
+        self._changed_slots.append(slots)
+        if len(self._changed_slots) > CHANGES:
+            self._changed_slots = [distinct(np.concatenate(self._changed_slots), self.slots.rows.size)]
 
     def _add(self, page: Page, at: I64, values: list[pa.Array]) -> None:
         change = deltas(page)
@@ -206,15 +230,15 @@ class AliveOperator(Operator):
         batch = pa.RecordBatch.from_arrays(values, schema=self.points.schema) if values else None
         if not self._counted:
             self.points.append({"slot": slot, "time": time, "n": n}, batch)
-            self._point_chains.add(slot)
+            self._by_slot[0].link()
             return
         at, fresh = self._known.encode(*self._ids(slot, time, values))
         if len(fresh):
             fields = {"slot": slot[fresh], "time": time[fresh], "n": np.zeros(len(fresh), np.int64)}
             self.points.append(fields, None if batch is None else take_rows(batch, fresh))
-            self._point_chains.add(slot[fresh])
+            self._by_slot[0].link()
         add_weights(at, n, self.points.get("n"))
-        some = np.unique(at)
+        some = distinct(at, self.points.size)
         self.points.touch(some)
         self.points.keep(some, self.points.get("n")[some] != 0)
 
@@ -228,7 +252,7 @@ class AliveOperator(Operator):
 
     def _changed(self, touched: I64, since: I64) -> Page:
         """The change of the results of these groups from these times on."""
-        owner, row = _oldest_first(self._sent_chains, touched)
+        owner, row = self._by_slot[1].oldest_first(touched)
         old = self.sent.alive[row] & (self.sent.get("re")[row] >= since[owner])
         owner, row = owner[old], row[old]
         le, re = self.sent.get("le")[row], self.sent.get("re")[row]
@@ -252,8 +276,10 @@ class AliveOperator(Operator):
         self.sent.touch(row[change.moved])
         fresh = change.fresh
         fields = {"slot": slot[fresh], "le": chain.le[fresh], "re": chain.re[fresh]}
-        self.sent.append(fields, payload if len(fresh) == len(slot) else take_rows(payload, fresh))
-        self._sent_chains.add(slot[fresh])
+        first = self.sent.append(fields, payload if len(fresh) == len(slot) else take_rows(payload, fresh))
+        self._by_slot[1].link()
+        self._ending.add(np.arange(first, first + len(fresh)), fields["re"])
+        self._ending.add(row[change.moved], change.ends)
 
     def _before(self, owner: I64, row: I64, since: I64) -> ResultChain:
         """What was sent before a time and holds up to it, as the first links."""
@@ -268,7 +294,7 @@ class AliveOperator(Operator):
 
     def _followed(self, touched: I64, since: I64) -> ResultChain:
         """The results of these groups at every point from these times on."""
-        owner, row = _oldest_first(self._point_chains, touched)
+        owner, row = self._by_slot[0].oldest_first(touched)
         live = self.points.alive[row]
         owner, row = owner[live], row[live]
         time = self.points.get("time")[row]
@@ -288,7 +314,8 @@ class AliveOperator(Operator):
         if self._runs:
             count, columns = self._run(touched, steps, values)
         else:
-            count, columns = self._read(touched, steps, owner, time, sign, values)
+            points = InTurns(touched, owner, time, sign, values)
+            count, columns = points.read(self.slots, steps, self.node.schema.types[len(self._keys) :])
         re = np.full(given, INFINITY, np.int64)
         next_in_group = np.flatnonzero(group[1:] == group[:-1])
         re[next_in_group] = start[next_in_group + 1]
@@ -307,50 +334,6 @@ class AliveOperator(Operator):
             columns.append(a.rule.finish(a, known[parts]))
         return known[()].n, columns
 
-    def _read(
-        self, touched: I64, steps: PointSteps, owner: I64, time: I64, sign: I64, values: list[pa.Array]
-    ) -> tuple[I64, list[pa.Array]]:
-        """The same from slots: the first time of every group, then the second, and all back in the end."""
-        new = np.ones(len(owner), np.bool_)
-        new[1:] = (owner[1:] != owner[:-1]) | (time[1:] != time[:-1])
-        number = np.cumsum(new) - 1
-        first = np.searchsorted(owner, owner)
-        turn = number - number[first] if len(owner) else number
-        order = np.argsort(turn, kind="stable")
-        ends = np.searchsorted(turn[order], np.arange(int(turn.max(initial=-1)) + 2))
-        found: list[Any] = []
-        for a, b in pairwise(ends.tolist()):
-            some = order[a:b]
-            groups = np.unique(owner[some])
-            self.slots.add(touched[owner[some]], sign[some], [v.take(pa.array(some)) for v in values])
-            at = touched[groups]
-            found.append((groups, self.slots.rows.get("rows")[at].copy(), self.slots.results(at)))
-        self.slots.add(touched[owner], -sign, values)
-        return self._in_order(found, steps, owner, time)
-
-    def _in_order(
-        self, found: list[Any], steps: PointSteps, owner: I64, time: I64
-    ) -> tuple[I64, list[pa.Array]]:
-        """What was read turn by turn, by group and time; those that are given."""
-        if not found:
-            types = [field.type for field in self.node.schema][len(self._keys) :]
-            return np.zeros(0, np.int64), [pa.array([], t) for t in types]
-        turns = np.repeat(np.arange(len(found)), [len(groups) for groups, _, _ in found])
-        groups = np.concatenate([groups for groups, _, _ in found])
-        order = np.lexsort((turns, groups))
-        new = np.ones(len(owner), np.bool_)
-        new[:-1] = (owner[1:] != owner[:-1]) | (time[1:] != time[:-1])
-        gives = np.flatnonzero(steps.kind == GIVE)
-        points = steps.row[gives - 1]
-        last = np.cumsum(new)[points] - 1
-        pick = order[last]
-        count = np.concatenate([n for _, n, _ in found])[pick]
-        columns = [
-            pa.concat_arrays([results[k] for _, _, results in found]).take(pa.array(pick))
-            for k in range(len(self.node.aggregates))
-        ]
-        return count, columns
-
     def _bound(self, at: I64) -> I64:
         """The time before which each slot's group is settled."""
         known = self.promises[0]
@@ -368,20 +351,53 @@ class AliveOperator(Operator):
 
     def _settle(self) -> None:
         """Sums up the points before the bound, and lets go of results that end before it."""
+        known, changed = self.promises[0], self._changed_slots
+        if self._forward is not None or changed is None or known.size or known.cti == INFINITY:
+            self._settle_all()
+        else:
+            passed = np.flatnonzero(self.points.alive & (self.points.get("time") < known.cti))
+            changed.append(self.points.get("slot")[passed])
+            self._sum_up(passed)
+            ended = self._ended(known.cti)
+            changed.append(self.sent.get("slot")[ended])
+            self.sent.kill(ended)
+            self._drop_empty(distinct(np.concatenate(changed), self.slots.rows.size))
+        self._tidy()
+        self._changed_slots = []
+
+    def _settle_all(self) -> None:
+        """The same for all groups, by the bound of each."""
         rows = self.slots.rows
         slots = np.flatnonzero(rows.alive)
         bound = np.full(rows.size, MIN_TIME, np.int64)
         bound[slots] = self._bound(slots)
-        passed = self._behind(self.points, "time", bound)
-        if len(passed):
-            values = self.points.payload.take(passed).columns if len(self.points.schema) else []
-            at = self.points.get("slot")[passed]
-            self.slots.add(at, self.points.get("n")[passed], values)
-            self.slots.rows.touch(at)
-            self.points.get("n")[passed] = 0
-            self.points.kill(passed)
+        self._sum_up(self._behind(self.points, "time", bound))
         self.sent.kill(self._behind(self.sent, "re", bound))
-        self._drop(slots, bound)
+        needed = rows.get("rows") != 0
+        for state in (self.points, self.sent):
+            mark_slots(state.get("slot"), state.alive, needed)
+        self._forget(slots[~needed[slots] | (bound[slots] == INFINITY)])
+
+    def _sum_up(self, passed: I64) -> None:
+        """Adds points to their slots for good."""
+        if len(passed) == 0:
+            return
+        values = self.points.payload.take(passed).columns if len(self.points.schema) else []
+        at = self.points.get("slot")[passed]
+        self.slots.add(at, self.points.get("n")[passed], values)
+        self.slots.rows.touch(at)
+        self.points.get("n")[passed] = 0
+        self.points.kill(passed)
+
+    def _ended(self, cti: int) -> I64:
+        """The live results that end before a time."""
+        near, ends = self._ending.rows(self.sent.size), self.sent.get("re")
+        if near is None:
+            return np.flatnonzero(self.sent.alive & (ends < cti))
+        near = near[self.sent.alive[near]]
+        over = ends[near] < cti
+        self._ending.keep(near[~over])
+        return near[over]
 
     def _behind(self, state: RowState, field: str, bound: I64) -> I64:
         """The live rows that lie before the bound of their group, or whose group is over."""
@@ -394,17 +410,17 @@ class AliveOperator(Operator):
             before = state.alive & ((time < limit) | (limit == INFINITY))
         return np.flatnonzero(before)
 
-    def _drop(self, slots: I64, bound: I64) -> None:
-        """Lets go of groups without rows and points, and of those that are over."""
-        needed = self.slots.rows.get("rows") != 0
-        for state in (self.points, self.sent):
-            mark_slots(state.get("slot"), state.alive, needed)
-        gone = slots[~needed[slots] | (bound[slots] == INFINITY)]
-        if len(gone):
-            self._forget(gone)
-        self._tidy()
+    def _drop_empty(self, slots: I64) -> None:
+        """Lets go of those of some groups that have no rows, points and results."""
+        rows = self.slots.rows
+        empty = slots[rows.alive[slots] & (rows.get("rows")[slots] == 0)]
+        for linked in self._by_slot:
+            empty = empty[~linked.has(empty)]
+        self._forget(empty)
 
     def _forget(self, slots: I64) -> None:
+        if len(slots) == 0:
+            return
         self.slots.drop(slots)
         if self._forward is not None:
             self._forward.forget(slots)
@@ -414,12 +430,15 @@ class AliveOperator(Operator):
         if keep is not None:
             new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
             new[keep] = np.arange(len(keep))
-            for state in (self.points, self.sent):
-                live = np.flatnonzero(state.alive)
-                state.get("slot")[live] = new[state.get("slot")[live]]
-                state.touch(live)
-        if keep is not None or self.points.wasteful or self.sent.wasteful:
+            for rows in self._by_slot:
+                rows.renumber(new)
+            self._changed_slots = None
             self._follow()
+            return
+        if self.points.wasteful:
+            self._follow_points()
+        if self.sent.wasteful:
+            self._follow_results()
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Takes back the groups that match, unless a result of one began in the settled past."""
@@ -430,15 +449,13 @@ class AliveOperator(Operator):
         keys = rows.payload.take(live).columns if self._keys else []
         columns = {**dict(zip(self.node.group, keys, strict=True)), "LE": np.zeros(len(live), np.int64)}
         gone = live[pattern.matches(columns)]
-        _, at = self._sent_chains.gather(gone)
-        at = at[self.sent.alive[at]]
+        at = self._by_slot[1].live_of(gone)
         le, re = self.sent.get("le")[at], self.sent.get("re")[at]
         if (le < self._bound(self.sent.get("slot")[at])).any() or rows.get("rows")[gone].any():
             return None
         page = Page.of(self.sent.payload.take(at), le=le, re=re, re_new=le)
         until = int(re.max(initial=MIN_TIME))
-        _, point = self._point_chains.gather(gone)
-        point = point[self.points.alive[point]]
+        point = self._by_slot[0].live_of(gone)
         self.sent.kill(at)
         self.points.get("n")[point] = 0
         self.points.kill(point)
@@ -458,13 +475,7 @@ class AliveOperator(Operator):
         if keep is not None:
             new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
             new[keep] = np.arange(len(keep))
-            for state in (self.points, self.sent):
-                live = np.flatnonzero(state.alive)
-                state.get("slot")[live] = new[state.get("slot")[live]]
+            for linked in self._by_slot:
+                linked.renumber(new)
+        self._changed_slots = None
         self._follow()
-
-
-def _oldest_first(chains: Chains, keys: I64) -> tuple[I64, I64]:
-    """(place in ``keys``, row) of every row of these keys, in order of the keys and then as they came."""
-    owner, row = chains.gather(keys[::-1])
-    return len(keys) - 1 - owner[::-1], np.ascontiguousarray(row[::-1])

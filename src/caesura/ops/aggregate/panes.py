@@ -292,7 +292,7 @@ class PaneOperator(TumblingOperator):
         return all(state.running is not None for state in operator.slots.states_of.values())
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        if self.speculate == "arrival":
+        if self.speculate != "watermark":
             return super().page(port, page)
         values = [make(page.payload, page.le, page.re) for make in self.panes.slots.makers]
         group = self.panes.add(plain_zeros(page.payload.select(self._keys)), values, page.le)
@@ -313,7 +313,7 @@ class PaneOperator(TumblingOperator):
         return self.grid.greatest
 
     def _close(self) -> list[Item]:
-        if self.speculate == "arrival":
+        if self.speculate != "watermark":
             return super()._close()
         changes = (self.shown.close(page) for page in self._slid(self.panes, self._due()))
         return [page for page in changes if len(page)]
@@ -337,7 +337,7 @@ class PaneOperator(TumblingOperator):
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Lets panes go that serve no window besides those that match; the others are still needed."""
-        if self.speculate == "arrival":
+        if self.speculate != "watermark":
             return super().give_up(pattern)
         points = self.node.feedback()[0].up(pattern)
         assert points is not None and points[0] is not None
@@ -347,7 +347,7 @@ class PaneOperator(TumblingOperator):
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
         """What open windows say so far: a copy of the panes slides to the end."""
-        if self.speculate == "arrival":
+        if self.speculate != "watermark":
             return super().demand(pattern)
         items: list[Item] = []
         for page in self._slid(self.panes.copied(), self._never):

@@ -5,19 +5,28 @@ Several aggregates share what they have in common: `avg(x)` and `sum(x)` keep on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import taken
+from caesura.events.grouping import grouped
+from caesura.events.identity import Secret, identity
+from caesura.events.page import take_rows
 from caesura.events.rows import RowState
 from caesura.expr import Expr, compile_expr, type_of
+from caesura.expr.rewrite import is_column
 from caesura.kernels.hashing import I64, U64
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights
 from caesura.ops.aggregate.accumulators.sums import Accumulator
 from caesura.ops.aggregate.kinds.record import COUNT, Aggregate, InSlots, State
+
+LARGE_PAGE = 1024
+"""From so many rows on keys are looked for among the rows of the page first."""
+Fields = Mapping[str, Any]
 
 
 class Slots:
@@ -41,6 +50,8 @@ class Slots:
         self._values: dict[object, int] = {}
         self._types: list[pa.DataType] = []
         self.makers: list[Any] = []
+        self.plain_values: list[str | None] = []
+        """The column that each maker gives as it is; None where it computes something."""
         self.states_of: dict[Accumulator, State] = {}
         """The state that each accumulator keeps."""
         self.plans = [self._plan(aggregate) for _, aggregate in aggregates]
@@ -72,6 +83,7 @@ class Slots:
         if place == len(self.makers):
             make = compile_expr(value, self.schema, time=self.time)
             self.makers.append(_timed(make) if state.timed else make)
+            self.plain_values.append(None if state.timed else is_column(value))
             self._types.append(pa.struct([("le", pa.int64()), ("v", t)]) if state.timed else t)
         if (state.name, value.key) not in self._parts:
             part = state.make(f"{state.name}{place}", t)
@@ -100,6 +112,16 @@ class Slots:
     def find(self, h1: U64, h2: U64) -> tuple[I64, I64]:
         """Slot numbers for keys, and the rows that need a new slot (see `open`), in slot order."""
         return self._table.encode(h1, h2)
+
+    def of_keys(self, keys: pa.RecordBatch, secret: Secret, fields: Callable[[int], Fields]) -> I64:
+        """The slot of each row's key; new ones begin with these fields, given how many there are."""
+        groups = grouped(keys.columns, keys.num_rows) if keys.num_rows >= LARGE_PAGE else None
+        some = keys if groups is None else take_rows(keys, groups.first)
+        h1, h2 = identity(some.columns, some.num_rows, secret)
+        at, fresh = self.find(h1, h2)
+        if len(fresh):
+            self.open(h1[fresh], h2[fresh], take_rows(some, fresh), fields(len(fresh)))
+        return at if groups is None else taken(at, groups.number)
 
     def open(self, h1: U64, h2: U64, keys: pa.RecordBatch, fields: Mapping[str, Any]) -> None:
         """Makes the slots that `find` asked for."""

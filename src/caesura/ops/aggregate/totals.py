@@ -18,11 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.delta import deltas
-from caesura.events.identity import identity, plain_zeros
+from caesura.events.identity import plain_zeros
 from caesura.events.item import Item
-from caesura.events.page import Page, take_rows
+from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
+from caesura.kernels.sums import each_once
 from caesura.ops.aggregate.accumulators.extremes import Grows, RetractableExtreme
 from caesura.ops.aggregate.kinds import Aggregate, directions, read_by
 from caesura.ops.aggregate.sent_by_slot import SentBySlot
@@ -130,25 +131,26 @@ class TotalsOperator(Operator):
         change = deltas(page)
         keys = plain_zeros(page.payload.select(self._keys))
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
-        h1, h2 = identity(keys.columns, len(page), self.secret)
-        at, fresh = self.slots.find(h1, h2)
-        if len(fresh):
-            fields = {"sent": np.full(len(fresh), -1, np.int64)}
-            for hull in (self.starts, self.ends):
-                fields.update(hull.zeros(len(fresh)))
-            self.slots.open(h1[fresh], h2[fresh], take_rows(keys, fresh), fields)
+        at = self.slots.of_keys(keys, self.secret, self._opened)
         spread = at[change.rows]
         rows = self.slots.rows
         self.slots.add(spread, change.weight, [v.take(pa.array(change.rows)) for v in values])
         self.starts.add(rows, spread, change.weight, pa.array(change.le))
         self.ends.add(rows, spread, change.weight, pa.array(change.re))
-        touched = np.unique(at)
+        touched = each_once(at)
         self.slots.settle(touched)
         if self.watched:
             self._look_out(touched)
         if self.speculate == "watermark":  # only what was said on demand is corrected before its end
             touched = touched[rows.get("sent")[touched] >= 0] if self.sent.rows.live else touched[:0]
         return [self._send(touched)] if len(touched) else []
+
+    def _opened(self, count: int) -> dict[str, I64]:
+        """The fields of so many new groups."""
+        fields = {"sent": np.full(count, -1, np.int64)}
+        for hull in (self.starts, self.ends):
+            fields.update(hull.zeros(count))
+        return fields
 
     def _look_out(self, touched: I64) -> None:
         """Notes the groups whose values have crossed a bound for good."""

@@ -22,7 +22,7 @@ from caesura.ops.aggregate.shape import can_name, check_pieces
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.endless import Endless
-from caesura.plan import GivenUp, Operator, definite
+from caesura.plan import GivenUp, Operator, Speculate, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, value
 
 NONE: I64 = np.zeros(0, np.int64)
@@ -54,8 +54,15 @@ class TumblingOperator(Operator):
         self._memo = Memo()
         self._closed = MIN_TIME
         """Where the earliest window starts that was open when some were closed last."""
+        self._latest, self._number = MIN_TIME, self.grid.first(MIN_TIME)
+        """The latest start that came, and the first window that time had not passed when some left last."""
+
+    def keep_pace(self, speculate: Speculate) -> None:
+        self.speculate = speculate
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
+        if self.speculate == "passed" and len(page):
+            self._latest = max(self._latest, int(page.le.max()))
         keys = plain_zeros(page.payload.select(self._keys))
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
         if self.node.size == self.node.every:
@@ -119,11 +126,36 @@ class TumblingOperator(Operator):
             weight = weight[rows]
             if len(rows) != len(first) or not (rows[1:] > rows[:-1]).all():
                 values = [v.take(pa.array(rows)) for v in values]
-        plain = whole_numbers(keys.columns, len(first)) if last is None else None
-        if plain is not None:
-            at = self._recalled(plain, keys, window)
+            at = self._found(keys, len(first), rows, window)
         else:
-            at = self._found(keys, len(first), rows if last is not None else np.arange(len(first)), window)
+            at = self._slots_of(keys, window)
+        return self._put(at, weight, values)
+
+    def counted(self, keys: pa.RecordBatch, window: I64, count: I64) -> list[Item]:
+        """Takes so many rows into windows by key, where nothing is aggregated but their number."""
+        self._start(window)
+        return self._came(self._put(self._slots_of(keys, window), count, []))
+
+    def placed(self, keys: pa.RecordBatch, window: I64, number: I64, values: list[pa.Array]) -> list[Item]:
+        """Takes rows into windows by key; each row has the number of its window among these."""
+        self._start(window)
+        at = self._slots_of(keys, window)[number]
+        return self._came(self._put(at, np.ones(len(number), np.int64), values))
+
+    def _start(self, window: I64) -> None:
+        """Rows came that start in these windows: as far as windows end to end go, at their starts."""
+        if self.speculate == "passed" and len(window):
+            self._latest = max(self._latest, self.grid.start(int(window.max())))
+
+    def _slots_of(self, keys: pa.RecordBatch, window: I64) -> I64:
+        """The slots of one window each."""
+        plain = whole_numbers(keys.columns, len(window))
+        if plain is not None:
+            return self._recalled(plain, keys, window)
+        return self._found(keys, len(window), np.arange(len(window)), window)
+
+    def _put(self, at: I64, weight: I64, values: list[pa.Array]) -> I64:
+        """Adds weighted rows to slots; gives the slots touched, once each."""
         self.slots.add(at, weight, values)
         marked = np.zeros(self.slots.rows.size, np.bool_)
         mark(at, marked)
@@ -175,13 +207,25 @@ class TumblingOperator(Operator):
 
     def _correct(self, touched: I64) -> list[Item]:
         """The change in what these slots say, if speculation is wanted."""
-        if self.speculate == "watermark" and len(touched) and self.sent.rows.live:
-            return self._corrected(touched[self.slots.rows.get("sent")[touched] >= 0])
-        if self.speculate == "watermark" or len(touched) == 0:
+        if len(touched) == 0:
             return []
+        if self.speculate == "passed":
+            return self._passed(touched)
+        if self.speculate == "watermark":
+            shown = self.slots.rows.get("sent")[touched] >= 0
+            return self._corrected(touched[shown]) if self.sent.rows.live else []
         payload = self._payload(touched)
         present = self.slots.rows.get("rows")[touched] > 0
         return [self.sent.change(touched, *self._span(touched), payload, present)]
+
+    def _passed(self, touched: I64) -> list[Item]:
+        """The change in what was sent of these slots, and all that time has passed since, where it has."""
+        rows, number = self.slots.rows, self.grid.first(max(self._latest, self.promises[0].cti))
+        if number > self._number:
+            self._number = number
+            touched = np.union1d(touched, np.flatnonzero(rows.alive & (rows.get("w") < number)))
+        out = (rows.get("sent")[touched] >= 0) | (rows.get("w")[touched] < number)
+        return self._corrected(touched[out])
 
     def _span(self, at: I64) -> tuple[I64, I64]:
         """Where the windows of these slots start and end."""
@@ -239,7 +283,7 @@ class TumblingOperator(Operator):
             shut = self._span(live)[1] <= bound
         closed = live[shut]
         items: list[Item] = []
-        if self.speculate == "watermark":
+        if self.speculate != "arrival":
             shown = rows.get("sent")[closed] >= 0
             full = closed[(rows.get("rows")[closed] > 0) & ~shown]
             items = [Page(*self._span(full), self._payload(full))] if len(full) else []
@@ -306,6 +350,14 @@ class TumblingOperator(Operator):
         present = self.slots.rows.get("rows")[at] > 0
         page = self.sent.change(at, *self._span(at), self._payload(at), present)
         return [page] if len(page) else []
+
+    def meta(self) -> dict[str, Any]:
+        own = super().meta()
+        return {**own, "latest": [self._latest, self._number]} if self.speculate == "passed" else own
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._latest, self._number = meta.get("latest", (self._latest, self._number))
 
     def states(self) -> dict[str, RowState]:
         return {**self.slots.states(), "sent": self.sent.rows, "endless": self.endless.rows}

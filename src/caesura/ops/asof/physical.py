@@ -20,7 +20,7 @@ from caesura.events.page import Page, take_rows
 from caesura.events.rows import SMALL, RowState
 from caesura.kernels.hashing import I64, Mask, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, each_once
 from caesura.kernels.ticks import later
 from caesura.ops.asof.node import AsOf
 from caesura.ops.join.side import key_ids
@@ -133,7 +133,7 @@ class AsOfOperator(AlignedOperator):
             first = state.append(fields, payload)
             self._put(port, self._key(port, payload), fields["le"], first)
         add_weights(at, weight, state.get("n"))
-        found = np.unique(at)
+        found = each_once(at)
         state.touch(found)
         return found
 
@@ -146,7 +146,7 @@ class AsOfOperator(AlignedOperator):
             low = np.maximum(low, later(start, -self.node.tolerance))
             high = np.minimum(high, later(start, self.node.tolerance))
         _, rows = self._sides[0].order.between(key, low, high, self.left.alive)
-        return np.unique(rows)
+        return each_once(rows)
 
     def _rematched(self, rows: I64) -> Page:
         """Matches these left rows again; gives the change from what was sent of them."""

@@ -111,11 +111,13 @@ def retract_rows(
     s_le: I64,
     s_re: I64,
     found: I64,
-) -> None:
+) -> int:
     """Changes the ends of stored rows by value, in order; ``found`` is -1 where no row is stored.
 
-    ``at`` names the page rows that are retracts. A row that goes gets the end REMOVED.
+    ``at`` names the page rows that are retracts. A row that goes gets the end REMOVED. Gives how many stored
+    rows were looked at.
     """
+    looked = 0
     for n in range(len(at)):
         i = at[n]
         found[n] = -1
@@ -123,11 +125,13 @@ def retract_rows(
             continue
         link = head[key[i]]
         while link >= 0:
-            if s_re[link] == re[i] and s_le[link] == le[i] and s_h1[link] == h1[i] and s_h2[link] == h2[i]:
+            if s_h1[link] == h1[i] and s_re[link] == re[i] and s_le[link] == le[i] and s_h2[link] == h2[i]:
                 s_re[link] = re_new[i] if re_new[i] > le[i] else REMOVED
                 found[n] = link
                 break
             link = follow[link]
+            looked += 1
+    return looked
 
 
 @kernel

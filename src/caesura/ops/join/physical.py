@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import words
 from caesura.events.item import Item
 from caesura.events.labels import Labels
 from caesura.events.page import Page, concat, take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.memo import Register, whole_numbers
+from caesura.kernels.memo import SIGNED, Register, whole_numbers
+from caesura.kernels.sums import each_once
 from caesura.ops.join.node import Join
 from caesura.ops.join.pairs import JoinedRows
 from caesura.ops.join.preserved import Preserved
 from caesura.ops.join.side import NO_NEW, Side
+from caesura.ops.join.waiting import PAGE_ROWS, WaitingRows
 from caesura.plan import AlignedOperator, GivenUp
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
@@ -47,6 +51,8 @@ class JoinOperator(AlignedOperator):
             )
             for port, source in enumerate(node.inputs)
         ]
+        key_words = [partial(self._key_words, port) for port in (0, 1)]
+        self._waiting = [WaitingRows(key_words[port], key_words[1 - port]) for port in (0, 1)]
         self._table = KeyTable()
         self._memo = Register()
         types = [[side.schema.field(i).type for i in side.key_places] for side in self.sides]
@@ -59,7 +65,12 @@ class JoinOperator(AlignedOperator):
         if len(page) == 0:
             return []
         mine, other = self.sides[port], self.sides[1 - port]
+        self._file(1 - port, self._waiting[1 - port].asked(page.payload))
         store = self._to_store(port, page)
+        if self._wait(port, page, store):
+            store = np.zeros(len(page), np.bool_)
+            if other.rows.live == 0:
+                return []
         lookup = not store.any() and not other.preserved
         key = self._numbers(mine, page.payload, lookup)
         items = [self._meet(port, page, key)] if self._pairs else []
@@ -70,6 +81,34 @@ class JoinOperator(AlignedOperator):
         if touched is not None:
             items.append(self._relay(1 - port, touched))
         return [concat(items, self.schema)]  # one page: a pair and the piece it replaces leave together
+
+    def _wait(self, port: int, page: Page, store: Mask) -> bool:
+        """Lets the rows of a large page that are to be stored wait as they came; False where they cannot."""
+        if page.re_new is not None or page.tags is not None or self.sides[port].sources or not self._pairs:
+            return False
+        if any(side.preserved for side in self.sides) or np.count_nonzero(store) < PAGE_ROWS:
+            return False
+        self._waiting[port].add(page, store)
+        return True
+
+    def _file(self, port: int, pages: Iterable[Page]) -> None:
+        """Brings pages that waited among the stored rows of their side."""
+        side = self.sides[port]
+        for page in pages:
+            side.insert(page, np.arange(len(page)), self._numbers(side, page.payload, lookup=False))
+
+    def _file_all(self) -> None:
+        for port, waiting in enumerate(self._waiting):
+            self._file(port, waiting.all())
+
+    def _key_words(self, port: int, payload: pa.RecordBatch) -> I64:
+        """A word for each row's key, equal for equal keys of both sides."""
+        side = self.sides[port]
+        if self._alike and len(side.key_places) == 1:
+            column = payload.column(side.key_places[0])
+            if column.type in SIGNED:
+                return words(column).astype(np.int64, copy=False)  # whatever lies under a null
+        return side.key_ids(payload)[0].view(np.int64)
 
     def heed(self, sources: Sequence[tuple[int, ...]]) -> None:
         for side, own in zip(self.sides, sources, strict=True):
@@ -125,18 +164,34 @@ class JoinOperator(AlignedOperator):
             met = replace(met, tags=page.tags.met(row, other.labels(), link))
         return self._rows.tested(met)
 
+    def look_up(self, page: Page) -> tuple[Page, int, int] | None:
+        """The pairs of some left rows, which meet one row each all their lives, if the right is complete.
+
+        Also from when until when all that they meet live. None where a row meets another number of them.
+        """
+        other = self.sides[1]
+        self._file(1, self._waiting[1].all())
+        key = self._numbers(self.sides[0], page.payload, lookup=True)
+        link = other.look_up(key, page)
+        if link is None:
+            return None
+        both = self._rows.met(0, page.payload, other.rows.payload, link)
+        since, until = other.rows.get("le")[link], other.rows.get("re")[link]
+        return page.with_payload(both), int(since.max()), int(until.min())
+
     def _keep(self, port: int, page: Page, key: I64, store: Any) -> I64:
-        """Brings a page into its side's rows; gives the numbers of rows that came or changed."""
+        """Brings a page into its side's rows; gives the numbers of preserved rows that came or changed."""
         mine = self.sides[port]
+        if page.retracts is None:
+            return mine.insert(page, np.flatnonzero(store), key) if store.any() else NO_NEW
+        self._file(port, self._waiting[port].all())
         if mine.rows.size == 0 and not store.any():
             return NO_NEW
-        if page.retracts is None:
-            return mine.insert(page, np.flatnonzero(store), key)
         came = mine.insert(page, np.flatnonzero(store & ~page.retracts), key)
         at = np.flatnonzero(page.retracts)
         found = mine.retract(page, at, key)
         again = mine.revive(page, at[found < 0], key, store)
-        return np.unique(np.concatenate([came, found[found >= 0], again]))
+        return NO_NEW if not mine.preserved else each_once(np.concatenate([came, found[found >= 0], again]))
 
     def _touched(self, side: int, page: Page, key: I64) -> I64:
         """Stored rows of a preserved side that a page of the other may affect."""
@@ -144,7 +199,7 @@ class JoinOperator(AlignedOperator):
         owner, row = mine.chains.gather(key)
         ends = page.re if page.re_new is None else np.maximum(page.re, page.re_new)
         meets = (mine.rows.get("le")[row] < ends[owner]) & (mine.rows.get("re")[row] > page.le[owner])
-        return np.unique(row[meets])
+        return each_once(row[meets])
 
     def _relay(self, side: int, rows: I64) -> Page:
         """Cuts these rows of a preserved side into pieces again; gives the change."""
@@ -191,15 +246,22 @@ class JoinOperator(AlignedOperator):
 
     def _purge(self, side: int) -> None:
         """Lets go of rows that nothing can meet any more, and of pieces that cannot change."""
-        mine, other = self.sides[side], self.sides[1 - side]
+        mine = self.sides[side]
         simple = all(p.size == 0 for p in self.promises)
-        if simple and not mine.preserved and not other.preserved:
-            bound = self.promises[1 - side].cti
-            mine.drop(np.flatnonzero(mine.rows.alive & (mine.rows.get("re") <= bound)))
+        if simple and not mine.preserved and not self.sides[1 - side].preserved:
+            mine.drop(mine.ends_before(self.promises[1 - side].cti))
+            self._file(side, self._waiting[side].drop(self.promises[1 - side].cti))
             return
-        live = np.flatnonzero(mine.rows.alive)
-        if len(live) == 0:
-            return
+        self._file(side, self._waiting[side].all())
+        bound = max(p.cti for p in self.promises) if simple else INFINITY
+        live = mine.ends_before(bound)
+        if len(live):
+            self._purge_rows(side, live, simple)
+        if mine.preserved:
+            self._purge_pieces(side)
+
+    def _purge_rows(self, side: int, live: I64, simple: bool) -> None:
+        mine, other = self.sides[side], self.sides[1 - side]
         ends = mine.rows.get("re")[live]
         payload = mine.rows.payload.take(live) if not simple else None
         theirs = self._purge_bound(1 - side, side, payload)
@@ -212,8 +274,6 @@ class JoinOperator(AlignedOperator):
             settled = np.minimum(own, self._purge_bound(1 - side, side, payload))
             dropped = dropped & ((ends < settled) | (settled == INFINITY))
         mine.drop(live[dropped])
-        if mine.preserved:
-            self._purge_pieces(side)
 
     def _purge_bound(self, promises_of: int, rows_of: int, payload: pa.RecordBatch | None) -> int | I64:
         if payload is None:
@@ -222,13 +282,13 @@ class JoinOperator(AlignedOperator):
 
     def _purge_pieces(self, side: int) -> None:
         mine = self.sides[side]
-        live = np.flatnonzero(mine.sent.alive)
-        if len(live) == 0:
+        if all(p.size == 0 for p in self.promises):
+            mine.sent.kill(mine.settled_pieces(min(p.cti for p in self.promises)))
             return
-        bound: int | I64 = min(self.promises[0].cti, self.promises[1].cti)
-        if any(p.size for p in self.promises):
+        live = np.flatnonzero(mine.sent.alive)
+        if len(live):
             bound = self._settled(side, mine.rows.payload.take(mine.sent.get("row")[live]))
-        mine.sent.kill(live[mine.sent.get("re")[live] < bound])
+            mine.sent.kill(live[mine.sent.get("re")[live] < bound])
 
     def let_go(self, port: int, pattern: Pattern) -> int:
         """Lets go of a side's rows that match; on insert-only input what they made is final."""
@@ -249,6 +309,7 @@ class JoinOperator(AlignedOperator):
         return GivenUp([], int(max(ends)), sum(self._dropped(port, rows) for port, rows in enumerate(found)))
 
     def _matching(self, port: int, pattern: Pattern) -> I64:
+        self._file(port, self._waiting[port].all())
         rows = self.sides[port].rows
         live = np.flatnonzero(rows.alive)
         batch = rows.payload.take(live)
@@ -265,6 +326,7 @@ class JoinOperator(AlignedOperator):
         return len(rows)
 
     def states(self) -> dict[str, RowState]:
+        self._file_all()
         own = {}
         for side, name in zip(self.sides, ("left", "right"), strict=True):
             own[name] = side.rows
@@ -274,6 +336,7 @@ class JoinOperator(AlignedOperator):
 
     def rebuild(self) -> None:
         """Compacts both sides and links them anew."""
+        self._file_all()
         self._table = KeyTable()
         self._memo.clear()
         for side in self.sides:

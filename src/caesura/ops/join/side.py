@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from caesura.events.columns import ColumnStore, taken
 from caesura.events.delta import net_page
+from caesura.events.ending import EndingRows
 from caesura.events.identity import Secret, identity
 from caesura.events.labels import Labels
 from caesura.events.nested import validity
@@ -23,7 +24,10 @@ from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, frozen, mixed
 from caesura.kernels.keys import KeyTable
+from caesura.kernels.sums import distinct
 from caesura.ops.join.kernel import FRESH, REMOVED, look_up, probe, retract_rows
+from caesura.ops.join.lookups import LONG, SLACK, ByValue
+from caesura.punctuation import INFINITY
 
 NO_NEW: I64 = np.zeros(0, np.int64)
 PAUSE = 15
@@ -61,6 +65,9 @@ class Side:
         self.sent = RowState({"row": np.int64, "le": np.int64, "re": np.int64})
         self.chains = Chains()
         self.sent_chains = Chains()
+        self.ending, self.sent_ending = EndingRows(), EndingRows()
+        self._by_value: ByValue | None = None
+        """Where keys have many rows each."""
         self._failed = 0
         """For so many pages it is not tried whether this side is a table to look things up in."""
 
@@ -145,7 +152,11 @@ class Side:
         else:
             first = self.rows.append(fields, page.payload if whole else page.payload_of(at))
         self.chains.add(fields["key"])
-        return np.arange(first, first + len(at))
+        if self._by_value is not None:
+            self._by_value.add(fields["h1"], fields["h2"])
+        rows = np.arange(first, first + len(at))
+        self.ending.add(rows, fields["re"])
+        return rows
 
     def retract(self, page: Page, at: I64, key: I64) -> I64:
         """Changes stored rows by value; gives their numbers, -1 for those not stored."""
@@ -153,29 +164,36 @@ class Side:
         if len(at) == 0 or self.rows.size == 0:
             return found
         assert page.re_new is not None
-        self.chains.reach(int(key.max(initial=-1)) + 1)
+        chains = self.chains
+        if self._by_value is not None:
+            chains, key = self._by_value.chains, np.full(len(page), -1, np.int64)
+            key[at] = self._by_value.find(*(half[at] for half in page.ids(self._secret)))
+        chains.reach(int(key.max(initial=-1)) + 1)
         h1, h2, re = self.rows.get("h1"), self.rows.get("h2"), self.rows.get("re")
-        retract_rows(
+        looked = retract_rows(
             at,
             key,
             *page.ids(self._secret),
             page.le,
             page.re,
             page.re_new,
-            self.chains.head,
-            self.chains.follow,
+            chains.head,
+            chains.follow,
             h1,
             h2,
             self.rows.get("le"),
             re,
             found,
         )
+        if self._by_value is None and looked > LONG * len(at) + SLACK:
+            self._by_value = ByValue(h1, h2)
         if self.sources and isinstance(page.tags, Labels):
             there = found >= 0
             for k in self.sources:
                 if k in page.tags.cols:
                     np.maximum.at(self.rows.get(f"label{k}"), found[there], page.tags.cols[k][at[there]])
-        some = np.unique(found[found >= 0])
+        some = distinct(found[found >= 0], self.rows.size)
+        self.ending.add(some, re[some])
         self.rows.touch(some)
         self.rows.kill(some[(re[some] == REMOVED) & self.rows.alive[some]])
         return found
@@ -214,8 +232,9 @@ class Side:
             weight,
         )
         self.sent.kill(old)
-        self.sent.append({"row": new, "le": le, "re": re})
+        first = self.sent.append({"row": new, "le": le, "re": re})
         self.sent_chains.add(new)
+        self.sent_ending.add(np.arange(first, first + len(new)), re)
         return page
 
     def drop(self, rows: I64) -> None:
@@ -225,6 +244,26 @@ class Side:
         if self.preserved and len(rows):
             _, piece = self.pieces_of(rows)
             self.sent.kill(piece)
+
+    def ends_before(self, bound: int) -> I64:
+        """The live rows that end at a bound or before it."""
+        near = self.ending.rows(self.rows.size) if bound < INFINITY else None
+        ends = self.rows.get("re")
+        if near is None:
+            return np.flatnonzero(self.rows.alive & (ends <= bound))
+        near = near[self.rows.alive[near]]
+        self.ending.keep(near)
+        return near[ends[near] <= bound]
+
+    def settled_pieces(self, bound: int) -> I64:
+        """The live pieces that end before a bound."""
+        near = self.sent_ending.rows(self.sent.size)
+        ends = self.sent.get("re")
+        if near is None:
+            return np.flatnonzero(self.sent.alive & (ends < bound))
+        near = near[self.sent.alive[near]]
+        self.sent_ending.keep(near)
+        return near[ends[near] < bound]
 
     @property
     def wasteful(self) -> bool:
@@ -257,6 +296,9 @@ class Side:
         self.sent_chains.clear()
         self.chains.add(self.rows.get("key"))
         self.sent_chains.add(self.sent.get("row"))
+        self.ending.relist(self.rows.get("re"))
+        self.sent_ending.relist(self.sent.get("re"))
+        self._by_value = None
 
 
 def key_ids(columns: list[pa.Array], count: int, secret: Secret, side: int) -> tuple[U64, U64]:

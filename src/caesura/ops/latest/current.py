@@ -63,6 +63,23 @@ def follow_rows(
     return ended
 
 
+@kernel
+def find_last_rows(key: I64, le: I64, last: I64, out: I64) -> int:
+    """Finds the rows that no other of their key starts after; gives how many.
+
+    ``last`` has the latest start of each key before, and then with these.
+    """
+    for i in range(len(key)):
+        if le[i] > last[key[i]]:
+            last[key[i]] = le[i]
+    found = 0
+    for i in range(len(key)):
+        if le[i] == last[key[i]]:
+            out[found] = i
+            found += 1
+    return found
+
+
 class CurrentRows:
     """By key number, the row that is shown and the latest start."""
 
@@ -98,6 +115,12 @@ class CurrentRows:
         ended = follow_rows(*rows, self._row.view, self._last.view, apart, out)
         some = np.flatnonzero(~apart[out.key[:ended]])
         return Followed(out.end, *(values[some] for values in out[1:])), apart[key]
+
+    def last_rows(self, key: I64, le: I64) -> I64:
+        """Which rows of a page no other of their key starts after, in it or before it."""
+        out = np.empty(len(key), np.int64)
+        found = find_last_rows(frozen(key), frozen(le), self._last.view.copy(), out)
+        return out[:found]
 
     def settle(self, keys: I64, number: I64) -> None:
         """Notes under which numbers the rows of a page are kept."""

@@ -13,8 +13,8 @@ Law: behind a CTI one row per key is kept, the one that may still be replaced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import pyarrow as pa
 
@@ -44,6 +44,8 @@ class Latest(Node):
     """Which of several that start together counts: the last by these columns."""
     ops: Ops | None = None
     """How rows say that they delete; None where none does."""
+    wanted: Literal["history", "current"] = "history"
+    """Whether rows are wanted that another has replaced, or those alone that none has yet."""
 
     partitioning = "key"
     punctuated_by: ClassVar[PunctuatedBy] = "rule"
@@ -73,6 +75,15 @@ class Latest(Node):
                 remedy="Leave it out of key=.",
             )
         return pa.schema([field for field in source if field.name != self.ops.column])
+
+    def counts(self, name: str) -> bool:
+        """Its state is the same whichever rows are wanted, and so is a checkpoint."""
+        return name != "wanted" and super().counts(name)
+
+    def for_current_table(self) -> Latest:
+        """The same for a table that holds what has no end: where nothing is taken back, other rows go."""
+        insert_only = self.inputs[0].properties.insert_only
+        return replace(self, wanted="current") if insert_only else self
 
     def derive(self, *inputs: Properties) -> Properties:
         return Properties()

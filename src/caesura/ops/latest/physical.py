@@ -34,6 +34,9 @@ from caesura.ops.ordered import sorting
 from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
+JOINED_BYTES = 1 << 26
+"""Of pages together more rows are replaced before anybody looks at them."""
+
 
 class PendingRows(NamedTuple):
     """Rows of a page with their keys and ends, some of which may be kept."""
@@ -58,6 +61,8 @@ class LatestOperator(Operator):
         own = {"h1": np.uint64, "h2": np.uint64, "le": np.int64, "n": np.int64, "end": np.int64}
         self.rows = RowState({**own, "gone": np.int64}, source, store=ReferredStore)
         self._pending: PendingRows | None = None
+        if node.wanted == "current":
+            self.joined_bytes = JOINED_BYTES
         self.rebuild()
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
@@ -80,6 +85,9 @@ class LatestOperator(Operator):
         keys, _ = self._keys.encode(*self._key_ids(dict(enumerate(page.payload.columns)), len(page)))
         self._current.reach(self._keys.count)
         deletes = self._deletes(page.payload)
+        if self.node.wanted == "current":
+            last = self._current.last_rows(keys, page.le)
+            page, weight, keys, deletes = page.take(last), weight[last], keys[last], deletes[last]
         followed, apart = self._current.follow(keys, page.le, weight, deletes)
         items: list[Item] = []
         rest = np.flatnonzero(~apart)
@@ -115,8 +123,8 @@ class LatestOperator(Operator):
         change = DeferredPage(le, re, named, re_new)
         if self._op is None:
             h1, h2 = page.ids(self.secret)
-            kept = rows.get("h1")[followed.row], rows.get("h2")[followed.row]
-            ids = np.concatenate([kept[0], h1[shown]]), np.concatenate([kept[1], h2[shown]])
+            ended = rows.get("h1")[followed.row], rows.get("h2")[followed.row]
+            ids = np.concatenate([ended[0], h1[shown]]), np.concatenate([ended[1], h2[shown]])
             change.identified(self.secret.start, ids)
         return change
 

@@ -34,7 +34,8 @@ class Frames:
         at = np.flatnonzero(inside)
         begin = np.searchsorted(owner, owner[at])
         low, high = self._frame(owner, le, at, begin)
-        folded = iter(self._folded(low, high, payload, le))
+        values = [make(payload, le, le) for make in self._slots.makers]
+        folded = iter(fold_ranges(self._slots, low, high, values))
         columns = []
         for (_, one), make in zip(self._node.columns, self._make, strict=True):
             if make is None:
@@ -58,27 +59,28 @@ class Frames:
         own = owner[at] * (len(number) + 1)
         return np.searchsorted(key, own + reach), np.searchsorted(key, own + place[at], side="right")
 
-    def _folded(self, low: I64, high: I64, payload: pa.RecordBatch, le: I64) -> list[pa.Array]:
-        slots = self._slots
-        if not slots.aggregates:
-            return []
-        values = [make(payload, le, le) for make in slots.makers]
-        ends = np.cumsum(high - low)
-        cuts = np.searchsorted(ends, np.arange(AT_ONCE, int(ends[-1]) if len(ends) else 0, AT_ONCE))
-        parts = np.split(np.arange(len(low)), np.unique(cuts))
-        found = [self._part(low[some], high[some], values) for some in parts]
-        return [pa.concat_arrays(list(columns)) for columns in zip(*found, strict=True)]
 
-    def _part(self, low: I64, high: I64, values: list[pa.Array]) -> list[pa.Array]:
-        slots, count, size = self._slots, len(low), high - low
-        name = np.arange(count).astype(np.uint64)
-        slots.find(name, name)
-        slots.open(name, name, pa.record_batch({}), {})
-        owner = np.repeat(np.arange(count), size)
-        member = np.arange(len(owner)) - np.repeat(np.cumsum(size) - size, size) + np.repeat(low, size)
-        wanted = pa.array(member)
-        slots.add(owner, np.ones(len(owner), np.int64), [column.take(wanted) for column in values])
-        out = slots.results(np.arange(count))
-        slots.drop(np.arange(count))
-        slots.tidy()
-        return out
+def fold_ranges(slots: Slots, low: I64, high: I64, values: list[pa.Array]) -> list[pa.Array]:
+    """The aggregates of ranges of rows; ``values`` are the columns that the slots want of all rows."""
+    if not slots.aggregates:
+        return []
+    ends = np.cumsum(high - low)
+    cuts = np.searchsorted(ends, np.arange(AT_ONCE, int(ends[-1]) if len(ends) else 0, AT_ONCE))
+    parts = np.split(np.arange(len(low)), np.unique(cuts))
+    found = [_part(slots, low[some], high[some], values) for some in parts]
+    return [pa.concat_arrays(list(columns)) for columns in zip(*found, strict=True)]
+
+
+def _part(slots: Slots, low: I64, high: I64, values: list[pa.Array]) -> list[pa.Array]:
+    count, size = len(low), high - low
+    name = np.arange(count).astype(np.uint64)
+    slots.find(name, name)
+    slots.open(name, name, pa.record_batch({}), {})
+    owner = np.repeat(np.arange(count), size)
+    member = np.arange(len(owner)) - np.repeat(np.cumsum(size) - size, size) + np.repeat(low, size)
+    wanted = pa.array(member)
+    slots.add(owner, np.ones(len(owner), np.int64), [column.take(wanted) for column in values])
+    out = slots.results(np.arange(count))
+    slots.drop(np.arange(count))
+    slots.tidy()
+    return out

@@ -6,8 +6,8 @@
       8  9 | 7  2 | +         8  9 | 7 2 8 6     | +
 
 Rows stand in order of their starts; those that start together by their values, column by column. ``rows=n``
-are the row itself and the n - 1 before it; ``range=d`` are all rows that start from d before it up to its own
-start.
+are the row itself and the n - 1 before it (all for INFINITY); ``range=d`` are all rows that start from d
+before it up to its own start.
 A row keeps its lifetime, and ends play no part in what is computed.
 
 Law: the rows are those of the input, each once.
@@ -24,11 +24,10 @@ from caesura.errors import PlanError
 from caesura.expr import Expr, as_column, is_column, reads_end, type_of
 from caesura.ops.aggregate.kinds import Aggregate, result_type
 from caesura.ops.aggregate.shape import of_groups
-from caesura.ops.where import on_keys
-from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation, here, shown
-from caesura.plan.lifetimes import Whole
+from caesura.ops.over.group_rows import GroupRows
+from caesura.plan import Holding, Need, Operator, here, shown
 from caesura.plan.roles import PunctuatedBy
-from caesura.punctuation import TIME, Pattern
+from caesura.punctuation import INFINITY, TIME, Pattern
 
 LARGEST = 100_000
 """The most rows that a frame may have, or that `lag` and `lead` may reach."""
@@ -78,10 +77,9 @@ def first_value(value: str | Expr) -> Neighbour:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OverFrame(Node):
+class OverFrame(GroupRows):
     """Rows beside what is computed over those before them."""
 
-    group: tuple[str, ...] = ()
     rows: int | None = None
     """How many rows a frame has, the row itself among them."""
     span: int | None = None
@@ -89,7 +87,6 @@ class OverFrame(Node):
     columns: tuple[tuple[str, Aggregate | Neighbour], ...]
 
     kind = "over"
-    partitioning = "key"
     loop_remedy = "Take it over what comes out of the loop."
 
     @property
@@ -100,7 +97,12 @@ class OverFrame(Node):
     def behind(self) -> int:
         """How many rows before a row are read."""
         lags = [one.by for _, one in self.columns if isinstance(one, Neighbour) and one.kind == "lag"]
-        return max([*lags, (self.rows or 1) - 1])
+        return max([*lags, 0 if self.rows == INFINITY else (self.rows or 1) - 1])
+
+    @property
+    def reach(self) -> int:
+        """How many ticks back rows are read."""
+        return INFINITY if self.rows == INFINITY else self.span or 0
 
     @property
     def ahead(self) -> int:
@@ -127,10 +129,11 @@ class OverFrame(Node):
             raise PlanError(
                 "a frame counts rows or time, not both.", remedy='Take over(rows=10) or over(range="10m").'
             )
-        if self.rows is not None and not 1 <= self.rows <= LARGEST:
+        if self.rows not in (None, INFINITY) and not 1 <= (self.rows or 0) <= LARGEST:
             raise PlanError(
                 f"a frame of {self.rows} rows says nothing.",
-                remedy=f"Give how many rows, with the row itself, from 1 to {LARGEST:,}.",
+                remedy=f"Give how many rows, with the row itself, from 1 to {LARGEST:,}; "
+                "cz.INFINITY for all before it.",
             )
         if self.span is not None and self.span < 0:
             raise PlanError(
@@ -164,39 +167,16 @@ class OverFrame(Node):
             return result_type(one, source.schema, source.time)
         return type_of(one.value, source.schema, time=source.time)
 
-    def derive(self, *inputs: Properties) -> Properties:
-        known = inputs[0]
-        return Properties(
-            points=known.points,
-            aligned=known.fixed_ends,
-            max_duration=known.max_duration,
-            endless=known.endless,
-        )
-
-    @property
-    def ends_with_first(self) -> bool:
-        return True
-
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         """A pattern on whole groups passes; where rows wait for others behind them, no part of their time."""
         waits = self.ahead and TIME in pattern and len(pattern.attributes) > 1
         return pattern if of_groups(pattern, self.group) and not waits else None
 
-    def keys(self, port: int) -> tuple[str, ...]:
-        return self.group
-
-    def needs(self, port: int, wanted: set[str]) -> set[str]:
-        """All columns: rows that start together are told apart by them."""
-        return set(self.inputs[0].schema.names)
-
-    def push_filter(self, where: Node) -> Node | None:
-        return on_keys(where, self, self.group)
-
     def holds(self) -> tuple[Holding, ...]:
         """Rows until they are settled; the last ones of each group for as long as frames reach back."""
         need = (Need(0, self.group),)
         until: Literal["start", "end"] = "start" if self.inputs[0].properties.fixed_ends else "end"
-        held = Holding("rows", 0, need, until, size=self.span or 0, each=2)
+        held = Holding("rows", 0, need, until, size=self.reach, each=2)
         if self.ahead:
             why = "the next row of a group may come at any time"
             held = Holding("rows", 0, need, "forever", holds_back=True, each=2, one_per=self.group, why=why)
@@ -205,11 +185,6 @@ class OverFrame(Node):
         each = self.behind
         return held, Holding("the last rows", 0, need, "forever", one_per=self.group, each=each)
 
-    def feedback(self) -> tuple[FeedbackRule, ...]:
-        """Groups are given up whole."""
-        translation = Translation.of(self.group, self.inputs[0].properties, Whole())
-        return (FeedbackRule((translation,), "groups", purges=True, group=self.group),)
-
     def operator(self) -> Operator:
         from caesura.ops.over.physical import OverOperator
 
@@ -217,6 +192,7 @@ class OverFrame(Node):
 
     def describe(self) -> str:
         by = f"by {', '.join(self.group)}; " if self.group else ""
-        frame = f"{self.rows} rows; " if self.rows is not None else ""
+        count = "all rows before" if self.rows == INFINITY else f"{self.rows} rows"
+        frame = f"{count}; " if self.rows is not None else ""
         frame = f"{shown(self.span, self.time)} back; " if self.span is not None else frame
         return by + frame + ", ".join(f"{name}={one}" for name, one in self.columns)

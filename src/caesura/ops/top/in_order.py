@@ -89,12 +89,12 @@ class InOrder:
         used = np.zeros(len(page), np.bool_)
         used[moves.row[moves.row >= first] - first] = True
         some = np.flatnonzero(used)
-        h1, h2 = page.ids(self._secret)
         if 2 * len(some) >= len(page):
-            return PendingPage(page.payload, (h1, h2), page.le, moves, first)
+            return PendingPage(page.payload, page.ids(self._secret), page.le, moves, first)
         number = np.concatenate([np.arange(first), first - 1 + np.cumsum(used)])
         moves = moves._replace(row=number[moves.row])
-        return PendingPage(page.payload_of(some), (h1[some], h2[some]), page.le[some], moves, first)
+        part = page.take(some)
+        return PendingPage(part.payload, part.ids(self._secret), part.le, moves, first)
 
     def _change(self, pending: PendingPage) -> Page:
         """Ends of stretches that were sent, new stretches of old rows, then those of the page's rows."""

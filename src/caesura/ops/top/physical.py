@@ -24,14 +24,14 @@ from caesura.events.rows import SMALL, RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights, distinct, least_at
+from caesura.kernels.sums import add_weights, distinct, each_once, least_at
 from caesura.ops.layers import lay
 from caesura.ops.top.in_order import InOrder
 from caesura.ops.top.node import RANKS, Top
 from caesura.ops.top.order import RowOrder
 from caesura.ops.top.running import MOST_PLACES, Pause, Running
 from caesura.ops.top.shown import RankedRows, cancelled, course_of, joined
-from caesura.ops.top.sweep import stretches
+from caesura.ops.top.sweep import stretches, together
 from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
@@ -250,12 +250,12 @@ class TopOperator(Operator):
         if (copies != 1).any():
             owner, row, tie = (np.repeat(values, copies) for values in (owner, row, tie))
         le = np.maximum(self.rows.get("le")[row], since[owner])
-        found, short = stretches(
-            course_of(owner, tie, le, self.rows.get("re")[row], len(since)),
-            self._n,
-            self._wanted,
-            since,
-            until,
+        re, whole = self.rows.get("re")[row], bool((until == MIN_TIME).all())
+        one = together(owner, tie, le, re, self._n, self._wanted) if whole else None
+        found, short = (
+            (one, np.zeros(len(since), np.bool_))
+            if one is not None
+            else stretches(course_of(owner, tie, le, re, len(since)), self._n, self._wanted, since, until)
         )
         at = row[found.row]
         held = {"row_number": found.number, "rank": found.rank, "dense_rank": found.dense}
@@ -393,7 +393,7 @@ class TopOperator(Operator):
         batch = self.rows.payload.take(live)
         columns = {name: batch.column(at) for name, at in zip(self.node.group, self._group, strict=True)}
         rows = live[pattern.matches({**columns, "LE": np.zeros(len(live), np.int64)})]
-        _, at = self._chains[1].gather(np.unique(self._slot.view[rows]))
+        _, at = self._chains[1].gather(each_once(self._slot.view[rows]))
         at = at[self.sent.alive[at]]
         shown = self._sent(at)
         if (shown.le < self._bound(shown.row)).any():

@@ -257,5 +257,27 @@ def stretches(course: Course, n: int, wanted: int, from_time: I64, to_time: I64)
     return out, short
 
 
+def together(owner: I64, tie: I64, le: I64, re: I64, n: int, wanted: int) -> Stretches | None:
+    """The same where all rows of a group begin and end together, as in windows: one for each of the first n.
+
+    Rows are by group and in order; None where one begins or ends at another time.
+    """
+    every = np.arange(len(owner))
+    begins = np.ones(len(owner), np.bool_)
+    begins[1:] = owner[1:] != owner[:-1]
+    first = np.maximum.accumulate(np.where(begins, every, 0))
+    if (le != le[first]).any() or (re != re[first]).any():
+        return None
+    differs = begins.copy()
+    differs[1:] |= tie[1:] != tie[:-1]
+    count: I64 = np.cumsum(differs)
+    row = np.flatnonzero(every - first < n)
+    none = np.zeros(len(row), np.int64)
+    number = (every - first + 1)[row] if wanted & 1 else none
+    rank = (np.maximum.accumulate(np.where(differs, every, 0)) - first + 1)[row] if wanted & 2 else none
+    dense = (count - count[first] + 1)[row] if wanted & 4 else none
+    return Stretches(row, le[row], re[row], number, rank, dense)
+
+
 def _room(size: int) -> Stretches:
     return Stretches(*(np.zeros(size, np.int64) for _ in range(6)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ from caesura.ops.windows.results import WindowRows
 from caesura.ops.windows.sent_by_start import SentByStart
 from caesura.ops.windows.stepwise import Stepwise, Touched
 from caesura.ops.windows.work import Aggregation, Application
-from caesura.plan import Counters, GivenUp, Operator, definite
+from caesura.plan import Counters, GivenUp, Operator, Speculate, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
 SPARE = 4096
@@ -63,6 +63,8 @@ class WindowsOperator(Operator):
         """Which windows had ended, and had begun for events without end, where all groups are as far."""
         self._endless = False
         """Whether an event without end has come."""
+        self._latest = MIN_TIME
+        """The latest start that came."""
         self._results = WindowRows(node, self.events, self.work, self.counters)
         self._steps: Stepwise | None = None
         if isinstance(self.frame, Grid) and node.stepwise and not isinstance(self.work, FirstRows):
@@ -73,8 +75,14 @@ class WindowsOperator(Operator):
             isinstance(self.frame, Count) and self.frame.by == "start"
         )
 
-    def keep_pace(self, speculate: Literal["arrival", "watermark"]) -> None:
-        self.speculate = "arrival" if self.node.prompt else speculate
+    def keep_pace(self, speculate: Speculate) -> None:
+        at_once = self.node.prompt or (speculate == "passed" and not self._passes)
+        self.speculate = "arrival" if at_once else speculate
+
+    @property
+    def _passes(self) -> bool:
+        """Whether rows tell where their window ends, and are made when they are asked for."""
+        return self._steps is None and self.node.stamp in ("aligned", "point_at_end")
 
     # Pages.
 
@@ -105,9 +113,20 @@ class WindowsOperator(Operator):
                 reached=self._reached[group],
             )
             items = self._correct(*joined(group[row], a, b))
+        elif self.speculate == "passed":
+            items = self._passed(page, np.unique(group))
         if self.events.rows.size > 2 * self.events.rows.live + SPARE:
             self._tidy()
         return items
+
+    def _passed(self, page: Page, groups: I64) -> list[Item]:
+        """The windows that time has passed, as they are now: of groups that changed, or of all."""
+        before, self._latest = self._latest, max(self._latest, int(page.le.max()))
+        m = max(self._latest, self.promises[0].cti)
+        if self._latest > before:
+            groups, _ = self.events.live_groups()
+        ended = Pattern(RE=lt(m + 1)) if self.node.stamp == "aligned" else Pattern(LE=lt(m + 1))
+        return self._shown(np.union1d(groups, self.sent.groups), ended)
 
     # Incremental modules over a grid.
 
@@ -185,7 +204,7 @@ class WindowsOperator(Operator):
 
     def _computed(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
         """The rows of the windows in some regions: (region, window start), lifetimes, payload."""
-        final = self.speculate == "watermark"
+        final = self.speculate != "arrival"
         return self._results.of(regions, self._reached[regions.group], final=final)
 
     # Punctuation.
@@ -205,7 +224,7 @@ class WindowsOperator(Operator):
         self._reached[groups[finite]] = np.maximum(self._reached[groups], c)[finite]
         start, end = holds(self.frame, self.events, groups, c, reads_ends=self.node.reads_ends)
         start = np.maximum(start, self._done[groups])
-        if self.speculate == "watermark":
+        if self.speculate != "arrival":
             items = [*self._renewed(), *self._finish(groups, start)]
         out = self._promise(pattern, keys, start, end)
         self._settle(groups, c, start)
@@ -370,7 +389,7 @@ class WindowsOperator(Operator):
         if self.work.incremental:  # of groups that show nothing, nobody would look at the states again
             silent = ~np.isin(groups, self.sent.groups)
             self._results.retain(Regions(*(field[silent] for field in regions)), [])
-        return [replace(page, partial=True)] if len(page) else []
+        return [replace(page, partial=self.speculate == "watermark")] if len(page) else []
 
     # State.
 
@@ -384,6 +403,14 @@ class WindowsOperator(Operator):
         self._done, self._reached = self._done[place], self._reached[place]
         if moved is not None:
             self.work.renumber(moved)
+
+    def meta(self) -> dict[str, Any]:
+        own = super().meta()
+        return {**own, "latest": self._latest} if self.speculate == "passed" else own
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        super().remember(meta)
+        self._latest = meta.get("latest", self._latest)
 
     def states(self) -> dict[str, RowState]:
         return {"events": self.events.rows, "sent": self.sent.rows}

@@ -19,6 +19,7 @@ from caesura.qre.checking.containment import dependent_words, missing_word
 from caesura.qre.checking.inference import value_type
 from caesura.qre.checking.minterms import Alphabet, alphabet
 from caesura.qre.checking.positions import Positions, positions
+from caesura.qre.checking.rewrite import unambiguous_rate
 from caesura.qre.checking.witness import apart, drawn, parses, refusal, rows_of
 from caesura.qre.language import query as q
 from caesura.qre.language.arguments import queried
@@ -164,16 +165,15 @@ class _Checker:
         key = (rate, doubtful)
         if key not in self._autos:
             keep = -1 if doubtful else self._sure
-            at = self.letters.predicates
-            masks = self.letters._masks
-
-            def mask(name: Hashable) -> int:
-                if name not in masks:
-                    self.letters.mask(self.letters.exprs[at[name]])
-                return masks[name] & keep
-
-            self._autos[key] = positions(rate, mask)
+            self._autos[key] = positions(rate, lambda name: self._mask(name) & keep)
         return self._autos[key]
+
+    def _mask(self, name: Hashable) -> int:
+        """The letters for which a predicate is true."""
+        masks = self.letters._masks
+        if name not in masks:
+            self.letters.mask(self.letters.exprs[self.letters.predicates[name]])
+        return masks[name]
 
     def all(self, body: q.Query) -> None:
         """Everything inside a query that has a rate."""
@@ -232,15 +232,19 @@ class _Checker:
         word = word or ambiguous_word(self.auto(query.rate))
         assert word is not None
         parsed = parses(query, word, lambda r: self.auto(r))
+        better = unambiguous_rate(query.rate, self.auto(query.rate), self._mask)
+        remedy = _REMEDIES.get(
+            type(query).__name__, "Rewrite it so that every stream parses in one way only."
+        )
+        if better is not None:
+            remedy += f" The same streams match, each in one way, with the rate {better}."
         count = f"{len(word)} item" + ("s" if len(word) != 1 else "")
         raise self._shown(
             query,
             f"{apart(query)}. The shortest stream with two parses has {count}:",
             word,
             parsed,
-            remedy=_REMEDIES.get(
-                type(query).__name__, "Rewrite it so that every stream parses in one way only."
-            ),
+            remedy=remedy,
         )
 
     def _undecided(self, node: q.Query, what: str, word: list[int]) -> PlanError:
@@ -253,7 +257,7 @@ class _Checker:
             self.root,
             node,
             f"cannot decide whether this query is well typed: {what} if an item can satisfy {named}.",
-            remedy="Test columns against constants, or install z3-solver, which compares columns.",
+            remedy="Test columns against constants, or install z3-solver, which knows sums and products.",
         )
 
     def _equivalent(self, node: q.Combine) -> None:

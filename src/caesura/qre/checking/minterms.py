@@ -81,7 +81,8 @@ class Alphabet:
             no = self._complement(yes)
             grown: list[tuple[int, Boxes]] = []
             for truth, boxes in regions:
-                inside, outside = _meet(boxes, yes), _meet(boxes, no)
+                inside = _meet(boxes, yes)
+                outside = _meet(boxes, no) if inside else boxes
                 if outside:
                     grown.append((truth, outside))
                 if inside:

@@ -47,7 +47,12 @@ class Positions:
     @cached_property
     def by_letter(self) -> list[dict[int, int]]:
         """Per position, and for the start at the end, the followers of each letter."""
-        return [self._sorted(f) for f in [*self.follow, self.first]]
+        return [self._moves[f] for f in [*self.follow, self.first]]
+
+    @cached_property
+    def _moves(self) -> dict[int, dict[int, int]]:
+        """The followers of each letter by all followers, which many positions of a loop share."""
+        return {followers: self._sorted(followers) for followers in {*self.follow, self.first}}
 
     def _sorted(self, followers: int) -> dict[int, int]:
         out: dict[int, int] = {}
@@ -60,7 +65,7 @@ class Positions:
     def deterministic(self) -> bool:
         """Whether no letter ever leads to two positions, nor twice to one."""
         return not any(self.double) and all(
-            q & (q - 1) == 0 for moves in self.by_letter for q in moves.values()
+            q & (q - 1) == 0 for moves in self._moves.values() for q in moves.values()
         )
 
     def accepts(self, word: list[int]) -> bool:

@@ -1,6 +1,6 @@
-"""z3, where it is installed, for conditions that ranges, sets and nulls cannot decide.
+"""Conditions that ranges, sets and nulls cannot decide: differences of columns, then z3 where there is one.
 
-Numbers are reals or integers, null is a flag beside each column; anything else is not asked.
+For z3 numbers are reals or integers, null is a flag beside each column; anything else is not asked.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from caesura.expr import Alias, Apply, Column, Constant, Expr
+from caesura.qre.checking.differences import satisfying
 from caesura.qre.checking.domains import bounds
 
 
@@ -19,6 +20,9 @@ class _Unknown(Exception):  # noqa: N818 - a verdict
 
 def satisfying_row(literals: list[Expr], schema: pa.Schema) -> dict[str, Any] | Literal[False] | None:
     """A row for which the literals are true (negated ones not true); False for none; None for unknown."""
+    found = satisfying(literals, schema)
+    if found is not None:
+        return found
     try:
         import z3  # type: ignore[import-not-found]
     except ImportError:

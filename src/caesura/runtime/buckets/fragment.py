@@ -7,14 +7,14 @@ nothing asks for the time, for chance or for Python's hash.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
 
 from caesura.events import Item, Page
 from caesura.events.chunks import Chunks, SavedJson, under
 from caesura.events.identity import Secret
-from caesura.plan import Counters
+from caesura.io.sinks.current import TableLayout, net_items
+from caesura.plan import Counters, Speculate
 from caesura.plan.cut import LOOP, Exchange, Stages
-from caesura.punctuation import MIN_TIME, Alignment, Intent, Punctuation
+from caesura.punctuation import Alignment, Intent, Punctuation
 from caesura.runtime.buckets.grafting import StagePlan
 from caesura.runtime.buckets.labels import COUNTS, LOST, OUT, READERS, WAKE
 from caesura.runtime.buckets.reports import rows_with_reasons
@@ -24,6 +24,7 @@ from caesura.runtime.buckets.stage0 import route
 from caesura.runtime.buckets.stage_feedback import StageFeedback
 from caesura.runtime.feedback.consumer import suppressed_at
 from caesura.runtime.graph.edge import merged
+from caesura.runtime.metrics.status import step_report
 from caesura.runtime.packets.packet import Packet
 from caesura.runtime.query.query import Query
 
@@ -39,13 +40,16 @@ class Fragment:
         buckets: int,
         secret: Secret,
         *,
-        speculate: Literal["arrival", "watermark"] = "arrival",
+        speculate: Speculate = "arrival",
         wakes: bool = False,
+        netted: Mapping[str, TableLayout] | None = None,
     ) -> None:
         self.stages, self.stage = stages, stages.stages[number]
         self.bucket, self.buckets, self.secret = bucket, buckets, secret
         self._wakes = wakes
         """Whether work that waits asks for another epoch; else it goes on in the next that there is."""
+        self._netted = netted or {}
+        """By label, outputs that tables hold, of which the net change of an epoch leaves alone."""
         self.arrivals = SourceArrivals(stages, number, bucket, secret)
         between = [a for a in self.stage.arrivals if a.source_stage > 0]
         self.alignments = {a.label: Alignment(range(buckets)) for a in between}
@@ -147,6 +151,8 @@ class Fragment:
         """What leaves the plan."""
         for name in self.stage.outputs:
             items = merged(self.query.take(OUT + name))
+            if OUT + name in self._netted:
+                items = net_items(items, self._netted[OUT + name])
             if items:
                 yield from Packet(0, OUT + name, 0, str(self.bucket), 0, {}, tuple(items)).split()
 
@@ -166,25 +172,8 @@ class Fragment:
 
     def report(self) -> Packet:
         """How this bucket stands, for whoever watches the query."""
-        steps = {}
-        for cell in self.query.graph.cells:
-            if cell.node.fed:
-                continue
-            cell.feedback.measure()
-            counted = cell.operator.measure()
-            last = counted.punctuation_out
-            bound = None if last is None else last.pattern.time_bound
-            steps[cell.label] = {
-                "stage": self.stage.number,
-                "rows_in": counted.rows_in,
-                "rows_out": counted.rows_out,
-                "state_rows": counted.state_rows,
-                "state_bytes": counted.state_bytes,
-                "promised": MIN_TIME if bound is None else bound,
-                "held_by": counted.held_by,
-                "extra": dict(counted.extra),
-                "feedback": dict(counted.feedback),
-            }
+        own = [cell for cell in self.query.graph.cells if not cell.node.fed]
+        steps = {cell.label: step_report(cell, self.stage.number) for cell in own}
         return Packet(0, COUNTS, 0, self.origin, 0, {"steps": steps, "sources": self.arrivals.reports()})
 
     # State.

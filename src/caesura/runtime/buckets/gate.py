@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events import Item, Page
+from caesura.events import Item, Page, concat
 from caesura.events.identity import Secret
 from caesura.io.ingress.arrival import stamped_page
 from caesura.io.ingress.future_bound import FutureCheck
@@ -30,6 +30,8 @@ from caesura.punctuation import MIN_TIME
 from caesura.punctuation.writers import GivenPromise, promise_from_json
 from caesura.runtime.packets.packet import Packet
 
+PAGE_ROWS = 1 << 17
+"""Up to how many rows of a chunk are one page: steps do more for a large one at once."""
 SYNC, PRIOR, PLACE = "_sync", "_prior", "_place"
 
 
@@ -110,7 +112,7 @@ class Gate(SourceIngress):
         items: list[Item] = []
         for place in sorted(chunks):
             chunk, pages = chunks[place]
-            items += self.take(chunk, pages)
+            items += self.take(chunk, _joined(pages))
             closes = closes or chunk.closes
         items += self.settle(closes=closes)
         return items if clock is None else [*items, *self.on_clock(clock)]
@@ -233,6 +235,22 @@ class Gate(SourceIngress):
         entered = self.matcher.match(page, page.le if starts is None else starts, lambda: limits, origin)
         if entered is not None:
             yield entered
+
+
+def _joined(pages: Iterable[Page]) -> Iterator[Page]:
+    """The pages of a chunk, those that were cut to fit into packets put together again."""
+    some: list[Page] = []
+    for page in pages:
+        if some and (_kind(page) != _kind(some[0]) or sum(map(len, some)) + len(page) > PAGE_ROWS):
+            yield concat(some, some[0].schema)
+            some = []
+        some.append(page)
+    if some:
+        yield concat(some, some[0].schema)
+
+
+def _kind(page: Page) -> tuple[Any, ...]:
+    return page.schema, page.settled, page.partial
 
 
 def packed_times(times: I64) -> str:

@@ -26,6 +26,11 @@ class StagePlan:
         labels = [a.label for a in self._stage.arrivals]
         return {label[len(LOOP) :]: self.outputs[label] for label in labels if label.startswith(LOOP)}
 
+    def name_of(self, fingerprint: str) -> str:
+        """The fingerprint that a step of the plan has in this stage; empty where the stage has it not."""
+        made = self._grafted.get(fingerprint)
+        return "" if made is None else made.fingerprint
+
     def _graft(self, node: Node) -> Node:
         if node.fingerprint in self._grafted:
             return self._grafted[node.fingerprint]

@@ -144,11 +144,7 @@ class HeedClaims(Claiming):
         for made in items:
             if isinstance(made, Page) and len(made) == 0:
                 continue
-            own = made.tags if isinstance(made, Page) else None
-            if not isinstance(own, Labels):
-                size = len(made) if isinstance(made, Page) else 1
-                greatest = labels.greatest if seen is None else seen
-                own = Labels({k: np.full(size, n) for k, n in greatest.items()}, labels.active, labels.least)
+            own = self.label(made, labels, labels.greatest if seen is None else seen)
             self._fly(own.least, len(cell.outputs))
             out.append(tagged(made, own))
         if cell.operator.pending:
@@ -158,6 +154,14 @@ class HeedClaims(Claiming):
         for least in waits if not self.naive else ():
             self.flying.remove(least)
         return out
+
+    def label(self, made: Item, labels: Labels, greatest: Vector) -> Labels:
+        """The label of what a step made of an item: its own, or that of the item and all that was seen."""
+        own = made.tags if isinstance(made, Page) else None
+        if isinstance(own, Labels):
+            return own
+        size = len(made) if isinstance(made, Page) else 1
+        return Labels({k: np.full(size, n) for k, n in greatest.items()}, labels.active, labels.least)
 
     def _with_pending(self, cell: Cell, labels: Labels) -> tuple[Labels, list[Vector]]:
         """The labels that a step's output may come from: those of an item, and of rows that wait in it."""
@@ -185,14 +189,9 @@ class HeedClaims(Claiming):
 
     def detect(self) -> bool:
         """Claims if nothing in flight can add to what has left."""
-        ends: dict[str, int] = {}
-        for label, k in self.order.items():
-            least = self._scan(k) if self.naive else self.flying.least(k)
-            end = self.emitters[label].items if least is None else least - 1
-            end = self.logs[label].allowed(end)
-            if self.reached.get(k, 0) > end:
-                return False
-            ends[label] = end
+        ends = self.ends()
+        if ends is None:
+            return False
         self._fresh = False
         self._number += 1
         prefix = {label: self.logs[label].advance(end) for label, end in ends.items()}
@@ -201,6 +200,22 @@ class HeedClaims(Claiming):
             view.append(token(self._number, prefix))
         self.claim(self._number, prefix, output)
         return True
+
+    def ends(self) -> dict[str, int] | None:
+        """Per source the item that the prefix of a claim ends with; None where no claim holds now."""
+        ends: dict[str, int] = {}
+        for label, k in self.order.items():
+            least = self.least(k)
+            end = self.emitters[label].items if least is None else least - 1
+            end = self.logs[label].allowed(end)
+            if self.reached.get(k, 0) > end:
+                return None
+            ends[label] = end
+        return ends
+
+    def least(self, source: int) -> int | None:
+        """The least active label of a source in flight; None where nothing of it is."""
+        return self._scan(source) if self.naive else self.flying.least(source)
 
     def _scan(self, source: int) -> int | None:
         """The least active label of a source, from every row in every queue."""

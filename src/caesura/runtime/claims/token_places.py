@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from caesura.consistency import Synchronised, Tokens
+from caesura.consistency.token_period import MAX_PERIOD, TokenPeriod
 from caesura.errors import StreamError
 from caesura.plan import here, ticks
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -16,6 +17,8 @@ from caesura.runtime.graph.emitter import Emitter
 if TYPE_CHECKING:
     from caesura.runtime.claims.tokens import TokenClaims
 
+FIRST = 4096
+"""The period that tuning to a latency begins with."""
 SLICE = 4096
 """How many rows a source gives at most before its CTI is looked at, where claims are at times."""
 
@@ -25,6 +28,16 @@ class TokenPlaces:
 
     in_batches = False
     """Whether a token may stand inside a batch."""
+
+    @property
+    def every(self) -> int | None:
+        """The period in events; that of a tuner is of a group of sources together."""
+        return None
+
+    @property
+    def present(self) -> int | None:
+        """The period that is shown: a tuner's, without what it tries out."""
+        return self.every
 
     def __init__(self, sources: TokenClaims) -> None:
         self.sources = sources
@@ -69,7 +82,9 @@ def token_places(mode: Tokens | Synchronised, sources: TokenClaims) -> TokenPlac
     """The places that a mode asks for."""
     if isinstance(mode, Synchronised):
         return AtTimes(sources, mode)
-    return AtCost(sources) if mode.tuned else AtCounts(sources, mode.every, mode.period)
+    if not mode.tuned:
+        return AtCounts(sources, mode.every, mode.period)
+    return AtCost(sources, mode) if mode.latency is None else AtLatency(sources, mode.latency, mode.first)
 
 
 class AtCounts(TokenPlaces):
@@ -79,13 +94,17 @@ class AtCounts(TokenPlaces):
 
     def __init__(self, sources: TokenClaims, every: int | None, period: int | None) -> None:
         super().__init__(sources)
-        self._every, self.period = every, period
+        self._every, self._period = every, period
         self._last = time.perf_counter()
 
     @property
     def every(self) -> int | None:
-        """The period in events; that of a tuner is of all sources together."""
         return self._every
+
+    @property
+    def period(self) -> int | None:
+        """The period on the clock, in microseconds."""
+        return self._period
 
     def room(self, emitter: Emitter) -> int | None:
         return None if self.every is None else max(1, self.every - emitter.since)
@@ -116,20 +135,25 @@ class AtCounts(TokenPlaces):
 class AtCost(AtCounts):
     """A token as often as a tuner finds worth what tokens cost; it counts the events of all sources."""
 
-    def __init__(self, sources: TokenClaims) -> None:
+    def __init__(self, sources: TokenClaims, mode: Tokens) -> None:
         super().__init__(sources, None, None)
-        parts = 1 if sources.shared else len(sources.roots)
-        self.tuner = Tuner(lambda: list(sources.emitters.values()), parts)
+        self._parts = len({sources.group[e.label] for e in sources.roots}) or 1
+        pace = TokenPeriod(MAX_PERIOD if mode.first is None else mode.first, share=mode.cost)
+        self.tuner = Tuner(lambda: list(sources.emitters.values()), self._parts, pace)
 
     @property
     def every(self) -> int:
         return self.tuner.every
 
+    @property
+    def present(self) -> int:
+        return max(1, self.tuner.pace.base // self._parts)
+
     def cuts(self, first: int, rows: int) -> list[int]:
         return [] if self.tuner.batch(rows) else super().cuts(first, rows)
 
     def counted_with(self, emitter: Emitter) -> Iterable[Emitter]:
-        return self.sources.emitters.values() if self.sources.shared else (emitter,)
+        return self.sources.together(emitter)
 
     def turn(self, emitter: Emitter) -> None:
         self.tuner.turn(emitter)
@@ -149,6 +173,31 @@ class AtCost(AtCounts):
 
     def out(self, number: int) -> None:
         self.tuner.out(number, self.sources.rounds)
+
+
+class AtLatency(AtCounts):
+    """Tokens as rare as they may be while events wait no longer than a goal for the claim that covers them.
+
+    What is left of the goal after a token's own latency is the distance between two: on the clock, and as the
+    number of events that come in it at the present rate, for tokens inside batches.
+    """
+
+    def __init__(self, sources: TokenClaims, goal: int, first: int | None) -> None:
+        super().__init__(sources, first or FIRST, None)
+        self._goal = goal
+
+    @property
+    def every(self) -> int | None:
+        rate = self.sources.watch.figures(None).rate
+        return self._every if rate is None else int(min(MAX_PERIOD, max(1, rate * self.period / 1e6)))
+
+    @property
+    def period(self) -> int:
+        taken = self.sources.watch.figures(None).max_token_latency or 0.0
+        return max(self._goal // 10, self._goal - int(1e6 * taken))
+
+    def counted_with(self, emitter: Emitter) -> Iterable[Emitter]:
+        return self.sources.together(emitter)
 
 
 class AtTimes(TokenPlaces):

@@ -1,13 +1,13 @@
 """Claims by tokens: sources put them in, cells align them, and one at every output is a claim.
 
 All sources put in the token of a round together, an idle one at the place where it stands, so that no
-input waits for another. Where each source counts for itself (``sync_group="none"``), a cell waits for the
-slower one; the claims are as right, and rarer.
+input waits for another. Where each source counts for itself (``sync_group="none"``), or each group of them, a
+cell waits for the slower one; the claims are as right, and rarer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caesura.consistency import Synchronised, Tokens
@@ -18,6 +18,7 @@ from caesura.io.sources.source import Source
 from caesura.punctuation import MIN_TIME, Punctuation
 from caesura.runtime.claims.barriers import Barriers
 from caesura.runtime.claims.claiming import Claiming, CountedReader
+from caesura.runtime.claims.figures import TokenFigures, TokenWatch
 from caesura.runtime.claims.marked_batches import carries, marked
 from caesura.runtime.claims.token_places import token_places
 from caesura.runtime.claims.views import View
@@ -38,7 +39,9 @@ class TokenClaims(Claiming):
         self.barriers = Barriers(self) if mode.saves else None
         self._followed = 0
         self.roots = [e for e in self.emitters.values() if e.root]
-        self.shared = not isinstance(mode, Tokens) or mode.sync_group == "query"
+        self.group = _groups(mode, self.emitters)
+        """The group of each source: those of one put in tokens together."""
+        self.watch = TokenWatch()
         self.places = token_places(mode, self)
         self._finished = False
         for label, reader in self.readers.items():
@@ -95,6 +98,7 @@ class TokenClaims(Claiming):
             items = marked(reader, emitter, items, raw.lane, [raw.offset_of(c) for c in cuts])
             for _ in cuts:
                 emitter.tokens += 1
+                self.watch.put(emitter.tokens)
                 self._others(emitter)
         self.let_in(emitter, items)
         self._count(emitter, rows if not cuts else rows - cuts[-1])
@@ -159,20 +163,24 @@ class TokenClaims(Claiming):
 
     def _others(self, emitter: Emitter) -> None:
         """The other sources follow: all of a group, and those that are at their end."""
+        group = self.group[emitter.label]
         for other in self.roots:
-            follows = (self.shared or other.closed) and not other.breaks
+            follows = (self.group[other.label] == group or other.closed) and not other.breaks
             while other is not emitter and follows and other.tokens < emitter.tokens:
                 self.put(other)
-        if self.shared:
-            for each in self.emitters.values():
-                each.since = 0
-        emitter.since = 0
+        for each in self.together(emitter):
+            each.since = 0
+
+    def together(self, emitter: Emitter) -> list[Emitter]:
+        """The sources of a source's group, with itself."""
+        return [e for e in self.emitters.values() if self.group[e.label] == self.group[emitter.label]]
 
     def put(self, emitter: Emitter, at: int | None = None) -> None:
         """Puts a source's next token in."""
         number = emitter.tokens = emitter.tokens + 1
         emitter.passed_at[number] = emitter.passed
         self.rounds = max(self.rounds, number)
+        self.watch.put(number)
         if emitter.cell is not None:
             self._save(number, emitter.cell)
         emitter.push(token(number, {**emitter.behind, emitter.label: emitter.prefix()}, at))
@@ -215,11 +223,16 @@ class TokenClaims(Claiming):
         whole = merged_tokens([came for _, came in there.values()])
         output = {name: rows for name, (rows, _) in there.items()}
         made = self.claim(number, prefix_of(whole), output, whole.noted("time"))
+        self.watch.out(number, sum(e.rows for e in self.emitters.values()))
         self.places.out(number)
         if self.barriers is not None:
             self.barriers.complete(made)
         for emitter in self.roots:
             emitter.passed_at.pop(number, None)
+
+    def figures(self) -> TokenFigures:
+        """What tokens take now."""
+        return self.watch.figures(self.places.present)
 
     def pull(self) -> bool:
         if self.places.quiet() or super().pull():
@@ -249,6 +262,21 @@ class TokenClaims(Claiming):
             emitter.tokens = meta["number"]
             for _ in range(meta["passed"][emitter.label]):
                 emitter.pass_break()
+
+
+def _groups(mode: Tokens | Synchronised, sources: Iterable[str]) -> dict[str, str]:
+    """The group of each source; one that is not named counts for itself."""
+    asked = mode.sync_group if isinstance(mode, Tokens) else "query"
+    if isinstance(asked, str):
+        return {label: "" if asked == "query" else label for label in sources}
+    named = {label: name for name, labels in asked for label in labels}
+    unknown = sorted(set(named) - set(sources))
+    if unknown:
+        raise StreamError(
+            f"there is no source '{unknown[0]}' to be in the group '{named[unknown[0]]}'.",
+            remedy=f"The sources are {', '.join(sources)}.",
+        )
+    return {label: named.get(label, f"'{label}' alone") for label in sources}
 
 
 def _from_elsewhere(cell: Cell, came: Punctuation) -> Punctuation:

@@ -35,8 +35,8 @@ class Moment:
 class Tuner:
     """Watches the stretches of a query that puts in tokens."""
 
-    def __init__(self, emitters: Callable[[], list[Emitter]], parts: int) -> None:
-        self.pace = TokenPeriod()
+    def __init__(self, emitters: Callable[[], list[Emitter]], parts: int, pace: TokenPeriod) -> None:
+        self.pace = pace
         self._emitters = emitters
         self._parts = parts
         """Between how many sources a period is divided."""

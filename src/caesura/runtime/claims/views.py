@@ -6,8 +6,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
+import pyarrow as pa
+
 from caesura.consistency.token import is_token, number_of
 from caesura.events import Item, Page
+from caesura.io.sinks.rows import rows_table
 from caesura.punctuation import Punctuation
 
 
@@ -17,6 +20,8 @@ class View:
     def __init__(self, name: str, *, held: bool, arrived: Callable[[View, Item], None]) -> None:
         self.name = name
         self.rows = 0
+        self.taken = 0
+        """How many of them were taken."""
         self._held = held
         self._arrived = arrived
         self.ready: deque[Item] = deque()
@@ -46,6 +51,7 @@ class View:
         """What may be seen since the last call."""
         items = list(self.ready)
         self.ready.clear()
+        self.taken += sum(len(item) for item in items if isinstance(item, Page) and not item.settled)
         return items
 
 
@@ -53,3 +59,24 @@ def bare(item: Punctuation) -> Punctuation:
     """A punctuation without what only the runtime reads."""
     note = tuple(n for n in item.note if n[0] not in ("label", "prefix"))
     return item if len(note) == len(item.note) else Punctuation(item.pattern, item.intent, note)
+
+
+def marked_rows(items: list[Item], schema: pa.Schema, time: pa.DataType, first: int = 0) -> pa.Table:
+    """Items as rows, with the number of each in the output and the first claim that covers it.
+
+    Null stands where none does yet; reminders of rows that have become final have no number of their own.
+    """
+    covers: list[pa.Array] = []
+    numbers: list[int | None] = []
+    waiting = 0
+    for item in items:
+        if isinstance(item, Page):
+            waiting += len(item)
+            numbers += [None] * len(item) if item.settled else range(first + 1, first + 1 + len(item))
+            first += 0 if item.settled else len(item)
+        elif is_token(item):
+            covers.append(pa.array([number_of(item)] * waiting, pa.int64()))
+            waiting = 0
+    covers.append(pa.nulls(waiting, pa.int64()))
+    rows = rows_table(items, schema, time).add_column(0, "claim", pa.chunked_array(covers))
+    return rows.add_column(0, "row", pa.array(numbers, pa.int64()))

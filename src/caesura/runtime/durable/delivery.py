@@ -14,14 +14,16 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.io.places import Place
-from caesura.io.sinks.protocol import LATE, EpochSink, Sink, TableSink, written
+from caesura.io.sinks.current import net_items
+from caesura.io.sinks.keyed import netted_outputs
+from caesura.io.sinks.protocol import LATE, EpochSink, Sink, TableSink, refuse_behind, written
 from caesura.io.sinks.rows import rows_table
 from caesura.plan import Node
 from caesura.runtime.buckets.aligner import Aligner, Epoch
 from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.buckets.stage0 import note_packet
-from caesura.runtime.buckets.status import Board
 from caesura.runtime.durable.manifest import SavedEpoch
+from caesura.runtime.metrics.status import Board
 from caesura.runtime.packets.packet import Packet, rows_bytes, rows_packets
 
 Output = Mapping[str, list[Item]]
@@ -56,11 +58,13 @@ class Delivery:
         self._sink, self._outputs = sink, dict(outputs)
         self._folder = checkpoint / "output"
         self._aligner = Aligner(buckets=1)
+        self._netted = netted_outputs(sink, outputs)
 
     def begin(self, saved: SavedEpoch) -> None:
         """Takes the sink for this start, gives it what it lacks, and removes partial work behind that."""
         self._sink.open(self._outputs)
         self._sink.attach(saved.query)
+        refuse_behind(self._sink, saved.epoch, "the last manifest of the checkpoint is gone")
         self.deliver(saved)
         self._sink.begin(saved.epoch + 1)
         for file in self._folder.files(".packets"):
@@ -78,12 +82,17 @@ class Delivery:
         packets = [
             part
             for name, items in output.items()
-            for part in Packet(0, OUT + name, 0, "0", 0, {}, tuple(items)).split()
+            for part in Packet(0, OUT + name, 0, "0", 0, {}, tuple(self._net(name, items))).split()
         ]
         packets += [note_packet(table, source, "0") for source, table in late.items()]
         name = f"{made.number:08d}-{made.start}.packets"
         (self._folder / name).put(rows_bytes(packets))
         return replace(made, output=name)
+
+    def _net(self, name: str, items: list[Item]) -> list[Item]:
+        """What a sink takes of an output's items."""
+        layout = self._netted.get(name)
+        return items if layout is None else net_items(items, layout)
 
     def _write_parts(self, sink: TableSink, made: SavedEpoch, output: Output, late: Late) -> SavedEpoch:
         """Parts have the start in their names: those of another start are other files."""
@@ -124,4 +133,9 @@ class Delivery:
             raise StreamError(
                 f"'{file}', which the sink has not got yet, is gone.",
                 remedy="Put it back and start again, or start with a new checkpoint and a new sink.",
+            ) from None
+        except (pa.ArrowException, ValueError, KeyError, TypeError, OSError, EOFError):
+            raise StreamError(
+                f"'{file}', which the sink has not got yet, is not whole.",
+                remedy="Put it back as it was, or start with a new checkpoint and a new sink.",
             ) from None

@@ -9,13 +9,14 @@ from caesura.consistency import Mode
 from caesura.errors import PlanError
 from caesura.expr.durations import micros
 from caesura.io.places import Place
+from caesura.io.sinks.keyed import outputs_for
 from caesura.io.sinks.protocol import Sink
 from caesura.misuse import shown
-from caesura.plan import Duration, Node
+from caesura.plan import Duration, Node, Speculate
 from caesura.plan.prune import prune
+from caesura.runtime.durable.change import OnChange
 from caesura.runtime.durable.query import DurableQuery
-from caesura.runtime.graph.schedule import Schedule
-from caesura.runtime.query.assembly import Speculate
+from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.sinks.named import as_sink
 
 
@@ -26,8 +27,10 @@ def durable_query(
     *,
     every: Duration,
     claims: Mode | None,
-    schedule: Schedule | None,
+    schedule: Schedule | ScheduleName | None,
     speculate: Speculate,
+    take_over: bool = False,
+    on_change: OnChange = "refuse",
 ) -> DurableQuery:
     """A query with one output and a checkpoint."""
     if checkpoint is None:
@@ -40,13 +43,16 @@ def durable_query(
             "a query with a checkpoint makes no claims.",
             remedy="Leave claims= out; or write claimed views: cz.pipeline(...).write(folder).",
         )
+    target = None if sink is None else as_sink(sink, "query")
     return DurableQuery(
-        prune({"out": node}),
+        prune(outputs_for(target, {"out": node})),
         checkpoint=Place.of(checkpoint).absolute(),
-        sink=None if sink is None else as_sink(sink, "query"),
+        sink=target,
         every=_seconds(every),
         schedule=schedule,
         speculate=speculate,
+        take_over=take_over,
+        on_change=on_change,
     )
 
 

@@ -20,6 +20,7 @@ from caesura.errors import StreamError
 from caesura.events.chunks import STATE_FORMAT, later
 from caesura.io.places import Place
 from caesura.io.sinks.protocol import Part
+from caesura.runtime.durable.change import SavedStep
 
 KEPT = 2
 """So many manifests stay: the last, and the one before, for whoever reads while it is made."""
@@ -44,7 +45,18 @@ class SavedEpoch:
     """What the epoch wrote for a sink whose parts count when they are committed."""
     output: str = ""
     """The file with what the epoch gave, for a sink that takes it whole."""
+    steps: Mapping[str, SavedStep] = field(default_factory=dict)
+    """What each step does, by which state is found again under another plan; none in manifests of 0.1.0."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The columns of each output, in words."""
+    version: int = 1
+    """How many plans the query has had."""
     format: int = field(default=STATE_FORMAT)
+
+    @property
+    def known_steps(self) -> Mapping[str, SavedStep]:
+        """The steps; of a manifest that has texts alone, as far as those tell."""
+        return self.steps or {n: SavedStep(text, "", "", True) for n, text in self.plan.items()}
 
     def to_bytes(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
@@ -54,7 +66,8 @@ class SavedEpoch:
         try:
             content: dict[str, Any] = json.loads(data)
             parts = tuple(Part(**part) for part in content.pop("parts"))
-            made = SavedEpoch(**{**content, "state": tuple(content["state"]), "parts": parts})
+            steps = {label: SavedStep(**step) for label, step in content.pop("steps", {}).items()}
+            made = SavedEpoch(**{**content, "state": tuple(content["state"]), "parts": parts, "steps": steps})
         except (ValueError, KeyError, TypeError):
             raise StreamError(
                 f"'{file}' is not whole.",

@@ -7,26 +7,33 @@ manifest; a sink that knows its last epoch gets every epoch once.
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
 from caesura.errors import CaesuraError, StreamError, looked_up
 from caesura.events import Item
+from caesura.events.chunks import SavedJson
 from caesura.io.places import Place
-from caesura.io.sinks.protocol import Sink
-from caesura.plan import Node
+from caesura.io.places.lease import Lease
+from caesura.io.sinks.protocol import Sink, TableSink
+from caesura.plan import Node, Speculate
+from caesura.runtime.durable.change import OnChange, PlanChange, SavedStep, carried_offsets
 from caesura.runtime.durable.delivery import Delivery, TakenOutput
 from caesura.runtime.durable.manifest import Manifests, SavedEpoch
+from caesura.runtime.durable.rebuild import ReadAgain, columns_of, corrections, refuse_rebuilding
 from caesura.runtime.graph.rejected import late_tables
-from caesura.runtime.graph.schedule import Schedule
-from caesura.runtime.query.assembly import Speculate
+from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.query.pipelines import StateLog
 from caesura.runtime.query.query import Query
-from caesura.runtime.query.stored_plan import another_plan, described
+from caesura.runtime.query.stored_plan import described
 from caesura.runtime.sinks.held import held_table
+
+log = logging.getLogger("caesura.epochs")
 
 
 class DurableQuery(Query):
@@ -40,8 +47,10 @@ class DurableQuery(Query):
         sink: Sink | None = None,
         every: float = 10.0,
         now: Callable[[], float] = time.monotonic,
-        schedule: Schedule | None = None,
+        schedule: Schedule | ScheduleName | None = None,
         speculate: Speculate = "arrival",
+        take_over: bool = False,
+        on_change: OnChange = "refuse",
     ) -> None:
         self._sink = TakenOutput() if sink is None else sink
         self._sink.reach()
@@ -50,26 +59,81 @@ class DurableQuery(Query):
             reader.ends = not reader.grows
         self._every, self._now = every, now
         self._manifests = Manifests(checkpoint.reach())
+        self._lease = Lease.take(checkpoint, take_over=take_over)
+        self._saved_at = now()
+        self._failed: BaseException | None = None
+        """Why an epoch could not be saved: what it took from the steps is lost to this query."""
+        self._delivery = Delivery(self._sink, self.outputs, checkpoint)
+        self._go_on(checkpoint, on_change)
+
+    def _go_on(self, checkpoint: Place, on_change: OnChange) -> None:
+        """Takes what was saved, if anything was; goes over from another plan to this one."""
         cells = self.graph.cells
         plan = {cell.label: described(cell.node) for cell in cells if not cell.node.row_wise}
+        steps = {cell.label: SavedStep.of(cell.node) for cell in cells}
         before = self._manifests.last()
-        if before is not None and before.plan != plan:
-            then, now_ = ({f"{k}: {v}": v for k, v in some.items()} for some in (before.plan, plan))
-            raise another_plan(then, now_)
-        self._last = self._manifests.begin(SavedEpoch(uuid.uuid4().hex, plan))
+        self.change = PlanChange.between({} if before is None else before.known_steps, cells)
+        """What became of the steps of the plan that was saved."""
+        changed = before is not None and self.change.differs
+        if changed:
+            self.change.refuse(on_change)
+        self._last = self._manifests.begin(SavedEpoch(uuid.uuid4().hex, plan, steps=steps))
         self._log = StateLog(
             checkpoint / "state",
             {cell.node.fingerprint: cell.label for cell in cells},
             tag=f"-{self._last.start}",
         )
-        if self._last.state:
-            self.restore(self._log.load(self._last.state))
-        self._delivery = Delivery(self._sink, self.outputs, checkpoint)
-        self._delivery.begin(self._last)
+        if changed and on_change == "rebuild":
+            self._rebuild()
+        else:
+            if self._last.state:
+                self.restore(self._carried(self._log.load(self._last.state)))
+            self._delivery.begin(self._last)
+        columns, version = columns_of(self.outputs), self._last.version + changed
+        self._last = replace(self._last, plan=plan, steps=steps, columns=columns, version=version)
+        if before is not None and before.known_steps != steps:
+            self._save(whole=True)
         self._log.sweep()
-        self._saved_at = now()
-        self._failed: BaseException | None = None
-        """Why an epoch could not be saved: what it took from the steps is lost to this query."""
+
+    def _carried(self, chunks: dict[str, bytes]) -> dict[str, bytes]:
+        """The state that was saved, under the names that steps have now."""
+        names = self.change.renamed
+        self.change.refuse_waiting(chunks)
+        dropped = [step.before for step in self.change.steps if step.fate == "dropped"]
+        if not dropped and all(then == now for then, now in names.items()):
+            return chunks
+        return carried_offsets(self._log.carry(names, dropped), names)
+
+    def _rebuild(self) -> None:
+        """Reads the sources again up to where they were read, and gives what corrects the output."""
+        chunks = self._log.load(self._last.state) if self._last.state else {}
+        refuse_rebuilding(self.parts, self._sink, self._last.columns, chunks)
+        self._delivery.begin(self._last)
+        self._log.clear()
+        positions = SavedJson("offsets").read(chunks) or {}
+        names = {now: then for then, now in self.change.renamed.items()}
+        again = [
+            ReadAgain(reader, positions.get(names.get(label, label), {}))
+            for label, reader in self.parts.readers.items()
+        ]
+        self.runner.replay()
+        for some in again:
+            some.check()
+        self.runner.close()
+        super().late()  # the sink has them, of the first time
+        assert isinstance(self._sink, TableSink)
+        for name, node in self.outputs.items():
+            items = super().take(name)
+            page = corrections(self._sink, name, node, items)
+            self._taps[name][:] = [page] if len(page) else []
+
+    def _epoch(self) -> int:
+        return self._last.number - 1  # the first was saved before anything was read
+
+    @property
+    def starts(self) -> int:
+        """How often a query was started on this checkpoint."""
+        return self._lease.number
 
     def step(self) -> bool:
         """As a query without a checkpoint does; saves an epoch when it is due."""
@@ -84,6 +148,13 @@ class DurableQuery(Query):
         while self.step():
             pass
         self.save()
+        self.runner.rest()
+        self._lease.release()
+
+    def close(self) -> None:
+        """Releases what its sources hold open, and gives the checkpoint back to whoever starts next."""
+        super().close()
+        self._lease.release()
 
     def save(self) -> int:
         """Saves an epoch now, unless nothing has changed; gives the number of the last manifest."""
@@ -94,22 +165,23 @@ class DurableQuery(Query):
             self._failed = error
             raise
 
-    def _save(self) -> int:
+    def _save(self, *, whole: bool = False) -> int:
         self.ports.deliver()  # what that gives belongs to this epoch
         output = {name: super(DurableQuery, self).take(name) for name in self.outputs}
         late = super().late()  # before the snapshot, which holds late rows that nobody took
         chunks = self.snapshot()
         self._saved_at = self._now()
-        if not chunks and not late and not any(output.values()):
+        if not whole and not chunks and not late and not any(output.values()):
             return self._last.number
         before, number = self._last, self._last.number + 1
         state = self._log.save(number, chunks)
-        made = SavedEpoch(before.query, before.plan, number, before.start, before.epoch, state)
+        made = replace(before, number=number, state=state)
         made = self._delivery.write(made, output, late)
         self._manifests.add(made)
         self._last = made
         self._delivery.deliver(made)
         self._delivery.forget(before)
+        log.info("epoch %d saved", number, extra={"query": made.query, "epoch": number})
         for reader in self.parts.readers.values():
             reader.saved()
         return number

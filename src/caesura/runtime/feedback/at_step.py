@@ -13,11 +13,12 @@ from caesura.feedback.agreement import ConsumerAgreement
 from caesura.feedback.guard import covered
 from caesura.feedback.messages import WITHDRAWN, can_wait
 from caesura.feedback.responder import Reply, Responder
+from caesura.feedback.worth import OUTPUT_ROW, PLAIN_ROW, SELDOM, STATE_ROW, STEP_PAGE, Saving
 from caesura.plan import FeedbackRule, Node
 from caesura.plan.explain import PunctuationKinds, carried
 from caesura.plan.feedback import RE, as_definite
 from caesura.plan.operator import OVERTAKEN
-from caesura.punctuation import Intent, Pattern, Promises, Punctuation
+from caesura.punctuation import INFINITY, Intent, Pattern, Promises, Punctuation
 from caesura.runtime.feedback.mailbox import Mailbox
 from caesura.runtime.feedback.relay import Relay
 
@@ -42,6 +43,8 @@ class StepFeedback:
         self.saved_priorities = SavedJson("priorities")
         self.relays: list[Relay] = []
         """The relays that pass here."""
+        self._rest = 0
+        """For how many more pages the guards rest."""
         self._unchanged: frozenset[str] | None = None
         self._relay: Relay | None = None
         """The relay of what the operator itself sends."""
@@ -185,15 +188,36 @@ class StepFeedback:
                 edge.part()
             for relay in list(self.relays):
                 relay.close()
-            given = Promises(tidy=True)
-            if cell.outputs and cell.outputs[0].target is not None:
-                given = cell.outputs[0].target.operator.promises[cell.outputs[0].port].copy()
-            last = cell.operator.counters.punctuation_out
-            if last is not None:
-                given.add(last.pattern)
-            kinds = _kinds_at(cell.node)
+            kinds, given = _kinds_at(cell.node), self._given()
             cell.responder = Responder(cell.node, cell.operator, self.consumers, kinds, given=given)
+            below, own = saving_below(cell), step_saving(cell)
+            cell.responder.guards.weigh(Saving(*map(sum, zip(own, below, strict=True))), below)
+        self.wake()
         return cell.responder
+
+    def _given(self) -> Promises:
+        """The definite punctuation that has left the step, as far as it is known below."""
+        cell, given = self.cell, Promises(tidy=True)
+        if cell.outputs and cell.outputs[0].target is not None:
+            given = cell.outputs[0].target.operator.promises[cell.outputs[0].port].copy()
+        last = cell.operator.counters.punctuation_out
+        if last is not None:
+            given.add(last.pattern)
+        return given
+
+    def wake(self) -> None:
+        """Lets the guards look again, and what punctuation has overtaken meanwhile go."""
+        cell = self.cell
+        if cell.awake is None and cell.responder is not None:
+            cell.awake = cell.responder
+            cell.awake.wake(self._given())
+            self.settle()
+
+    def passed(self, item: Item) -> None:
+        """An item has passed while the guards rest."""
+        self._rest -= isinstance(item, Page)
+        if self._rest <= 0 or (not isinstance(item, Page) and _ends(item.pattern)):
+            self.wake()
 
     def respond(self, reply: Reply) -> None:
         """Lets out what the answer to feedback is: items down, messages up."""
@@ -214,6 +238,8 @@ class StepFeedback:
             self.settle(item.pattern)
         elif cell.operator.crossed:
             self.respond(cell.responder.cross())
+        elif cell.watch is None and cell.responder.can_rest(edge.source.responder if edge.source else None):
+            cell.awake, self._rest = None, SELDOM
 
     def settle(self, came: Pattern | None = None) -> None:
         """Lets go of feedback that punctuation has overtaken."""
@@ -228,6 +254,30 @@ class StepFeedback:
             self._relay.count()
         if self.cell.responder is not None:
             self.cell.responder.measure()
+
+
+def step_saving(cell: Cell) -> Saving:
+    """What a row, and a page, costs one step."""
+    plain = all(rule.means == "rows" for rule in cell.node.feedback() or ())
+    return Saving(PLAIN_ROW if plain else STATE_ROW, STEP_PAGE)
+
+
+def saving_below(cell: Cell, known: dict[Cell, Saving] | None = None) -> Saving:
+    """What a row, and a page, that leaves a step costs all steps below it, and whoever takes the output."""
+    known = {} if known is None else known
+    if cell not in known:
+        row, page = float(OUTPUT_ROW * len(cell.taps)), 0.0
+        for edge in cell.outputs:
+            if edge.target is not None and not edge.back:
+                own, below = step_saving(edge.target), saving_below(edge.target, known)
+                row, page = row + own.row + below.row, page + own.page + below.page
+        known[cell] = Saving(row, page)
+    return known[cell]
+
+
+def _ends(pattern: Pattern) -> bool:
+    """Whether nothing can follow a definite punctuation; one on other columns leaves the time open too."""
+    return pattern.time_bound == INFINITY and not pattern.without_time().attributes
 
 
 def _overtaken(edge: Edge, message: Punctuation) -> bool:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from caesura.runtime.graph.edge import Edge
 
 
+MAX_UNREAD = 1024
+"""So many messages wait for whoever feeds an input; where nobody asks for them the oldest go."""
+
+
 class Mailbox:
     """Feedback between being sent and being delivered."""
 
@@ -43,10 +47,29 @@ class Mailbox:
         """Takes a message for the step above an edge, or for whoever feeds it from outside."""
         if self.closed:
             return
-        self._messages.setdefault(edge, []).append(message)
+        waiting = self._messages.setdefault(edge, [])
+        waiting.append(message)
+        if edge.source is None and len(waiting) > MAX_UNREAD:
+            self._forget_one(edge, waiting)
         if edge.source is not None:
             self.waiting = True
             self.urgent = self.urgent or self.prompt or not (edge.patient and can_wait(message))
+
+    def _forget_one(self, edge: Edge, unread: list[Punctuation]) -> None:
+        """Lets the oldest message go for a feeder that asks for none: with what withdraws it, or alone.
+
+        What was assumed saves work and no more. A withdrawal of what was read must stay.
+        """
+        place = next((n for n, m in enumerate(unread) if not m.noted(WITHDRAWN)), None)
+        if place is None:
+            return
+        oldest = unread.pop(place)
+        back = (m for m in unread if m.noted(WITHDRAWN) and m.intent is oldest.intent)
+        withdrawal = next((m for m in back if m.pattern == oldest.pattern), None)
+        if withdrawal is not None:
+            unread.remove(withdrawal)
+        if edge.target is not None:
+            edge.target.operator.counters.count_feedback("unread")
 
     def defer(self, cell: Cell, page: Page) -> None:
         """Takes a page whose feedback is made of it before the next page, if it matters then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from typing import Protocol, TypeVar
 
 from caesura.consistency.token import Marks, is_token, pieces
@@ -11,12 +12,15 @@ from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.responder import Responder
 from caesura.plan import Node, Operator
+from caesura.plan.step_log import WORKING
 from caesura.punctuation import Punctuation
 from caesura.runtime.feedback.at_step import StepFeedback
 from caesura.runtime.feedback.mailbox import Mailbox
 from caesura.runtime.graph.edge import Edge
 
 T = TypeVar("T")
+AROUND_BYTES = 1 << 20
+"""Up to so many bytes of pages that wait to go around a loop go as one."""
 
 
 class Tap(Protocol):
@@ -30,6 +34,13 @@ class ItemObserver(Protocol):
 
     def token(self, cell: Cell, tokens: list[Punctuation], /) -> Punctuation: ...
     def derived(self, cell: Cell, item: Item, items: list[Item], /) -> list[Item]: ...
+
+
+class PageTaker(Protocol):
+    """Whoever may do a page's work in several steps at once; where it does not, it has done nothing."""
+
+    def took(self, page: Page, /) -> bool: ...
+    def divide(self, threads: Executor, count: int, /) -> None: ...
 
 
 class Cell:
@@ -46,7 +57,11 @@ class Cell:
         self.feedback = StepFeedback(self, mailbox)
         self.responder: Responder | None = None
         """What stops rows here on account of feedback, from the first message on."""
+        self.awake: Responder | None = None
+        """The same, but while it rests: then items pass as if there were none."""
         self.watch: ItemObserver | None = None
+        self.fused: PageTaker | None = None
+        """Whoever takes pages past several steps at once."""
         self.carries = node.row_wise
         """Whether tokens may pass as row positions of a page."""
 
@@ -54,11 +69,22 @@ class Cell:
     def blocked(self) -> bool:
         return any(edge.full for edge in self.outputs)
 
+    @property
+    def joined_bytes(self) -> int:
+        """Up to how many bytes of waiting pages are taken as one: a step that passes rows on asks below."""
+        passes = (self.node.row_wise or self.node.fed) and len(self.outputs) == 1 and not self.taps
+        target = self.outputs[0].target if passes else None
+        return self.operator.joined_bytes if target is None else target.joined_bytes
+
     def work(self, port: int) -> None:
         """Takes one item."""
         edge = self.inputs[port]
-        if self.responder is None and self.watch is None and not edge.desired:
-            self.send(self.receive(port, edge.items.popleft()))
+        if self.awake is None and self.watch is None and not edge.desired:
+            item = edge.next_item(AROUND_BYTES if edge.back else self.joined_bytes)
+            if self.fused is None or not isinstance(item, Page) or not self.fused.took(item):
+                self.send(self.receive(port, item))
+            if self.responder is not None:
+                self.feedback.passed(item)
         else:
             self._work_observed(port, edge)
         if self.around is not None:
@@ -76,7 +102,7 @@ class Cell:
         item = edge.items.popleft()
         items = self.receive(port, item)
         self.send(items if self.watch is None else self.watch.derived(self, item, items))
-        if self.responder is not None or edge.desired:
+        if self.awake is not None or edge.desired:
             self.feedback.follow(edge, item)
 
     def go_around(self) -> None:
@@ -101,9 +127,9 @@ class Cell:
             counters.rows_in += len(item)
             if isinstance(item.tags, Marks):
                 return self.carry(port, item, item.tags)
-            if self.responder is not None:
+            if self.awake is not None:
                 above = self.inputs[port].source
-                item = self.responder.admit(port, item, None if above is None else above.responder)
+                item = self.awake.admit(port, item, None if above is None else above.responder)
             return self.guarded(self.operator.page, port, item)
         counters.punctuation_in = item
         return self.guarded(self.operator.punctuation, port, item)
@@ -123,18 +149,21 @@ class Cell:
 
     def guarded(self, call: Callable[..., Iterable[T]], *args: object) -> list[T]:
         """Calls the operator; an error that it raises names the step and the user's line."""
+        WORKING.counters = self.operator.counters
         try:
             return list(call(*args))
         except CaesuraError as error:
             raise error.at(self.node.step, self.node.place) from error.__cause__
         except Exception as error:
             raise failure(error).at(self.node.step, self.node.place) from error
+        finally:
+            WORKING.counters = None
 
     def send(self, items: Iterable[Item]) -> None:
         """Puts items on every edge out and into every tap."""
         counters = self.operator.counters
-        if self.responder is not None:
-            items = self.responder.release(items)
+        if self.awake is not None:
+            items = self.awake.release(items)
         for item in items:
             if isinstance(item, Page):
                 marked = isinstance(item.tags, Marks)

@@ -17,6 +17,7 @@ from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
 
 if TYPE_CHECKING:
     from caesura.runtime.graph.cell import Cell
+    from caesura.runtime.graph.patience import Patience
 
 
 @dataclass(eq=False)
@@ -42,9 +43,13 @@ class Edge:
     """The cell above, which takes feedback; None where the edge is fed from outside."""
     patient: bool = False
     """Whether the cell above answers by rules: feedback for it then waits for the next page."""
+    patience: Patience | None = None
+    """Where items wait because nothing can follow from them yet."""
 
     def push(self, item: Item) -> None:
         """Queues an item; a definite punctuation replaces the one before it that it covers."""
+        if self.patience is not None and self.patience.holds(item):
+            return
         if isinstance(item, Page) and isinstance(item.tags, Marks) and not self.carries:
             self.items.extend(pieces(item))
             return
@@ -68,6 +73,20 @@ class Edge:
             self.moved += sum(map(len, first))
             run = [concat(first, first[0].schema), *rest]
         self.items.extendleft(reversed(run))
+
+    def next_item(self, size: int) -> Item:
+        """The next item; pages that wait behind each other are one, up to so many bytes."""
+        first = self.items.popleft()
+        if not size or not isinstance(first, Page) or first.tags is not None:
+            return first
+        some, size = [first], size - first.nbytes
+        while self.items and isinstance(page := self.items[0], Page) and page.nbytes <= size:
+            if page.tags is not None or (page.settled, page.partial) != (first.settled, first.partial):
+                break
+            some.append(page)
+            size -= page.nbytes
+            self.items.popleft()
+        return first if len(some) == 1 else concat(some, first.schema)
 
     @property
     def full(self) -> bool:

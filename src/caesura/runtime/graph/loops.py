@@ -25,6 +25,9 @@ class Loop:
     """The cell that closes it."""
     cells: list[Cell]
     """The cells that it runs through, the head not among them."""
+    free: bool
+    """Whether input may be read while it works: not where it is staged, nor where the order of input
+    decides how deep a row lies."""
 
     def measure(self) -> None:
         """Counts the rows that the steps of the loop hold, for the step that closes it."""
@@ -55,7 +58,8 @@ def close(
     inner += [cells[fp].inputs[port] for fp, ports in circle.items() for port in ports]
     if node.progress == "staged" and crossing is None:
         _stage(members, node.loop, head, inner)
-    return Loop(node.loop, head, [start, *members])
+    free = node.progress != "staged" and not node.ranked
+    return Loop(node.loop, head, [start, *members], free)
 
 
 def _place(loop: str, cell: Cell, ports: tuple[int, ...]) -> None:

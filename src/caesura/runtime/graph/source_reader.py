@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -12,13 +13,14 @@ import pyarrow as pa
 
 from caesura.errors import StreamError
 from caesura.events.item import Item
+from caesura.io.sources.memory import TableReader
 from caesura.io.sources.protocol import Reader, close
 from caesura.io.sources.pruning import Pruning
 from caesura.io.sources.python_rows import LIVE_BATCH
 from caesura.io.sources.row_groups import read_up_to
 from caesura.io.sources.source import Source
 from caesura.plan import Ingress, NothingNow, Raw, SourceBatch, SourceNode
-from caesura.punctuation import Pattern, Punctuation
+from caesura.punctuation import INFINITY, Pattern, Punctuation
 from caesura.runtime.graph.cell import Cell
 
 CLOCK = "clock"
@@ -37,6 +39,10 @@ class SourceReader:
         self.done = False
         self.ends = True
         """Whether nothing can follow the end of what is there."""
+        self.rows = INFINITY
+        """Of sources that are equally far the smallest in memory is read first: others may look up in it."""
+        if isinstance(node, Source) and isinstance(node.reader, TableReader):
+            self.rows = node.reader.table.num_rows
         self.turns = 0
         self.last = 0
         """When it was last chosen, among all readers of the query."""
@@ -50,6 +56,8 @@ class SourceReader:
         self.clock = 0
         """The last reading of the clock that entered."""
         self.pruning: Pruning | None = None
+        self.recorder: Callable[[str, Raw], None] | None = None
+        """Takes what is read, where a stretch of it is recorded."""
         self.reorders = True
         """Whether rows that are wanted may be read first; not where claims speak of a prefix."""
 
@@ -77,12 +85,22 @@ class SourceReader:
         if isinstance(self.node, Source):
             check_position(self.node, self.offsets)
 
+    def enlarge(self, rows: int) -> None:
+        """Reads batches of about so many rows, where the source leaves the choice."""
+        if isinstance(self.node, Source):
+            self.node = replace(self.node, reader=self.node.reader.batched(rows))
+
     def close(self) -> None:
         """Releases what reading holds open; it is opened again where it is read on."""
         if self._rows is not None:
             close(self._rows)
         self._rows = self._next = None
         self._ended = False
+
+    def replay(self, rows: Iterator[SourceBatch]) -> None:
+        """Reads these first, which are rows of its beginning."""
+        self.close()
+        self._rows = rows
 
     def turn(self) -> None:
         """Takes one batch, or closes the stream."""
@@ -110,6 +128,11 @@ class SourceReader:
     def follows(self) -> bool:
         """Whether it ends where all others have."""
         return isinstance(self.node, Source) and self.node.reader.follows
+
+    @property
+    def rowless(self) -> bool:
+        """Whether only the clock comes of it."""
+        return isinstance(self.node, Source) and self.node.reader.rowless
 
     @property
     def grows(self) -> bool:
@@ -150,6 +173,8 @@ class SourceReader:
             read_up_to(self.offsets, raw.lane, raw.offset, raw.end)
             self._count_pruned(self.pruning, raw)
         self.ingress.counters.rows_in += raw.batch.num_rows
+        if self.recorder is not None:
+            self.recorder(self.node.fingerprint, raw)
         return raw
 
     def _count_pruned(self, pruning: Pruning, raw: Raw) -> None:
@@ -226,7 +251,7 @@ class ReadableSource(Protocol):
 
 def next_of(live: Sequence[T]) -> T:
     """The source that is furthest behind in time; one that promises no time takes turns with all others."""
-    chosen = min(live, key=lambda r: (r.cti, r.turns))
+    chosen = min(live, key=lambda r: (r.cti, r.rows if isinstance(r, SourceReader) else INFINITY, r.turns))
     if chosen.timeless:
         chosen = min(live, key=lambda r: r.last)
     chosen.last = 1 + max(r.last for r in live)

@@ -13,7 +13,7 @@ from caesura.consistency import Draining
 from caesura.events import Item, Page
 from caesura.plan import Node
 from caesura.plan.prune import prune
-from caesura.runtime.graph.schedule import LongestQueue, Schedule
+from caesura.runtime.graph.schedule import LongestQueue, Schedule, ScheduleName
 from caesura.runtime.query.query import Query
 
 WORD = (1 << 64) - 1
@@ -59,7 +59,7 @@ def _weigh(view: str, le: int, re: int, row: tuple[object, ...]) -> int:
     return hash((view, le, re, repr(row))) & WORD
 
 
-def eager(nodes: Mapping[str, Node], schedule: Schedule | None = None) -> Eager:
+def eager(nodes: Mapping[str, Node], schedule: Schedule | ScheduleName | None = None) -> Eager:
     """Runs all views twice: drained, for what is right, and as a scheduler likes it, for what is seen."""
     right = _drained(nodes)
     query = Query(prune(nodes), schedule=schedule or LongestQueue())

@@ -18,10 +18,12 @@ step 'tumbling' (10; n=count()): receives none of them
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
+
+import numpy as np
 
 from caesura.errors import PlanError, closest, looked_up
 from caesura.events import Item, Page
@@ -33,8 +35,12 @@ from caesura.plan import Node, Raw, walk
 from caesura.plan.node import rebuilt
 from caesura.punctuation import Pattern
 from caesura.punctuation.parsing import parse_punctuation
+from caesura.runtime.graph.edge import wanted
+from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import query_of
 
+Fed = tuple[str, Item]
+"""An item, and the label of the input that is fed with it."""
 SHOWN = 8
 """So many items of a step are printed; of more, the first, and what they come to."""
 MAX_ROWS = 10_000
@@ -176,7 +182,7 @@ class _OneByOne(Reader):
 
     def read(self, offsets: Offsets) -> Iterator[Raw]:
         left = self._limit
-        for raw in self._inner.read_between(offsets):
+        for raw in self._inner.sample(self._limit):
             whole = raw.batch.num_rows
             mine = None if self._chosen is None else self._chosen.matches(raw.batch)
             for at in range(whole + 1):
@@ -223,14 +229,22 @@ class _Run:
 
 
 def trace(
-    node: Node, rows: str | Pattern, *, assume: str | Pattern | None = None, limit: int = MAX_ROWS
+    node: Node,
+    rows: str | Pattern,
+    *,
+    assume: str | Pattern | None = None,
+    limit: int = MAX_ROWS,
+    fed: Sequence[Fed] = (),
 ) -> Trace:
-    """Follows the rows of the sources that match through a plan; ``assume`` is feedback from the start."""
+    """Follows the rows of the sources that match through a plan; ``assume`` is feedback from the start.
+
+    ``fed`` is what inputs are fed, with their labels, once the sources are read.
+    """
     chosen = rows if isinstance(rows, Pattern) else parse_punctuation(rows).pattern
     ignored = parse_punctuation(assume).pattern if isinstance(assume, str) else assume
     _refuse_unknown(node, chosen)
-    found, present = _run(node, chosen, ignored, keeps=True, limit=limit)
-    _, absent = _run(node, chosen, ignored, keeps=False, limit=limit)
+    found, present = _run(node, chosen, ignored, fed, keeps=True, limit=limit)
+    _, absent = _run(node, chosen, ignored, fed, keeps=False, limit=limit)
     steps: list[StepTrace] = []
     changed: dict[str, bool] = {}
     for fingerprint, run in present.items():
@@ -242,12 +256,12 @@ def trace(
 
 
 def _refuse_unknown(node: Node, chosen: Pattern) -> None:
-    sources = [n for n in walk(node) if isinstance(n, Source)]
-    known = sorted({name for source in sources for name in source.reader.schema.names})
+    given = [n.reader.schema if isinstance(n, Source) else n.schema for n in walk(node) if not n.inputs]
+    known = sorted({name for schema in given for name in schema.names})
     for name in chosen.attributes:
         if name not in known:
             raise PlanError(f"no source has a column '{name}'.", remedy=closest(name, known))
-    if not any(set(chosen.attributes) <= set(s.reader.schema.names) for s in sources):
+    if not any(set(chosen.attributes) <= set(schema.names) for schema in given):
         raise PlanError(
             f"no source has all of the columns {', '.join(chosen.attributes)}.",
             remedy="Choose rows by the columns of one source.",
@@ -255,7 +269,7 @@ def _refuse_unknown(node: Node, chosen: Pattern) -> None:
 
 
 def _run(
-    node: Node, chosen: Pattern, ignored: Pattern | None, *, keeps: bool, limit: int
+    node: Node, chosen: Pattern, ignored: Pattern | None, fed: Sequence[Fed], *, keeps: bool, limit: int
 ) -> tuple[int, dict[str, _Run]]:
     """How many rows were chosen, and every step by its place in the plan."""
     now = _Now()
@@ -269,13 +283,39 @@ def _run(
     if ignored is not None:
         query.assume(ignored)
     query.run()
+    found = _feed_one_by_one(query, chosen, fed, now, keeps=keeps)
     late, counted = query.late(), query.counters()
     runs: dict[str, _Run] = {}
     for cell in query.graph.cells:
-        refused = late[cell.label].to_pylist() if cell.label in late else []
+        name = cell.node.fed or cell.label
+        refused = late[name].to_pylist() if name in late else []
         stopped = sum(n for what, n in counted[cell.label].feedback.items() if what.startswith("stopped"))
         runs[cell.node.fingerprint] = _Run(cell.label, cell.node, taps[cell.label].events, refused, stopped)
-    return sum(reader.found for reader in readers), runs
+    return found + sum(reader.found for reader in readers), runs
+
+
+def _feed_one_by_one(query: Query, chosen: Pattern, fed: Sequence[Fed], now: _Now, *, keeps: bool) -> int:
+    """Feeds what was recorded, row by row, with or without the chosen ones; gives how many these are."""
+    seen: Counter[str] = Counter()
+    found = 0
+    for label, item in fed:
+        if label not in query.inputs:
+            continue
+        if not isinstance(item, Page):
+            now.row = f"punctuation of '{label}'"
+            query.feed(label, item)
+            query.run()
+            continue
+        fits = set(chosen.attributes) <= set(item.schema.names)
+        hits = wanted(item, [chosen.check(item.schema, ticks=())]) if fits else np.zeros(len(item), np.bool_)
+        for at in range(len(item)):
+            now.row = f"row {seen[label]} of '{label}'"
+            seen[label] += 1
+            found += bool(hits[at])
+            if keeps or not hits[at]:
+                query.feed(label, item.slice(at, 1))
+                query.run()
+    return found
 
 
 def _read_one_by_one(node: Node, chosen: Pattern, now: _Now, limit: int) -> tuple[Node, list[_OneByOne]]:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 from caesura.errors import looked_up
 from caesura.events.identity import Secret
 from caesura.fixpoint.node import Fixpoint
+from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.input import Input
-from caesura.plan import Node, SourceNode, walk
+from caesura.plan import Node, SourceNode, Speculate, walk
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.graph import Graph
 from caesura.runtime.graph.loops import Loop, close, refuse_open
 from caesura.runtime.graph.publication import Subscribed
 from caesura.runtime.graph.source_reader import SourceReader, share
-
-Speculate = Literal["arrival", "watermark"]
 
 
 class Assembly:
@@ -50,6 +48,10 @@ class Assembly:
                 self.loops.append(close(self.graph, node, head, self.cells, crossing.get(node.loop)))
         refuse_open(self.cells, self.loops)
         share(list(self.readers.values()))
+        if any(isinstance(cell.node, Tumbling) for cell in self.graph.cells):
+            from caesura.runtime.graph.fused import fuse
+
+            fuse(self.graph.cells)
 
     def _mount(self, node: Node, speculate: Speculate, secret: Secret) -> None:
         operator = node.operator()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from caesura.feedback.messages import WITHDRAWN
 from caesura.punctuation import INFINITY, Intent, Pattern, Punctuation
-from caesura.runtime.claims.claiming import Claiming
 from caesura.runtime.feedback.losses import note_losses
 from caesura.runtime.query.assembly import Assembly
 from caesura.runtime.query.runner import Runner
+
+if TYPE_CHECKING:
+    from caesura.runtime.claims.claiming import Claiming
 
 OUTPUT = "output:"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 
 from caesura.consistency import Claim, Mode, Synchronised, Tokens
@@ -18,7 +20,7 @@ from caesura.io.sinks.rows import row_schema, rows_table
 from caesura.misuse import checked_methods
 from caesura.plan import Node, SourceNode, walk
 from caesura.plan.prune import prune
-from caesura.runtime.graph.schedule import Schedule
+from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import Result
 from caesura.runtime.query.stored_plan import pickled
@@ -42,7 +44,9 @@ class Views:
         return {name: result.at(claim) for name, result in self.results.items()}
 
 
-def run_views(nodes: Mapping[str, Node], mode: Mode | None, schedule: Schedule | None = None) -> Views:
+def run_views(
+    nodes: Mapping[str, Node], mode: Mode | None, schedule: Schedule | ScheduleName | None = None
+) -> Views:
     """Runs all views until every source is at its end."""
     query = Query(prune(nodes), claims=mode, schedule=schedule)
     query.run()
@@ -116,6 +120,8 @@ class StateLog:
         self.prints = {label: fingerprint for fingerprint, label in labels.items()}
         self.files: list[str] = []
         self.whole: dict[str, bytes] = {}
+        self._all = False
+        """Whether the next file holds everything, whatever changed."""
         self._replaced: list[str] = []
         """Files that the last full one has made superfluous; they go when another claim is made."""
 
@@ -127,7 +133,7 @@ class StateLog:
                 self.whole.pop(name, None)
             else:
                 self.whole[name] = data
-        full = len(self.files) >= MAX_STATE_FILES
+        full, self._all = self._all or len(self.files) >= MAX_STATE_FILES, False
         stale, self._replaced = self._replaced, self.files if full else []
         file = f"{number:08d}{self._tag}.chunks"
         (self.folder / file).put(_packed(self.whole if full else chunks))
@@ -136,11 +142,25 @@ class StateLog:
             (self.folder / name).remove()
         return tuple(self.files)
 
+    def clear(self) -> None:
+        """Forgets what was loaded: the next file holds all there is."""
+        self.files, self.whole = [], {}
+
     def sweep(self) -> None:
         """Removes files that nothing needs: those of saves that were cut off."""
         for file in self.folder.files(".chunks"):
             if file.name not in self.files:
                 file.remove()
+
+    def carry(self, names: Mapping[str, str], dropped: Iterable[str]) -> dict[str, bytes]:
+        """The chunks that were loaded, under other labels; the next file holds all of them."""
+        self.whole = {
+            _renamed(name, names): data
+            for name, data in self.whole.items()
+            if name.partition("/")[0] not in dropped
+        }
+        self._all = True
+        return {_renamed(name, self.prints): data for name, data in self.whole.items()}
 
     def load(self, files: tuple[str, ...]) -> dict[str, bytes]:
         """The chunks that these files leave."""
@@ -150,13 +170,23 @@ class StateLog:
                     f"'{self.folder / file}', which a restart needs, is gone.",
                     remedy="Put it back, or start anew in an empty folder.",
                 )
-            for name, data in _unpacked((self.folder / file).read_bytes()).items():
+            for name, data in self._read(self.folder / file).items():
                 if data is None:
                     self.whole.pop(name, None)
                 else:
                     self.whole[name] = data
         self.files = list(files)
         return {_renamed(name, self.prints): data for name, data in self.whole.items()}
+
+    @staticmethod
+    def _read(file: Place) -> Chunks:
+        try:
+            return _unpacked(file.read_bytes())
+        except (ValueError, TypeError, KeyError):
+            raise StreamError(
+                f"'{file}', which a restart needs, is not whole.",
+                remedy="Put it back as it was, or start anew in an empty folder.",
+            ) from None
 
 
 def _renamed(name: str, names: Mapping[str, str]) -> str:
@@ -165,17 +195,27 @@ def _renamed(name: str, names: Mapping[str, str]) -> str:
 
 
 def _packed(chunks: Mapping[str, bytes | None]) -> bytes:
-    head = json.dumps([[name, None if d is None else len(d)] for name, d in chunks.items()]).encode()
     bodies = [d for d in chunks.values() if d is not None]
+    sizes = [[name, None if d is None else len(d)] for name, d in chunks.items()]
+    head = json.dumps({"chunks": sizes, "check": _check(bodies)}).encode()
     return b"".join([len(head).to_bytes(8, "little"), head, *bodies])
+
+
+def _check(bodies: Iterable[bytes]) -> int:
+    return reduce(lambda sum, body: zlib.crc32(body, sum), bodies, 0)
 
 
 def _unpacked(data: bytes) -> Chunks:
     at = 8 + int.from_bytes(data[:8], "little")
+    head = json.loads(data[8:at])
+    sizes = head["chunks"] if isinstance(head, dict) else head  # 0.1.0 wrote no check
     chunks: Chunks = {}
-    for name, size in json.loads(data[8:at]):
+    for name, size in sizes:
         chunks[name] = None if size is None else data[at : at + size]
         at += size or 0
+    bodies = [d for d in chunks.values() if d is not None]
+    if len(data) != at or (isinstance(head, dict) and head["check"] != _check(bodies)):
+        raise ValueError("is not what was written")
     return chunks
 
 

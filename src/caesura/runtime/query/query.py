@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -26,25 +28,33 @@ from caesura.errors import StreamError, looked_up
 from caesura.events.chunks import Chunks
 from caesura.events.identity import Secret
 from caesura.events.item import Item
-from caesura.events.show.html import table
 from caesura.expr import Expr
 from caesura.io.ingress.pushed import PushedIngress
 from caesura.io.sinks.rows import history_table
-from caesura.plan import Counters, Node, here
+from caesura.plan import Counters, Duration, Node, Speculate, here, ticks
+from caesura.plan.step_log import StepLog
 from caesura.punctuation import Intent, Pattern, Punctuation
-from caesura.runtime.claims.choose import claiming_for, put_token, saved_by
-from caesura.runtime.claims.claiming import Claiming
 from caesura.runtime.feedback.consumer import ConsumerFeedback, StandingFeedback
 from caesura.runtime.graph.cell import Cell
+from caesura.runtime.graph.edge import Edge
+from caesura.runtime.graph.progress_meter import ProgressMeter
 from caesura.runtime.graph.publication import Publication
 from caesura.runtime.graph.rejected import rejected_rows
-from caesura.runtime.graph.schedule import BottomUp, Schedule
+from caesura.runtime.graph.schedule import Schedule, ScheduleName, schedule_of
 from caesura.runtime.graph.source_reader import refused_by
-from caesura.runtime.query.assembly import Assembly, Speculate
+from caesura.runtime.graph.utility import Utility
+from caesura.runtime.metrics.status import ReadRate, Status, status_of
+from caesura.runtime.query.assembly import Assembly
 from caesura.runtime.query.feedback_ports import FeedbackPorts, reader_of
+from caesura.runtime.query.recording import Recording
 from caesura.runtime.query.runner import Runner
 from caesura.runtime.query.saved import PUBLISHED, SavedState
 from caesura.runtime.query.secret import Keeper
+
+if TYPE_CHECKING:
+    from caesura.runtime.claims.claiming import Claiming
+    from caesura.runtime.claims.figures import TokenFigures
+    from caesura.runtime.metrics.endpoint import MetricsEndpoint
 
 
 class Query:
@@ -54,7 +64,7 @@ class Query:
         self,
         outputs: Mapping[str, Node],
         *,
-        schedule: Schedule | None = None,
+        schedule: Schedule | ScheduleName | None = None,
         capacity: int = 8,
         speculate: Speculate = "arrival",
         unused: Iterable[str] = (),
@@ -63,6 +73,7 @@ class Query:
         readers: Mapping[str, int] | None = None,
         listens: bool = True,
         secret: Secret | None = None,
+        patient: bool = False,
     ) -> None:
         keeper = Keeper(secret)
         parts = self.parts = Assembly(
@@ -81,13 +92,31 @@ class Query:
         self.claiming = self._watched(claims)
         mailbox = self.graph.mailbox
         mailbox.prompt, mailbox.closed = claims is not None, not listens
-        self.runner = Runner(parts, schedule or BottomUp(), self.claiming)
+        self.runner = Runner(parts, schedule_of(schedule), self.claiming)
         self.ports = FeedbackPorts(parts, self.runner, self.claiming)
-        self.consumer = ConsumerFeedback(parts.ends, self.graph.cells, self.ports.send)
+        self.consumer = ConsumerFeedback(parts.ends, self.graph.cells, self._send_feedback)
         self._saved = SavedState(parts, keeper, self.claiming, self.consumer, self._published)
-        self._keeper = keeper
+        self._keeper, self._rate = keeper, ReadRate()
+        self._recording: Recording | None = None
         for cell in self.graph.cells:
             cell.operator.attach(cell.feedback)
+        self._patient: list[Edge] = []
+        """Where small pages wait for windows to close."""
+        if patient and claims is None and speculate == "watermark":
+            from caesura.runtime.graph.patience import wait_for_windows
+
+            self._patient = wait_for_windows(self.graph.cells)
+
+    def settle(self, *, for_good: bool = False) -> None:
+        """Takes what waits although nothing follows from it yet: somebody looks at the steps, or will."""
+        for edge in self._patient:
+            assert edge.patience is not None
+            edge.patience.release()
+            edge.patience = None if for_good else edge.patience
+        if self._patient:
+            self.runner.take_queued()
+        if for_good:
+            self._patient = []
 
     def _watched(self, claims: Mode | None) -> Claiming | None:
         """Whoever makes claims about the outputs; without, plain lists take what leaves."""
@@ -96,6 +125,8 @@ class Query:
             for name, cell in parts.ends.items():
                 cell.taps.append(self._taps[name])
             return None
+        from caesura.runtime.claims.choose import claiming_for
+
         for reader in parts.readers.values():
             reader.reorders = False
         return claiming_for(claims, parts.graph, parts.ends, parts.readers, parts.inputs)
@@ -105,6 +136,7 @@ class Query:
 
         A name tells it from the same output of another query of the same plan.
         """
+        self.settle(for_good=True)
         cell = looked_up(self.parts.ends, output, "output", "publish")
         if output in self._published:
             return self._published[output]
@@ -129,12 +161,21 @@ class Query:
         if label not in inputs and label in self._unused:
             return
         cell = self.parts.fed_by(label)
+        if self._recording is not None:
+            self._recording.feed(label, item)
         ingress = cell.operator
+        if self.claiming is None and not isinstance(ingress, PushedIngress):
+            inputs[label].push(item)
+            return
         for legal in cell.guarded(ingress.enter, item) if isinstance(ingress, PushedIngress) else (item,):
             if self.claiming is None:
                 inputs[label].push(legal)
             else:
                 self.claiming.feed(label, legal)
+
+    def _send_feedback(self, output: str, message: Punctuation) -> None:
+        self.settle(for_good=True)
+        self.ports.send(output, message)
 
     def upstream_feedback(self, label: str) -> list[Punctuation]:
         """The feedback for whoever feeds an `Input`, since the last call."""
@@ -186,7 +227,7 @@ class Query:
         self.runner.run()
 
     def step(self) -> bool:
-        """Takes one item, or one batch of raw rows when nothing is queued, or else work that waits.
+        """Takes one item, or a batch of raw rows at rest and between rounds of a loop, or work that waits.
 
         False when there is nothing to do.
         """
@@ -223,7 +264,41 @@ class Query:
 
     def token(self) -> None:
         """Puts a token into every source now, where tokens are aligned."""
+        from caesura.runtime.claims.choose import put_token
+
         put_token(self._claiming())
+
+    def token_figures(self) -> TokenFigures:
+        """The present period of tokens, how long one takes, and how long an event waits for its claim."""
+        from caesura.runtime.claims.choose import figures_of
+
+        return figures_of(self._claiming())
+
+    def marked(self, output: str = "out") -> pa.Table:
+        """What came out since the last call, as rows with the first claim that covers each.
+
+        A row without one is incomplete as yet: it is covered once the last claim's ``output`` counts it.
+        """
+        from caesura.runtime.claims.views import marked_rows
+
+        view = looked_up(self._claiming().views, output, "output", "marked")
+        node = self.outputs[output]
+        first, items = view.taken, view.take()
+        return marked_rows(items, node.schema, node.time, first)
+
+    def utility(self, within: Duration, *, output: str = "out") -> Utility:
+        """Counts, from now on, how many rows of an output leave in time; the counts are read as it runs."""
+        cell = looked_up(self.parts.ends, output, "output", "utility")
+        seen = Utility(ticks(within, cell.node.time, "bound of utility"))
+        cell.taps.append(seen)
+        return seen
+
+    def progress_meter(self, *, output: str = "out") -> ProgressMeter:
+        """Measures, from now on, the lag and the liveliness of an output; both are read as it runs."""
+        cell = looked_up(self.parts.ends, output, "output", "progress_meter")
+        seen = ProgressMeter()
+        cell.taps.append(seen)
+        return seen
 
     def waiting(self) -> str:
         """What the next claim waits for, in words; empty where nothing holds it up."""
@@ -231,6 +306,8 @@ class Query:
 
     def saved(self) -> list[tuple[Claim, Chunks]]:
         """Snapshots that were completed since the last call, each landing on its claim."""
+        from caesura.runtime.claims.choose import saved_by
+
         found = saved_by(self._claiming())
         own = self.consumer.snapshot() | self._keeper.snapshot() if found else {}
         return [(claim, {**chunks, **own}) for claim, chunks in found]
@@ -248,6 +325,7 @@ class Query:
 
     def notes(self) -> dict[str, pa.Table]:
         """Rows that steps have something to say of since the last call, by step."""
+        self.settle()
         tables: dict[str, pa.Table] = {}
         for cell in self.graph.cells:
             table = cell.operator.drain_notes()
@@ -257,6 +335,7 @@ class Query:
 
     def counters(self) -> dict[str, Counters]:
         """What each step has done and holds; feedback that waits is delivered first."""
+        self.settle()
         self.ports.deliver()
         for cell in self.graph.cells:
             cell.feedback.measure()
@@ -265,10 +344,49 @@ class Query:
             loop.measure()
         return counted
 
+    def record(self, *, output: str = "out", limit: int = 10_000) -> Recording:
+        """Keeps, from now on, the next rows that every source gives and every input is fed: to trace them."""
+        node = looked_up(self.outputs, output, "output", "record")
+        self._recording = made = Recording(node, limit)
+        for reader in self.parts.readers.values():
+            reader.recorder = made.read
+        return made
+
+    def log(self, *steps: str) -> StepLog:
+        """What these steps, or all, have counted, with the keys that functions of the user's `note`."""
+        return StepLog(self.counters(), steps)
+
+    def status(self) -> Status:
+        """How the query stands: for each source and step rows, state, promises, as a query on Spark tells.
+
+        To be asked by the thread that runs it; `serve_metrics` shows it to others.
+        """
+        self.settle()
+        for loop in self.parts.loops:
+            loop.measure()
+        status = status_of(self.graph.cells, self._epoch())
+        rate = self._rate.of(sum(source.rows for source in status.sources.values()))
+        return replace(status, rows_per_second=rate)
+
+    def serve_metrics(self, port: int | str = 9464, *, name: str = "query") -> MetricsEndpoint:
+        """Serves metrics for Prometheus at a port of this machine, and whether the query is alive and ready.
+
+        ``"0.0.0.0:9464"`` lets other machines ask. ``name`` tells the query from others.
+        """
+        from caesura.runtime.metrics.served import serve_query
+
+        return serve_query(self, port, name)
+
+    def _epoch(self) -> int:
+        """The last epoch that was saved, where any are."""
+        return -1
+
     def _repr_html_(self) -> str:
         heads = ("step", "rows in", "rows out", "state rows", "state bytes", "last promise")
         counted = self.counters().items()
         rows = ((n, c.rows_in, c.rows_out, c.state_rows, c.state_bytes, c.last_out) for n, c in counted)
+        from caesura.events.show.html import table
+
         return table(heads, rows)
 
     @property
@@ -277,6 +395,7 @@ class Query:
 
     def snapshot(self) -> Chunks:
         """The chunks of state that changed since the last snapshot; with what waits between the steps."""
+        self.settle()
         self.ports.deliver()
         return self._saved.snapshot()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -14,12 +14,16 @@ from caesura.errors import StreamError
 from caesura.events import History, Item, Page, draw, pages
 from caesura.events.show import plot, timeline, timeline_html
 from caesura.io.sinks.rows import history_table, rows_table
+from caesura.io.sources.source import Source
 from caesura.misuse import checked_methods
 from caesura.ops.deliver import Deliver
-from caesura.plan import Counters, Node, walk
+from caesura.plan import Counters, Duration, Node, Speculate, ticks, walk
 from caesura.plan.node import rebuilt
 from caesura.plan.prune import prune
-from caesura.runtime.graph.schedule import Schedule
+from caesura.plan.step_log import StepLog
+from caesura.runtime.claims.views import marked_rows
+from caesura.runtime.graph.schedule import Schedule, ScheduleName
+from caesura.runtime.graph.utility import Utility
 from caesura.runtime.query.query import Query
 
 if TYPE_CHECKING:
@@ -27,6 +31,11 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Output = Literal["changes", "final", "marked"]
+BATCH_RUN_ROWS = 1 << 19
+"""About how many rows are read at once where nobody looks before the end, and no step says what to leave out.
+
+What is replaced within a page leaves no trace, and state is swept once for each.
+"""
 
 
 @checked_methods
@@ -47,16 +56,18 @@ class Result:
 
     def marked(self) -> pa.Table:
         """The items as rows, with the first claim that covers each; null where none does yet."""
-        covers: list[pa.Array] = []
-        waiting = 0
+        return marked_rows(self.items, self.node.schema, self.node.time).drop_columns(["row"])
+
+    def utility(self, within: Duration) -> Utility:
+        """How many rows came in time: at most so far behind the furthest start that came before them."""
+        seen = Utility(ticks(within, self.node.time, "bound of utility"))
         for item in self.items:
-            if isinstance(item, Page):
-                waiting += len(item)
-            elif is_token(item):
-                covers.append(pa.array([number_of(item)] * waiting, pa.int64()))
-                waiting = 0
-        covers.append(pa.nulls(waiting, pa.int64()))
-        return self.changes().add_column(0, "claim", pa.chunked_array(covers))
+            seen.append(item)
+        return seen
+
+    def log(self, *steps: str) -> StepLog:
+        """What these steps, or all, counted, with the keys that functions of the user's `note`."""
+        return StepLog(self.counters, steps)
 
     @property
     def history(self) -> History:
@@ -117,6 +128,8 @@ def delivered(node: Node, output: Output) -> Node:
 
 def _in_front_of_final(last: Node) -> Node:
     """A plan whose steps know that only final rows of it are wanted."""
+    if all(node.in_front_of_final() is node for node in walk(last)):
+        return last
     made: dict[str, Node] = {}
     for node in walk(last):
         inputs = tuple(made[child.fingerprint] for child in node.inputs)
@@ -128,27 +141,64 @@ def _in_front_of_final(last: Node) -> Node:
 def query_of(
     node: Node,
     output: Output,
-    speculate: Literal["arrival", "watermark"] | None,
-    schedule: Schedule | None,
+    speculate: Speculate | None,
+    schedule: Schedule | ScheduleName | None,
     claims: Mode | None = None,
 ) -> Query:
-    """A query with one output; who takes final rows only needs no guesses."""
-    chosen = speculate or ("watermark" if output == "final" else "arrival")
-    return Query(prune({"out": delivered(node, output)}), speculate=chosen, schedule=schedule, claims=claims)
+    """A query with one output."""
+    outputs = prune({"out": delivered(node, output)})
+    pace = pace_of(output, speculate)
+    return Query(outputs, speculate=pace, schedule=schedule, claims=claims, patient=True)
+
+
+def pace_of(output: Output, speculate: Speculate | None) -> Speculate:
+    """When windows leave: who takes final rows only needs no guesses."""
+    return speculate or ("watermark" if output == "final" else "arrival")
 
 
 def run(
     node: Node,
     *,
     output: Output = "changes",
-    speculate: Literal["arrival", "watermark"] | None = None,
-    schedule: Schedule | None = None,
+    speculate: Speculate | None = None,
+    schedule: Schedule | ScheduleName | None = None,
     claims: Mode | None = None,
 ) -> Result:
     """Runs a plan until every source is at its end."""
-    query = query_of(node, output, speculate, schedule, claims)
+    plan = node if claims is not None else for_one_run(node)
+    query = query_of(plan, output, speculate, schedule, claims)
+    if claims is None:
+        enlarge(query)
     query.run()
     return Result(query.take("out"), node, query.late(), query.counters(), query.claims)
+
+
+def enlarge(query: Query, rows: int = BATCH_RUN_ROWS) -> None:
+    """Lets a query that nobody looks at before its end read in large batches."""
+    if not any(cell.node.sends_feedback for cell in query.graph.cells):
+        for reader in query.parts.readers.values():
+            reader.enlarge(rows)
+
+
+def for_one_run(last: Node) -> Node:
+    """A plan for a query that is not saved: sources need not be known by their rows."""
+    made: dict[Node, Node] = {}
+    stack = [last]
+    while stack:
+        node = stack[-1]
+        waiting = [child for child in node.inputs if child not in made]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        if node in made:
+            continue
+        inputs = tuple(made[child] for child in node.inputs)
+        changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
+        made[node] = own = rebuilt(node, inputs) if changed else node
+        if isinstance(own, Source) and (reader := own.reader.for_one_run()) is not own.reader:
+            made[node] = replace(own, reader=reader)
+    return made[last]
 
 
 def _up_to(items: list[Item], claim: Claim) -> list[Item]:

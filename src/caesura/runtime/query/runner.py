@@ -1,14 +1,20 @@
-"""Lets the cells of a query work, one item at a time, and its sources read when nothing is queued."""
+"""Lets the cells of a query work, one item at a time, and its sources read: at rest, and between rounds."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from caesura.events.page import Page
-from caesura.runtime.claims.claiming import Claiming
 from caesura.runtime.graph.budgets import Budgets
 from caesura.runtime.graph.edge import Edge
+from caesura.runtime.graph.free_running import FreeRunning
 from caesura.runtime.graph.schedule import BottomUp, Schedule
 from caesura.runtime.graph.source_reader import SourceReader, Waiter, next_ready
 from caesura.runtime.query.assembly import Assembly
+
+if TYPE_CHECKING:
+    from caesura.runtime.claims.claiming import Claiming
+    from caesura.runtime.metrics.live_status import LiveStatus
 
 
 class Runner:
@@ -17,13 +23,19 @@ class Runner:
     def __init__(self, parts: Assembly, schedule: Schedule, claiming: Claiming | None) -> None:
         self._graph, self._mailbox = parts.graph, parts.graph.mailbox
         self._readers, self._feeders = list(parts.readers.values()), parts.feeders
+        self._clocks = [reader for reader in self._readers if reader.rowless]
+        """Their turn never comes by how far they are: it is always theirs."""
         self._schedule, self._claiming = schedule, claiming
         self._pulls = bool(parts.readers or parts.feeders) or claiming is not None
         """Whether more may come by itself when nothing is queued."""
         self._fed = any(cell.node.fed for cell in parts.graph.cells)
         """Whether something is fed by hand, so that nothing tells when the input is over."""
+        self._free_running = FreeRunning(parts.loops) if self._readers and claiming is None else None
+        """Where claims are made each speaks of a prefix that has run its course."""
         self.budgets = Budgets(parts.graph.cells)
         self.waiter = Waiter()
+        self.observer: LiveStatus | None = None
+        """Whoever shows other threads how the query stands."""
 
     def run(self) -> None:
         """Works until nothing is queued and every source is at its end: an epoch, for budgets."""
@@ -31,15 +43,43 @@ class Runner:
         self.work()
         if self._resume():
             self.work()
+        self.rest()
 
     def work(self) -> None:
         """Works off what is queued and what the sources have, within the epoch that `run` began."""
         while self._step():
-            pass
+            if self.observer is not None:
+                self.observer.look()
+
+    def replay(self) -> None:
+        """Works off what is queued and what the sources have now, and waits for nothing."""
+        while self._next() is not None or self._mailbox.waiting:
+            self._work_off()
+        while self._read([reader for reader in self._readers if not reader.done]):
+            self._work_off()
+
+    def _work_off(self) -> None:
+        """Takes items until none is queued, and delivers feedback."""
+        while self._next() is not None:
+            self._step()
+        self.deliver()
+
+    def take_queued(self) -> None:
+        """Works off what is queued, and reads nothing more."""
+        while (edge := self._next()) is not None:
+            assert edge.target is not None
+            edge.target.work(edge.port)
 
     def step(self) -> bool:
         """Takes one item, or one batch of raw rows, or else work that waits; False when there is nothing."""
+        if self.observer is not None:
+            self.observer.look()
         return self._step() or self._go_on()
+
+    def rest(self) -> None:
+        """Shows other threads how the query stands now that it stops working."""
+        if self.observer is not None:
+            self.observer.update()
 
     def close(self) -> None:
         """Releases what the sources hold open; where they are read on they are opened again."""
@@ -67,8 +107,11 @@ class Runner:
             if mailbox.waiting and (self._pulls or mailbox.urgent):
                 self.deliver()
             return self._pull()
-        if mailbox.waiting and edge.items[0].__class__ is Page:  # for every item: no call
-            self.deliver()
+        if edge.items[0].__class__ is Page:  # for every item: no call
+            if edge.back and self._read_between(edge):
+                return True
+            if mailbox.waiting:
+                self.deliver()
         assert edge.target is not None
         edge.target.work(edge.port)
         if mailbox.urgent:
@@ -104,6 +147,8 @@ class Runner:
 
         When none has anything, the queries that this one reads from take a step; or else it waits.
         """
+        if not self._pulls:
+            return False
         live = [r for r in self._readers if not r.done]
         if self._read(live) or any(advance() for advance in self._feeders):
             return True
@@ -111,14 +156,32 @@ class Runner:
             for reader in live:
                 reader.finish()
             return True
+        if self._fed and self._next() is None and all(reader.rowless for reader in live):
+            return False
         if live and self._next() is None and not self._go_on():
             self.waiter.wait(live)
         return bool(live)
+
+    def _read_between(self, edge: Edge) -> bool:
+        """Reads a source before the next round of a loop, where it has something and little is in flight."""
+        if self._free_running is None:
+            return False
+        live = [r for r in self._readers if not r.done]
+        if not self._free_running.may_read(edge, live):
+            return False
+        if self._mailbox.waiting:
+            self.deliver()
+        found = self._read(live)
+        self._free_running.asked(live, found=found)
+        return found
 
     def _read(self, live: list[SourceReader]) -> bool:
         """Reads the source whose turn it is; False when none has anything now."""
         if self._claiming is not None:
             return self._claiming.pull()
+        for clock in self._clocks:
+            if not clock.done:
+                clock.pass_over()
         ready = next_ready(live)
         for reader in ready.passed_over:
             reader.pass_over()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from caesura.events.chunks import Chunks, SavedJson, under
-from caesura.runtime.claims.claiming import Claiming
 from caesura.runtime.feedback.consumer import ConsumerFeedback
 from caesura.runtime.feedback.losses import start_over
 from caesura.runtime.feedback.saved import restore_into, snapshot_of
@@ -13,6 +13,9 @@ from caesura.runtime.graph.publication import Publication
 from caesura.runtime.graph.queued import Queues
 from caesura.runtime.query.assembly import Assembly
 from caesura.runtime.query.secret import Keeper, refuse_foreign
+
+if TYPE_CHECKING:
+    from caesura.runtime.claims.claiming import Claiming
 
 PUBLISHED = "published:"
 

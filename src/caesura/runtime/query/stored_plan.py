@@ -70,6 +70,8 @@ def another_plan(then: dict[str, str], now: dict[str, str]) -> StreamError:
     missing = [text for key, text in then.items() if key not in now]
     likely = difflib.get_close_matches(fresh, missing, n=1, cutoff=0.0)
     was = f"where it has '{likely[0]}', this plan has '{fresh}'" if likely else f"it has no '{fresh}'"
+    if likely and likely[0] == fresh:
+        was = f"'{fresh}' stands on other steps than before, or on steps that do something else"
     return StreamError(
         f"the checkpoint belongs to another plan: {was}.",
         remedy="Start with a new checkpoint, or put the step back as it was.",

@@ -9,12 +9,15 @@ from caesura.io.sinks.keyed import KeyedSink
 from caesura.io.sinks.protocol import Sink, TableSink
 from caesura.io.sinks.rows import changed_page, history_table
 from caesura.plan import Node
+from caesura.runtime.sinks.by_output import SinkByOutput
 from caesura.runtime.sinks.memory import MemorySink
 
 
 def held_table(sink: Sink, output: str, node: Node) -> pa.Table:
     """The rows that count, as of the last epoch: a table by key, or a history with LE and RE."""
     match sink:
+        case SinkByOutput():
+            return held_table(sink.sinks[output], output, node)
         case KeyedSink():
             return sink.held(output)
         case TableSink():

@@ -29,7 +29,7 @@ from caesura.misuse import strict
 from caesura.plan import Duration, Node, here, ticks
 from caesura.punctuation import Pattern, Promises
 from caesura.runtime.buckets.aligner import Epoch
-from caesura.runtime.buckets.status import Board
+from caesura.runtime.metrics.status import Board
 
 RecordsAs = Literal["changes", "upserts"]
 NOTES = "caesura-epochs"
@@ -187,18 +187,31 @@ class BucketEpochs:
     before: int | None
     """The last epoch that was written whole."""
 
+    @property
+    def _there(self) -> bool:
+        return self.before is not None and self.before >= self.epoch
+
+    def prepare(self, buckets: Sequence[int]) -> None:
+        """Takes the transactional ids of buckets."""
+        for bucket in buckets:
+            place = (self.target, self.query, bucket)
+            if place not in WRITERS and not self._there:
+                WRITERS[place] = self._opened(bucket)
+
+    def _opened(self, bucket: int) -> EpochRecords:
+        writer = TopicWriter(self.target, self.query, bucket)
+        return EpochRecords(writer, self.target, self.form, Share(bucket, self.buckets))
+
     def __call__(self, bucket: int, items: Sequence[Item], late: Late) -> None:
         """Writes a bucket's share, unless it is there: an attempt that runs again gives the same."""
-        if self.before is not None and self.before >= self.epoch:
+        if self._there:
             return
         place = (self.target, self.query, bucket)
         if place in WRITERS:
             with suppress(FencedError):  # another process had the bucket in between
                 self._write(place, WRITERS.pop(place), items, late)
                 return
-        share = Share(bucket, self.buckets)
-        writer = TopicWriter(self.target, self.query, bucket)
-        self._write(place, EpochRecords(writer, self.target, self.form, share), items, late)
+        self._write(place, self._opened(bucket), items, late)
 
     def _write(
         self, place: tuple[Target, str, int], epochs: EpochRecords, items: Sequence[Item], late: Late

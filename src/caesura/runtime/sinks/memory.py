@@ -11,8 +11,8 @@ from caesura.events import Item, draw
 from caesura.io.sinks.protocol import EpochSink
 from caesura.plan import Node
 from caesura.runtime.buckets.aligner import Epoch
-from caesura.runtime.buckets.status import Board
 from caesura.runtime.graph.rejected import late_tables
+from caesura.runtime.metrics.status import Board
 
 
 class CallbackSink(EpochSink):

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from caesura.errors import StreamError
+from caesura.events.chunks import later as later_format
 from caesura.io.places import Place
 from caesura.io.places.json_files import read_json
 from caesura.io.sinks.partitions import check_partition, partitions, with_partition
 from caesura.io.sinks.protocol import LATE, Part, TableSink
 from caesura.io.sinks.rows import row_schema
 from caesura.plan import Node
-from caesura.runtime.buckets.status import Board
+from caesura.runtime.metrics.status import Board
 
 LAST, OWNER, FENCE = "last", "query", "fence"
+COMMIT_FORMAT = 1
+"""The number of the form of commits; those of 0.1.0 had none, and no hashes."""
+OWNER_REMEDY = "Write the 'id' of 'metadata' of the checkpoint into it; every commit has it as 'query'."
 COMMIT_REMEDY = "Put back the commit as it was, or write into a new folder with a new checkpoint."
 LATE_LOOKED_THROUGH_EVERY = 100
 """Late rows are looked through once in so many epochs."""
@@ -43,10 +49,11 @@ class ParquetWriter:
         return [self._put(folder, f"{part.folder}/{name}", part.rows) for part in parts]
 
     def _put(self, folder: str, file: str, table: pa.Table) -> Part:
-        data = pa.BufferOutputStream()
-        pq.write_table(table, data)
-        (Place.of(self.path) / folder / file).put(data.getvalue().to_pybytes())
-        return Part(folder, file, table.num_rows)
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink)
+        data = sink.getvalue().to_pybytes()
+        (Place.of(self.path) / folder / file).put(data)
+        return Part(folder, file, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
 
 
 @dataclass
@@ -66,7 +73,9 @@ class ParquetSink(TableSink):
     _last: int | None = field(default=None, init=False, repr=False)
     """The last epoch that was committed; None until the commits were looked at, or if there is none."""
     _fence: int = field(default=0, init=False, repr=False)
-    """The fencing number of this start; 0 for a batch."""
+    """The fencing number of this start, which its commits carry; 0 for a batch."""
+    _owner: str = field(default="", init=False, repr=False)
+    """The id of the query that the folder belongs to; empty for a batch."""
 
     _begun: bool = field(default=False, init=False, repr=False)
 
@@ -94,14 +103,24 @@ class ParquetSink(TableSink):
         if not query:
             return
         owner, fence = self._commits / OWNER, self._commits / FENCE
-        if not owner.create(query.encode()) and owner.read_text() != query:
+        known = owner.read_text() if owner.is_file() else self._last_commit().get("query") or query
+        if known == query and not owner.create(query.encode()):
+            known = owner.read_text()
+        if known != query and query.startswith(known):
+            raise StreamError(f"'{owner}' is not whole: it says '{known}'.", remedy=OWNER_REMEDY)
+        if known != query:
             raise StreamError(
                 f"'{self.path}' was written from another checkpoint, and this query's epochs would replace "
                 "what is there.",
                 remedy="Go on with that checkpoint, or write into a new folder.",
             )
-        self._fence = 1 + _number(fence)
-        fence.put(json.dumps(self._fence).encode())
+        before = _number(fence) or int(self._last_commit().get("fence", 0))
+        self._fence = int(fence.update(lambda held: str(1 + int(held or before)).encode()))
+        self._owner = query
+
+    def _last_commit(self) -> dict[str, Any]:
+        last = self._commits.files(".json")[-1:]
+        return read_commit(last[0]) if last else {}
 
     def last_epoch(self) -> int | None:
         if self._last is None:
@@ -118,19 +137,25 @@ class ParquetSink(TableSink):
         return ParquetWriter(self.path, epoch, tuple(self.partition_by))
 
     def commit(self, epoch: int, parts: Sequence[Part]) -> None:
-        later = _number(self._commits / FENCE)
-        if self._fence and later != self._fence:
-            raise StreamError(
-                f"another start of this query writes to '{self.path}': its number is {later}, and this one's "
-                f"{self._fence}.",
-                remedy="Let the later one run, or stop it and start this one again.",
-            )
-        before = self._before(epoch)
-        content = {"epoch": epoch, "before": before, "files": [vars(part) for part in parts]}
-        (self._commits / f"{epoch:06d}.json").put(json.dumps(content).encode())
+        self._refuse_deposed(_number(self._commits / FENCE))
+        own = {"format": COMMIT_FORMAT, "query": self._owner, "fence": self._fence}
+        content = {**own, "epoch": epoch, "before": self._before(epoch), "files": list(map(vars, parts))}
+        file, data = self._commits / f"{epoch:06d}.json", json.dumps(content).encode()
+        if not file.create(data):  # by another start, or by this one for another table
+            self._refuse_deposed(max(self._fence, int(read_commit(file).get("fence", 0))))
+            file.put(data)
         (self._commits / LAST).put(json.dumps(epoch).encode())
         self._last = epoch
         self._forget_late(epoch - self.late_epochs)
+
+    def _refuse_deposed(self, latest: int) -> None:
+        """Refuses to write behind a start that has taken over, however late it is found out."""
+        if self._fence and latest != self._fence:
+            raise StreamError(
+                f"another start of this query writes to '{self.path}': its number is {latest}, and this "
+                f"one's {self._fence}.",
+                remedy="Let the later one run, or stop it and start this one again.",
+            )
 
     def abort(self, epoch: int) -> None:
         if (self._commits / f"{epoch:06d}.json").exists():
@@ -151,7 +176,7 @@ class ParquetSink(TableSink):
 
     def _parts(self) -> list[Part]:
         """The parts that count, epoch after epoch."""
-        commits = [read_json(file, COMMIT_REMEDY) for file in self._commits.files(".json")]
+        commits = map(read_commit, self._commits.files(".json"))
         return [Part(**part) for commit in commits for part in commit["files"]]
 
     def _before(self, epoch: int) -> int | None:
@@ -181,7 +206,7 @@ def checked_commits(commits: Place) -> int | None:
     there = sorted(int(file.stem) for file in commits.files(".json"))
     for earlier, later in pairwise([-1, *there]):
         if later != earlier + 1:
-            before = read_json(commits / f"{later:06d}.json", COMMIT_REMEDY).get("before", earlier)
+            before = read_commit(commits / f"{later:06d}.json").get("before", earlier)
             if before is not None and before != earlier:
                 raise _no_commit(commits, before)
     if (number := _number(commits / LAST, -1)) > (there[-1] if there else -1):
@@ -196,6 +221,23 @@ def _no_commit(commits: Place, epoch: int) -> StreamError:
     )
 
 
+def read_commit(file: Place) -> dict[str, Any]:
+    """What a commit says."""
+    content: dict[str, Any] = read_json(file, COMMIT_REMEDY, wants=("epoch", "files"))
+    if content.get("format", 0) > COMMIT_FORMAT:
+        raise later_format(f"'{file}'", content["format"], COMMIT_FORMAT)
+    return content
+
+
 def _number(file: Place, nothing: int = 0) -> int:
-    """The number in a file; another where there is no file, or nothing in it."""
-    return int(file.read_text() or nothing) if file.is_file() else nothing
+    """The number in a file; another where there is no file."""
+    if not file.is_file():
+        return nothing
+    try:
+        return int(file.read_text())
+    except ValueError:
+        raise StreamError(
+            f"'{file}' is not whole: it holds no number.",
+            remedy="Put it back as it was: 'fence' is at least as large as in any commit, 'last' is the "
+            "number of the last commit. Or write into a new folder with a new checkpoint.",
+        ) from None

@@ -20,6 +20,7 @@ from caesura.io.sources.source import Source
 from caesura.plan.cut import Exchange, Stages
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.buckets.stage0 import root_of
+from caesura.runtime.durable.change import PlanChange
 from caesura.runtime.query.secret import FORMAT, forgotten
 from caesura.runtime.query.stored_plan import another_plan, described
 from caesura.spark.worker.job import SECRET
@@ -83,6 +84,19 @@ def save_plan(checkpoint: Place, stages: Stages, buckets: int, partitions: int |
     return dataclasses.replace(
         stages, sources=tuple(sorted(stages.sources, key=lambda s: order[s.fingerprint]))
     )
+
+
+def plan_change(checkpoint: Place, stages: Stages) -> PlanChange:
+    """What would become of the steps of a checkpoint under another plan."""
+    then = read_plan(checkpoint)
+    if then is None:
+        raise StreamError(
+            f"'{checkpoint}' is no checkpoint of a query.",
+            remedy="Give the folder that was checkpoint= of query or start.",
+        )
+    now = _described(stages, then["buckets"])
+    both = [{**plan["sources"], **plan["keeps"]} for plan in (then, now)]
+    return PlanChange.of_texts(*both)
 
 
 def query_id(checkpoint: Place) -> str:

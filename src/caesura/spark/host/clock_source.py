@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from caesura.runtime.buckets.clock import clock_readings
-from caesura.runtime.buckets.labels import CLOCK
-from caesura.spark.worker.bucket_keys import bucket_keys
-from caesura.spark.worker.job import PACKETS, as_batch
+if TYPE_CHECKING:
+    import pyarrow as pa
 
+CLOCK = "clock"
 Offset = dict[str, int]
 
 
@@ -30,9 +28,6 @@ class ClockSource(DataSource):
     @classmethod
     def name(cls) -> str:
         return "caesura_clock"
-
-    def schema(self) -> str:
-        return PACKETS
 
     def streamReader(self, schema: Any) -> ClockReader:
         about = json.loads(self.options["about"])
@@ -70,6 +65,10 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(end[CLOCK])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from caesura.runtime.buckets.clock import clock_readings
+        from caesura.spark.worker.bucket_keys import bucket_keys
+        from caesura.spark.worker.job import as_batch
+
         packets = clock_readings(self.stages, self.buckets, int(partition.value))
         yield as_batch(packets, bucket_keys(self.buckets))
 

@@ -6,7 +6,7 @@ several can give it: whoever started the query, and whoever knows its checkpoint
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from caesura.errors import CaesuraError, StreamError, closest
@@ -88,13 +88,14 @@ class CheckpointFeedback:
         """Gives feedback to the step behind an output; it stands until it is withdrawn."""
         name, patterns = self._read(what, output, intent.value)
         with self._log.alone():
-            self._recall()
-            self._last += 1
-            standing = StandingFeedback(self._last, intent, name, patterns)
-            self._standing[self._last] = standing
             self._send(name, [Punctuation(p, intent, (("standing", True),)) for p in patterns])
-            self._keep()
-        return standing
+
+            def add() -> StandingFeedback:
+                self._last += 1
+                self._standing[self._last] = StandingFeedback(self._last, intent, name, patterns)
+                return self._standing[self._last]
+
+            return self._update(add)
 
     def demand(self, what: What, output: str | None) -> None:
         """Asks for what there is now; nothing stands afterwards."""
@@ -107,11 +108,14 @@ class CheckpointFeedback:
         number = which if isinstance(which, int) else which.number
         self._check("withdraw")
         with self._log.alone():
-            self._recall()
-            standing = self._standing.pop(number, None)
-            if standing is None:
-                raise not_standing(number, self._standing)
-            self._keep()
+
+            def take() -> StandingFeedback:
+                standing = self._standing.pop(number, None)
+                if standing is None:
+                    raise not_standing(number, self._standing)
+                return standing
+
+            standing = self._update(take)
             if standing.intent is Intent.ASSUMED:
                 messages = [assumed(p, standing=True, withdrawn=True) for p in standing.patterns]
             else:
@@ -167,11 +171,23 @@ class CheckpointFeedback:
         ]
         self._log.add_feedback(as_batch(packets, bucket_keys(self._buckets)))
 
-    def _keep(self) -> None:
-        self._log.save(GivenFeedback.name, GivenFeedback(self._last, list(self._standing.values())))
+    def _update(self, change: Callable[[], StandingFeedback]) -> StandingFeedback:
+        """Changes what stands, by whomever it was given meanwhile."""
+        done: list[StandingFeedback] = []
+
+        def changed(held: GivenFeedback | None) -> GivenFeedback:
+            self._take(held)
+            done.append(change())
+            return GivenFeedback(self._last, list(self._standing.values()))
+
+        self._log.update(GivenFeedback.name, GivenFeedback, changed, REMEDY)
+        return done[-1]
 
     def _recall(self) -> None:
         """What stands, by whomever it was given."""
-        standing = self._log.load(GivenFeedback.name, GivenFeedback, REMEDY) or GivenFeedback()
+        self._take(self._log.load(GivenFeedback.name, GivenFeedback, REMEDY))
+
+    def _take(self, held: GivenFeedback | None) -> None:
+        standing = held or GivenFeedback()
         self._last = standing.last
         self._standing = {standing.number: standing for standing in standing.entries}

@@ -22,6 +22,7 @@ from caesura.plan import Raw, here
 from caesura.spark.errors import asking_spark
 from caesura.spark.worker.job import PACKETS, Job
 from caesura.spark.worker.reading import packets_of, reading
+from caesura.spark.worker.shipped import ShippedJob
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,11 +75,22 @@ class FrameReader(Reader):
             remedy="Use start(spark, ...), to_spark(spark) or run_batch(spark); preview reads files, tables.",
         )
 
+    def sample(self, limit: int) -> Iterator[Raw]:
+        """The first rows that Spark gives, collected here; of a streaming frame, of what is there now."""
+        wanted = [*self.schema.names, *(c for c in (self.lane, self.offset) if c is not None)]
+        plain = self.frame.select(*map(_quoted, wanted))
+        with asking_spark():
+            table = _first_of(plain, limit) if self.streaming else plain.limit(limit).toArrow()
+        rows = table.cast(pa.schema([_in_utc(field) for field in table.schema])).combine_chunks()
+        for batch in rows.to_batches():
+            for raw, _ in _chunks(batch, self.schema, self.lane, self.offset, (0, 0)):
+                yield raw
+
     def describe(self) -> str:
         ordered = "" if self.lane else "; no lane column: a row is late by earlier epochs only"
         return f"DataFrame({', '.join(self.schema.names)}){ordered}"
 
-    def packets(self, job: Job, source: Source) -> DataFrame:
+    def packets(self, shipped: ShippedJob, source: Source) -> DataFrame:
         """The frame's rows as packets."""
         fingerprint, schema = source.fingerprint, self.schema
         lane, offset = self.lane, self.offset
@@ -87,7 +99,7 @@ class FrameReader(Reader):
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             from pyspark import TaskContext
 
-            context = TaskContext.get()
+            context, job = TaskContext.get(), shipped.job
             part = context.partitionId() if context is not None else 0
             with reading(job.source(fingerprint)):
                 for number, plain in enumerate(gathered(batches, CHUNK_ROWS)):
@@ -97,6 +109,20 @@ class FrameReader(Reader):
 
         plain = self.frame.select(*map(_quoted, wanted)).toDF(*(f"c{n}" for n in range(len(wanted))))
         return plain.mapInArrow(read, PACKETS)
+
+
+def _first_of(frame: DataFrame, limit: int) -> pa.Table:
+    """The first rows of a streaming frame."""
+    tables: list[pa.Table] = []
+
+    def take(batch: DataFrame, _: int) -> None:
+        room = limit - sum(table.num_rows for table in tables)
+        if room > 0 or not tables:
+            tables.append(batch.limit(max(0, room)).toArrow())
+
+    query = frame.writeStream.foreachBatch(take).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return pa.concat_tables(tables) if tables else pa.table({name: [] for name in frame.columns})
 
 
 def _arrow_field(field: StructField) -> pa.Field:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -13,26 +13,24 @@ from caesura.errors import PlanError
 from caesura.events.identity import Secret
 from caesura.io.sources.protocol import ListedFiles
 from caesura.io.sources.source import Source
-from caesura.plan import Node
+from caesura.plan import Node, Speculate
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.buckets.clock import clock_readings, listening, period
-from caesura.spark.errors import as_line, asking_spark
+from caesura.spark.errors import asking_spark
 from caesura.spark.host.frames import framed
 from caesura.spark.host.table_files import send_tables
 from caesura.spark.session import check_session
 from caesura.spark.worker.admission import EpochLimits
-from caesura.spark.worker.bucket import run_bucket
 from caesura.spark.worker.job import PACKETS, Job, as_batch, epoch_here
 from caesura.spark.worker.priority import reorders
 from caesura.spark.worker.reading import packets_of, read_files, reading, resume
-from caesura.spark.worker.state_store import ChunkStore
+from caesura.spark.worker.shipped import ShippedJob
 from caesura.udm import homes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Speculate = Literal["arrival", "watermark"]
 LISTING = "path string, modificationTime timestamp, length long, content binary"
 
 
@@ -82,11 +80,13 @@ def _ship_modules(outputs: Mapping[str, Node]) -> None:
 def packets(spark: SparkSession, job: Job, *, streaming: bool, limits: EpochLimits) -> DataFrame:
     """The packets that leave the last stage."""
     check_session(spark)
+    _ = spark.streams  # starts what coordinates state stores, which Spark 4.2 does for streams only
     job = send_tables(spark, job)
-    frames = [_source(spark, job, _checked(s), streaming, limits) for s in job.stages.sources]
+    shipped = ShippedJob.of(job)
+    frames = [_source(spark, shipped, _checked(s), streaming, limits) for s in job.stages.sources]
     frame = frames[0]
     if job.loop:
-        frames.append(_returning(spark, job, limits))
+        frames.append(_returning(spark, job, shipped, limits))
     if streaming and (every := period(job.stages)) is not None:
         frames.append(_clock(spark, job, every))
     if not streaming and any(_checked(source).stamped for source in job.stages.sources):
@@ -94,11 +94,11 @@ def packets(spark: SparkSession, job: Job, *, streaming: bool, limits: EpochLimi
     for more in frames[1:]:
         frame = frame.unionAll(more)
     for stage in job.stages.stages[1:]:
-        frame = _stage(frame, job, stage.number)
+        frame = _stage(frame, shipped, stage.number)
     return frame
 
 
-def _returning(spark: SparkSession, job: Job, limits: EpochLimits) -> DataFrame:
+def _returning(spark: SparkSession, job: Job, shipped: ShippedJob, limits: EpochLimits) -> DataFrame:
     """What the query's own last stage sent back in earlier epochs.
 
     Files that waited are looked at again, and so many of a source are read.
@@ -106,13 +106,14 @@ def _returning(spark: SparkSession, job: Job, limits: EpochLimits) -> DataFrame:
     from caesura.spark.host.loop_source import LoopSource
 
     spark.dataSource.register(LoopSource)
-    frame = spark.readStream.format(LoopSource.name()).option("path", job.loop).load()
+    loop = spark.readStream.format(LoopSource.name()).schema(PACKETS)
+    frame = loop.option("path", job.loop).load()
     moved = job.priorities and any(reorders(_checked(source)) for source in job.stages.sources)
     if job.ahead is None and not moved:
         return frame
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from resume(job, batches, limits)
+        yield from resume(shipped.job, batches, limits)
 
     return frame.mapInArrow(read, PACKETS)
 
@@ -123,7 +124,8 @@ def _clock(spark: SparkSession, job: Job, every: int) -> DataFrame:
 
     spark.dataSource.register(ClockSource)
     options = about(every, listening(job.stages), job.buckets)
-    return spark.readStream.format(ClockSource.name()).option("about", options).load()
+    clock = spark.readStream.format(ClockSource.name()).schema(PACKETS)
+    return clock.option("about", options).load()
 
 
 def _one_reading(spark: SparkSession, job: Job) -> DataFrame:
@@ -142,15 +144,17 @@ def _checked(node: Node) -> Source:
     return node
 
 
-def _source(spark: SparkSession, job: Job, source: Source, streaming: bool, limits: EpochLimits) -> DataFrame:
+def _source(
+    spark: SparkSession, shipped: ShippedJob, source: Source, streaming: bool, limits: EpochLimits
+) -> DataFrame:
     """Stage 0 for one source: a frame of packets."""
     reader = source.reader
     if reader.spark_form == "frame":
-        return framed(reader).packets(job, source)
+        return framed(reader).packets(shipped, source)
     if reader.spark_form == "files":
-        return _files(spark, job, source, reader.as_files, streaming, limits)
+        return _files(spark, shipped, source, reader.as_files, streaming, limits)
     if streaming and reader.spark_form == "lanes":
-        return _lanes(spark, job, source)
+        return _lanes(spark, shipped, source)
     if streaming:
         raise PlanError(
             f"'{source.step}' lies in memory, so a streaming query has nothing to wait for.",
@@ -158,11 +162,16 @@ def _source(spark: SparkSession, job: Job, source: Source, streaming: bool, limi
             step=source.step,
             place=source.place,
         )
-    return _memory(spark, job, source)
+    return _memory(spark, shipped, source)
 
 
 def _files(
-    spark: SparkSession, job: Job, source: Source, reader: ListedFiles, streaming: bool, limits: EpochLimits
+    spark: SparkSession,
+    shipped: ShippedJob,
+    source: Source,
+    reader: ListedFiles,
+    streaming: bool,
+    limits: EpochLimits,
 ) -> DataFrame:
     """Spark's file source says which files are new; workers read their columns."""
     entry = (spark.readStream if streaming else spark.read).format("binaryFile")
@@ -176,24 +185,25 @@ def _files(
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         paths = (path for batch in batches for path in sorted(batch.column(0).to_pylist()))
         mine = ((epoch_here(), path) for path in paths if path.endswith(suffix))
-        yield from read_files(job, fingerprint, mine, limits, new=streaming)
+        yield from read_files(shipped.job, fingerprint, mine, limits, new=streaming)
 
     return listing.mapInArrow(read, PACKETS)
 
 
-def _lanes(spark: SparkSession, job: Job, source: Source) -> DataFrame:
+def _lanes(spark: SparkSession, shipped: ShippedJob, source: Source) -> DataFrame:
     """A Python data source asks the source how far its lanes have come; workers read them."""
     from caesura.spark.host.lane_source import lane_source
 
-    form = lane_source(job, source.fingerprint)
+    form = lane_source(shipped, source.fingerprint, source.reader.lane_bounds)
     spark.dataSource.register(form)
-    return spark.readStream.format(form.name()).load()
+    return spark.readStream.format(form.name()).schema(PACKETS).load()
 
 
-def _memory(spark: SparkSession, job: Job, source: Source) -> DataFrame:
+def _memory(spark: SparkSession, shipped: ShippedJob, source: Source) -> DataFrame:
     fingerprint = source.fingerprint
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        job = shipped.job
         source = job.source(fingerprint)
         with reading(source):
             for _ in batches:
@@ -203,25 +213,11 @@ def _memory(spark: SparkSession, job: Job, source: Source) -> DataFrame:
     return spark.range(0, 1, 1, 1).mapInArrow(read, PACKETS)
 
 
-def _stage(frame: DataFrame, job: Job, number: int) -> DataFrame:
+def _stage(frame: DataFrame, shipped: ShippedJob, number: int) -> DataFrame:
     """One stateful stage: the packets of each bucket through its fragment."""
-    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+    from caesura.spark.worker.processor import BucketProcessor
 
-    class BucketProcessor(StatefulProcessor):
-        """A bucket of a stage at work."""
-
-        def init(self, handle: Any) -> None:
-            self.store = ChunkStore(handle)
-
-        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
-            try:
-                yield from run_bucket(job, number, int(key[0]), rows, self.store)
-            except Exception as error:
-                raise as_line(error) from error
-
-        def close(self) -> None:
-            return None
-
+    processor = BucketProcessor(shipped, number)
     return frame.groupBy("key").transformWithStateInPandas(
-        statefulProcessor=BucketProcessor(), outputStructType=PACKETS, outputMode="Append", timeMode="None"
+        statefulProcessor=processor, outputStructType=PACKETS, outputMode="Append", timeMode="None"
     )

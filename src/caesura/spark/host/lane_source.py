@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from pickle import loads
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from pyspark.cloudpickle import dumps
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from caesura.io.sources.protocol import Reader
-from caesura.plan import Raw
 from caesura.spark.errors import errors_as_lines
-from caesura.spark.worker.job import PACKETS, Job
-from caesura.spark.worker.reading import packets_of, reading
+from caesura.spark.worker.shipped import ShippedJob
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from caesura.io.sources.protocol import LaneBounds
 
 LANES = "lanes"
 Offset = dict[str, dict[str, int]]
@@ -33,8 +37,9 @@ class LanePart(InputPartition):
     end: int
 
 
-def lane_source(job: Job, fingerprint: str) -> type[DataSource]:
+def lane_source(shipped: ShippedJob, fingerprint: str, bounds: LaneBounds) -> type[DataSource]:
     """The data source that reads one source of a query; it is registered under a name of its own."""
+    asked: bytes = dumps(bounds)  # type: ignore[no-untyped-call]
 
     class LaneSource(DataSource):
         """A source of a query, lane by lane."""
@@ -43,11 +48,8 @@ def lane_source(job: Job, fingerprint: str) -> type[DataSource]:
         def name(cls) -> str:
             return f"caesura_lanes_{fingerprint}"
 
-        def schema(self) -> str:
-            return PACKETS
-
         def streamReader(self, schema: Any) -> LaneReader:
-            return LaneReader(job, fingerprint)
+            return LaneReader(shipped, fingerprint, asked)
 
     return LaneSource
 
@@ -55,13 +57,17 @@ def lane_source(job: Job, fingerprint: str) -> type[DataSource]:
 class LaneReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the lanes of a source from where they were read to where they end now."""
 
-    def __init__(self, job: Job, fingerprint: str) -> None:
-        self.job, self.fingerprint = job, fingerprint
+    def __init__(self, shipped: ShippedJob, fingerprint: str, bounds: bytes) -> None:
+        self.shipped, self.fingerprint = shipped, fingerprint
+        self._bounds = bounds
+        """What tells where lanes begin and end, pickled: tasks that read need it as little as the plan is
+        needed where that is asked."""
         self._until: Offset | None = None
 
-    @property
-    def reader(self) -> Reader:
-        return self.job.source(self.fingerprint).reader
+    @cached_property
+    def bounds(self) -> LaneBounds:
+        bounds: LaneBounds = loads(self._bounds)
+        return bounds
 
     def initialOffset(self) -> Offset:
         return {LANES: {}}
@@ -75,11 +81,11 @@ class LaneReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _latest(self) -> Offset:
         with errors_as_lines():
-            return {LANES: _named(self.reader.latest() or {})}
+            return {LANES: _named(self.bounds.latest() or {})}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         with errors_as_lines():
-            begins = {**_named(self.reader.earliest()), **start[LANES]}
+            begins = {**_named(self.bounds.earliest()), **start[LANES]}
         return [
             LanePart(int(lane), begins.get(lane, 0), stop)
             for lane, stop in end[LANES].items()
@@ -87,16 +93,11 @@ class LaneReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, LanePart)
-        source, lane = self.job.source(self.fingerprint), partition.lane
-        with reading(source):
-            nothing = pa.RecordBatch.from_pylist([], source.reader.schema)
-            yield self._packets(Raw(lane, partition.start, nothing))  # a lane appears before its first row
-            for raw in source.read_between({lane: partition.start}, {lane: partition.end}):
-                yield self._packets(raw)
+        from caesura.spark.worker.reading import read_lane
 
-    def _packets(self, raw: Raw) -> pa.RecordBatch:
-        return packets_of(self.job, self.fingerprint, raw, (raw.offset, raw.batch.num_rows))
+        assert isinstance(partition, LanePart)
+        lane, start, end = partition.lane, partition.start, partition.end
+        yield from read_lane(self.shipped.job, self.fingerprint, lane, start, end)
 
 
 def _named(offsets: Mapping[int, int]) -> dict[str, int]:

@@ -16,7 +16,6 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from caesura.spark.errors import errors_as_lines
 from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.worker.job import PACKETS
 
 EPOCHS_TO_REREAD = 2
 FILES = "files"
@@ -29,9 +28,6 @@ class LoopSource(DataSource):
     @classmethod
     def name(cls) -> str:
         return "caesura_loop"
-
-    def schema(self) -> str:
-        return PACKETS
 
     def streamReader(self, schema: Any) -> LoopReader:
         return LoopReader(self.options["path"])

@@ -132,6 +132,9 @@ def start_pipeline(
     trigger: Trigger = "continuous",
     files_per_epoch: int | None = None,
     bytes_per_epoch: int | None = None,
+    take_over: bool = False,
+    name: str | None = None,
+    metrics_port: int | str | None = None,
 ) -> SparkQuery:
     """Starts all views of a pipeline as one streaming query; claims appear in ``path``."""
     if any(isinstance(node, Fixpoint) for node in walk(*nodes.values())):
@@ -151,4 +154,7 @@ def start_pipeline(
         trigger=trigger,
         files_per_epoch=files_per_epoch,
         bytes_per_epoch=bytes_per_epoch,
+        take_over=take_over,
+        name=name,
+        metrics_port=metrics_port,
     )

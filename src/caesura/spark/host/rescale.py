@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.places.json_files import parsed
+from caesura.io.places.lease import Lease
 from caesura.spark.errors import ours
 from caesura.spark.host.checkpoint import query_id, write_plan
 from caesura.spark.host.state import plan_of
@@ -32,12 +33,13 @@ def rescale(spark: SparkSession, checkpoint: str | Path, buckets: int) -> int:
             remedy=f"Start anew with max_buckets={max(buckets, 1)} and another checkpoint, or choose fewer.",
         )
     _refuse_running(spark, place)
-    if buckets != _partitions(place):
-        try:
-            spark._streamingCheckpointManager.repartition(place.hadoop, buckets)
-        except Exception as error:
-            raise ours(error) from error
-    write_plan(place, {**saved_plan, "partitions": buckets})
+    with Lease.take(place):
+        if buckets != _partitions(place):
+            try:
+                spark._streamingCheckpointManager.repartition(place.hadoop, buckets)
+            except Exception as error:
+                raise ours(error) from error
+        write_plan(place, {**saved_plan, "partitions": buckets})
     return before
 
 

@@ -7,22 +7,26 @@ import logging
 import tempfile
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from caesura.errors import looked_up
+from caesura.errors import StreamError, looked_up
 from caesura.events.identity import Secret
 from caesura.io.places import Place
+from caesura.io.places.lease import Lease
+from caesura.io.sinks.keyed import netted_outputs, outputs_for
 from caesura.io.sinks.protocol import Sink
 from caesura.io.sources.source import Source
 from caesura.misuse import renamed
-from caesura.plan import Node
+from caesura.plan import Node, Speculate, here
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
-from caesura.runtime.buckets.status import Status
+from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.feedback.consumer import StandingFeedback
+from caesura.runtime.metrics.status import ReadRate, Status, log_epoch
 from caesura.runtime.query.result import Output, Result, delivered
 from caesura.runtime.sinks.held import held_table
 from caesura.runtime.sinks.memory import MemorySink
@@ -32,10 +36,10 @@ from caesura.spark.host.checkpoint import buckets_of, query_id, save_plan, secre
 from caesura.spark.host.feedback import CheckpointFeedback, What
 from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
-from caesura.spark.host.source_log import check_files
+from caesura.spark.host.source_log import check_files, check_logs, last_offsets
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.session import check_session
-from caesura.spark.sinks.epochs import EpochWriter, check_form, netted_outputs
+from caesura.spark.sinks.epochs import EpochWriter, check_form
 from caesura.spark.worker.admission import EVERYTHING, EpochLimits
 from caesura.spark.worker.job import Job
 
@@ -43,8 +47,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-Speculate = Literal["arrival", "watermark"]
+    from caesura.runtime.metrics.endpoint import MetricsEndpoint
+    from caesura.runtime.metrics.figures import Figures
+
 Trigger = Literal["continuous", "available"] | str
+log = logging.getLogger("caesura.spark")
 
 
 class SparkQuery:
@@ -57,27 +64,42 @@ class SparkQuery:
         failures: list[Exception],
         consumer: CheckpointFeedback,
         outputs: Mapping[str, Node],
+        lease: Lease | None = None,
+        name: str = "",
     ) -> None:
         self.query = query
+        self.name = name or str(query.id)
+        """What Spark's pages, metrics and logs call it."""
         self.sink = sink
         self.outputs = outputs
         self.consumer = consumer
+        self._lease = lease
+        if lease is not None:
+            lease.needed = self._runs
         self._failures = failures
         """What went wrong in an epoch on the driver, as ours."""
-        self._began = time.monotonic()
-        self._before: tuple[int, int, float] | None = None
-        """The epoch, rows and moment at which the rate was last taken."""
-        self._rate = 0.0
+        self._began, self._rate = time.time(), ReadRate()
+        self._endpoint: MetricsEndpoint | None = None
 
     def wait(self, seconds: int | None = None) -> bool:
         """Waits for the end; True when it has come. A failure in a worker is raised as ours."""
         try:
-            return bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
+            ended = bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
         except Exception as error:
             raise self._ours(error) from error
+        if ended:
+            self._leave()
+        return ended
 
     def _ours(self, error: Exception) -> Exception:
+        """Why it has ended."""
+        self._release()
         return self._failures[-1] if self._failures else ours(error)
+
+    def _release(self) -> None:
+        """Gives the checkpoint back to whoever starts next."""
+        if self._lease is not None:
+            self._lease.release()
 
     def _forever(self) -> bool:
         self.query.awaitTermination()
@@ -91,15 +113,72 @@ class SparkQuery:
             raise self._ours(error) from error
 
     def stop(self) -> None:
-        """Stops after the current epoch."""
+        """Stops at once; an epoch that is cut off runs again at the next start."""
         with asking_spark():
             self.query.stop()
+        self._leave()
+
+    def _leave(self) -> None:
+        """Ended as it should. The metrics of a query that failed say so until the process ends."""
+        self._release()
+        if self._endpoint is not None:
+            self._endpoint.close()
+            self._endpoint = None
+
+    def finish(self, seconds: float = 60.0) -> None:
+        """Stops behind the epoch that is at work, or after so many ``seconds``."""
+        deadline, before = time.monotonic() + seconds, self.progress().get("batchId", -1)
+        while self.active and time.monotonic() < deadline:
+            with asking_spark():
+                works = bool(self.query.status["isTriggerActive"])
+            if not works or self.progress().get("batchId", -1) != before:
+                break
+            time.sleep(0.05)
+        self.stop()
+
+    def serve_metrics(self, port: int | str = 9464) -> MetricsEndpoint:
+        """Serves metrics for Prometheus at ``port`` of the driver, and whether the query is alive and ready.
+
+        ``"0.0.0.0:9464"`` lets other machines ask.
+        """
+        from caesura.runtime.metrics.endpoint import MetricsEndpoint
+
+        self._endpoint = MetricsEndpoint(self._figures, port)
+        return self._endpoint
+
+    @property
+    def metrics_url(self) -> str:
+        """Where its metrics are, if they are served."""
+        return "" if self._endpoint is None else self._endpoint.url
+
+    def _figures(self) -> Figures:
+        from caesura.runtime.metrics.figures import Figures
+        from caesura.runtime.metrics.served import timed
+
+        durations = self.progress().get("durationMs", {})
+        return Figures(
+            self.name,
+            self.status(),
+            active=self._runs(),
+            timed=timed(self.outputs.values()),
+            began=self._began,
+            starts=1 if self._lease is None else self._lease.number,
+            parts={part: ms / 1000 for part, ms in durations.items()},
+            buckets=self.sink.board.buckets(),
+        )
 
     @property
     def active(self) -> bool:
         """Whether it still runs."""
         with asking_spark():
             return bool(self.query.isActive)
+
+    def _runs(self) -> bool:
+        """Whether it needs its checkpoint; a JVM that is gone runs nothing."""
+        try:
+            return self.active
+        except StreamError:
+            return False
 
     def table(self, output: str = "out") -> pa.Table:
         """What the sink holds as of its last epoch: a table by key, or a history with LE and RE."""
@@ -137,14 +216,9 @@ class SparkQuery:
         status, last = self.sink.board.status(), self.progress()
         if not last:
             return status
-        rows = sum(source.rows for source in status.sources.values())
-        now = time.monotonic()
-        if self._before is None or last["batchId"] != self._before[0]:
-            before = self._before or (-1, rows, self._began)
-            self._rate = (rows - before[1]) / max(1e-9, now - before[2])
-            self._before = (last["batchId"], rows, now)
+        rate = self._rate.of(sum(source.rows for source in status.sources.values()))
         seconds = last["durationMs"].get("triggerExecution", 0) / 1000
-        return dataclasses.replace(status, epoch=last["batchId"], seconds=seconds, rows_per_second=self._rate)
+        return dataclasses.replace(status, epoch=last["batchId"], seconds=seconds, rows_per_second=rate)
 
     def _repr_html_(self) -> str:
         return self.status()._repr_html_()
@@ -172,20 +246,27 @@ def start(
     feedback: bool = False,
     max_buckets: int | None = None,
     ahead: Duration | None = None,
+    take_over: bool = False,
+    name: str | None = None,
+    metrics_port: int | str | None = None,
 ) -> SparkQuery:
     """Starts a plan as one streaming query; with ``feedback`` its consumer can speak to it.
 
+    ``name`` is what Spark's pages, metrics and logs call it; metrics are served at ``metrics_port``.
+
     A new checkpoint can be spread over up to ``max_buckets`` later, see `rescale`. No folder of files is
-    read further ``ahead`` of the slowest source, in event time.
+    read further ``ahead`` of the slowest source, in event time. A checkpoint that another process goes on
+    with is refused, unless you ``take_over``: that one can then write no more.
     """
     target = as_sink(sink, "start")
     check_form(target, output)
     target.reach()
+    _refuse_running(spark, name)
     place = None if checkpoint is None else Place.of(checkpoint).absolute().reach()
     partitions = check_session(spark)
     limits = EpochLimits(files_per_epoch, bytes_per_epoch)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
-    nodes = {name: delivered(node, output) for name, node in outputs.items()}
+    nodes = outputs_for(target, {name: delivered(node, output) for name, node in outputs.items()})
     place = place or Place.of(tempfile.mkdtemp(prefix="caesura-checkpoint-"))
     query_id(place)  # one that is cut off would be Spark's own error
     buckets = buckets_of(place, partitions, max_buckets)
@@ -199,10 +280,29 @@ def start(
         takes_feedback=feedback,
         ahead=bound,
     )
-    secret = secret_of_checkpoint(place)
-    stages = save_plan(place, job.stages, buckets, partitions)
-    job = dataclasses.replace(job, stages=stages, secret=secret)
-    return launch(job, nodes, spark, target, place, trigger=trigger, limits=limits)
+    lease = Lease.take(place, take_over=take_over)
+    try:
+        check_logs(place)
+        secret = secret_of_checkpoint(place)
+        stages = save_plan(place, job.stages, buckets, partitions)
+        job = dataclasses.replace(job, stages=stages, secret=secret, fence=lease.number)
+        options: dict[str, Any] = {"trigger": trigger, "limits": limits, "lease": lease, "name": name or ""}
+        made = launch(job, nodes, spark, target, place, **options)
+    except BaseException:
+        lease.release()
+        raise
+    if metrics_port is not None:
+        made.serve_metrics(metrics_port)
+    return made
+
+
+def _refuse_running(spark: SparkSession, name: str | None) -> None:
+    """Refuses the name of a query that runs in this session."""
+    if name is not None and any(query.name == name for query in spark.streams.active):
+        raise StreamError(
+            f"a query called '{name}' runs in this session already.",
+            remedy="Stop it, or give this one another name=.",
+        ).at("start", here())
 
 
 def launch(
@@ -214,21 +314,29 @@ def launch(
     *,
     trigger: Trigger = "continuous",
     limits: EpochLimits = EVERYTHING,
+    lease: Lease | None = None,
+    name: str = "",
 ) -> SparkQuery:
     """Starts a plan that is cut already."""
     wakes = bool(job.loop) and trigger != "available"
-    job = dataclasses.replace(job, wakes=wakes, netted=netted_outputs(target, nodes))
+    netted = {OUT + name: layout for name, layout in netted_outputs(target, nodes).items()}
+    job = dataclasses.replace(job, wakes=wakes, netted=netted)
     frame = packets(spark, job, streaming=True, limits=limits)
     writer = EpochWriter.of(target, nodes, job.buckets)
 
     failures: list[Exception] = []
+    writer.expects = partial(last_offsets, place)
 
     def epoch(batch: DataFrame, number: int) -> None:
         try:
             check_files(place, number)
+            if lease is not None:
+                lease.check()
+            began = time.monotonic()
             writer.write(number, batch)
             if job.loop:
                 LoopLog(job.loop).note_sent()
+            log_epoch(target.board.status(), number, time.monotonic() - began, name)
         except Exception as error:
             failures.append(explained(error, number))
             raise
@@ -236,6 +344,8 @@ def launch(
     stream = (
         frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place.hadoop)
     )
+    if name:
+        stream = stream.queryName(name)
     if trigger == "available":
         stream = stream.trigger(availableNow=True)
     elif trigger != "continuous":
@@ -243,7 +353,9 @@ def launch(
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
     with hops(spark, job), asking_spark():
         query = stream.start()
-    return SparkQuery(query, target, failures, CheckpointFeedback.of(job, nodes), nodes)
+        writer.attach(str(query.id))
+    log.info("started on %s", place, extra={"query": name or str(query.id)})
+    return SparkQuery(query, target, failures, CheckpointFeedback.of(job, nodes), nodes, lease, name)
 
 
 def run_all(

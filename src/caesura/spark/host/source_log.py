@@ -7,6 +7,7 @@ gone. So an epoch is held against the log before it runs: a file that is not the
 from __future__ import annotations
 
 import json
+import re
 
 from caesura.errors import DataError, StreamError
 from caesura.io.places import Place
@@ -27,8 +28,54 @@ def files_of(checkpoint: Place, source: int, batch: int) -> list[str]:
             f"Spark's log of source {source} has lost batch {batch}.",
             remedy="Start with a new checkpoint and a new folder.",
         )
-    entries = [json.loads(line) for line in file.read_text().splitlines()[1:] if line]
-    return [e["path"] for e in entries if e["batchId"] == batch]
+    try:
+        entries = [json.loads(line) for line in file.read_text().splitlines()[1:] if line]
+        return [e["path"] for e in entries if e["batchId"] == batch]
+    except (ValueError, KeyError, TypeError):
+        raise _damaged(file, PUT_BACK) from None
+
+
+def check_logs(checkpoint: Place) -> None:
+    """Refuses a checkpoint the end of whose logs Spark could not read, or would read as something else."""
+    offsets, commits = (_numbers(checkpoint / name) for name in ("offsets", "commits"))
+    for number in commits[-1:]:
+        file = checkpoint / "commits" / str(number)
+        if not _whole(file.read_text().splitlines(), 2):
+            raise _damaged(file, "Take it away: its epoch runs again, and a sink that has it takes nothing.")
+        if number not in offsets:
+            raise StreamError(
+                f"'{checkpoint / 'offsets' / str(number)}' is gone, so nothing tells how far was read.",
+                remedy=PUT_BACK,
+            )
+    lines = [(checkpoint / "offsets" / str(n)).read_text().splitlines() for n in offsets[-2:]]
+    if lines and not _whole(lines[-1], max(3, len(lines[0]))):
+        raise _damaged(checkpoint / "offsets" / str(offsets[-1]), PUT_BACK)
+
+
+PUT_BACK = "Put back the file as it was, or start with a new checkpoint and a new sink."
+
+
+def _numbers(folder: Place) -> list[int]:
+    return sorted(int(file.name) for file in folder.files() if file.name.isdigit())
+
+
+def _whole(lines: list[str], wanted: int) -> bool:
+    """Whether a log of Spark's has so many lines, the first its version, the others JSON or nothing."""
+    if len(lines) < wanted or not re.fullmatch(r"v\d+", lines[0]):
+        return False
+    try:
+        return all(line == "-" or json.loads(line) is not None for line in lines[1:])
+    except ValueError:
+        return False
+
+
+def _damaged(file: Place, remedy: str) -> StreamError:
+    return StreamError(f"'{file}', which Spark wrote, is not whole.", remedy=remedy)
+
+
+def last_offsets(checkpoint: Place) -> int:
+    """The last epoch whose offsets Spark has written down; -1 for none."""
+    return max(_numbers(checkpoint / "offsets"), default=-1)
 
 
 def check_files(checkpoint: Place, epoch: int) -> None:

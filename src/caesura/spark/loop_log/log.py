@@ -15,15 +15,17 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.events.chunks import later
 from caesura.io.places import Place
 from caesura.io.places.json_files import FRESH, parsed
+from caesura.io.places.lease import refuse_deposed
 from caesura.spark.loop_log.records import LogRecord
 
 SUFFIX = ".arrow"
@@ -32,6 +34,11 @@ OWNER = "owner"
 LOCK = "lock"
 SENT = "sent.json"
 """The files that there were when the last epoch was through."""
+SENT_REMEDY = (
+    "Put back the file as it was; or take it away, if you know that no file of the loop log is gone."
+)
+FORMAT, LOOP_FORMAT = b"caesura.format", 1
+"""What the files of epochs say of their form; those of 0.1.0 say nothing."""
 NO_END = 10**12
 R = TypeVar("R", bound=LogRecord)
 
@@ -39,17 +46,20 @@ R = TypeVar("R", bound=LogRecord)
 class LoopLog:
     """A folder of packets by epoch and bucket, of feedback by number, and of the records beside them."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, fence: int = 0) -> None:
         self.place = place
         self._folder = Place.of(place)
+        self._fence = fence
+        """The number of the lease that it is written under, on the checkpoint around it; 0 for none."""
 
     def write(self, epoch: int, bucket: int, rows: pa.RecordBatch | None) -> None:
         """Puts what a bucket sends back in an epoch; None takes away what an earlier try left."""
         name = f"{epoch:012d}-{bucket:04d}{SUFFIX}"
         if rows is None:
+            self._refuse_deposed()
             self.remove(name)
         else:
-            self._put(name, ipc_bytes(rows))
+            self._put(name, ipc_bytes(rows.replace_schema_metadata({FORMAT: str(LOOP_FORMAT)})))
 
     # -- feedback of consumers ------------------------------------------------------------------------
 
@@ -80,8 +90,19 @@ class LoopLog:
     def load(self, name: str, kind: type[R], remedy: str = FRESH) -> R | None:
         """The record under a name, if there is one."""
         text = self._text(name)
-        if text is None:
-            return None
+        return None if text is None else self._record(text, name, kind, remedy)
+
+    def update(self, name: str, kind: type[R], change: Callable[[R | None], R], remedy: str = FRESH) -> None:
+        """Replaces a record by what is made of it; no other update comes between, wherever it is from."""
+
+        def changed(held: bytes | None) -> bytes:
+            before = None if held is None else self._record(held.decode(), name, kind, remedy)
+            return json.dumps(change(before).to_json()).encode()
+
+        with self._writing():
+            (self._folder / name).update(changed)
+
+    def _record(self, text: str, name: str, kind: type[R], remedy: str) -> R:
         return kind.from_json(parsed(text, f"{self.place}/{name}", remedy, wants=kind.wants))
 
     def records(self, suffix: str) -> list[str]:
@@ -96,7 +117,7 @@ class LoopLog:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """While it lasts nobody else on this machine who asks for it is in; elsewhere the last one wins."""
+        """While it lasts nobody else on this machine who asks for it is in; elsewhere see `update`."""
         folder = self._folder.local
         if folder is None:
             yield
@@ -112,7 +133,15 @@ class LoopLog:
 
     def own(self, query: str) -> None:
         """Takes the log for a query; one that another query has written to is refused."""
-        if not self._put(OWNER, query.encode(), fresh=True) and (owner := self._text(OWNER)) != query:
+        if self._put(OWNER, query.encode(), fresh=True):
+            return
+        owner = self._text(OWNER) or ""
+        if owner != query and query.startswith(owner):
+            raise StreamError(
+                f"'{self.place}/{OWNER}' is not whole: it says '{owner}'.",
+                remedy="Write the 'id' of the file 'metadata' of the checkpoint into it.",
+            )
+        if owner != query:
             raise StreamError(
                 f"the loop log in '{self.place}' belongs to another query ({owner}).",
                 remedy="Give each query a loop log of its own, beside its checkpoint.",
@@ -121,11 +150,23 @@ class LoopLog:
     def _put(self, name: str, data: bytes, *, fresh: bool = False) -> bool:
         """Writes a whole file; False where it must be fresh and is there."""
         file = self._folder / name
-        try:
+        with self._writing():
+            self._refuse_deposed()
             if fresh:
                 return file.create(data)
             file.put(data)
             return True
+
+    def _refuse_deposed(self) -> None:
+        """Refuses to write, once for what it is used for, where another start has taken over."""
+        if self._fence:
+            refuse_deposed(self._folder.parent, self._fence)
+            self._fence = 0
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise StreamError(
                 f"the loop log in '{self.place}' cannot be written: {error}.",
@@ -157,7 +198,8 @@ class LoopLog:
     def sent(self, start: int) -> list[str]:
         """The files of the epochs behind start; one that was written and is gone is an error."""
         there = self.between(start, NO_END)
-        for name in json.loads(self._text(SENT) or "[]"):
+        sent = self._text(SENT)
+        for name in [] if sent is None else parsed(sent, f"{self.place}/{SENT}", SENT_REMEDY):
             if _epoch(name) > start and name not in there:
                 raise self._gone(name)
         return there
@@ -169,7 +211,7 @@ class LoopLog:
     def read(self, name: str) -> pa.Table:
         """The rows of a file."""
         try:
-            return pa.ipc.open_stream((self._folder / name).read_bytes()).read_all()
+            table = pa.ipc.open_stream((self._folder / name).read_bytes()).read_all()
         except FileNotFoundError:
             raise self._gone(name) from None
         except (pa.ArrowException, OSError) as error:
@@ -177,6 +219,10 @@ class LoopLog:
                 f"the file '{self.place}/{name}' of the loop log cannot be read: {error}.",
                 remedy="Put back the file as it was, or start with a new checkpoint.",
             ) from None
+        number = int((table.schema.metadata or {}).get(FORMAT, 0))
+        if number > LOOP_FORMAT:
+            raise later(f"the file '{self.place}/{name}' of the loop log", number, LOOP_FORMAT)
+        return table.replace_schema_metadata(None)
 
     def _gone(self, name: str) -> StreamError:
         return StreamError(

@@ -7,16 +7,16 @@ in the workers and collecting what was written. One that was committed before ru
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events import Item, Page
-from caesura.io.sinks.current import TableLayout, layout_of, names_key
-from caesura.io.sinks.keyed import KeyedSink
 from caesura.io.sinks.protocol import LATE as LATE_ROWS
 from caesura.io.sinks.protocol import (
     BucketWriter,
@@ -26,24 +26,34 @@ from caesura.io.sinks.protocol import (
     PartWriter,
     Sink,
     TableSink,
+    refuse_behind,
     written,
 )
 from caesura.io.sinks.rows import rows_table
 from caesura.plan import Node, here
 from caesura.runtime.buckets.aligner import Aligner
 from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
-from caesura.runtime.buckets.status import Board
 from caesura.runtime.graph.rejected import late_tables
+from caesura.runtime.metrics.status import Board
 from caesura.runtime.packets.packet import Packet, decode
 from caesura.spark.errors import errors_as_lines
+from caesura.spark.worker.bucket_keys import bucket_keys, spark_hash
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 REPORTS = (COUNTS, UNREAD)
 """What is for the driver's eyes, not for the sink."""
-WRITTEN = pa.schema([("output", pa.string()), ("file", pa.string()), ("rows", pa.int64())])
-WRITTEN_COLUMNS = "output string, file string, rows long"
+WRITTEN = pa.schema(
+    [
+        ("output", pa.string()),
+        ("file", pa.string()),
+        ("rows", pa.int64()),
+        ("size", pa.int64()),
+        ("sha256", pa.string()),
+    ]
+)
+WRITTEN_COLUMNS = "output string, file string, rows long, size long, sha256 string"
 Tables = dict[str, tuple[pa.Schema, pa.DataType]]
 """The columns of outputs, and how they count time."""
 
@@ -55,7 +65,10 @@ class EpochWriter:
     sink: Sink
     outputs: Mapping[str, Node]
     aligner: Aligner
-    _query: str | None = field(default=None, init=False)
+    expects: Callable[[], int] | None = field(default=None, init=False)
+    """Asked once for the last epoch that there can be; a sink that has a later one is refused."""
+    _attached: Future[None] | None = field(default=None, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
 
     @staticmethod
     def of(sink: Sink, outputs: Mapping[str, Node], buckets: int) -> EpochWriter:
@@ -65,11 +78,21 @@ class EpochWriter:
             sink.board = Board()
         return EpochWriter(sink, outputs, Aligner(buckets))
 
+    def attach(self, query: str) -> Future[None]:
+        """Has the sink take over for a query, once, while Spark still plans the first epoch."""
+        with self._lock:
+            if self._attached is None:
+                pool = ThreadPoolExecutor(1, "caesura-attach")
+                self._attached = pool.submit(self.sink.attach, query)
+                pool.shutdown(wait=False)
+            return self._attached
+
     def write(self, epoch: int, packets: DataFrame) -> None:
         """Writes an epoch, unless the sink has it."""
-        if self._query is None:
-            self._query = _query_of(packets)
-            self.sink.attach(self._query)
+        self.attach(_query_of(packets)).result()
+        if self.expects is not None:
+            refuse_behind(self.sink, self.expects(), "the last offsets of the checkpoint are gone")
+            self.expects = None
         pending = self.sink.pending(epoch, list(self.outputs))
         match self.sink:
             case EpochSink():
@@ -97,9 +120,13 @@ class EpochWriter:
     def _spread(self, sink: EpochSink, packets: DataFrame, writer: BucketWriter) -> None:
         """Lets every bucket write its share where it is."""
 
+        partitions = int(packets.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0)
+        keys = bucket_keys(self.aligner.buckets)
+
         def save(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            with errors_as_lines():
-                for line in _save_buckets(writer, batches):
+            with errors_as_lines(), ThreadPoolExecutor(1) as pool:
+                opened = pool.submit(writer.prepare, _buckets_here(keys, partitions))
+                for line in _save_buckets(writer, opened, batches):
                     yield pa.RecordBatch.from_pylist([line], WRITTEN)
 
         self._report(sink, packets.filter("stage = 0").mapInArrow(save, WRITTEN_COLUMNS).collect())
@@ -128,20 +155,12 @@ class EpochWriter:
         done = packets.filter("stage = 0").mapInArrow(save, WRITTEN_COLUMNS).collect()
         self._report(sink, done)
         if not again:
-            sink.commit(epoch, [Part(r.output, r.file, r.rows) for r in done if r.output not in REPORTS])
+            sink.commit(epoch, [Part(**r.asDict()) for r in done if r.output not in REPORTS])
 
 
 def _query_of(packets: DataFrame) -> str:
     """The id of the streaming query whose epoch this is; none for a batch."""
     return packets.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
-
-
-def netted_outputs(sink: Sink, outputs: Mapping[str, Node]) -> dict[str, TableLayout]:
-    """The outputs of which a sink takes an epoch's net change alone, by label."""
-    if not isinstance(sink, KeyedSink):
-        return {}
-    keyed = {name: node for name, node in outputs.items() if names_key(node)}
-    return {OUT + name: layout_of(node) for name, node in keyed.items()}
 
 
 def check_form(sink: Sink, form: Form) -> None:
@@ -153,7 +172,18 @@ def check_form(sink: Sink, form: Form) -> None:
         ).at("start", here())
 
 
-def _save_buckets(writer: BucketWriter, batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+def _buckets_here(keys: Sequence[int], partitions: int) -> list[int]:
+    """The buckets whose rows come to this task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    here = None if context is None else context.partitionId()
+    return [bucket for bucket, key in enumerate(keys) if partitions and spark_hash(key) % partitions == here]
+
+
+def _save_buckets(
+    writer: BucketWriter, opened: Future[None], batches: Iterator[pa.RecordBatch]
+) -> Iterator[dict[str, Any]]:
     """Writes the shares of the buckets of one worker, and passes reports on.
 
     What leaves a bucket comes under its key; its report says which one it is.
@@ -163,6 +193,7 @@ def _save_buckets(writer: BucketWriter, batches: Iterator[pa.RecordBatch]) -> It
         columns = (batch.column(name).to_pylist() for name in ("key", "label", "origin", "seq", "data"))
         for key, label, origin, seq, data in zip(*columns, strict=True):
             keyed.setdefault(key, []).append((label, origin, seq, data))
+    opened.result()
     for rows in keyed.values():
         bucket = 0
         items: list[Item] = []

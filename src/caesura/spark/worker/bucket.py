@@ -8,14 +8,12 @@ retried task finds another stamp and restores from the store.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from caesura.errors import StreamError
-from caesura.io.sinks.current import TableLayout, net_items
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.packets.packet import KEYED_ROWS, Packet, Row
 from caesura.spark.loop_log.log import LoopLog
@@ -23,7 +21,7 @@ from caesura.spark.loop_log.records import IgnoredRows, SuppressedRows
 from caesura.spark.worker import neighbours
 from caesura.spark.worker.admission import note_progress
 from caesura.spark.worker.job import SECRET, Job, epoch_here, query_here, secret_of
-from caesura.spark.worker.live import FRAGMENTS, exempt_from_collection, forget_old
+from caesura.spark.worker.live import FRAGMENTS, LiveFragment, exempt_from_collection, forget_old
 from caesura.spark.worker.neighbours import BucketKey, Worked
 from caesura.spark.worker.priority import note_wanted
 from caesura.spark.worker.state_store import ChunkStore
@@ -56,27 +54,12 @@ def run_bucket(
             mine.append(tuple(cells[1:]))
     bucket = job.keys.index(key)
     out = _step(job, stage, bucket, mine, store) if mine else []
-    if job.netted and stage == job.last:
-        out = list(_netted(out, job.netted))
     if logs:
         returning.append(_frame(job, bucket, [row for row in out if row[0] < 0]))
         _log(job, bucket, pd.concat(returning))
         out = [row for row in out if row[0] >= 0]
     if out:
         yield _frame(job, bucket, out)
-
-
-def _netted(rows: list[Row], layouts: Mapping[str, TableLayout]) -> Iterator[Row]:
-    """The same rows, but of outputs that tables hold only the net change of the bucket."""
-    of_tables: dict[str, list[Packet]] = {}
-    for row in rows:
-        if row[0] == 0 and row[1] in layouts:
-            of_tables.setdefault(row[1], []).append(Packet.from_row(row))
-        else:
-            yield row
-    for label, packets in of_tables.items():
-        items = net_items([item for packet in packets for item in packet.items], layouts[label])
-        yield from (part.to_row() for part in replace(packets[0], items=tuple(items)).split())
 
 
 def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore) -> list[Row]:
@@ -98,10 +81,10 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore)
 def _work_on(place: BucketKey, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
     """Steps the live fragment of a place, if it stands where the store does."""
     live = FRAGMENTS.pop(place, None)
-    if live is not None and live[0] == stamp:
-        return _work(place, live[1], rows, closes)
+    if live is not None and live.stamp == stamp:
+        return _work(place, live.fragment, rows, closes)
     if live is not None:
-        live[1].release()
+        live.fragment.release()
     return None
 
 
@@ -113,7 +96,7 @@ def _work(place: BucketKey, fragment: Fragment, rows: list[Row], closes: bool) -
     about = (feedback.ignored(), fragment.reached(), feedback.wanted(), fragment.suppressed())
     stamp, rows = uuid.uuid4().hex, [p.to_row() for p in out]
     worked = Worked(rows, fragment.snapshot(), stamp, *about)
-    FRAGMENTS[place] = (stamp, fragment)
+    FRAGMENTS[place] = LiveFragment(stamp, fragment)
     neighbours.tell(place, stamp, _work_on)
     return worked
 
@@ -123,7 +106,7 @@ def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None
     forget_old(job.name)
     secret = secret_of(job)
     own = (job.stages, stage, bucket, job.buckets, secret)
-    fragment = Fragment(*own, speculate=job.speculate, wakes=job.wakes)
+    fragment = Fragment(*own, speculate=job.speculate, wakes=job.wakes, netted=job.netted)
     if chunks is not None:
         if chunks.get("query/secret", secret.key) != secret.key:
             raise StreamError(
@@ -137,7 +120,7 @@ def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None
 def _publish(job: Job, stage: int, bucket: int, worked: Worked) -> None:
     """Lets others know, from the next epoch on, how this bucket stands."""
     if job.loop:
-        log, ignored = LoopLog(job.loop), IgnoredRows(job.stages.readers, worked.ignored)
+        log, ignored = LoopLog(job.loop, job.fence), IgnoredRows(job.stages.readers, worked.ignored)
         log.save(IgnoredRows.name(stage, bucket), ignored)
         log.save(SuppressedRows.name(stage, bucket), SuppressedRows(worked.suppressed))
         if job.priorities:
@@ -163,7 +146,7 @@ def _log(job: Job, bucket: int, returning: pd.DataFrame) -> None:
             "a plan in which something goes backwards runs only as a streaming query.",
             remedy="Use start(...), with trigger='available' to stop at the end of the input.",
         )
-    log = LoopLog(job.loop)
+    log = LoopLog(job.loop, job.fence)
     log.own(str(query))
     if len(returning) == 0:
         log.write(epoch, bucket, None)

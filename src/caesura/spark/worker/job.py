@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pickle import loads
-from typing import Literal
 
 import pyarrow as pa
 from pyspark.cloudpickle import dumps
@@ -17,6 +16,7 @@ from caesura.events.identity import Secret
 from caesura.io.sinks.current import TableLayout
 from caesura.io.sources.source import Source
 from caesura.ops.held import Fetch, shipped
+from caesura.plan import Speculate
 from caesura.plan.cut import Stages
 from caesura.runtime.packets.packet import KEYED_ROWS, Packet
 from caesura.spark.worker.bucket_keys import bucket_keys
@@ -36,7 +36,7 @@ class Job:
     name: str
     stages: Stages
     buckets: int
-    speculate: Literal["arrival", "watermark"]
+    speculate: Speculate
     closes: bool
     """Whether the input of an epoch is all there ever is."""
     loop: str = ""
@@ -45,6 +45,8 @@ class Job:
     """How far a source may be read ahead of the slowest, in ticks; None for any distance."""
     priorities: bool = False
     """Whether anybody may ask for some rows before others."""
+    fence: int = 0
+    """The number of the lease that the query runs under; 0 for none."""
     wakes: bool = False
     """Whether work that waits asks for another epoch, through the loop log."""
     seal: bytes = field(default_factory=new_seal, repr=False)

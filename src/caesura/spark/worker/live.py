@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import NamedTuple
 
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.buckets.stage0 import Mapper
@@ -12,8 +13,17 @@ from caesura.spark.worker.neighbours import BucketKey
 MAX_QUERIES = 16
 COLLECTED_OBJECTS = 20_000
 MAPPERS: dict[tuple[str, str], Mapper] = {}
-FRAGMENTS: dict[BucketKey, tuple[str, Fragment]] = {}
-"""By place, the stamp of the store at which a fragment stands, and the fragment."""
+
+
+class LiveFragment(NamedTuple):
+    """A fragment at work, and the stamp of the store at which it stands."""
+
+    stamp: str
+    fragment: Fragment
+
+
+FRAGMENTS: dict[BucketKey, LiveFragment] = {}
+"""By place."""
 
 
 def exempt_from_collection() -> None:
@@ -43,4 +53,4 @@ def forget_old(name: str) -> None:
         for place in [p for p in MAPPERS if p[0] == old]:
             del MAPPERS[place]
         for held in [p for p in FRAGMENTS if p[0] == old]:
-            FRAGMENTS.pop(held)[1].release()
+            FRAGMENTS.pop(held).fragment.release()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 import pyarrow as pa
@@ -113,6 +113,16 @@ def read_files(
                 yield from _packets(job, fingerprint, chunks, pruning, epoch, path)
         if pruning is not None and (pruning.rows or pruning.moved):
             yield unread_report(job, fingerprint, pruning)
+
+
+def read_lane(job: Job, fingerprint: str, lane: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    """The packets of a lane between two offsets; it appears before its first row."""
+    source = job.source(fingerprint)
+    with reading(source):
+        nothing = pa.RecordBatch.from_pylist([], source.reader.schema)
+        first = Raw(lane, start, nothing)
+        for raw in chain([first], source.read_between({lane: start}, {lane: end})):
+            yield packets_of(job, fingerprint, raw, (raw.offset, raw.batch.num_rows))
 
 
 def read_waiting(

@@ -21,7 +21,7 @@ from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask
 from caesura.ops.aggregate.accumulators.comoments import TERMS, Comoments
-from caesura.ops.aggregate.accumulators.exact import F64, FULL, add_floats, round_digits
+from caesura.ops.aggregate.accumulators.exact import F64, add_floats, limbs_needed, round_digits
 from caesura.ops.aggregate.accumulators.extremes import Grows, ranked, unranked
 from caesura.ops.aggregate.accumulators.leading import Leading
 from caesura.ops.aggregate.accumulators.moments import Moments, spread_of, square
@@ -113,6 +113,23 @@ def enter_wide(
 
 
 @kernel
+def enter_extremes(
+    who: I64, gives: Mask, word: I64, valid: Mask, sign: int, best: I64, seen: I64, out: I64
+) -> None:
+    """The least (sign 1) or greatest (sign -1) word so far, of rows that only come, in their order."""
+    given = 0
+    for i in range(len(who)):
+        g = who[i]
+        if len(valid) == 0 or valid[i]:
+            if seen[g] == 0 or (sign > 0 and word[i] < best[g]) or (sign < 0 and word[i] > best[g]):
+                best[g] = word[i]
+            seen[g] += 1
+        if gives[i]:
+            out[given] = best[g]
+            given += 1
+
+
+@kernel
 def run_extremes(
     kind: I64, who: I64, row: I64, word: I64, valid: Mask, sign: int, best: I64, seen: I64, out: I64
 ) -> None:
@@ -132,17 +149,18 @@ def run_extremes(
 
 @kernel
 def run_floats(
-    kind: I64, who: I64, row: I64, values: F64, more: F64, valid: Mask, limbs: I64, odd: I64, out: F64,
-    rest: F64,
+    kind: I64, who: I64, row: I64, values: F64, more: F64, valid: Mask, limbs: I64, first: int, odd: I64,
+    out: F64, rest: F64,
 ) -> None:  # fmt: skip
     """Exact float sums from what groups begin with, each rounded once; NaN and infinities count apart.
 
-    ``more`` has a second part of each value, or nothing; ``rest`` takes as many doubles as it has room for of
-    what rounding left out.
+    ``first`` is the number of the lowest limb; all that are needed are there. ``more`` has a second part of
+    each value, or nothing; ``rest`` takes as many doubles as it has room for of what rounding left out.
     """
-    digits = np.zeros(FULL + 1, np.int64)
-    left = np.zeros((1, FULL), np.int64)
-    base = np.zeros(len(limbs), np.int32)
+    width = limbs.shape[1]
+    digits = np.zeros(width + 1, np.int64)
+    left = np.zeros((1, width), np.int64)
+    base = np.full(len(limbs), first, np.int32)
     slot = np.zeros(1, np.int64)
     one = np.zeros(1, np.float64)
     weight = np.ones(1, np.int64)
@@ -151,20 +169,20 @@ def run_floats(
     for i in range(len(kind)):
         g = who[i]
         if kind[i] == GIVE:
-            for k in range(FULL):
+            for k in range(width):
                 digits[k] = limbs[g, k]
-            out[given] = round_digits(digits, 0)
+            out[given] = round_digits(digits, first)
             if rest.shape[1] > 0:
-                for k in range(FULL):
+                for k in range(width):
                     left[0, k] = limbs[g, k]
                 slot[0] = 0
                 weight[0] = 1
                 one[0] = -out[given]
                 for term in range(rest.shape[1]):
                     add_floats(slot, one, weight, left, base[:1], unfit)
-                    for k in range(FULL):
+                    for k in range(width):
                         digits[k] = left[0, k]
-                    rest[given, term] = round_digits(digits, 0)
+                    rest[given, term] = round_digits(digits, first)
                     one[0] = -rest[given, term]
             if odd[g, 0] > 0 or (odd[g, 1] > 0 and odd[g, 2] > 0):
                 out[given] = np.nan
@@ -289,8 +307,9 @@ class AlongPoints:
 
     def _sums(self, part: FloatSum, values: F64, more: F64 = NO_FLOATS, rest: F64 = NO_REST) -> F64:
         limbs, odd = part.in_full(self._slots, self._at)
-        out = np.empty(self._steps.given)
-        run_floats(*self._steps[:3], values, more, self._valid, limbs, odd, out, rest)
+        out, needed = np.empty(self._steps.given), limbs_needed(limbs, values, more)
+        limbs = np.ascontiguousarray(limbs[:, needed])
+        run_floats(*self._steps[:3], values, more, self._valid, limbs, needed.start, odd, out, rest)
         return out
 
     @cached_property
@@ -314,8 +333,12 @@ class AlongPoints:
         assert isinstance(part, Grows) and self._values is not None
         best = self._slots.get(f"{part.name}_best")[self._at]
         seen = self._slots.get(f"{part.name}_seen")[self._at]
-        out = np.empty(self._steps.given, np.int64)
-        run_extremes(*self._steps[:3], ranked(self._values), self._valid, part.sign, best, seen, out)
+        along, word = self._along, ranked(self._values)
+        out = np.empty(along.given, np.int64)
+        if isinstance(along, EnteringRows):
+            enter_extremes(along.who, along.gives, word, self._valid, part.sign, best, seen, out)
+        else:
+            run_extremes(*along[:3], word, self._valid, part.sign, best, seen, out)
         return unranked(out, self.n > 0, part.type)
 
     def _distinct(self, part: Multiset) -> pa.Array:

@@ -68,6 +68,23 @@ def add_floats(slots: I64, values: F64, weights: I64, limbs: I64, base: I32, unf
     return missed
 
 
+def limbs_needed(limbs: I64, *values: F64) -> slice:
+    """Which limbs sums use that begin with these and take these values, and what rounds them.
+
+    The double nearest to a sum has up to 52 bits below its first, and many values carry two limbs up.
+    """
+    used = np.flatnonzero(limbs.any(axis=0))
+    ends = [used[[0, -1]]] if len(used) else []
+    for some in values:
+        place = (some.view(np.int64) >> 52) & 2047
+        place = place[(place < 2047) & (some != 0.0)]
+        ends += [np.maximum(np.array([place.min(), place.max()]) - 1, 0) >> 5] if len(place) else []
+    if not ends:
+        return slice(0, 1)
+    low, high = int(min(pair[0] for pair in ends)), int(max(pair[1] for pair in ends))
+    return slice(max(0, low - 2), min(limbs.shape[1], high + 6))
+
+
 @kernel
 def carry_limbs(limbs: I64) -> None:
     """Settles the carries: all limbs but the top one lie in [0, 2**32)."""

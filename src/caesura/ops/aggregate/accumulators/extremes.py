@@ -21,7 +21,7 @@ from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, each_once
 from caesura.ops.aggregate.accumulators.sums import Fields, Stateless, follow_slots, present
 
 SIGN = np.uint64(1) << np.uint64(63)
@@ -161,7 +161,7 @@ class RetractableExtreme:
         row, fresh = self._table.encode(*mixed(ids, at))
         self._append(slots, at[fresh], word[fresh])
         add_weights(row, weights, self.rows.get("n"))
-        some = np.unique(row)
+        some = each_once(row)
         self.rows.touch(some)
         self.rows.keep(some, self.rows.get("n")[some] > 0)
         stale = np.zeros(slots.size, np.int64)

@@ -17,7 +17,7 @@ from caesura.events.nested import validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, each_once
 from caesura.ops.aggregate.accumulators.exact import F64, FULL, SPAN, add_floats, carry_limbs, round_limbs
 
 Fields = dict[str, Any]
@@ -114,8 +114,8 @@ class Counted(Stateless):
 
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
-        at, weights, _ = present(at, weights, values)
-        add_weights(at, weights, slots.get(self.name))
+        valid = validity(values)
+        add_weights(at, weights * valid if len(valid) else weights, slots.get(self.name))
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
         return pa.array(slots.get(self.name)[at])
@@ -299,12 +299,12 @@ class FloatSum:
         if len(rows) == 0:
             return
         full = slots.get(f"{self.name}_full")
-        fresh = np.unique(at[rows][full[at[rows]] < 0])
+        fresh = each_once(at[rows][full[at[rows]] < 0])
         if len(fresh):
             full[fresh] = np.arange(len(fresh)) + self.full.append({"limbs": self._moved(slots, fresh)})
         base = np.zeros(self.full.size, np.int32)
         where = full[at[rows]]
-        self.full.touch(np.unique(where))
+        self.full.touch(each_once(where))
         add_floats(
             where, plain[rows], weights[rows], self.full.get("limbs"), base, np.empty(len(rows), np.int64)
         )
@@ -329,6 +329,8 @@ class FloatSum:
             rows = full[wide]
             round_limbs(self.full.get("limbs")[rows], np.zeros(len(rows), np.int32), exact)
             out[wide] = exact
+        if not slots.get(f"{self.name}_odd").any():
+            return out
         odd = slots.get(f"{self.name}_odd")[at]
         out[odd[:, 1] > 0] = np.inf
         out[odd[:, 2] > 0] = -np.inf

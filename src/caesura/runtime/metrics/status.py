@@ -12,12 +12,21 @@ Every bucket reports with its epoch; the board adds the reports up. A promise is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from caesura.events.show.html import table
+from caesura.io.ingress.ingress import SourceIngress
+from caesura.plan.step_log import StepLog
 from caesura.punctuation import MIN_TIME
+
+if TYPE_CHECKING:
+    from caesura.runtime.graph.cell import Cell
+
+log = logging.getLogger("caesura.epochs")
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,10 @@ class Status:
         """The latest time that any source has seen."""
         return max((s.latest for s in self.sources.values()), default=MIN_TIME)
 
+    def log(self, *steps: str) -> StepLog:
+        """What these steps, or all behind the first exchange, have counted, with the user's own keys."""
+        return StepLog(self.steps, steps)
+
     def lag(self, step: str) -> int | None:
         """How far a step's promise is behind the latest time seen; None before it has promised anything."""
         promised = self.steps[step].promised
@@ -127,6 +140,74 @@ class Status:
         return data
 
 
+@dataclass(frozen=True)
+class BucketLoad:
+    """What one bucket of a stage has taken and holds: who compares them sees a key with too many rows."""
+
+    rows_in: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+
+
+def step_report(cell: Cell, stage: int) -> dict[str, Any]:
+    """How one step stands, as plain values of `StepStatus`."""
+    cell.feedback.measure()
+    counted = cell.operator.measure()
+    last = counted.punctuation_out
+    bound = None if last is None else last.pattern.time_bound
+    return {
+        "stage": stage,
+        "rows_in": counted.rows_in,
+        "rows_out": counted.rows_out,
+        "state_rows": counted.state_rows,
+        "state_bytes": counted.state_bytes,
+        "promised": MIN_TIME if bound is None else bound,
+        "held_by": counted.held_by,
+        "extra": dict(counted.extra),
+        "feedback": dict(counted.feedback),
+    }
+
+
+def status_of(cells: Iterable[Cell], epoch: int) -> Status:
+    """A query in this process at a moment, from its cells."""
+    steps, sources = {}, {}
+    for cell in cells:
+        if isinstance(cell.operator, SourceIngress):
+            sources[cell.node.fed or cell.label] = _source_status(cell.operator)
+        elif not cell.node.fed:
+            steps[cell.label] = StepStatus(**step_report(cell, 0))
+    return Status(steps, sources, epoch)
+
+
+def _source_status(ingress: SourceIngress) -> SourceStatus:
+    latest = max((lane.top for lane in ingress.lanes.lanes.values()), default=MIN_TIME)
+    late, dropped = ingress.table.count, ingress.table.dropped
+    return SourceStatus(ingress.counters.rows_in, late, latest, ingress.bound, late_dropped=dropped)
+
+
+def log_epoch(status: Status, epoch: int, seconds: float, query: str) -> None:
+    """A line in the log for an epoch that was written."""
+    rows = sum(source.rows for source in status.sources.values())
+    late = sum(source.late for source in status.sources.values())
+    facts = {"query": query, "epoch": epoch, "rows": rows, "late": late, "seconds": round(seconds, 3)}
+    log.info("epoch %d written: %d rows read so far, %d late", epoch, rows, late, extra=facts)
+
+
+class ReadRate:
+    """How many rows are read a second, from one look to the next that finds more."""
+
+    def __init__(self) -> None:
+        self._rows, self._at, self._rate = 0, time.monotonic(), 0.0
+
+    def of(self, rows: int) -> float:
+        """The rate, now that so many rows have been read."""
+        now = time.monotonic()
+        if rows != self._rows:
+            self._rate = max(0, rows - self._rows) / max(1e-9, now - self._at)
+            self._rows, self._at = rows, now
+        return self._rate
+
+
 class Board:
     """The last report of every bucket of every stage."""
 
@@ -148,6 +229,17 @@ class Board:
     def take(self, origin: str, report: Mapping[str, Any]) -> None:
         """A bucket's report; it replaces the one before."""
         self._reports[origin] = report
+
+    def buckets(self) -> dict[tuple[int, int], BucketLoad]:
+        """What each bucket of each stage has taken and holds, from its last report."""
+        loads = {}
+        for origin, report in self._reports.items():
+            stage, _, bucket = origin.rpartition(":")
+            steps = report["steps"].values()
+            rows = max((step["rows_in"] for step in steps), default=0)
+            held = (sum(step[name] for step in steps) for name in ("state_rows", "state_bytes"))
+            loads[int(stage.rpartition(":")[2] or 0), int(bucket)] = BucketLoad(rows, *held)
+        return loads
 
     def status(self) -> Status:
         """All reports together; a step whose name another stage has too is called ``name@stage``."""

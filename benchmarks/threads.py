@@ -1,0 +1,154 @@
+"""One thread against several: wall time in turns, and for how much of a run Python's lock is held.
+
+The share of the lock is sampled: a thread that sleeps for a millisecond at a time notes how often it has to
+wait for the lock when it wakes. ``busy`` is CPU over wall time: how many cores were at work. Small pages are
+measured in CPU time: a filter, hopping windows and final delivery, from a page's arrival until all has left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+import caesura as cz
+from benchmarks.core import y1_stream
+from benchmarks.report import Report
+from benchmarks.y1_data import ads
+from caesura import col
+from caesura.events import Page
+from caesura.ops.input import Input
+from caesura.plan import Properties
+from caesura.punctuation import cti
+from caesura.runtime.query.result import query_of
+
+WAITED = 0.0003
+"""Seconds beyond its sleep after which a sample counts as one that found the lock held."""
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="bench threads")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--only", default="", help="comma-separated: y1, hopping, groups, pages")
+    options = parser.parse_args(arguments)
+    report = Report("threads", options.json)
+    cases: dict[str, Callable[[int], cz.Stream]] = {"y1": y1, "hopping": hopping, "groups": million_groups}
+    wanted = options.only.split(",") if options.only else [*cases, "pages"]
+    for name in wanted:
+        if name == "pages":
+            small_pages(report)
+        else:
+            compare(report, name, cases[name](options.events), options)
+
+
+def y1(events: int) -> cz.Stream:
+    return y1_stream(ads(events))
+
+
+def hopping(events: int) -> cz.Stream:
+    """The mean of 10 K keys over hopping windows."""
+    random = np.random.default_rng(4)
+    table = pa.table(
+        {"ts": np.arange(events), "key": random.integers(0, 10_000, events), "v": random.random(events)}
+    )
+    rows = cz.from_arrow(table, time="ts", punctuate=cz.delay(10))
+    return rows.group_by("key").hopping(events // 5, every=events // 10).agg(mean=cz.avg("v"))
+
+
+def million_groups(events: int) -> cz.Stream:
+    random = np.random.default_rng(5)
+    table = pa.table(
+        {
+            "ts": np.arange(events),
+            "user": random.integers(0, 1_000_000, events),
+            "spent": random.random(events),
+        }
+    )
+    rows = cz.from_arrow(table, time="ts", punctuate=cz.delay(10))
+    return rows.group_by("user").tumbling(events).agg(n=cz.count(), spent=cz.sum("spent"))
+
+
+def compare(report: Report, name: str, stream: cz.Stream, options: argparse.Namespace) -> None:
+    """Runs with one thread and with several in turns."""
+    one, more = (lambda n=n: stream.run(output="final", threads=n) for n in (1, options.threads))
+    assert one().table().num_rows == more().table().num_rows
+    taken: list[list[tuple[float, float]]] = [[], []]
+    for _ in range(options.times):
+        for runs, run in zip(taken, (one, more), strict=True):
+            gc.collect()
+            began, cpu = time.perf_counter(), time.process_time()
+            run()
+            runs.append((time.perf_counter() - began, time.process_time() - cpu))
+    walls = [statistics.median(wall for wall, _ in runs) for runs in taken]
+    busy = statistics.median(cpu / wall for wall, cpu in taken[1])
+    report.add(
+        name,
+        options.events / walls[1],
+        {"one_thread": walls[0] / walls[1]},
+        one_thread_events_per_s=round(options.events / walls[0]),
+        busy=round(busy, 2),
+        cpu_to_one_thread=round(
+            statistics.median(c for _, c in taken[1]) / statistics.median(c for _, c in taken[0]), 2
+        ),
+        lock_held=round(lock_share(one), 2),
+    )
+
+
+def lock_share(run: Callable[[], object]) -> float:
+    """For how much of a run a thread that wants Python's lock has to wait for it."""
+    waits: list[bool] = []
+    done = threading.Event()
+
+    def sample() -> None:
+        while not done.is_set():
+            began = time.perf_counter()
+            time.sleep(0.001)
+            waits.append(time.perf_counter() - began > 0.001 + WAITED)
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    run()
+    done.set()
+    sampler.join()
+    return sum(waits) / max(1, len(waits))
+
+
+def small_pages(report: Report, pages: int = 5_000) -> None:
+    """Pages of a few events through a filter, hopping windows and final delivery, in CPU time."""
+    for size in (1, 256, 4096):
+        some = pages if size < 4096 else pages // 10
+        micros = np.array([page_seconds(size, some) * 1e6 for _ in range(5)])
+        report.add(f"page_{size}", size / np.median(micros) * 1e6, us=round(float(np.median(micros)), 1))
+
+
+def page_seconds(size: int, pages: int) -> float:
+    """CPU seconds of a page, on the average, after the first hundred; a window closes with every fiftieth."""
+    random = np.random.default_rng(6)
+    count = size * (pages + 100)
+    payload = pa.record_batch({"key": random.integers(0, 100, count), "v": random.random(count)})
+    le = np.arange(count)
+    known = Properties(insert_only=True, points=True)
+    rows = cz.Stream(Input(label="rows", payload=payload.schema, known=known))
+    hop = 50 * size
+    means = rows.where(col("v") > 0.1).group_by("key").hopping(2 * hop, every=hop).agg(mean=cz.avg("v"))
+    query = query_of(means.node, "final", None, None)
+    parts = [slice(start, start + size) for start in range(0, count, size)]
+    given = [(Page(le[p], le[p] + 1, payload.slice(p.start, size)), cti(p.stop - 1)) for p in parts]
+    began = 0.0
+    for number, (page, last) in enumerate(given):
+        if number == 100:
+            began = time.process_time()
+        query.feed("rows", page)
+        query.feed("rows", last)
+        query.run()
+        query.take("out")
+    return (time.process_time() - began) / pages

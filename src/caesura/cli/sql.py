@@ -1,0 +1,133 @@
+"""``caesura sql``: a script of statements in this process, or a shell for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from caesura.cli.shell import AsJson, app, reports_errors, say, say_json, working
+from caesura.errors import CaesuraError
+from caesura.io.places import Place
+from caesura.plan.outline import outline
+from caesura.sql.script import Question, Script
+
+HISTORY = Path("~/.caesura_history")
+PROMPT, MORE = "caesura> ", "    ...> "
+WELCOME = "Statements end with ';'. CREATE, SELECT, EXPLAIN, CHECK, PREVIEW, INSERT INTO; quit with Ctrl-D."
+
+
+@app.command()
+@reports_errors
+def sql(
+    file: Annotated[
+        str | None, typer.Argument(help="a script that ends in .sql; without one, a shell")
+    ] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="where INSERTs go on from after a stop")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Runs a script in SQL in this process, or opens a shell.
+
+    SELECT prints its rows, EXPLAIN a plan, CHECK whether it is safe, PREVIEW the first rows. All INSERTs of a
+    script are one query, run when the script has been read; on Spark: caesura run SCRIPT.sql.
+    """
+    made = Script(file="" if file is None else Path(file).name)
+    if checkpoint is not None:
+        made.settings["checkpoint"] = checkpoint
+    if file is not None:
+        _execute(made, Place.of(file).read_bytes().decode(), as_json=as_json)
+        return
+    if sys.stdin.isatty():
+        say(WELCOME)
+    for text in _statements():
+        try:
+            _execute(made, text, as_json=as_json)
+        except CaesuraError as error:
+            typer.echo(str(error), err=True)
+        except KeyboardInterrupt:
+            typer.echo("stopped.", err=True)
+        made.inserts.clear()
+
+
+def _execute(script: Script, text: str, *, as_json: bool) -> None:
+    for question in script.execute(text):
+        (_show_json if as_json else _show)(question)
+    if script.inserts:
+        with working("writing"):
+            query = script.query()
+            query.run()
+        if as_json:
+            say_json({"written": list(script.inserts)})
+        else:
+            say(f"written: {', '.join(script.inserts)}.")
+
+
+def _show(question: Question) -> None:
+    match question.what:
+        case "explain":
+            say(question.stream.explain())
+        case "check":
+            say(str(question.stream.check(question.output)))
+        case "preview":
+            say(str(question.stream.preview()))
+        case "select":
+            with working("running"):
+                result = question.stream.run(output=question.output)
+            say(result.draw())
+
+
+def _show_json(question: Question) -> None:
+    """Rows line by line; a plan, a verdict, first rows as one line each."""
+    stream = question.stream
+    match question.what:
+        case "explain":
+            say_json([step.to_json() for step in outline(stream.node)])
+        case "check":
+            verdict = stream.check(question.output)
+            say_json({"safe": verdict.safe, "findings": [str(one) for one in verdict.findings]})
+        case "preview":
+            say_json(stream.preview().table().to_pylist())
+        case "select":
+            for row in stream.run(output=question.output).changes().to_pylist():
+                say_json(row)
+
+
+def _statements() -> Iterator[str]:
+    """What is typed or piped in, a statement at a time."""
+    asks = sys.stdin.isatty()
+    if asks:
+        _remember()
+    lines: list[str] = []
+    while True:
+        try:
+            line = input((MORE if lines else PROMPT) if asks else "")
+        except EOFError:
+            break
+        except KeyboardInterrupt:
+            lines.clear()
+            say("")
+            continue
+        lines.append(line)
+        if line.rstrip().endswith(";"):
+            yield "\n".join(lines)
+            lines.clear()
+    if any(line.strip() for line in lines):
+        yield "\n".join(lines)
+
+
+def _remember() -> None:
+    """History of what was typed, kept between shells where the platform has readline."""
+    try:
+        import readline
+    except ImportError:
+        return
+    import atexit
+
+    path = HISTORY.expanduser()
+    if path.exists():
+        readline.read_history_file(path)
+    readline.set_history_length(1000)
+    atexit.register(readline.write_history_file, path)

@@ -1,0 +1,56 @@
+"""The rows of a state that have an end, listed while they are few.
+
+Of a table whose rows mostly stay, few end; who lets go of those that are over looks at them only.
+
+>>> ending = EndingRows()
+>>> ending.add(np.arange(16), np.array([*[INFINITY] * 15, 7]))
+>>> ending.rows(16).tolist()
+[15]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caesura.kernels.hashing import I64
+from caesura.kernels.sums import each_once
+from caesura.punctuation import INFINITY
+
+SHARE = 8
+"""While no more than one of so many rows ends, those are listed."""
+
+
+class EndingRows:
+    """The numbers of rows that have an end, while they are few; a row may be listed often."""
+
+    def __init__(self) -> None:
+        self._parts: list[I64] = []
+        self._count = 0
+        self._listed = True
+
+    def add(self, rows: I64, ends: I64) -> None:
+        """Rows came, or have other ends."""
+        if not self._listed:
+            return
+        some = rows[ends < INFINITY]
+        if len(some):
+            self._parts.append(some)
+            self._count += len(some)
+
+    def rows(self, size: int) -> I64 | None:
+        """Those that are listed, once each; None where too many of a state of this size are."""
+        self._listed = self._listed and SHARE * self._count <= size
+        if not self._listed:
+            self._parts, self._count = [], 0
+            return None
+        return each_once(np.concatenate(self._parts)) if self._parts else np.zeros(0, np.int64)
+
+    def keep(self, rows: I64) -> None:
+        """Only these go on being listed."""
+        self._parts, self._count = [rows], len(rows)
+
+    def relist(self, ends: I64) -> None:
+        """Lists anew, from the ends of all rows."""
+        some = np.flatnonzero(ends < INFINITY)
+        self._listed = SHARE * len(some) <= len(ends)
+        self.keep(some if self._listed else some[:0])

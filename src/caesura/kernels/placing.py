@@ -1,0 +1,178 @@
+"""Rows that go straight to their cells: filtered, looked up by a small key, windowed and counted in one pass.
+
+>>> places = Places()
+>>> keys, le = np.array([7, 8, 7, 7]), np.array([1, 2, 3, 12])
+>>> places.place(None, keys, le, le + 1, 0, 10, NO_ROWS), places.unknown.tolist()
+(2, [0, 1])
+>>> places.learn(keys[places.unknown], np.array([0, 1]), 2)
+>>> places.place(None, keys, le, le + 1, 0, 10, NO_ROWS)
+0
+>>> places.found()  # of each cell its group, its window, and how many rows it got
+(array([0, 1, 0]), array([0, 0, 1]), array([2, 1, 1]))
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, Mask, frozen
+from caesura.kernels.memo import MAX_SMALL
+from caesura.punctuation import INFINITY, MIN_TIME
+
+NO_ROWS: I64 = np.zeros(0, np.int64)
+UNKNOWN, ASKED = -1, -2
+UNFIT, NO_ROOM = -1, -2
+"""A row that the pass is not made for; a key that is beyond the table."""
+MAX_WINDOWS = 128
+"""Of a page; windows are looked for one by one when rows change from one to another."""
+MAX_CELLS = 1 << 20
+
+
+@kernel
+def pick_rows(mask: Mask, out: I64) -> int:
+    """The numbers of the rows where a mask is true, without a branch that is guessed wrong."""
+    count = 0
+    for i in range(len(mask)):
+        out[count] = i
+        count += mask[i]
+    return count
+
+
+@kernel
+def place_rows(
+    picked: I64, whole: bool, keys: I64, le: I64, re: I64, offset: int, every: int,
+    group_of: I64, groups: int, windows: I64, counts: I64, used: I64, unknown: I64, seen: I64,
+    cells: I64,
+) -> int:  # fmt: skip
+    """Counts the rows of each (window, group); gives how many keys have no group yet, or what stops it.
+
+    ``picked`` are the rows, unless all are; an empty ``re`` says that all are points. ``windows`` receives
+    those that occur, ``used`` the cells in the order in which rows met them, ``seen`` how many there are of
+    both and of rows. ``cells``, where it has room, receives the cell of each row.
+    """
+    low, high, base, known, taken, missing = 0, 0, 0, 0, 0, 0
+    count = len(keys) if whole else len(picked)
+    for n in range(count):
+        i = n if whole else picked[n]
+        t = le[i]
+        if t < low or t >= high:
+            if t < MIN_TIME + 2 * every or t > INFINITY - 2 * every:
+                return UNFIT
+            number = (t - offset) // every
+            low = number * every + offset
+            high = low + every
+            at = known - 1
+            while at >= 0 and windows[at] != number:
+                at -= 1
+            if at < 0:
+                if known == len(windows):
+                    return UNFIT
+                windows[known] = number
+                at = known
+                known += 1
+            base = at * groups
+        if len(re) > 0 and re[i] > high:
+            return UNFIT
+        key = keys[i]
+        if key < 0 or key >= len(group_of):
+            return NO_ROOM
+        group = group_of[key]
+        if group < 0:
+            if group == UNKNOWN:
+                group_of[key] = ASKED
+                unknown[missing] = i
+                missing += 1
+            continue
+        cell = base + group
+        if counts[cell] == 0:
+            used[taken] = cell
+            taken += 1
+        counts[cell] += 1
+        if len(cells) > 0:
+            cells[n] = cell
+    seen[0], seen[1] = known, taken
+    return missing
+
+
+class Places:
+    """The groups of small keys, and room to count the rows of each window and group."""
+
+    def __init__(self) -> None:
+        self.groups = 0
+        self._group_of: I64 = np.full(1024, UNKNOWN, np.int64)
+        self._windows: I64 = np.empty(MAX_WINDOWS, np.int64)
+        self._counts: I64 = np.zeros(0, np.int64)
+        self._used: I64 = np.empty(0, np.int64)
+        self._unknown: I64 = np.empty(0, np.int64)
+        self._seen: I64 = np.zeros(2, np.int64)
+        self.missing = 0
+
+    def place(
+        self, rows: I64 | None, keys: I64, le: I64, re: I64, offset: int, every: int, cells: I64
+    ) -> int:
+        """How many keys of some rows, or of all, have no group yet; UNFIT where rows must go their usual way.
+
+        Those keys are in `unknown`; `learn` or `forget` must follow.
+        """
+        if len(self._unknown) < len(le):
+            self._unknown = np.empty(len(le), np.int64)
+        windows = self._windows[: max(1, MAX_CELLS // max(1, self.groups))]
+        while True:
+            self.missing = place_rows(
+                NO_ROWS if rows is None else rows, rows is None, frozen(keys), frozen(le), frozen(re),
+                offset, every, self._group_of, self.groups, windows, self._counts, self._used,
+                self._unknown, self._seen, cells,
+            )  # fmt: skip
+            if self.missing:
+                self._counts.fill(0)
+            if self.missing < 0:
+                self._group_of[self._group_of == ASKED] = UNKNOWN  # nobody will be asked
+            if self.missing != NO_ROOM or len(self._group_of) == MAX_SMALL:
+                return max(self.missing, UNFIT)
+            grown = np.full(min(MAX_SMALL, 16 * len(self._group_of)), UNKNOWN, np.int64)
+            grown[: len(self._group_of)] = self._group_of
+            self._group_of = grown
+
+    @property
+    def unknown(self) -> I64:
+        """The first row of each key that has no group yet."""
+        return self._unknown[: max(0, self.missing)]
+
+    @property
+    def windows(self) -> I64:
+        """The windows that occurred."""
+        return self._windows[: self._seen[0]]
+
+    @property
+    def cell_count(self) -> int:
+        """How many cells rows were brought to."""
+        return int(self._seen[1])
+
+    def learn(self, keys: I64, groups: I64, count: int) -> None:
+        """Takes the groups of some keys; there are so many groups now."""
+        self._group_of[keys] = groups
+        self.groups = count
+        room = min(MAX_WINDOWS * count, max(MAX_CELLS, count))
+        if len(self._counts) < room:
+            self._counts, self._used = np.zeros(2 * room, np.int64), np.empty(2 * room, np.int64)
+
+    def forget(self) -> None:
+        """No key has a group."""
+        self.groups = 0
+        self._group_of.fill(UNKNOWN)
+
+    def found(self) -> tuple[I64, I64, I64]:
+        """Group, window and number of rows of each cell, in the order in which rows came."""
+        used = self._used[: self._seen[1]]
+        counts = self._counts[used]
+        self._counts[used] = 0
+        window, group = np.divmod(used, max(1, self.groups))
+        return group, self._windows[window], counts
+
+    def numbered(self, cells: I64) -> I64:
+        """The place of each row's cell among those that were found."""
+        place = np.empty(len(self._counts), np.int64)
+        used = self._used[: self._seen[1]]
+        place[used] = np.arange(len(used))
+        return place[cells]

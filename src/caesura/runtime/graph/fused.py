@@ -1,0 +1,272 @@
+"""Filters, column choices and a look-up before tumbling windows, done as one pass over a page of points.
+
+     where(kind == 0) -> select(ad) -> join(campaigns) -> group_by(campaign).tumbling(1s)
+
+A page goes from the first step's edge into the windows' slots; the steps between see none of its rows, and
+count them as theirs. What one pass is not made for goes its usual way, page by page: retracts, tokens and
+labels, feedback, keys that are no small whole numbers, a joined side that may still change, lifetimes that
+cross windows.
+
+Law: what leaves the windows is what would leave them without this, row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.identity import identity, plain_zeros
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.expr.rewrite import has_call, is_column
+from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.keys import KeyTable
+from caesura.kernels.memo import whole_numbers
+from caesura.kernels.placing import NO_ROWS
+from caesura.ops.aggregate.tumbling import Tumbling
+from caesura.ops.aggregate.tumbling_operator import TumblingOperator
+from caesura.ops.join.node import Join
+from caesura.ops.select import Project, Select
+from caesura.ops.where import Filter, Where
+from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.runtime.graph.cell import Cell
+from caesura.runtime.graph.row_ranges import RowRange, RowRanges
+
+if TYPE_CHECKING:
+    from caesura.ops.join.physical import JoinOperator
+
+PAUSE = 64
+"""For so many pages it is not tried again, where one did not fit."""
+FOUND = "\0"
+"""In the place of a column of the first step: one that a look-up brings."""
+
+
+@dataclass(frozen=True)
+class ColumnRoute:
+    """Which columns of the first step's input the windows read, through all steps between."""
+
+    key: str
+    """The column that a row's group follows from."""
+    values: tuple[str, ...]
+    """The columns that are aggregated."""
+
+
+class FusedSteps:
+    """The steps from a first one to tumbling windows."""
+
+    def __init__(self, cells: list[Cell], route: ColumnRoute) -> None:
+        self.cells = cells
+        self.last = cells[-1]
+        assert isinstance(self.last.operator, TumblingOperator)
+        self.windows = self.last.operator
+        self._route = route
+        self._join = next((cast("JoinOperator", c.operator) for c in cells if isinstance(c.node, Join)), None)
+        self._points = cells[0].node.inputs[0].properties.points
+        self._ranges = RowRanges()
+        self._table = KeyTable()
+        self._groups: list[pa.RecordBatch] = []
+        """The keys of all groups, in the order of their numbers."""
+        self._since, self._until = MIN_TIME, INFINITY
+        """From when until when all that was looked up lives."""
+        self._held = 0
+        """How many rows could be looked up when the first was."""
+        self._paused = 0
+
+    def took(self, page: Page) -> bool:
+        """Whether a page was brought into the windows, and what follows was sent."""
+        if self._paused:
+            self._paused -= 1
+            return False
+        if page.re_new is not None or page.tags is not None or page.settled or page.partial:
+            return False
+        if not self._free():
+            return False
+        done = self._place(page)
+        self._paused = 0 if done else PAUSE
+        return done
+
+    def _free(self) -> bool:
+        """Whether nobody looks at what passes between the steps, and nothing waits there."""
+        for cell in self.cells:
+            if cell.responder is not None or cell.watch is not None:
+                return False
+            if cell is not self.last and (len(cell.outputs) != 1 or cell.taps or cell.outputs[0].items):
+                return False
+        if self._join is not None:
+            if self._join.promises[1].cti < INFINITY:
+                return False
+            if self._held != self._join.sides[1].rows.live:
+                self._forget()
+        return not self.last.blocked
+
+    def divide(self, threads: Executor, count: int) -> None:
+        """Has large pages worked on by so many threads; functions of the user's stay on one."""
+        first = self.cells[0].node
+        if not isinstance(first, Where) or not has_call(first.predicate):
+            self._ranges.divide(threads, count)
+
+    def _place(self, page: Page) -> bool:
+        keys = whole_numbers([page.payload.column(self._route.key)], len(page))
+        if keys is None:
+            return False
+        test, ranges = self._test, self._ranges
+
+        def bring(one: RowRange, start: int, stop: int) -> None:
+            one.pick(page, start, stop, test)
+            again(one)
+
+        def again(one: RowRange) -> None:
+            one.place(page, keys, self.windows.grid, points=self._points, numbered=bool(self._route.values))
+
+        ranges.each(bring, *ranges.cut(len(page)))
+        unknown = [one for one in ranges.used if one.missing > 0]
+        if not all(self._learn(page, keys, one) for one in unknown):
+            ranges.empty()
+            self._forget()
+            return False
+        ranges.each(again, *((one,) for one in unknown))
+        passed = sum(one.passed for one in ranges.used)
+        if any(one.missing for one in ranges.used) or (passed and not self._covered()):
+            ranges.empty()
+            return False
+        self._count(len(page), passed)
+        if passed:
+            self.last.send(self.last.guarded(self._add, page))
+        return True
+
+    @cached_property
+    def _test(self) -> Callable[[Page], Mask] | None:
+        """The filter, where there is one."""
+        first, operator = self.cells[0], self.cells[0].operator
+        if not isinstance(operator, Filter):
+            return None
+        return lambda page: first.guarded(operator.masks, page)[0]
+
+    def _covered(self) -> bool:
+        """Whether what was looked up lives as long as the windows."""
+        if self._since == MIN_TIME and self._until == INFINITY:
+            return True
+        windows = np.concatenate([one.places.windows for one in self._ranges.used])
+        start = self.windows.grid.start(windows)
+        return int(start.min()) >= self._since and int(start.max()) + self.windows.grid.hop <= self._until
+
+    def _learn(self, page: Page, keys: I64, one: RowRange) -> bool:
+        """Finds the groups of keys that came for the first time; False where one has not exactly one."""
+        rows = one.places.unknown + one.start
+        some = page.take(rows)
+        for cell in self.cells[:-1]:
+            operator = cell.operator
+            if isinstance(cell.node, Where) and cell.node.keep:
+                some = some.with_payload(some.payload.select(cell.node.keep))
+            elif isinstance(operator, Project):
+                [item] = cell.guarded(operator.page, 0, some)
+                assert isinstance(item, Page)
+                some = item
+            elif self._join is operator:
+                found = self._join.look_up(some)
+                if found is None:
+                    return False
+                some, since, until = found
+                self._since, self._until = max(self._since, since), min(self._until, until)
+        batch = plain_zeros(some.payload.select(list(self.windows.node.group)))
+        number, fresh = self._table.encode(*identity(batch.columns, len(some), self.windows.secret))
+        self._groups.append(batch.take(pa.array(fresh)))
+        one.places.learn(keys[rows], number, self._table.count)
+        return True
+
+    def _forget(self) -> None:
+        """Nothing that was looked up counts any more."""
+        self._ranges.forget()
+        self._table, self._groups = KeyTable(), []
+        self._since, self._until = MIN_TIME, INFINITY
+        self._held = 0 if self._join is None else self._join.sides[1].rows.live
+
+    def _add(self, page: Page) -> list[Item]:
+        """Brings what was placed into the windows' slots."""
+        if len(self._groups) > 1:
+            self._groups = [pa.concat_batches(self._groups)]
+        numbered = self._ranges.numbered() if self._route.values else NO_ROWS
+        group, window, count = self._ranges.found()
+        keys = self._groups[0].take(pa.array(group))
+        if not self._route.values:
+            return self.windows.counted(keys, window, count)
+        values = [page.payload.column(name) for name in self._route.values]
+        rows = self._ranges.rows()
+        if rows is not None:
+            wanted = pa.array(rows)
+            values = [column.take(wanted) for column in values]
+        return self.windows.placed(keys, window, numbered, values)
+
+    def _count(self, came: int, passed: int) -> None:
+        """The rows as the counters of every step would have them."""
+        for number, cell in enumerate(self.cells):
+            counters = cell.operator.counters
+            counters.pages_in += 1
+            counters.rows_in += came if number == 0 else passed
+            if cell is not self.last:
+                counters.rows_out += passed
+
+
+def fuse(cells: list[Cell]) -> None:
+    """Lets pages pass whole chains of steps before tumbling windows at once, where that is possible."""
+    for cell in cells:
+        if isinstance(cell.node, Tumbling) and type(cell.operator) is TumblingOperator:
+            chain = _chain(cell)
+            route = _route(chain)
+            if route is not None:
+                chain[0].fused = FusedSteps(chain, route)
+
+
+def _chain(last: Cell) -> list[Cell]:
+    """The steps in front of windows that a row passes alone: at most one filter, which is the first."""
+    chain = [last]
+    joined = False
+    while not isinstance(chain[0].node, Where):
+        above = chain[0].inputs[0].source
+        if above is None or len(above.outputs) != 1 or above.around is not None:
+            return chain
+        node = above.node
+        if isinstance(node, Join):
+            from caesura.ops.join.physical import JoinOperator
+
+            plain = node.how == "inner" and node.residual is None and len(node.on) == 1
+            if joined or not plain or type(above.operator) is not JoinOperator:
+                return chain
+            joined = True
+        elif not isinstance(node, (Select, Where)) or node.on_error == "late":
+            return chain
+        chain.insert(0, above)
+    return chain
+
+
+def _route(chain: list[Cell]) -> ColumnRoute | None:
+    """Where the columns that the windows read come from; None where one pass cannot find them."""
+    windows = chain[-1].node
+    assert isinstance(windows, Tumbling) and isinstance(chain[-1].operator, TumblingOperator)
+    if windows.every != windows.size or not windows.group:
+        return None
+    origin: dict[str, str | None] = {name: name for name in chain[0].node.inputs[0].schema.names}
+    key: str | None = None
+    for cell in chain[:-1]:
+        node = cell.node
+        if isinstance(node, Where):
+            origin = {name: origin[name] for name in node.schema.names}
+        elif isinstance(node, Select):
+            made = {name: is_column(expr) for name, expr in node.columns}
+            origin = {name: None if old is None else origin[old] for name, old in made.items()}
+        elif isinstance(node, Join):
+            key = origin[node.on[0][0]]
+            origin |= dict.fromkeys(node.right_columns, FOUND)
+    values = [None if name is None else origin[name] for name in chain[-1].operator.slots.plain_values]
+    known = [name for name in values if name not in (None, FOUND)]
+    reads = {key if origin[name] == FOUND else origin[name] for name in windows.group}
+    reads |= {key} if any(isinstance(cell.node, Join) for cell in chain) else set()
+    if len(reads) != 1 or None in reads or len(known) < len(values):
+        return None
+    return ColumnRoute(str(reads.pop()), tuple(map(str, known)))

@@ -1,0 +1,1 @@
+"""Plans on several threads of this process, with the answers that they give on one."""

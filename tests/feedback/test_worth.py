@@ -1,0 +1,86 @@
+"""A guard that costs more than it saves is left out; one that results depend on never is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from feedback_streams import counted, stream
+
+import caesura as cz
+from caesura import Pattern, Stream, col
+from caesura.events import History, Page
+from caesura.feedback.worth import SELDOM, TRIAL, Saving, Worth
+from caesura.punctuation import INFINITY, cti, definite, ge
+from caesura.runtime import Query
+
+PAGES = 100
+
+
+def page(number: int, rows: int) -> Page:
+    """Points of some tick; their ids count up from 0."""
+    at = np.full(rows, number)
+    return Page.of(pa.record_batch({"id": np.arange(rows)}), le=at, re=at + 1)
+
+
+def told(plan: Stream, pattern: Pattern | None, rows: int = 450) -> Query:
+    """A query that got many pages, under feedback that counts until it is withdrawn."""
+    query = plan.query(speculate="watermark")
+    if pattern is not None:
+        query.assume(pattern)
+    for number in range(PAGES):
+        query.feed("a", page(number, rows))
+        query.feed("a", cti(number))
+    query.feed("a", cti(INFINITY))
+    query.run()
+    return query
+
+
+def test_a_guard_that_stops_little_looks_seldom() -> None:
+    plan = stream(id="int").where(col("id") >= 0)
+    stopped = counted(told(plan, Pattern(id=7)))["input"]["stopped at the output"]
+    assert TRIAL < stopped <= TRIAL + 1 + PAGES // SELDOM
+
+
+def test_a_guard_that_spares_a_window_most_of_its_rows_looks_always() -> None:
+    plan = stream(id="int").group_by("id").tumbling(10).agg(n=cz.count())
+    query = told(plan, Pattern(id=ge(5)), rows=2000)
+    assert counted(query)["input"]["stopped at the output"] == PAGES * 1995
+    whole = History.of(told(plan, None, rows=2000).take("out"), plan.schema)
+    found = History.of(query.take("out"), plan.schema)
+    assert len(found) == 5 * PAGES // 10
+    assert not found.bag - whole.bag
+
+
+def test_a_page_that_vanishes_spares_all_steps_below() -> None:
+    plan = stream(id="int").where(col("id") >= 0).select("id", twice=col("id") * 2)
+    assert counted(told(plan, Pattern(id=ge(0)), rows=3))["input"]["stopped at the output"] == PAGES * 3
+
+
+def test_the_same_run_decides_alike() -> None:
+    plan = stream(id="int").where(col("id") >= 0)
+    first, second = (told(plan, Pattern(id=ge(400))).take("out") for _ in range(2))
+    assert [len(i) for i in first if isinstance(i, Page)] == [len(i) for i in second if isinstance(i, Page)]
+
+
+def test_a_guard_pays_again_when_more_is_stopped() -> None:
+    account = Worth(Saving(row=200, page=50_000))
+    for _ in range(TRIAL):
+        account.looked(450, 1)
+    assert not account.pays
+    looks = 0
+    while not account.pays:
+        if account.looks():
+            account.looked(450, 450)
+            looks += 1
+    assert looks < 20
+
+
+def test_guards_that_rest_sleep_through_punctuation_that_is_not_the_end() -> None:
+    plan = stream(id="int").where(col("id") >= 0)
+    query = told(plan, Pattern(id=7))
+    resting = query.cell("out")
+    resting.awake = None
+    for item, wakes in ((definite(id=9), False), (definite(), True)):
+        resting.feedback._rest = 5
+        resting.feedback.passed(item)
+        assert (resting.awake is not None) == wakes

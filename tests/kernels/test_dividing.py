@@ -1,0 +1,43 @@
+"""The rows of a bucket: kernel and twin agree, every row is in one bucket, equal keys are in the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caesura.kernels.dividing import divide_whole, pick_hashed
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 5])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_every_row_is_in_one_bucket_with_its_equals(buckets: int, nulls: bool) -> None:
+    random = np.random.default_rng(buckets)
+    keys = random.integers(-9, 9, 300)
+    valid = random.random(300) < 0.8 if nulls else np.zeros(0, np.bool_)
+    at, le = np.full(300, -1), np.arange(300)
+    for number in range(buckets):
+        given = keys, valid, le, le + 5, np.uint64(77), buckets, number
+        out, other = ([np.empty(301, np.int64) for _ in range(4)] for _ in range(2))
+        with np.errstate(over="ignore"):
+            count = divide_whole.twin(*given, *other)
+        assert divide_whole.compiled()(*given, *out) == count
+        for mine, twins in zip(out, other, strict=True):
+            assert mine[:count].tolist() == twins[:count].tolist()
+        rows = out[0][:count]
+        assert [some[:count].tolist() for some in out[1:]] == [a[rows].tolist() for a in (keys, le, le + 5)]
+        assert (at[rows] == -1).all()
+        at[rows] = number
+    assert (at >= 0).all()
+    same = [set(at[(keys == k) & (valid if nulls else True)]) for k in range(-9, 9)]
+    assert all(len(buckets_of) <= 1 for buckets_of in same)
+    assert len(set(at)) == buckets
+
+
+def test_hashes_are_divided_alike_by_kernel_and_twin() -> None:
+    hashes = np.random.default_rng(3).integers(0, 2**64 - 1, 300, np.uint64)
+    found = []
+    for run in (pick_hashed.compiled(), pick_hashed.twin):
+        out = np.empty(301, np.int64)
+        found.append([out[: run(hashes, 3, number, out)].tolist() for number in range(3)])
+    assert found[0] == found[1]
+    assert sorted(row for rows in found[0] for row in rows) == list(range(300))

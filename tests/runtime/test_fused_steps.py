@@ -1,0 +1,137 @@
+"""Steps in front of tumbling windows done as one pass: what leaves is what would leave without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import caesura as cz
+from caesura import col
+from caesura.kernels.placing import NO_ROWS, UNFIT, Places, pick_rows, place_rows
+from caesura.runtime.graph.fused import FusedSteps
+
+SHOPS = pa.table(
+    {"since": [-50, -50, -50, 40], "until": [500, 500, 500, 500], "shop": [0, 1, 2, 3], "city": list("aabc")}
+)
+
+
+def clicks(seed: int, count: int = 400) -> pa.Table:
+    random = np.random.default_rng(seed)
+    ts = np.sort(random.integers(0, 100, count)) + random.integers(-3, 1, count)
+    return pa.table(
+        {
+            "ts": ts,
+            "shop": random.integers(0, 4 if seed % 2 else 3, count),
+            "kind": random.integers(0, 3, count, np.int8),
+            "price": random.normal(0, 1e9, count),
+            "count": random.integers(0, 100, count),
+        }
+    )
+
+
+def counted(rows: cz.Stream) -> cz.Stream:
+    return rows.where(col("kind") == 0).group_by("shop").tumbling(10).agg(n=cz.count())
+
+
+def summed(rows: cz.Stream) -> cz.Stream:
+    aggregates: dict[str, Any] = {
+        "s": cz.sum("price"),
+        "m": cz.max("count"),
+        "a": cz.avg("count"),
+        "n": cz.count(),
+    }
+    return rows.where(col("kind") != 1).group_by("shop").tumbling(10).agg(**aggregates)
+
+
+def joined(rows: cz.Stream) -> cz.Stream:
+    shops = cz.from_arrow(SHOPS, time="since", end="until")
+    priced = rows.where(col("kind") == 0).select("shop", p=col("price"))
+    named = priced.join(shops, on="shop").select("city", v=col("p"))
+    return named.group_by("city").tumbling(10).agg(n=cz.count(), s=cz.sum("v"))
+
+
+def narrowed(rows: cz.Stream) -> cz.Stream:
+    """The filter's column goes no further, and nothing stands between it and the look-up."""
+    shops = cz.from_arrow(SHOPS, time="since", end="until")
+    return rows.where(col("kind") == 0).join(shops, on="shop").group_by("city").tumbling(10).agg(n=cz.count())
+
+
+def unfiltered(rows: cz.Stream) -> cz.Stream:
+    return rows.group_by("shop").tumbling(10, offset=3).agg(n=cz.count(), least=cz.min("price"))
+
+
+def drawn(stream: cz.Stream, output: Any) -> tuple[str, dict[str, tuple[int, int, int]]]:
+    result = stream.run(output=output)
+    counters = {k: (c.pages_in, c.rows_in, c.rows_out) for k, c in result.counters.items()}
+    return result.draw(), counters
+
+
+@pytest.mark.parametrize("output", ["changes", "final"])
+@pytest.mark.parametrize("query", [counted, summed, joined, narrowed, unfiltered])
+def test_one_pass_gives_the_items_and_counters_of_the_steps(
+    query: Any, output: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took, done = FusedSteps.took, []
+
+    def noted(self: FusedSteps, page: Any) -> bool:
+        done.append(took(self, page))
+        return done[-1]
+
+    for seed in range(4):
+        stream = query(cz.from_arrow(clicks(seed), time="ts", punctuate=cz.delay(5), batch_size=64))
+        monkeypatch.setattr(FusedSteps, "took", noted)
+        fused = drawn(stream, output)
+        monkeypatch.setattr(FusedSteps, "took", lambda self, page: False)
+        assert fused == drawn(stream, output)
+    assert any(done)
+
+
+def test_a_lifetime_across_windows_goes_its_usual_way() -> None:
+    rows = [{"ts": t, "shop": 1} for t in (3, 8, 12)]
+    stream = cz.from_rows(rows, time="ts").set_duration(4).group_by("shop").tumbling(10).agg(n=cz.count())
+    assert [row[3] for row in stream.run(output="final").history.page.rows()] == [(1, 2), (1, 2)]
+
+
+def test_feedback_makes_rows_go_their_usual_way() -> None:
+    stream = counted(cz.from_arrow(clicks(1), time="ts", punctuate=cz.delay(5), batch_size=64))
+    query = stream.query(output="final")
+    query.assume(col("shop") == 1)
+    query.run()
+    assert 1 not in query.table()["shop"].to_pylist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_kernels_and_their_twins_place_rows_alike(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    keys, le = random.integers(0, 30, 200), np.sort(random.integers(0, 99, 200))
+    mask = random.random(200) < 0.4
+    out, other = np.empty(201, np.int64), np.empty(201, np.int64)
+    count = pick_rows.compiled()(mask, out)
+    assert count == pick_rows.twin(mask, other) == mask.sum()
+    assert out[:count].tolist() == other[:count].tolist() == np.flatnonzero(mask).tolist()
+    found = []
+    for run in (place_rows.compiled(), place_rows.twin):
+        groups = np.where(np.arange(40) % 7 == 6, -1, np.arange(40) % 7)
+        arrays = [np.zeros(n, np.int64) for n in (16, 96, 96, 200, 2, count)]
+        windows, counts, used, unknown, seen, cells = arrays
+        got = run(
+            out[:count], False, keys, le, NO_ROWS, 0, 10,
+            groups, 6, windows, counts, used, unknown, seen, cells,
+        )  # fmt: skip
+        found.append([got, groups.tolist(), *(array.tolist() for array in arrays)])
+    assert found[0] == found[1]
+
+
+def test_a_page_over_too_many_windows_does_not_fit() -> None:
+    places = Places()
+    le = np.arange(1000)
+    assert places.place(None, np.zeros(1000, np.int64), le, NO_ROWS, 0, 1, NO_ROWS) == UNFIT
+
+
+def test_keys_of_a_page_that_did_not_fit_are_not_taken_for_known() -> None:
+    places, keys = Places(), np.array([7, 8])
+    assert places.place(None, keys, np.array([1, 2]), np.array([2, 99]), 0, 10, NO_ROWS) == UNFIT
+    assert places.place(None, keys, np.array([1, 2]), np.array([2, 3]), 0, 10, NO_ROWS) == 2

@@ -1,0 +1,44 @@
+"""A query on Spark under its name, with metrics that Prometheus reads, until it is told to finish."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spark_plans as given
+from prometheus_client.parser import text_string_to_metric_families
+
+import caesura as cz
+from caesura.errors import StreamError
+
+
+def test_a_named_query_shows_its_figures_and_finishes(spark: Any, tmp_path: Path) -> None:
+    given.write(given.readings(), tmp_path / "in", [30, 170])
+    read = cz.read.parquet(tmp_path / "in", time="ts", punctuate=cz.delay(5), name="readings")
+    plan = read.group_by("seg").tumbling(10).agg(n=cz.count())
+    options: dict[str, Any] = {"sink": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
+    query = plan.start(spark, name="speeds", metrics_port=0, allow_unbounded=True, **options)
+    with pytest.raises(StreamError, match="a query called 'speeds' runs in this session already"):
+        plan.start(spark, name="speeds", sink=tmp_path / "other")
+    query.drain()
+    text = urllib.request.urlopen(query.metrics_url).read().decode()
+    found = {
+        (sample.name, sample.labels.get("source", sample.labels.get("step", ""))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    status = query.status()
+    assert found["caesura_source_rows_total", "readings"] == given.readings().num_rows
+    assert found["caesura_epochs_total", ""] == status.epoch + 1
+    assert {step for name, step in found if name == "caesura_step_rows_out_total"} == set(status.steps)
+    assert 'query="speeds"' in text and 'caesura_bucket_rows_in_total{bucket="1"' in text
+    assert 'caesura_epoch_part_seconds{part="addBatch"' in text
+    url = query.metrics_url
+    assert [one.name for one in spark.streams.active if str(one.id) == str(query.query.id)] == ["speeds"]
+    query.finish()
+    assert not query.active
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(url)
