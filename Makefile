@@ -31,8 +31,8 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter
 	$(VENV)/bin/lint-imports
 
 unit: $(READY)
-	$(PY) -m pytest -n 2 --dist loadscope --ignore=tests/spark --ignore=tests/connectors
-	$(PY) -m pytest -n 2 --dist loadgroup tests/spark
+	$(PY) -m pytest -n 2 --dist loadscope --max-worker-restart 0 --ignore=tests/spark --ignore=tests/connectors
+	$(PY) -m pytest -n 2 --dist loadgroup --max-worker-restart 0 tests/spark
 
 test-connectors: $(READY) ## tests against a real Kafka and a real S3 server, fetched once; what is missing is told as not run
 	$(PY) -m pytest -n 0 -rs tests/connectors

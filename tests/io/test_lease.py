@@ -108,6 +108,7 @@ def test_a_lease_is_given_back_when_it_is_not_needed_any_more(tmp_path: Path) ->
     assert not released()
     del lease
     gc.collect()
+    leases.BEATING.give_back()
     assert released()
     earlier, later = Lease.take(place), Lease.take(place)
     with pytest.raises(StreamError, match="was taken over"):
@@ -116,6 +117,20 @@ def test_a_lease_is_given_back_when_it_is_not_needed_any_more(tmp_path: Path) ->
     earlier.release()  # it has nothing to give back
     assert not released()
     later.check()
+
+
+def test_a_forgotten_lease_is_found_in_the_middle_of_a_change_of_its_file(tmp_path: Path) -> None:
+    forgotten: Any = [Lease.take(Place.of(tmp_path))]
+    forgotten.append(forgotten)  # only the garbage collector finds it
+    del forgotten
+
+    def collected(data: bytes | None) -> bytes:
+        gc.collect()
+        return data or b""
+
+    (Place.of(tmp_path) / NAME).update(collected)
+    leases.BEATING.give_back()
+    assert json.loads((tmp_path / NAME).read_text())["released"]
 
 
 def test_a_lease_file_that_is_damaged_is_named(tmp_path: Path) -> None:

@@ -15,10 +15,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from caesura.expr.code import code_key
+
+AGAIN = 0.05
+"""Seconds until a function is told once more: the first time may have hit where errors are not passed on."""
 
 
 class OutOfTime(BaseException):
@@ -52,7 +56,7 @@ class TimeLimited:
                 raise OutOfTime
 
         before, began = signal.signal(signal.SIGALRM, ring), time.monotonic()
-        left, interval = signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        left, interval = signal.setitimer(signal.ITIMER_REAL, self.seconds, AGAIN)
         try:
             try:
                 return self.function(*args)
@@ -66,23 +70,24 @@ class TimeLimited:
                 signal.setitimer(signal.ITIMER_REAL, rest, interval)
 
     def _by_thread(self, args: tuple[Any, ...]) -> Any:
-        thread, lock, running = threading.get_ident(), threading.Lock(), True
+        thread, lock, over = threading.get_ident(), threading.Lock(), threading.Event()
 
-        def ring() -> None:
-            with lock:
-                if running:
-                    _break_into(thread, ctypes.py_object(OutOfTime))
+        def watch() -> None:
+            wait = self.seconds
+            while not over.wait(wait):
+                wait = AGAIN
+                with lock:
+                    if not over.is_set():
+                        _break_into(thread, ctypes.py_object(OutOfTime))
 
-        timer = threading.Timer(self.seconds, ring)
-        timer.daemon = True
-        timer.start()
+        threading.Thread(target=watch, daemon=True).start()
         try:
             return self.function(*args)
         finally:
-            timer.cancel()
-            with lock:
-                running = False
-                _break_into(thread, None)  # what has not arrived yet must not arrive further out
+            while not over.is_set():
+                with suppress(OutOfTime), lock:  # what has not arrived yet must not arrive further out
+                    over.set()
+                    _break_into(thread, None)
 
 
 def _break_into(thread: int, what: Any) -> None:

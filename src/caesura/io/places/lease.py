@@ -16,6 +16,7 @@ has it: what fences a sink and a manifest fences the earlier one there.
 
 from __future__ import annotations
 
+import atexit
 import getpass
 import json
 import logging
@@ -24,6 +25,7 @@ import socket
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -97,7 +99,8 @@ class Lease:
         self.needed: Callable[[], bool] = lambda: True
         """Asked at each beat: a query that has ended gives its lease back."""
         self._file = checkpoint / NAME
-        self._end = weakref.finalize(self, _release, self._file, self.number)
+        self._forgotten = weakref.finalize(self, BEATING.forgotten.append, (self._file, self.number))
+        self._forgotten.atexit = False
         BEATING.add(self)
 
     @staticmethod
@@ -130,13 +133,14 @@ class Lease:
             self.release()
             return
         if not _change(self._file, self.number, lambda held: replace(held, beat=held.beat + 1)):
-            self._end.detach()
+            self._forgotten.detach()
             BEATING.discard(self)
 
     def release(self) -> None:
         """Gives the checkpoint back; a second time does nothing."""
         BEATING.discard(self)
-        self._end()
+        if self._forgotten.detach() is not None:
+            _release(self._file, self.number)
 
     def __enter__(self) -> Lease:
         return self
@@ -159,8 +163,11 @@ class Beats:
     """The leases of this process, and the one thread that beats for them."""
 
     def __init__(self) -> None:
+        self.forgotten: deque[tuple[Place, int]] = deque()
+        """Leases that nobody released. The garbage collector may find one in the middle of anything, also of
+        a change of the same file, so that it only notes them here."""
         self._leases: weakref.WeakSet[Lease] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
 
     def add(self, lease: Lease) -> None:
@@ -174,12 +181,24 @@ class Beats:
         with self._lock:
             self._leases.discard(lease)
 
+    def give_back(self) -> None:
+        """Releases what was forgotten."""
+        while self.forgotten:
+            _release(*self.forgotten.popleft())
+
+    def end(self) -> None:
+        """Releases all, as the process ends."""
+        for lease in list(self._leases):
+            lease.release()
+        self.give_back()
+
     def _run(self) -> None:
         while True:
             time.sleep(BEAT)
+            self.give_back()
             with self._lock:
                 leases = list(self._leases)
-                if not leases:
+                if not leases and not self.forgotten:
                     self._thread = None
                     return
             for lease in leases:
@@ -191,6 +210,7 @@ class Beats:
 
 
 BEATING = Beats()
+atexit.register(BEATING.end)
 
 
 def _release(file: Place, number: int) -> None:
