@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-connectors kafka check unit soak bench docs clean lock
+.PHONY: help setup demo test test-connectors matrix kafka check unit soak bench docs clean lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -36,6 +36,10 @@ unit: $(READY)
 
 test-connectors: $(READY) ## tests against a real Kafka and a real S3 server, fetched once; what is missing is told as not run
 	$(PY) -m pytest -n 0 -rs tests/connectors
+
+matrix: $(READY) ## the wheel in empty environments: each Python here, oldest and newest dependencies
+	$(PY) -m pip install --quiet uv
+	$(PY) tests/release/matrix.py
 
 kafka: $(READY) ## a Kafka broker of one node at localhost:9092 (PORT=...), until Ctrl-C
 	@$(PY) tests/connectors/broker/local_kafka.py

@@ -142,6 +142,13 @@ def test_a_lease_file_that_is_damaged_is_named(tmp_path: Path) -> None:
         Lease.take(Place.of(tmp_path))
 
 
+def test_the_end_of_a_with_gives_the_checkpoint_back(tmp_path: Path) -> None:
+    with counts(tmp_path / "in").query(checkpoint=tmp_path / "cp") as query:
+        assert query.step()
+        assert not json.loads((tmp_path / "cp" / NAME).read_text())["released"]
+    assert json.loads((tmp_path / "cp" / NAME).read_text())["released"]
+
+
 def test_a_lease_lies_in_a_store_too() -> None:
     place = Place.of("memory://leases/cp")
     with Lease.take(place) as lease:

@@ -45,6 +45,7 @@ from caesura.runtime.graph.source_reader import refused_by
 from caesura.runtime.graph.utility import Utility
 from caesura.runtime.metrics.status import ReadRate, Status, status_of
 from caesura.runtime.query.assembly import Assembly
+from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.feedback_ports import FeedbackPorts, reader_of
 from caesura.runtime.query.recording import Recording
 from caesura.runtime.query.runner import Runner
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from caesura.runtime.metrics.endpoint import MetricsEndpoint
 
 
-class Query:
+class Query(Closing):
     """Runs the nodes behind some outputs; equal sub-plans run once."""
 
     def __init__(
@@ -234,7 +235,10 @@ class Query:
         return self.runner.step()
 
     def close(self) -> None:
-        """Releases what its sources hold open; where it is read on they are opened again."""
+        """Releases what its sources hold open; where it is read on they are opened again.
+
+        ``with stream.query() as query: ...`` calls it at the end.
+        """
         self.runner.close()
 
     def take(self, output: str) -> list[Item]:

@@ -29,6 +29,7 @@ from caesura.runtime.graph.edge import merged
 from caesura.runtime.graph.rejected import together
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.graph.source_reader import refused_by
+from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.query import Query
 from caesura.runtime.threads.bucket import Sent, ThreadBucket, joined, promised
 from caesura.runtime.threads.spreading import SpreadPlan
@@ -37,7 +38,7 @@ ROUND_ROWS = 1 << 20
 """About how many rows the buckets work on at once."""
 
 
-class ThreadedQuery:
+class ThreadedQuery(Closing):
     """A plan whose stages run in buckets, each on a thread; it is run or stepped, and its output taken."""
 
     def __init__(

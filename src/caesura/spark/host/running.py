@@ -27,6 +27,7 @@ from caesura.punctuation import Intent
 from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.metrics.status import ReadRate, Status, log_epoch
+from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.result import Output, Result, delivered
 from caesura.runtime.sinks.held import held_table
 from caesura.runtime.sinks.memory import MemorySink
@@ -54,8 +55,8 @@ Trigger = Literal["continuous", "available"] | str
 log = logging.getLogger("caesura.spark")
 
 
-class SparkQuery:
-    """A running query."""
+class SparkQuery(Closing):
+    """A running query; ``with stream.start(...) as query: ...`` stops it at the end."""
 
     def __init__(
         self,
@@ -117,6 +118,10 @@ class SparkQuery:
         with asking_spark():
             self.query.stop()
         self._leave()
+
+    def close(self) -> None:
+        """Stops, as ``stop()``."""
+        self.stop()
 
     def _leave(self) -> None:
         """Ended as it should. The metrics of a query that failed say so until the process ends."""
