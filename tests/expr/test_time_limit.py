@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -75,6 +77,32 @@ def test_one_that_answers_is_not_disturbed_nor_is_another_timer():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+PROFILED = """
+import sys, threading, time
+from caesura.expr.time_limit import TimeLimited
+
+def limited():
+    TimeLimited(abs, 5.0)(-1)
+    try:
+        TimeLimited(lambda: [None for _ in iter(int, 1)], 0.02)()
+    except TimeoutError:
+        print("left")
+
+thread = threading.Thread(target=limited)
+thread.start()
+thread.join()
+sys.setprofile(lambda *_: None)
+(lambda: 1)()
+sys.setprofile(None)
+print("profiled")
+"""
+
+
+def test_a_process_can_be_profiled_after_a_limit_in_a_thread():
+    done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["left", "profiled"], done.stderr
 
 
 def test_one_row_that_takes_too_long_is_one_late_row():

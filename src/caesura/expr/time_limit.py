@@ -15,7 +15,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,17 +77,25 @@ class TimeLimited:
                 wait = AGAIN
                 with lock:
                     if not over.is_set():
-                        _break_into(thread, ctypes.py_object(OutOfTime))
+                        _break_into(thread)
+
+        def end() -> None:
+            with lock:
+                over.set()
+            for _ in range(3):  # what has not arrived yet arrives here, and no further out
+                pass
 
         threading.Thread(target=watch, daemon=True).start()
         try:
-            return self.function(*args)
+            try:
+                return self.function(*args)
+            finally:
+                end()
         finally:
-            while not over.is_set():
-                with suppress(OutOfTime), lock:  # what has not arrived yet must not arrive further out
-                    over.set()
-                    _break_into(thread, None)
+            end()  # the first may have been broken into
 
 
-def _break_into(thread: int, what: Any) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
+def _break_into(thread: int) -> None:
+    """Raises in another thread. It is never taken back: Python 3.11 would look for it for ever after, and
+    hang as soon as somebody traces or profiles."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
