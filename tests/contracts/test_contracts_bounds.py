@@ -153,3 +153,36 @@ def test_bounds_are_refused_where_something_is_not_known(given, said):
 def test_a_pace_that_describes_no_stream_is_refused():
     with pytest.raises(ContractError, match="describes no stream"):
         Rate(events=0, per=1, within=0)
+
+
+def reachable(edges: cz.Stream) -> cz.Stream:
+    """Who reaches whom while the edges between them live."""
+    hops = edges.select(b=col("a"), c=col("b"))
+    return cz.fixpoint(
+        edges, lambda r: r.join(hops, on="b").select("a", b=col("c")), keep="distinct", name="reach"
+    )
+
+
+def test_a_loop_holds_no_more_than_follows_from_the_rate_of_what_goes_around_it() -> None:
+    rows = [{"ts": t, "a": t % 7, "b": (t + 1) % 7} for t in range(80)]
+    read = cz.from_rows(rows, time="ts", punctuate=cz.delay(2), batch_size=1, name="edges")
+    loop = reachable(read.set_duration(3))
+    rates = {"edges": (1, 1, 3), "reach": (6, 1, 4)}
+    promised = loop.bounds(rates, lifetimes={"reach": 3})
+    query = loop.query()
+    most: dict[str, int] = {}
+    while query.step():
+        for name, counters in query.counters().items():
+            most[name] = max(most.get(name, 0), counters.state_rows)
+    assert most["join"] > 0 and most["reach"] > 0
+    for bound, rows_held in zip(promised, most.values(), strict=True):
+        assert rows_held <= bound.rows, (str(bound), rows_held)
+
+
+def test_a_loop_without_a_rate_or_a_lifetime_has_no_bounds() -> None:
+    read = cz.from_rows([{"ts": 1, "a": 1, "b": 2}], time="ts", punctuate=cz.delay(2), name="edges")
+    loop = reachable(read.set_duration(3))
+    with pytest.raises(ContractError, match="how many rows go around the loop 'reach'"):
+        loop.bounds({"edges": (1, 1, 3)})
+    with pytest.raises(ContractError, match="nothing bounds the lifetimes of 'reach'"):
+        loop.bounds({"edges": (1, 1, 3), "reach": (6, 1, 4)})

@@ -17,6 +17,7 @@ from caesura.contracts.orders import orders
 from caesura.errors import PlanError
 from caesura.events import Page
 from caesura.io import Source
+from caesura.ops.aggregate import Aggregate, Totals
 from caesura.ops.deliver import Deliver
 from caesura.ops.impute import Impute
 from caesura.ops.input import Input
@@ -177,6 +178,28 @@ def test_a_bucket_turns_progress_on_its_attribute_into_progress_on_the_window_nu
     assert verdict.safe and Scheme.parse("{[[wid:+]]}", ["time", "a", "b", "wid"]).templates <= set(
         verdict.output
     )
+
+
+def test_a_bucket_of_starts_turns_progress_of_time_into_progress_on_the_window_number():
+    fixed = Input(label="s", payload=pa.schema([("a", pa.int64())]), known=Properties(points=True))
+    plan = Totals(
+        inputs=(Bucket(inputs=(fixed,), attr="LE", size=10, slide=10),),
+        group=("wid",),
+        aggregates=(("n", Aggregate("count")),),
+    )
+    assert check(plan).safe
+    loose = replace(fixed, known=Properties())
+    assert not check(replace(plan, inputs=(replace(plan.inputs[0], inputs=(loose,)),))).safe
+
+
+def test_adequate_punctuation_may_speak_of_several_columns_at_once():
+    plan = natural(fed("l", "a", "b", "c"), fed("r", "b", "c", "d"))
+    (answer,) = adequate(plan)
+    assert {name: str(scheme) for name, scheme in answer.items()} == {
+        "l": "{[[time:-, a:-, b:#, c:#]]}",
+        "r": "{[[time:-, b:#, c:#, d:-]]}",
+    }
+    assert check(plan, schemes={name: str(scheme) for name, scheme in answer.items()}).safe
 
 
 def test_another_join_order_is_offered_only_after_it_was_checked():

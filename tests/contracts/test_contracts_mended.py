@@ -68,6 +68,23 @@ def test_the_command_line_takes_rates_and_shows_the_mended_plan(tmp_path: Path) 
     assert wrong.exit_code != 0 and "'read=often' is no rate of a source" in wrong.output
 
 
+def test_the_command_line_takes_longest_lifetimes(tmp_path: Path) -> None:
+    flow = tmp_path / "flow.py"
+    flow.write_text(
+        "import caesura as cz\n"
+        "rows = [{'ts': 1, 'until': 9, 'id': 3}]\n"
+        "read = cz.from_rows(rows, time='ts', end='until', punctuate=cz.delay(5))\n"
+        "spans = read.distinct()\n"
+    )
+    given = ["check", f"{flow}:spans", "--rate", "read=10/5/5"]
+    unknown = CliRunner().invoke(app, given)
+    assert unknown.exit_code != 0 and "nothing bounds the lifetimes of 'read'" in unknown.output
+    known = CliRunner().invoke(app, [*given, "--lifetime", "read=8"])
+    assert known.exit_code == 0 and "r1 distinct: holds at most" in known.output
+    wrong = CliRunner().invoke(app, [*given, "--lifetime", "read"])
+    assert wrong.exit_code != 0 and "'read' is no longest lifetime of a source" in wrong.output
+
+
 def test_a_rate_that_is_none_is_refused() -> None:
     with pytest.raises(CaesuraError, match="describes no stream"):
         sessions().bounds({"read": (0, 5, 5)})

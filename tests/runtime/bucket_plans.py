@@ -145,6 +145,9 @@ PLANS: dict[str, Build] = {
     "difference of sets": lambda a, b: a.select("id").difference(b.select("id"), mode="set"),
     "totals by key": lambda a, b: a.group_by("id").totals(**MADE),
     "totals of all": lambda a, b: a.totals(**MADE),
+    "totals by window of starts": lambda a, b: (
+        a.set_duration(2).bucket("LE", 4).group_by("wid").totals(**MADE)
+    ),
     "shift": lambda a, b: a.shift(3).group_by("id").tumbling(5).agg(n=cz.count()),
     "set_duration": lambda a, b: a.set_duration(4),
     "extend": lambda a, b: a.extend(-2),

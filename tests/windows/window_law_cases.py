@@ -311,30 +311,33 @@ CASES.append(
 )
 
 
-def bucketed(rows: Any, size: int, slide: int, origin: int) -> Any:
-    """A copy of each row for every window that holds its v."""
+def bucketed(rows: Any, attr: str, size: int, slide: int, origin: int) -> Any:
+    """A copy of each row for every window that holds its attribute."""
     return [
         (le, re, {**p, "wid": w})
         for le, re, p in rows
-        if p["v"] is not None
-        for w in range(-30, 30)
-        if origin + w * slide <= p["v"] < origin + w * slide + size
+        for at in [le if attr == "LE" else p[attr]]
+        if at is not None
+        for w in range(-30, 40)
+        if origin + w * slide <= at < origin + w * slide + size
     ]
 
 
-for size, slide in ((3, 3), (5, 2), (2, 3)):
-    CASES.append(
-        LawCase(
-            f"bucket-{size}-{slide}",
-            build=lambda a, size=size, slide=slide: Bucket(
-                inputs=(a,), attr="v", size=size, slide=slide, origin=1
-            ),
-            oracle=lambda a, size=size, slide=slide, **_: bucketed(a, size, slide, 1),
-            inputs=(replace(INTS, key="v"),),
-            liveness=lambda ctis: ctis[0],
-            state_bound=lambda _: 0,
+STARTS = (INTS, replace(INTS, lifetimes="points"), replace(INTS, insert_only=True))
+for (size, slide), starts in zip(((3, 3), (5, 2), (2, 3)), STARTS, strict=True):
+    for attr, drawn in (("v", replace(INTS, key="v")), ("LE", starts)):
+        CASES.append(
+            LawCase(
+                f"bucket-{size}-{slide}" + ("-of-starts" if attr == "LE" else ""),
+                build=lambda a, attr=attr, size=size, slide=slide: Bucket(
+                    inputs=(a,), attr=attr, size=size, slide=slide, origin=1
+                ),
+                oracle=lambda a, attr=attr, size=size, slide=slide, **_: bucketed(a, attr, size, slide, 1),
+                inputs=(drawn,),
+                liveness=lambda ctis: ctis[0],
+                state_bound=lambda _: 0,
+            )
         )
-    )
 
 BY_TEXT = InputSpec({"id": "key", "v": "text", "w": "list"}, key="id")
 built_in("snapshot", BY_TEXT, BY, name="-by")

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import pyarrow as pa
 import typer
 
 from caesura.cli.load import load
 from caesura.cli.shell import AsJson, Target, app, reports_errors, say, say_json
 from caesura.errors import PlanError
-from caesura.plan import Duration
+from caesura.plan import Duration, ticks
 
 Fix = Annotated[bool, typer.Option("--fix", help="Show the plan with the first remedy applied.")]
 Rates = Annotated[
     list[str] | None,
-    typer.Option(help="source=events/per/within, such as clicks=1000/5s/10s: how much is held at most."),
+    typer.Option(
+        help="source=events/per/within, such as clicks=1000/5s/10s: how much is held at most. Loops too."
+    ),
+]
+Lives = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="source=duration, such as spans=10m: no event of a source, or row of a loop, lives longer."
+    ),
 ]
 
 
@@ -29,19 +38,34 @@ def _rate(text: str) -> tuple[str, tuple[int, Duration, Duration]]:
     return name, (int(parts[0]), per, within)
 
 
+def _lifetime(text: str, time: pa.DataType) -> tuple[str, int]:
+    name, _, length = text.partition("=")
+    if not length:
+        raise PlanError(
+            f"'{text}' is no longest lifetime of a source.", remedy="Write source=duration: spans=10m."
+        ).at("check", "--lifetime")
+    return name, ticks(int(length) if length.isdigit() else length, time, "lifetime")
+
+
 @app.command()
 @reports_errors
 def check(
-    target: Target, output: str = "changes", as_json: AsJson = False, fix: Fix = False, rate: Rates = None
+    target: Target,
+    output: str = "changes",
+    as_json: AsJson = False,
+    fix: Fix = False,
+    rate: Rates = None,
+    lifetime: Lives = None,
 ) -> None:
     """Says before it runs whether state stays bounded and answers come out; exit code 1 if not.
 
-    With rates of the sources it says how much each step holds at most.
+    With rates of the sources, and of loops, it says how much each step holds at most.
     """
     stream = load(target)
     verdict = stream.check(output, fix=fix)  # type: ignore[arg-type]
     rates = dict(map(_rate, rate or ()))
-    bounds = stream.bounds(rates) if rates and verdict.safe else []
+    lives = dict(_lifetime(text, stream.node.time) for text in lifetime or ())
+    bounds = stream.bounds(rates, lifetimes=lives) if rates and verdict.safe else []
     if as_json:
         parts = {"findings": verdict.findings, "remedies": verdict.remedies, "notes": verdict.notes}
         texts = {name: [str(one) for one in some] for name, some in parts.items()}

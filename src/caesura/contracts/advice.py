@@ -38,7 +38,8 @@ def is_safe(steps: Sequence[Step]) -> bool:
 def minimal_punctuation(analysis: Analysis, given: Assumptions, limit: int = 3) -> list[frozenset[Addition]]:
     """The least sets of templates that, added to what sources give, make the plan safe.
 
-    More punctuation never hurts, so a set that contains an answer is none.
+    More punctuation never hurts, so a set that contains an answer, or asks for all that one does, is none:
+    where values of `a` and `b` together are enough, `[[a:#]]` alone asks for more.
     """
     if is_safe(analysis.run(given)):
         return [frozenset()]
@@ -49,11 +50,16 @@ def minimal_punctuation(analysis: Analysis, given: Assumptions, limit: int = 3) 
     for size in range(1, limit + 1):
         for some in combinations(candidates, size):
             addition = frozenset(some)
-            if any(answer <= addition for answer in answers):
+            if any(_asks(addition, answer) for answer in answers):
                 continue
             if is_safe(analysis.run(_plus(analysis, given, some))):
                 answers.append(addition)
     return answers
+
+
+def _asks(one: frozenset[Addition], other: frozenset[Addition]) -> bool:
+    """Whether a set of additions asks sources for all that another one does."""
+    return all(any(n == name and t.implies(template) for n, t in one) for name, template in other)
 
 
 def shrunk_punctuation(analysis: Analysis, given: Assumptions) -> list[frozenset[Addition]]:
@@ -94,13 +100,21 @@ def _candidates(analysis: Analysis, given: Assumptions) -> Iterator[Addition]:
     count = 0
     for node in analysis.sources:
         names = attributes(node.schema)
-        for name in names:
-            template = Template.of(names, {name: "+" if name == TIME else "#"})
+        near = [name for name in names if name == TIME or name in wanted or total <= MAX_CANDIDATES]
+        forms = [Template.of(names, {name: "+" if name == TIME else "#"}) for name in near]
+        for template in [*_together(steps, names), *forms]:
             has = any(t.implies(template) for t in _given(analysis, node, given))
-            near = name == TIME or name in wanted or total <= MAX_CANDIDATES
-            if not has and near and count < 2 * MAX_CANDIDATES:
+            if not has and count < 2 * MAX_CANDIDATES:
                 count += 1
                 yield analysis.names[node.fingerprint], template
+
+
+def _together(steps: Sequence[Step], names: tuple[str, ...]) -> Iterator[Template]:
+    """Values of several columns at once, where a step waits for them: less than values of any one alone."""
+    needs = {need.columns for step in steps for need in (u.need for u in step.derived.unmet)}
+    for columns in sorted(needs):
+        if 1 < len(columns) <= MAX_KEYS and set(columns) <= set(names):
+            yield Template.of(names, dict.fromkeys(columns, "#"))
 
 
 def _given(analysis: Analysis, node: Node, given: Assumptions) -> Scheme:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step, longest
+from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step, longest, source_names
 from caesura.contracts.derive import frees
 from caesura.contracts.verdict import found
 from caesura.errors import closest
@@ -35,7 +35,7 @@ Count = Callable[[int], int]
 
 @dataclass(frozen=True)
 class SourceRate:
-    """How fast a source gives events, and how soon punctuation covers them."""
+    """How fast a source gives events, or rows go around a loop, and how soon punctuation covers them."""
 
     events: int
     """At most so many start ..."""
@@ -89,18 +89,23 @@ def bounds(
 ) -> list[Bound]:
     """Per step, the most rows of state and the lag of its output; refuses a plan that is not safe.
 
-    ``skew`` is how many ticks one source may be read ahead of another. ``widths`` gives the bytes of a value
-    for columns of any length, by name: bytes are counted where all are known.
+    ``paces`` and ``lifetimes`` speak of sources and of loops, by name: of a loop they say how many rows go
+    around it, its seeds too, and how soon its own time covers them. ``skew`` is how many ticks one source
+    may be read ahead of another. ``widths`` gives the bytes of a value for columns of any length, by name:
+    bytes are counted where all are known.
     """
     analysis = Analysis(node)
-    steps = analysis.run(Assumptions(schemes or {}, lifetimes or {}))
-    _check(steps, paces)
+    loops = _loop_names(analysis)
+    lives = lifetimes or {}
+    of_sources = {name: lived for name, lived in lives.items() if name not in loops.values()}
+    steps = analysis.run(Assumptions(schemes or {}, of_sources))
+    given = _check(steps, paces, lives, loops)
     flows: list[_Flow] = []
     result: list[Bound] = []
     for step in steps:
         before = [flows[i] for i in step.inputs]
         held = [] if step.origin else [_rows(step, hold, before, skew) for hold in step.rule.holds]
-        own = _source_flow(step, paces) if step.origin else _out(step, before, skew, held)
+        own = given.get(step.number) or _out(step, before, skew, held)
         if step.origin:
             held = [own.count(_reach(hold, [own], skew)) for hold in step.rule.holds]
         flows.append(own)
@@ -141,40 +146,56 @@ def _written(size: int) -> str:
     return f"{size} bytes"
 
 
-def _check(steps: tuple[Step, ...], paces: Mapping[str, SourceRate]) -> None:
+def _loop_names(analysis: Analysis) -> dict[str, str]:
+    """How a caller names loops, by what they are known by inside the plan."""
+    names = source_names([node for node in analysis.nodes if node.closes])
+    return {node.closes: names[node.fingerprint] for node in analysis.nodes if node.closes}
+
+
+def _check(
+    steps: tuple[Step, ...],
+    paces: Mapping[str, SourceRate],
+    lives: Mapping[str, Lifetime],
+    loops: Mapping[str, str],
+) -> dict[int, _Flow]:
+    """The edges of which the caller says how much they carry: those of sources, and those around loops."""
     growth = " ".join(str(finding) for finding in found(steps))
     if growth:
         raise ContractError(
             f"an unsafe plan has no bounds. {growth}", remedy="Make it safe first: .check() says how."
         )
-    loop = next((step for step in steps if step.node.closes), None)
-    if loop is not None:
-        raise ContractError(
-            f"how many rows follow from a seed is not known, so the loop {loop.title} has no bounds.",
-            remedy="Ask for the bounds of the plan in front of it, or behind it.",
-        )
-    names = [step.source for step in steps if step.origin]
+    called = {step.number: _called(step, loops) for step in steps}
+    names = [name for name in dict.fromkeys(called.values()) if name]
     for name in paces:
         if name not in names:
             raise ContractError(f"the plan has no source '{name}'.", remedy=closest(name, names))
-    for step in steps:
-        if step.origin and step.source not in paces:
-            raise ContractError(
-                f"nothing is known of the rate of '{step.source}'.",
-                remedy=f"Give paces={{'{step.source}': SourceRate(events=..., per=..., within=...)}}.",
-            )
-        if step.origin and longest(step.properties) is None:
-            raise ContractError(
-                f"nothing bounds the lifetimes of '{step.source}'.",
-                remedy=f"Give lifetimes={{'{step.source}': ticks}}, or set_duration behind it.",
-            )
+    return {n: _given_flow(steps[n], name, paces, lives) for n, name in called.items() if name}
 
 
-def _source_flow(step: Step, paces: Mapping[str, SourceRate]) -> _Flow:
-    pace = paces[step.source]
+def _called(step: Step, loops: Mapping[str, str]) -> str:
+    """The source or loop whose rate is that of a step's output; empty where it follows from its inputs."""
+    return step.source if step.origin else loops.get(step.node.opens or step.node.closes or "", "")
+
+
+def _given_flow(
+    step: Step, name: str, paces: Mapping[str, SourceRate], lives: Mapping[str, Lifetime]
+) -> _Flow:
+    pace, told = paces.get(name), lives.get(name)
+    if pace is None:
+        what = f"the rate of '{name}'" if step.origin else f"how many rows go around the loop '{name}'"
+        raise ContractError(
+            f"nothing is known of {what}.",
+            remedy=f"Give paces={{'{name}': SourceRate(events=..., per=..., within=...)}}.",
+        )
+    longest_life = told if isinstance(told, int) else longest(step.properties)
+    if longest_life is None:
+        raise ContractError(
+            f"nothing bounds the lifetimes of '{name}'.",
+            remedy=f"Give lifetimes={{'{name}': ticks}}, or set_duration "
+            f"{'behind it' if step.origin else 'in it'}.",
+        )
     within = dict.fromkeys(step.scheme, pace.within)
-    lives = longest(step.properties) or 1
-    return _Flow(lambda ticks: pace.events * (ticks // pace.per + 1), within, lives)
+    return _Flow(lambda ticks: pace.events * (ticks // pace.per + 1), within, longest_life)
 
 
 def _rows(step: Step, hold: Holding, before: list[_Flow], skew: int) -> int:

@@ -118,7 +118,8 @@ class RunSteps(Planned):
         """Per step, how many rows and bytes it holds at most, and how far its output is behind.
 
         ``rates`` says of each source (events, per, within): at most so many events start within any such
-        time, and each is covered by punctuation so soon. ``widths`` gives the bytes of columns of any length.
+        time, and each is covered by punctuation so soon; and of each loop, by its name, how many rows go
+        around it. ``widths`` gives the bytes of columns of any length.
 
         >>> import caesura as cz
         >>> clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts", punctuate=cz.delay(5), name="clicks")

@@ -15,6 +15,7 @@ from caesura.expr import Expr
 from caesura.misuse import strict
 from caesura.ops.windows import Bucket, Quantise
 from caesura.plan import Duration, Node, here, ticks
+from caesura.plan.feedback import LE
 
 if TYPE_CHECKING:
     from caesura import qre
@@ -41,7 +42,10 @@ class WindowSteps(Planned, Windowing):
     def bucket(
         self, attr: str, size: Duration, *, slide: Duration | None = None, origin: int = 0, name: str = ""
     ) -> Stream:
-        """One row per window of an ordered column, with the window's number in ``wid``."""
+        """One row per window of an ordered column, with the window's number in ``wid``.
+
+        ``bucket("LE", "1m")`` takes windows of the stream's own time, by the starts of events.
+        """
         return self._then(_bucketed(self.node, attr, size, slide, origin, name))
 
     def tumbling_lifetimes(self, size: Duration, *, offset: Duration = 0) -> Stream:
@@ -87,7 +91,7 @@ def _bucketed(
 ) -> Bucket:
     """The window numbers of a column."""
     known = attr in source.schema.names
-    time = source.schema.field(attr).type if known else pa.int64()
+    time = source.time if attr == LE else source.schema.field(attr).type if known else pa.int64()
     try:
         width = ticks(size, time, "bucket size")
         step = width if slide is None else ticks(slide, time, "slide")

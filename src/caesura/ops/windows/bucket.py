@@ -5,7 +5,8 @@
      12 | y | +                              1  12 y
 
 Window w holds the values from origin + w * slide on, ``size`` of them. The origin is declared, never
-taken from the first event. (The BUCKET of the feedback thesis.)
+taken from the first event. (The BUCKET of the feedback thesis.) The attribute may be ``LE``, the start of
+events: then promises on time close windows, as far as events that started before may not change any more.
 
 Laws: punctuation on the attribute becomes punctuation on `wid` for the windows that it closes whole; a
 pattern on `wid` says exactly which values of the attribute it means.
@@ -27,8 +28,20 @@ from caesura.events.page import Page
 from caesura.kernels.grid import LONGEST, PIECES_LIMIT, spread, tally
 from caesura.kernels.hashing import I64
 from caesura.plan import FeedbackRule, Holding, Node, Operator, Properties, Translation, definite
+from caesura.plan.feedback import LE
 from caesura.plan.lifetimes import Unchanged
-from caesura.punctuation import INFINITY, MIN_TIME, NOT_NULL, NOTHING, Image, Pattern, SchemaMapping, ge, lt
+from caesura.punctuation import (
+    INFINITY,
+    MIN_TIME,
+    NOT_NULL,
+    NOTHING,
+    Image,
+    Pattern,
+    SchemaMapping,
+    Values,
+    ge,
+    lt,
+)
 
 WID = "wid"
 
@@ -45,7 +58,7 @@ class Bucket(Node):
     kind = "bucket"
 
     def output_schema(self) -> pa.Schema:
-        t = self.column(self.attr).type
+        t = pa.int64() if self.by_start else self.column(self.attr).type
         if not (pa.types.is_integer(t) or pa.types.is_timestamp(t) or pa.types.is_date32(t)):
             raise PlanError(
                 f"bucket on '{self.attr}', which is {t}; its windows need whole steps.",
@@ -70,6 +83,11 @@ class Bucket(Node):
             raise PlanError(f"there is a column '{WID}' already.", remedy="Rename it before bucket.")
         return pa.schema([*self.inputs[0].schema, pa.field(WID, pa.int64())])
 
+    @property
+    def by_start(self) -> bool:
+        """Whether the windows are over the stream's own time: the starts of its events."""
+        return self.attr == LE
+
     def derive(self, *inputs: Properties) -> Properties:
         return inputs[0]
 
@@ -78,6 +96,8 @@ class Bucket(Node):
 
     def closed(self, pattern: Pattern) -> Pattern | None:
         """A pattern that bounds the attribute from above, as the windows that it closes whole."""
+        if self.by_start:
+            return self._passed(pattern)
         if self.attr not in pattern:
             return None
         first = next(iter(pattern[self.attr].intervals), None)
@@ -85,7 +105,19 @@ class Bucket(Node):
             return None
         upto = self._plain(first.hi) + int(first.hi_closed)
         rest = {name: values for name, values in pattern.items() if name != self.attr}
-        return Pattern.of({**rest, WID: lt((upto - self.origin - self.size) // self.slide + 1)})
+        return Pattern.of({**rest, WID: self._closed_before(upto)})
+
+    def _passed(self, pattern: Pattern) -> Pattern | None:
+        """The windows that time has passed: no event of theirs begins, ends otherwise or goes any more."""
+        known, bound = self.inputs[0].properties, pattern.time_bound
+        reach = 0 if known.fixed_ends else known.max_duration
+        if bound is None or reach is None or not MIN_TIME + reach < bound < INFINITY:
+            return None
+        return Pattern.of({**dict(pattern.without_time().items()), WID: self._closed_before(bound - reach)})
+
+    def _closed_before(self, upto: int) -> Values:
+        """The windows whose every value is below one."""
+        return lt((upto - self.origin - self.size) // self.slide + 1)
 
     def back(self, pattern: Pattern) -> Pattern | None:
         """The rows of the input all of whose windows match: exactly what the pattern takes away there.
@@ -119,6 +151,8 @@ class Bucket(Node):
         return int(pa.scalar(value, t).cast(whole).as_py())
 
     def _value(self, plain: int) -> Any:
+        if self.by_start:
+            return plain
         t = self.inputs[0].schema.field(self.attr).type
         if pa.types.is_integer(t):
             return plain
@@ -134,7 +168,7 @@ class Bucket(Node):
         return ()
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
-        return (wanted - {WID}) | {self.attr}
+        return (wanted - {WID}) | ({self.attr} if not self.by_start else set())
 
     def operator(self) -> Operator:
         return Bucketing(self)
@@ -163,10 +197,8 @@ class Bucketing(Operator):
         self._place = node.inputs[0].schema.get_field_index(node.attr)
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        node, column = self.node, page.payload.column(self._place)
-        there = column.is_valid().to_numpy(zero_copy_only=False)
-        values = words(column)
-        values = values if values.dtype == np.uint64 else values.astype(np.int64)
+        node = self.node
+        values, there = self._values(page)
         first, last = self._numbers(np.where(there, values, values.dtype.type(0)))
         count, total = tally(first, np.where(there, last + 1, first))
         if total > PIECES_LIMIT:
@@ -175,6 +207,15 @@ class Bucketing(Operator):
         copies = page.take(rows)
         columns = [*copies.payload.columns, pa.array(wid)]
         return [copies.with_payload(pa.RecordBatch.from_arrays(columns, schema=node.schema))]
+
+    def _values(self, page: Page) -> tuple[Any, Any]:
+        """What windows are taken of, and where there is anything."""
+        if self.node.by_start:
+            return page.le, np.ones(len(page), bool)
+        column = page.payload.column(self._place)
+        values = words(column)
+        values = values if values.dtype == np.uint64 else values.astype(np.int64)
+        return values, column.is_valid().to_numpy(zero_copy_only=False)
 
     def _numbers(self, values: Any) -> tuple[I64, I64]:
         """The first and the last bucket of each value, by parts that stay within 64 bits."""

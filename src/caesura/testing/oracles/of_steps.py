@@ -161,13 +161,14 @@ def _moved(node: Lifetime, given: StepInputs) -> Rows:
 @recomputes(Bucket)
 def _bucketed(node: Bucket, given: StepInputs) -> Rows:
     """A copy of each row for every window that holds its attribute."""
-    kind = node.inputs[0].schema.field(node.attr).type
+    kind = pa.int64() if node.attr == "LE" else node.inputs[0].schema.field(node.attr).type
     whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
     out: Rows = []
     for le, re, p in given.rows[0]:
-        if p[node.attr] is None:
+        at = le if node.attr == "LE" else p[node.attr]
+        if at is None:
             continue
-        at = p[node.attr] if pa.types.is_integer(kind) else pa.scalar(p[node.attr], kind).cast(whole).as_py()
+        at = at if pa.types.is_integer(kind) else pa.scalar(at, kind).cast(whole).as_py()
         last = (at - node.origin) // node.slide
         first = (at - node.origin - node.size) // node.slide + 1
         out += [(le, re, {**p, "wid": w}) for w in range(first, last + 1)]
