@@ -28,6 +28,7 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy --strict tests/typing
 	$(VENV)/bin/lint-imports
 
 unit: $(READY)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from caesura import Stream, col
 from caesura.cli.main import app
-from caesura.errors import StreamError
+from caesura.errors import CaesuraError, StreamError
 from caesura.plan.cut import cut
 from caesura.punctuation import Intent
 from caesura.runtime.packets.packet import Packet
@@ -67,6 +67,18 @@ def test_every_word_reaches_the_query_and_what_stands_is_listed(tmp_path: Path) 
         "assumed: id = 0 (standing True)",
         "assumed: id = 1 (standing True) (withdrawn True)",
     ]
+
+
+def test_a_text_of_sql_says_the_same_as_an_expression(tmp_path: Path) -> None:
+    here, there = plan().query(), started(tmp_path)
+    assert here.assume("id in (0, 2)").patterns == here.assume(col("id").isin(0, 2)).patterns
+    assert (
+        there.give(Intent.DESIRED, "id = 1 or id = 2", None).patterns
+        == here.desire("id > 0 and id < 3").patterns
+    )
+    for give in (here.assume, here.desire, here.demand):
+        with pytest.raises(CaesuraError, match="no column 'idd'"):
+            give("idd = 3")
 
 
 def test_what_the_command_line_says_is_obeyed(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@
 >>> schema = pa.schema([("seg", pa.int64())])
 >>> [str(p) for p in patterns_of((col("seg") == 3) | (start() < 20), schema, pa.int64())]
 ['seg = 3', 'LE < 20']
+>>> [str(p) for p in patterns_of("seg IN (3, 7)", schema, pa.int64())]
+['seg in {3, 7}']
 """
 
 from __future__ import annotations
@@ -14,24 +16,28 @@ from typing import Any
 import pyarrow as pa
 
 from caesura.errors import PatternError, closest
-from caesura.expr import Expr, attributes, pattern_of
+from caesura.expr import Expr, as_predicate, attributes, pattern_of
 from caesura.expr.nodes import Apply, Boundary, Column
 from caesura.expr.rewrite import children, with_children
 from caesura.plan.feedback import LE, RE, check_feedback
 from caesura.punctuation import Pattern, Values
 
 ENDS = {"start": LE, "end": RE}
+Meant = Pattern | Expr | bool | str
+"""How a consumer says which rows are meant; a text is SQL, as in ``where``."""
 
 
-def patterns_of(what: Pattern | Expr | bool, schema: pa.Schema, time: pa.DataType) -> list[Pattern]:
+def patterns_of(what: Meant, schema: pa.Schema, time: pa.DataType) -> list[Pattern]:
     """The patterns that together match exactly the rows meant."""
     if isinstance(what, Pattern):
         return [check_feedback(what, schema)]
     if isinstance(what, bool):
         return [Pattern()] if what else []
+    if isinstance(what, str):
+        what = as_predicate(what)
     if not isinstance(what, Expr):
         raise PatternError(
-            f"feedback is a pattern or a predicate; got {type(what).__name__}.",
+            f"feedback is a pattern, a predicate or its text; got {type(what).__name__}.",
             remedy="Write for example query.assume(col('segment') == 3).",
         )
     strange = sorted(attributes(what) - set(schema.names))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from caesura.api.planned import Planned
 from caesura.errors import CaesuraError, PlanError
-from caesura.expr import Expr
-from caesura.feedback.predicates import patterns_of
+from caesura.feedback.predicates import Meant, patterns_of
 from caesura.misuse import renamed, shown
 from caesura.plan import here, ticks
 from caesura.plan.cut import cut
@@ -42,7 +41,7 @@ class RunSteps(Planned):
         self,
         what: Literal["plan", "spark", "feedback", "mermaid", "html"] = "plan",
         *,
-        pattern: Pattern | Expr | bool | None = None,
+        pattern: Meant | None = None,
     ) -> str:
         """The plan: per step its columns, its properties, and the punctuation it carries.
 
@@ -60,7 +59,7 @@ class RunSteps(Planned):
             return html(outline(self.node))
         return explain(self.node)
 
-    def _explain_feedback(self, pattern: Pattern | Expr | bool | None) -> str:
+    def _explain_feedback(self, pattern: Meant | None) -> str:
         if pattern is None:
             error = PlanError(
                 "explain('feedback') wants to know which rows.",
@@ -295,7 +294,7 @@ class RunSteps(Planned):
         except CaesuraError as error:
             raise error.at("trace", here()) from None
 
-    def audit(self, *feedback: Pattern | Expr | bool | tuple[int, Pattern | Expr | bool]) -> FeedbackAudit:
+    def audit(self, *feedback: Meant | tuple[int, Meant]) -> FeedbackAudit:
         """Runs twice, without feedback and with it, and says whether only what it covers was left out.
 
         Each is assumed from the start, or, as a pair, once so many rows have come out.

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, PatternError, StreamError, closest
 from caesura.events.chunks import Chunks, SavedJson
-from caesura.expr import Expr
 from caesura.feedback.messages import assumed
-from caesura.feedback.predicates import patterns_of
+from caesura.feedback.predicates import Meant, patterns_of
 from caesura.plan import here
 from caesura.plan.feedback import as_definite, check_feedback
 from caesura.punctuation import Intent, Pattern, Punctuation
@@ -51,7 +50,7 @@ class ConsumerFeedback:
         self._last = 0
         self._saved = SavedJson("standing_feedback")
 
-    def send(self, intent: Intent, rows: Pattern | Expr | bool, output: str | None) -> StandingFeedback:
+    def send(self, intent: Intent, rows: Meant, output: str | None) -> StandingFeedback:
         """Sends feedback to the step behind an output, and keeps it."""
         name = self._output(output, intent.value)
         patterns = self._patterns(name, rows)
@@ -62,13 +61,13 @@ class ConsumerFeedback:
             self._send(name, Punctuation(pattern, intent, (("standing", True),)))
         return given
 
-    def demand(self, rows: Pattern | Expr | bool, output: str | None) -> None:
+    def demand(self, rows: Meant, output: str | None) -> None:
         """Asks for what there is now; nothing stands afterwards."""
         name = self._output(output, "demand")
         for pattern in self._patterns(name, rows):
             self._send(name, Punctuation(pattern, Intent.DEMANDED))
 
-    def _patterns(self, output: str, rows: Pattern | Expr | bool) -> list[Pattern]:
+    def _patterns(self, output: str, rows: Meant) -> list[Pattern]:
         node = self._outputs[output].node
         try:
             return patterns_of(rows, node.schema, node.time)

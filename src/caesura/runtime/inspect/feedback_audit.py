@@ -12,16 +12,12 @@ from typing import Any
 from caesura.errors import PlanError
 from caesura.events import History
 from caesura.events.history import Row
-from caesura.expr import Expr
-from caesura.feedback.predicates import patterns_of
+from caesura.feedback.predicates import Meant, patterns_of
 from caesura.ops.pace import Pace
 from caesura.plan import Counters, Node, walk
 from caesura.plan.prune import prune
-from caesura.punctuation import Pattern
 from caesura.runtime.graph.edge import wanted
 from caesura.runtime.query.query import Query
-
-Ignored = Pattern | Expr | bool
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class FeedbackAudit:
         return "\n".join([head, *lines])
 
 
-def audit_feedback(node: Node, assumed: Sequence[tuple[int, Ignored]]) -> FeedbackAudit:
+def audit_feedback(node: Node, assumed: Sequence[tuple[int, Meant]]) -> FeedbackAudit:
     """Runs a plan twice: without feedback, and saying each thing once so many rows have come out."""
     paced = next((n for n in walk(node) if isinstance(n, Pace)), None)
     if paced is not None:
@@ -77,7 +73,7 @@ def audit_feedback(node: Node, assumed: Sequence[tuple[int, Ignored]]) -> Feedba
 
 
 def _run(
-    node: Node, assumed: Sequence[tuple[int, Ignored]], *, listening: bool = False
+    node: Node, assumed: Sequence[tuple[int, Meant]], *, listening: bool = False
 ) -> tuple[History, dict[str, Counters]]:
     query = Query(prune({"out": node}), listens=listening)
     items, waiting = [], sorted(assumed, key=lambda pair: pair[0])
@@ -93,7 +89,7 @@ def _run(
             return History.of(items, node.schema), query.counters()
 
 
-def _uncovered(node: Node, whole: History, missing: dict[Row, int], assumed: list[Ignored]) -> list[Row]:
+def _uncovered(node: Node, whole: History, missing: dict[Row, int], assumed: list[Meant]) -> list[Row]:
     patterns = [p for each in assumed for p in patterns_of(each, node.schema, node.time)]
     page = whole.page
     if len(page) == 0:

@@ -1,7 +1,8 @@
 """A plan at work in this process: feed it or let it read, run it, take what comes out.
 
 >>> import pyarrow as pa
->>> from caesura.events import draw, parse
+>>> from caesura.feedback.predicates import Meant
+from caesura.events import draw, parse
 >>> from caesura.ops.input import Input
 >>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]))
 >>> query = Query({"out": clicks})
@@ -28,12 +29,12 @@ from caesura.errors import StreamError, looked_up
 from caesura.events.chunks import Chunks
 from caesura.events.identity import Secret
 from caesura.events.item import Item
-from caesura.expr import Expr
+from caesura.feedback.predicates import Meant
 from caesura.io.ingress.pushed import PushedIngress
 from caesura.io.sinks.rows import history_table
 from caesura.plan import Counters, Duration, Node, Speculate, here, ticks
 from caesura.plan.step_log import StepLog
-from caesura.punctuation import Intent, Pattern, Punctuation
+from caesura.punctuation import Intent, Punctuation
 from caesura.runtime.feedback.consumer import ConsumerFeedback, StandingFeedback
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
@@ -187,15 +188,15 @@ class Query(Closing):
         warnings.warn("heard() is now upstream_feedback().", DeprecationWarning, stacklevel=2)
         return self.upstream_feedback(label)
 
-    def assume(self, what: Pattern | Expr | bool, *, output: str | None = None) -> StandingFeedback:
+    def assume(self, what: Meant, *, output: str | None = None) -> StandingFeedback:
         """These rows will be ignored: steps need not make them. Gives a handle to withdraw."""
         return self.consumer.send(Intent.ASSUMED, what, output)
 
-    def desire(self, what: Pattern | Expr | bool, *, output: str | None = None) -> StandingFeedback:
+    def desire(self, what: Meant, *, output: str | None = None) -> StandingFeedback:
         """These rows are wanted first: what waits is worked off in that order. Nothing else changes."""
         return self.consumer.send(Intent.DESIRED, what, output)
 
-    def demand(self, what: Pattern | Expr | bool = True, *, output: str | None = None) -> None:
+    def demand(self, what: Meant = True, *, output: str | None = None) -> None:
         """These rows are wanted now, as far as they are known: marked partial, and corrected later."""
         self.consumer.demand(what, output)
 

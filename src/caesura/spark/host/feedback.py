@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from caesura.errors import CaesuraError, StreamError, closest
-from caesura.expr import Expr
 from caesura.feedback.messages import assumed
-from caesura.feedback.predicates import patterns_of
+from caesura.feedback.predicates import Meant, patterns_of
 from caesura.io.places import Place
 from caesura.plan import Node, here
 from caesura.punctuation import Intent, Pattern, Punctuation
@@ -30,7 +29,6 @@ from caesura.spark.loop_log.records import FeedbackTarget, FeedbackTargets, Give
 from caesura.spark.worker.bucket_keys import bucket_keys
 from caesura.spark.worker.job import Job, as_batch
 
-What = Pattern | Expr | bool
 REMEDY = "Put back the file as it was; or remove it, start the query again and give the feedback anew."
 
 
@@ -84,7 +82,7 @@ class CheckpointFeedback:
             )
         return CheckpointFeedback(loop, targets.buckets, targets.outputs)
 
-    def give(self, intent: Intent, what: What, output: str | None) -> StandingFeedback:
+    def give(self, intent: Intent, what: Meant, output: str | None) -> StandingFeedback:
         """Gives feedback to the step behind an output; it stands until it is withdrawn."""
         name, patterns = self._read(what, output, intent.value)
         with self._log.alone():
@@ -97,7 +95,7 @@ class CheckpointFeedback:
 
             return self._update(add)
 
-    def demand(self, what: What, output: str | None) -> None:
+    def demand(self, what: Meant, output: str | None) -> None:
         """Asks for what there is now; nothing stands afterwards."""
         name, patterns = self._read(what, output, "demand")
         with self._log.alone():
@@ -149,7 +147,7 @@ class CheckpointFeedback:
                 remedy="Start it with feedback=True.",
             ).at(step, here())
 
-    def _read(self, what: What, output: str | None, step: str) -> tuple[str, tuple[Pattern, ...]]:
+    def _read(self, what: Meant, output: str | None, step: str) -> tuple[str, tuple[Pattern, ...]]:
         self._check(step)
         name = output or next(iter(self._outputs))
         if name not in self._outputs or (output is None and len(self._outputs) > 1):

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from caesura.errors import StreamError, looked_up
 from caesura.events.identity import Secret
+from caesura.feedback.predicates import Meant
 from caesura.io.places import Place
 from caesura.io.places.lease import Lease
 from caesura.io.sinks.keyed import netted_outputs, outputs_for
@@ -34,7 +35,7 @@ from caesura.runtime.sinks.memory import MemorySink
 from caesura.runtime.sinks.named import as_sink
 from caesura.spark.errors import asking_spark, explained, ours
 from caesura.spark.host.checkpoint import buckets_of, query_id, save_plan, secret_of_checkpoint
-from caesura.spark.host.feedback import CheckpointFeedback, What
+from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.source_log import check_files, check_logs, last_offsets
@@ -189,15 +190,15 @@ class SparkQuery(Closing):
         """What the sink holds as of its last epoch: a table by key, or a history with LE and RE."""
         return held_table(self.sink, output, looked_up(self.outputs, output, "output", "table"))
 
-    def assume(self, what: What, *, output: str | None = None) -> StandingFeedback:
+    def assume(self, what: Meant, *, output: str | None = None) -> StandingFeedback:
         """These rows will be ignored: from the next epoch on, steps need not make them."""
         return self.consumer.give(Intent.ASSUMED, what, output)
 
-    def desire(self, what: What, *, output: str | None = None) -> StandingFeedback:
+    def desire(self, what: Meant, *, output: str | None = None) -> StandingFeedback:
         """These rows first, where rows wait."""
         return self.consumer.give(Intent.DESIRED, what, output)
 
-    def demand(self, what: What = True, *, output: str | None = None) -> None:
+    def demand(self, what: Meant = True, *, output: str | None = None) -> None:
         """What there is of these rows now, marked as partial."""
         self.consumer.demand(what, output)
 
