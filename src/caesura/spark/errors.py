@@ -74,6 +74,8 @@ def ours(error: Exception) -> Exception:
             remedy="Add it when the session is made: spark.jars.packages=org.apache.hadoop:hadoop-aws:X.Y.Z, "
             "with the version of Spark's Hadoop. Sinks need none: they are written by ours.",
         )
+    if type(error).__module__.startswith("grpc") or "SparkConnectGrpc" in type(error).__name__:
+        return _server_gone(error)
     cause = cause_of(text)
     if "No space left on device" in text:
         return _full(cause, error)
@@ -83,7 +85,8 @@ def ours(error: Exception) -> Exception:
         return StreamError(
             f"the Python of Spark's workers has no package '{missing.group(1)}'.",
             remedy="They run `python3` unless told otherwise. Before the session is made, write "
-            "os.environ['PYSPARK_PYTHON'] = sys.executable.",
+            "os.environ['PYSPARK_PYTHON'] = sys.executable. On other machines and on a Spark Connect server "
+            "install it or send it along: docs/cluster.md.",
         )
     return StreamError(
         f"the query failed in Spark: {cause.rstrip('.')}.",
@@ -129,6 +132,16 @@ def _gone(error: Exception) -> CaesuraError:
         "Spark's JVM is gone: it was killed, often for want of memory, or it crashed.",
         remedy=f"Start a new process, and {AGAIN}. Give the JVM more memory if it happens again: "
         f"cz.session(spark_driver_memory='4g'){_log()}.",
+    )
+    made.__cause__ = error
+    return made
+
+
+def _server_gone(error: Exception) -> CaesuraError:
+    made = StreamError(
+        f"the Spark Connect server does not answer: {str(error).strip().splitlines()[0].rstrip('.')}.",
+        remedy=f"See whether it runs, and {AGAIN}. A query that still runs there goes on until it is taken "
+        "over: take_over=True.",
     )
     made.__cause__ = error
     return made

@@ -87,14 +87,14 @@ def _cores(master: str) -> int:
 
 def check_session(spark: SparkSession) -> int:
     """Refuses a session that cannot run Caesura, with what to change; gives its number of buckets."""
-    if not hasattr(spark, "sparkContext") or "connect" in type(spark).__module__:
-        raise StreamError(
-            "this is a Spark Connect session, which cannot run stateful Python on your behalf here.",
-            remedy="Use a classic session: cz.session(), or SparkSession.builder.master(...).getOrCreate().",
-        )
     if spark.conf.get(STORE, "") != ROCKSDB:
         raise StreamError(
             f"the session's state store is {spark.conf.get(STORE, 'not set')}.",
             remedy=f"Set it before the query starts: spark.conf.set('{STORE}', '{ROCKSDB}').",
         )
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+
+
+def over_connect(spark: SparkSession) -> bool:
+    """Whether a session is a client of a Spark Connect server."""
+    return "connect" in type(spark).__module__

@@ -216,6 +216,18 @@ class Board:
         self._unread: dict[str, tuple[int, int, int]] = {}
         self._forgotten: dict[str, int] = {}
 
+    def to_json(self) -> dict[str, Any]:
+        """Everything on it, as plain values."""
+        return {"reports": self._reports, "unread": self._unread, "forgotten": self._forgotten}
+
+    @staticmethod
+    def from_json(told: Mapping[str, Any]) -> Board:
+        """The board that told this."""
+        made = Board()
+        made._reports, made._forgotten = told["reports"], told["forgotten"]
+        made._unread = {source: (rows, size, first) for source, (rows, size, first) in told["unread"].items()}
+        return made
+
     def note_unread(self, report: Mapping[str, Any]) -> None:
         """A source did not read so many rows and bytes, and some parts before others."""
         rows, size, first = self._unread.get(report["source"], (0, 0, 0))

@@ -21,6 +21,7 @@ class SinkByOutput(EpochSink):
     def __init__(self, sinks: Mapping[str, Sink]) -> None:
         self.sinks = dict(sinks)
         self.board = Board()
+        self.at_home = any(sink.at_home for sink in sinks.values())  # type: ignore[misc]
         tables = [name for name, sink in sinks.items() if isinstance(sink, TableSink)]
         self._late_to = (tables or list(sinks))[0]
 

@@ -20,6 +20,7 @@ from caesura.io.sources.read import Events, source_of
 from caesura.io.sources.source import Source
 from caesura.plan import Raw, here
 from caesura.spark.errors import asking_spark
+from caesura.spark.host.connect import refuse_preview
 from caesura.spark.worker.job import PACKETS, Job
 from caesura.spark.worker.reading import packets_of, reading
 from caesura.spark.worker.shipped import ShippedJob
@@ -113,6 +114,7 @@ class FrameReader(Reader):
 
 def _first_of(frame: DataFrame, limit: int) -> pa.Table:
     """The first rows of a streaming frame."""
+    refuse_preview(frame.sparkSession)
     tables: list[pa.Table] = []
 
     def take(batch: DataFrame, _: int) -> None:

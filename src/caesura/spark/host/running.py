@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,20 +27,21 @@ from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
 from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.feedback.consumer import StandingFeedback
-from caesura.runtime.metrics.status import ReadRate, Status, log_epoch
+from caesura.runtime.metrics.status import Board, ReadRate, Status
 from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.result import Output, Result, delivered
 from caesura.runtime.sinks.held import held_table
 from caesura.runtime.sinks.memory import MemorySink
 from caesura.runtime.sinks.named import as_sink
-from caesura.spark.errors import asking_spark, explained, ours
+from caesura.spark.errors import asking_spark, ours
 from caesura.spark.host.checkpoint import buckets_of, query_id, save_plan, secret_of_checkpoint
+from caesura.spark.host.connect import patient_start, refuse_loop, refuse_sink
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
-from caesura.spark.host.source_log import check_files, check_logs, last_offsets
-from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.session import check_session
+from caesura.spark.host.source_log import check_logs
+from caesura.spark.session import check_session, over_connect
+from caesura.spark.sinks.epoch_function import EpochFunction, board_away
 from caesura.spark.sinks.epochs import EpochWriter, check_form
 from caesura.spark.worker.admission import EVERYTHING, EpochLimits
 from caesura.spark.worker.job import Job
@@ -68,8 +69,10 @@ class SparkQuery(Closing):
         outputs: Mapping[str, Node],
         lease: Lease | None = None,
         name: str = "",
+        board: Callable[[], Board] | None = None,
     ) -> None:
         self.query = query
+        self._board = board or (lambda: sink.board)
         self.name = name or str(query.id)
         """What Spark's pages, metrics and logs call it."""
         self.sink = sink
@@ -170,7 +173,7 @@ class SparkQuery(Closing):
             began=self._began,
             starts=1 if self._lease is None else self._lease.number,
             parts={part: ms / 1000 for part, ms in durations.items()},
-            buckets=self.sink.board.buckets(),
+            buckets=self._board().buckets(),
         )
 
     @property
@@ -219,7 +222,7 @@ class SparkQuery(Closing):
 
     def status(self) -> Status:
         """How the query stands: rates, and for each step rows, state, promises; `to_json` for programs."""
-        status, last = self.sink.board.status(), self.progress()
+        status, last = self._board().status(), self.progress()
         if not last:
             return status
         rate = self._rate.of(sum(source.rows for source in status.sources.values()))
@@ -266,6 +269,7 @@ def start(
     """
     target = as_sink(sink, "start")
     check_form(target, output)
+    refuse_sink(spark, target)
     target.reach()
     _refuse_running(spark, name)
     place = None if checkpoint is None else Place.of(checkpoint).absolute().reach()
@@ -286,6 +290,7 @@ def start(
         takes_feedback=feedback,
         ahead=bound,
     )
+    refuse_loop(spark, job, "start")
     lease = Lease.take(place, take_over=take_over)
     try:
         check_logs(place)
@@ -328,25 +333,8 @@ def launch(
     netted = {OUT + name: layout for name, layout in netted_outputs(target, nodes).items()}
     job = dataclasses.replace(job, wakes=wakes, netted=netted)
     frame = packets(spark, job, streaming=True, limits=limits)
-    writer = EpochWriter.of(target, nodes, job.buckets)
-
-    failures: list[Exception] = []
-    writer.expects = partial(last_offsets, place)
-
-    def epoch(batch: DataFrame, number: int) -> None:
-        try:
-            check_files(place, number)
-            if lease is not None:
-                lease.check()
-            began = time.monotonic()
-            writer.write(number, batch)
-            if job.loop:
-                LoopLog(job.loop).note_sent()
-            log_epoch(target.board.status(), number, time.monotonic() - began, name)
-        except Exception as error:
-            failures.append(explained(error, number))
-            raise
-
+    writer, away = EpochWriter.of(target, nodes, job.buckets), over_connect(spark)
+    epoch = EpochFunction.of(writer, place, job, name, away=away)
     stream = (
         frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place.hadoop)
     )
@@ -358,10 +346,13 @@ def launch(
         stream = stream.trigger(processingTime=trigger)
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
     with hops(spark, job), asking_spark():
-        query = stream.start()
-        writer.attach(str(query.id))
+        query = patient_start(stream) if away else stream.start()
+        if not away:
+            writer.attach(str(query.id))
     log.info("started on %s", place, extra={"query": name or str(query.id)})
-    return SparkQuery(query, target, failures, CheckpointFeedback.of(job, nodes), nodes, lease, name)
+    board = partial(board_away, place) if away else lambda: target.board
+    feedback = CheckpointFeedback.of(job, nodes)
+    return SparkQuery(query, target, epoch.failures, feedback, nodes, lease, name, board=board)
 
 
 def run_all(
@@ -417,6 +408,7 @@ def to_spark(
     streaming = _streaming(node)
     secret = None if streaming else Secret.drawn()
     job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log, secret=secret)
+    refuse_loop(spark, job, "to_spark")
     frame = packets(spark, job, streaming=streaming, limits=EVERYTHING)
     schema = from_arrow_schema(row_schema(node.schema, node.time))
     return frame.filter("stage = 0").mapInArrow(decoder(node.schema, node.time), schema)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from caesura.ops.held import HeldTable, table_below
 from caesura.ops.look_up import LookUp
 from caesura.plan.node import walk
+from caesura.spark.session import over_connect
 from caesura.spark.worker.job import Job
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ def send_tables(spark: SparkSession, job: Job) -> Job:
     held = {node.table.key: node.table for node in nodes if isinstance(node, LookUp)}
     large = {key: table for key, table in held.items() if _travels(table)}
     for key, table in large.items():
-        spark.sparkContext.addFile(str(_written(key, table)))
+        if over_connect(spark):
+            spark.addArtifacts(str(_written(key, table)), file=True)
+        else:
+            spark.sparkContext.addFile(str(_written(key, table)))
     return replace(job, tables={key: SentFile(_name(key)) for key in large}) if large else job
 
 

@@ -87,9 +87,21 @@ class EpochWriter:
                 pool.shutdown(wait=False)
             return self._attached
 
+    def __getstate__(self) -> dict[str, Any]:
+        """On a server a sink takes over there."""
+        return {**vars(self), "_attached": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "_lock": Lock()})
+
+    @property
+    def attached(self) -> bool:
+        """Whether the sink has been told of a query."""
+        return self._attached is not None
+
     def write(self, epoch: int, packets: DataFrame) -> None:
-        """Writes an epoch, unless the sink has it."""
-        self.attach(_query_of(packets)).result()
+        """Writes an epoch of the query that the sink is attached to, or of a batch; once."""
+        self.attach("").result()
         if self.expects is not None:
             refuse_behind(self.sink, self.expects(), "the last offsets of the checkpoint are gone")
             self.expects = None
@@ -156,11 +168,6 @@ class EpochWriter:
         self._report(sink, done)
         if not again:
             sink.commit(epoch, [Part(**r.asDict()) for r in done if r.output not in REPORTS])
-
-
-def _query_of(packets: DataFrame) -> str:
-    """The id of the streaming query whose epoch this is; none for a batch."""
-    return packets.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
 
 
 def check_form(sink: Sink, form: Form) -> None:

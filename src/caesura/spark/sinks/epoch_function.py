@@ -1,0 +1,97 @@
+"""What Spark calls with every epoch of a query: a value, so that it can go to a Spark Connect server.
+
+In a classic session it is called in this process. Over Spark Connect it travels, as the sink in it does, and
+is called in a process of the server: how the query stands then goes through a file at the checkpoint's place.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from pickle import loads
+from typing import TYPE_CHECKING
+
+from pyspark.cloudpickle import dumps
+
+from caesura.io.places import Place
+from caesura.io.places.json_files import read_json
+from caesura.io.places.lease import refuse_deposed
+from caesura.ops.held import shipped
+from caesura.runtime.metrics.status import Board, log_epoch
+from caesura.spark.errors import as_line, explained
+from caesura.spark.host.checkpoint import query_id
+from caesura.spark.host.source_log import check_files, last_offsets
+from caesura.spark.loop_log.log import LoopLog
+from caesura.spark.sinks.epochs import EpochWriter
+from caesura.spark.worker.job import Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+STATUS = "status.json"
+"""How a query on a Connect server stands, beside its checkpoint."""
+
+
+@dataclass
+class EpochFunction:
+    """Writes an epoch, once, as long as no other start has taken the checkpoint over."""
+
+    writer: EpochWriter
+    place: Place
+    job: Job | None
+    """What is left out on a server: it is there for its tables."""
+    fence: int = 0
+    """The number of the lease; 0 for none."""
+    loop: str = ""
+    name: str = ""
+    away: bool = False
+    """Whether it works on a server, away from whoever has started the query."""
+    failures: list[Exception] = field(default_factory=list)
+    """What went wrong in an epoch, as ours, where that can be asked for."""
+
+    @staticmethod
+    def of(writer: EpochWriter, place: Place, job: Job, name: str, *, away: bool) -> EpochFunction:
+        writer.expects = partial(last_offsets, place)
+        return EpochFunction(writer, place, job, job.fence, job.loop, name, away)
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        try:
+            self._write(batch, number)
+        except Exception as error:
+            self.failures.append(explained(error, number))
+            if self.away:
+                raise as_line(self.failures[-1]) from error
+            raise
+
+    def _write(self, batch: DataFrame, number: int) -> None:
+        check_files(self.place, number)
+        if self.fence:
+            refuse_deposed(self.place, self.fence)
+        began = time.monotonic()
+        if not self.writer.attached:
+            self.writer.attach(query_id(self.place))
+        self.writer.write(number, batch)
+        if self.loop:
+            LoopLog(self.loop).note_sent()
+        board = self.writer.sink.board
+        if self.away:
+            (self.place / STATUS).put(json.dumps(board.to_json()).encode())
+        log_epoch(board.status(), number, time.monotonic() - began, self.name)
+
+    def __getstate__(self) -> dict[str, bytes]:
+        tables = {} if self.job is None else self.job.tables
+        with shipped(tables):
+            return {"epochs": dumps({**vars(self), "job": None})}  # type: ignore[no-untyped-call]
+
+    def __setstate__(self, state: dict[str, bytes]) -> None:
+        vars(self).update(loads(state["epochs"]))
+
+
+def board_away(place: Place) -> Board:
+    """How a query on a Connect server stands, as of its last epoch."""
+    file = place / STATUS
+    if not file.is_file():
+        return Board()
+    return Board.from_json(read_json(file, "Take it away: the next epoch writes it anew."))
